@@ -1,0 +1,1 @@
+"""Cortex: a self-hosted assistant. The web page lives in `web/`."""

@@ -1,0 +1,1 @@
+"""The ReAct loop: no disk, no network, no clock."""

@@ -1,0 +1,1 @@
+"""Values, settings, errors and sockets: the floor that knows nobody."""

@@ -1,0 +1,17 @@
+"""The only place where time is read. Everything else takes a `Clock`, so that tests can hold one still."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+Clock = Callable[[], datetime]
+
+
+def now() -> datetime:
+    """The present moment, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+def ticks_s() -> float:
+    """A monotonic reading in seconds, for durations only."""
+    return time.monotonic()

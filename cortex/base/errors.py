@@ -1,0 +1,91 @@
+"""The one exception tree of Cortex. Raise the narrowest; say what happened and what to do next.
+
+CortexError(message, status)
+├── UserError        shown to the person as it is (422)
+├── NotAllowed       the person or the turn may not do this (403)
+├── NotFound         absent, or another user's: the two look the same (404)
+├── Conflict         the thing changed since it was read (409)
+├── Throttled        too many tries; `wait_s` says how long (429)
+├── ToolFailed       a tool could not do it: the model reads the message and adapts
+├── ToolRetry        a tool call's arguments are wrong: the model gets them explained
+├── ProviderError    a model endpoint failed; `is_retryable` says whether another try is safe
+└── ConfigError      a setting is wrong: only ever raised while starting
+"""
+
+
+class CortexError(Exception):
+    """The root. `message` is written for the reader named above; `status` is the HTTP status a page answers with."""
+
+    status = 500
+
+    def __init__(self, message: str) -> None:
+        """Keep the message where every surface finds it."""
+        super().__init__(message)
+        self.message = message
+
+
+class UserError(CortexError):
+    """Bad input from a person; the message says how to mend it."""
+
+    status = 422
+
+
+class NotAllowed(CortexError):
+    """Refused by rank, role or policy."""
+
+    status = 403
+
+
+class NotFound(CortexError):
+    """Not there for this user."""
+
+    status = 404
+
+
+class Conflict(CortexError):
+    """Somebody changed it in between; nothing was overwritten."""
+
+    status = 409
+
+
+class Throttled(CortexError):
+    """Too many tries. `wait_s`: seconds until the next one is heard."""
+
+    status = 429
+
+    def __init__(self, message: str, *, wait_s: float) -> None:
+        """Keep the waiting time for the page and the Retry-After header."""
+        super().__init__(message)
+        self.wait_s = wait_s
+
+
+class ToolFailed(CortexError):
+    """The tool ran and could not; the model reads why."""
+
+
+class ToolRetry(CortexError):
+    """The call's arguments were wrong; nothing ran."""
+
+
+class ProviderError(CortexError):
+    """A model endpoint failed.
+
+    `is_retryable`: the same request may be sent again, or to the next model of the chain.
+    `retry_after_s`: seconds the endpoint asked us to wait, or None.
+    `kind`: rate_limit, timeout, cut, malformed, empty, auth, refused, server, connection, request.
+    """
+
+    status = 502
+
+    def __init__(
+        self, message: str, *, kind: str, is_retryable: bool = False, retry_after_s: float | None = None
+    ) -> None:
+        """Keep what the retry rule needs to decide."""
+        super().__init__(message)
+        self.kind = kind
+        self.is_retryable = is_retryable
+        self.retry_after_s = retry_after_s
+
+
+class ConfigError(CortexError):
+    """A wrong setting; the start stops with this one line."""

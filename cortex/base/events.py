@@ -1,0 +1,69 @@
+"""What a conversation's log says: one ordered row per thing that happened. The page is the fold of these rows.
+
+Kinds and payloads (every payload of a turn carries `turn`):
+message      {turn, text, at, mode, is_steer}           a user's message; `mode` auto | chat | all
+turn.start   {turn, role, model, max_rounds, max_rounds_from}
+selection    {turn, round, receipt}                     receipt: see selection/types.py `receipt()`
+part.start   {turn, round, part, kind, attempt}         kind text | thinking; deltas of it go through the hub
+part.end     {turn, round, part, kind, text, attempt}   the finished text; text "" drops the part
+tool.call    {turn, round, call, name, arguments, brief, risk}
+tool.result  {turn, call, name, state, text, ms, undo, spill, is_tainted}   state ok | err | unknown
+approval     {turn, call, approval, state, tool, verb, destination, detail, why, risk, expires_at}
+             state asked | allowed | denied | expired
+usage        {turn, round, model, input, output, cached, written, cost_usd, request_tokens}
+notice       {turn, level, text}                        level info | warn: retries, fallbacks, limits met
+error        {turn, text, kind, can_retry}
+turn.end     {turn, state, rounds, seconds, tools_sent, tokens_sent, tokens_saved, can_continue}
+             state done | stopped | failed | interrupted | out_of_rounds
+turn.drop    {turns}                                    superseded by an edit or a new try; hidden from then on
+undo         {turn, call, undo, state, text}            state undone | refused
+summary      {summary, upto_turn, text, state, is_tainted}          state made | undone
+title        {title}
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+EventKind = Literal[
+    "message",
+    "turn.start",
+    "selection",
+    "part.start",
+    "part.end",
+    "tool.call",
+    "tool.result",
+    "approval",
+    "usage",
+    "notice",
+    "error",
+    "turn.end",
+    "turn.drop",
+    "undo",
+    "summary",
+    "title",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A row of a conversation's log; `seq` counts from 1 without gaps."""
+
+    conversation_id: str
+    seq: int
+    kind: EventKind
+    payload: dict[str, Any]
+    turn_id: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPart:
+    """The part that is being written now, whole as far as it is known. A higher `attempt` replaces a lower one."""
+
+    conversation_id: str
+    turn_id: str
+    part: str
+    kind: Literal["text", "thinking"]
+    attempt: int
+    text: str

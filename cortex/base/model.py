@@ -1,0 +1,63 @@
+"""Facts about one model: how it is reached, what it costs, what its provider caches. No network here."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Strength = Literal["strong", "weak"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What a backend caches and at what price, relative to a plain input token.
+
+    `read_factor` c and `write_factor` w as in SELECTION section 2; `minimum_tokens` below which nothing is cached;
+    `life_s` after which the cache is cold. `late_tools`: the first way it has to add a tool mid-conversation.
+    """
+
+    caches: bool = False
+    read_factor: float = 1.0
+    write_factor: float = 1.0
+    minimum_tokens: int = 1024
+    life_s: int = 300
+    late_tools: Literal["native", "bridge", "stubs", "rewrite"] = "rewrite"
+    strength: Strength = "strong"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """US dollars for a million tokens; None where unknown (shown as unknown, never as free)."""
+
+    input_usd: float | None = None
+    output_usd: float | None = None
+    cached_usd: float | None = None
+    written_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelEntry:
+    """One model of a user's registry. `provider` is a file of `providers/`; `secret` names an encrypted secret."""
+
+    name: str
+    provider: str
+    model: str = ""
+    base_url: str = ""
+    secret: str = ""
+    context_tokens: int = 128_000
+    max_output_tokens: int = 4_096
+    max_rounds: int | None = None
+    timeout_s: float = 120.0
+    streams: bool = True
+    tools: bool = True
+    parallel_calls: bool = True
+    price: Price = Price()
+    profile: Profile = Profile()
+    extra_params: tuple[tuple[str, str], ...] = ()
+
+
+OFFLINE = ModelEntry(
+    name="offline",
+    provider="offline",
+    model="offline",
+    context_tokens=32_000,
+    price=Price(input_usd=0.0, output_usd=0.0, cached_usd=0.0, written_usd=0.0),
+)

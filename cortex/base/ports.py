@@ -1,0 +1,184 @@
+"""The sockets of the house: every protocol that the pure floors (agent, selection, toolkit) reach the world through.
+
+Five methods at most each. Implementations stand on the floors above or beside; `app.py` plugs them in.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar
+
+from cortex.base.events import OpenPart
+from cortex.base.messages import Message, ToolCall, ToolSchema, Usage
+from cortex.base.turn import Answer, Decision, Need, Past, Performed, Reply, RoundPlan, Turn
+
+T = TypeVar("T")
+
+
+# --- models -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One model call, provider-neutral. `hints` are dropped by every wire provider (DESIGN section 6)."""
+
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSchema, ...] = ()
+    tool_choice: Literal["auto", "none"] = "auto"
+    parallel_calls: bool = True
+    max_output_tokens: int | None = None
+    hints: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """A piece of the answer as it arrives; `kind` text or thinking."""
+
+    kind: Literal["text", "thinking"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """The last item of a stream that came to its proper end: the whole message, checked, and the true usage."""
+
+    message: Message
+    usage: Usage
+    finish: Literal["stop", "calls", "length"]
+
+
+class Provider(Protocol):
+    """One configured model. `stream` ends with exactly one `Finished`, or raises ProviderError: never half."""
+
+    def stream(self, request: Request) -> AsyncIterator[Delta | Finished]:
+        """Send the request; deltas as they arrive, then `Finished`. Closing the iterator closes the connection."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of its connections."""
+        ...
+
+
+# --- the loop's world (agent/react.py); services/turns.py makes each call a durable step ----------------------------
+
+
+class Story(Protocol):
+    """The conversation around a turn."""
+
+    async def past(self, turn: Turn) -> Past:
+        """What was said before, fitted into the window; the same for the same turn, always."""
+        ...
+
+    async def steer(self, turn: Turn, after_round: int) -> tuple[str, ...]:
+        """Messages the user sent meanwhile, taken into this turn."""
+        ...
+
+    async def say(self, turn: Turn, round_number: int, text: str, kind: str) -> None:
+        """Put a notice of Cortex itself (limits met, loop broken) into the log."""
+        ...
+
+
+class Planner(Protocol):
+    """Chooses what goes out with a round and stores the receipt."""
+
+    async def plan(self, turn: Turn, need: Need) -> RoundPlan:
+        """The plan of this round."""
+        ...
+
+
+class Thinker(Protocol):
+    """Asks the chain of models, streams parts into the log, checks the budget first."""
+
+    async def answer(self, turn: Turn, plan: RoundPlan, messages: Sequence[Message]) -> Reply:
+        """The finished answer, or a failure in words; never half."""
+        ...
+
+
+class Hands(Protocol):
+    """The executor as the loop uses it: decide (gate), wait (approval), perform (gate again, effect)."""
+
+    async def decide(self, turn: Turn, round_number: int, call: ToolCall, is_tainted: bool) -> Decision:
+        """Whether this call may run now, must be asked for, or is refused."""
+        ...
+
+    async def wait(self, turn: Turn, decision: Decision) -> Answer:
+        """The person's answer, or expired."""
+        ...
+
+    async def perform(
+        self, turn: Turn, round_number: int, call: ToolCall, decision: Decision, answer: Answer | None, is_tainted: bool
+    ) -> Performed:
+        """Do it, once."""
+        ...
+
+
+# --- the engine -------------------------------------------------------------------------------------------------
+
+
+class Runner(Protocol):
+    """Durable runs of registered async functions."""
+
+    async def start(
+        self, run_id: str, workflow: str, argument: dict[str, Any], *, queue: str = "", key: str = ""
+    ) -> None:
+        """Start it; a second start of the same id is a no-op."""
+        ...
+
+    async def cancel(self, run_id: str) -> None:
+        """Ask it to stop; a step in flight is interrupted."""
+        ...
+
+    async def status(self, run_id: str) -> str:
+        """unknown | queued | running | done | failed | cancelled."""
+        ...
+
+    async def unfinished(self) -> list[str]:
+        """Ids of the runs that have not ended."""
+        ...
+
+
+class Signals(Protocol):
+    """Durable messages to a run."""
+
+    async def signal(self, run_id: str, topic: str, value: str) -> None:
+        """Deliver a value to a run, now or when it next waits."""
+        ...
+
+    async def wait(self, topic: str, timeout_s: float) -> str | None:
+        """Inside a run, outside any step: the next value of the topic, or None after the time limit."""
+        ...
+
+
+class Hub(Protocol):
+    """The open parts of running turns, and a bell that rings when a conversation's log grows. In-process."""
+
+    def publish(self, part: OpenPart) -> None:
+        """The part as it now stands (whole text); wakes the conversation's watchers."""
+        ...
+
+    def close(self, conversation_id: str, part: str) -> None:
+        """The part ended (its row is committed)."""
+        ...
+
+    def ring(self, conversation_id: str) -> None:
+        """New rows stand in the log."""
+        ...
+
+    def open_parts(self, conversation_id: str) -> tuple[OpenPart, ...]:
+        """The parts being written now."""
+        ...
+
+    async def changed(self, conversation_id: str, since: int, timeout_s: float) -> int:
+        """Wait until the conversation's counter is past `since`, or the time is up; the counter."""
+        ...
+
+
+# --- what tools reach -------------------------------------------------------------------------------------------
+
+
+class Scope(Protocol):
+    """Opens what a tool asks for by type: a repository bound to the user, or a client."""
+
+    def open(self, kind: type[T], user_id: str) -> T:
+        """The thing; each repository call is its own short session. KeyError-free: NotFound when not wired."""
+        ...

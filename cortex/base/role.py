@@ -1,0 +1,30 @@
+"""A role: what an orchestrator may use and how it speaks. Read from one Markdown file by `services/roles.py`."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+ToolMode = Literal["auto", "chat", "all"]
+Channel = Literal["chat", "cron", "agent"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """The role in force. `tools`: categories or tool names; `("all",)` = everything, `()` = none.
+
+    `admin_tools` are added for an admin's account. `models` names entries of the user's model registry, in the
+    order they are tried; empty = the user's default chain. None = not set on this level.
+    """
+
+    name: str
+    prompt: str
+    tools: tuple[str, ...] = ()
+    admin_tools: tuple[str, ...] = ()
+    core: tuple[str, ...] = ()
+    mode: ToolMode = "auto"
+    models: tuple[str, ...] = ()
+    max_rounds: int | None = None
+    recipe: str = "cortex"
+    budget_tokens: int | None = None
+    budget_usd: float | None = None
+    tool_budget_tokens: int | None = None
+    is_admin_only: bool = False

@@ -1,0 +1,129 @@
+"""The values that pass between the loop (`agent/react.py`) and its ports. All are portable through `to_dict` JSON.
+
+A turn is a user message until its answer; a round is one model call; a call is one tool use.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from cortex.base.messages import Message, ToolCall, ToolResult, ToolSchema, Usage
+from cortex.base.role import Channel, ToolMode
+
+TurnState = Literal["queued", "running", "waiting", "done", "stopped", "failed", "interrupted", "out_of_rounds"]
+LOOP_ENDS: tuple[TurnState, ...] = ("done", "stopped", "failed", "interrupted", "out_of_rounds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A turn as it was opened: everything the loop may depend on, read once inside a step and then fixed."""
+
+    id: str
+    conversation_id: str
+    user_id: str
+    role: str
+    channel: Channel
+    text: str
+    mode: ToolMode
+    max_rounds: int
+    max_rounds_from: str
+    models: tuple[str, ...]
+    window_tokens: int
+    now: str
+    is_tainted: bool = False
+    parallel_calls: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What the loop tells the planner before a round.
+
+    `round` counts every model call from 1; `is_last`: answer without tools; `found`: names that discovery or a
+    rescued call brought in; `missing`: the text of an answer that said a tool is missing, else "".
+    """
+
+    round: int
+    is_last: bool = False
+    found: tuple[str, ...] = ()
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundPlan:
+    """What goes out with one model call. `system` holds prompt and catalog of the epoch, byte-stable within it.
+
+    `tail` (date, usage notes) is appended to the last user message, never to the prefix. `hints`: tool ->
+    probability, read by the offline model only. `calls_as_text`: render past calls as text (no tool is declared).
+    """
+
+    round: int
+    system: str
+    tools: tuple[ToolSchema, ...] = ()
+    tail: str = ""
+    tool_choice: Literal["auto", "none"] = "auto"
+    calls_as_text: bool = False
+    hints: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came back from the chain of models. `failure` is a sentence for the person; then there is no message."""
+
+    message: Message | None = None
+    usage: Usage = Usage()
+    model: str = ""
+    finish: Literal["stop", "calls", "length"] = "stop"
+    failure: str = ""
+    failure_kind: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The gate's word on one call, bound to the exact arguments by `arguments_hash`."""
+
+    verdict: Literal["run", "ask", "refuse"]
+    is_read: bool = False
+    approval_id: str = ""
+    arguments_hash: str = ""
+    result: ToolResult | None = None
+    is_free: bool = False
+    found: tuple[str, ...] = ()
+
+
+Answer = Literal["allowed", "denied", "expired"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Performed:
+    """A call's result with what the loop needs to go on. `found`: tools that a discovery or a rescue revealed."""
+
+    result: ToolResult
+    found: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a turn ended. `messages` are what it added to the transcript, in order."""
+
+    state: TurnState
+    rounds: int
+    messages: tuple[Message, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """The conversation before this turn, as the model sees it. `summary` stands for what was left out, if anything."""
+
+    messages: tuple[Message, ...] = ()
+    summary: str = ""
+    is_tainted: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Ledger:
+    """What the loop counts while it runs: the breaker's memory and the calls so far."""
+
+    failures: dict[str, int] = field(default_factory=dict)
+    discoveries: int = 0
+    calls: list[ToolCall] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)

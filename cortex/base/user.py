@@ -1,0 +1,21 @@
+"""Who is acting: the few facts about an account that rules need. The account itself lives in `storage/accounts.py`."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Rank = Literal["admin", "member"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """An account as the rest of the house sees it. `time_zone` is an IANA name."""
+
+    id: str
+    name: str
+    rank: Rank
+    time_zone: str = "UTC"
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the rank is admin."""
+        return self.rank == "admin"

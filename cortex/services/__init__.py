@@ -1,0 +1,1 @@
+"""The doors for the browser and the command line."""

@@ -1,0 +1,86 @@
+"""What a tool is: the value that `@tool` makes from a function, and the category it stands in. No behaviour here."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from cortex.base.messages import ToolSchema
+
+Risk = Literal["low", "medium", "high"]
+Policy = Literal["core", "deferred"]
+Effect = Literal["read", "write"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What a tool gives back when plain text is not enough. `is_tainted`: it holds words from outside."""
+
+    text: str
+    is_tainted: bool = False
+    found: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phrase:
+    """A trigger phrase, matched on word bounds. `unless`: words whose presence makes it void."""
+
+    text: str
+    weight: float = 1.0
+    tools: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One tool. `arguments` validates a call (extra=forbid); `full` and `stub` are what a model is sent.
+
+    effect: reads of one round run side by side, writes one after the other. idempotent: a re-run after a crash does
+    no harm; others record an intent first. confirm: always ask. ambient: pinned in every conversation that permits
+    it. reads_untrusted: its results are tainted. sends_out: it carries data to a place outside. free: not counted
+    as a business call (meta tools).
+    """
+
+    name: str
+    category: str
+    summary: str
+    function: Callable[..., Awaitable[str | Output]]
+    arguments: type[BaseModel]
+    full: ToolSchema
+    stub: ToolSchema
+    line: str
+    hash: str
+    risk: Risk = "low"
+    effect: Effect = "write"
+    confirm: bool = False
+    admin: bool = False
+    idempotent: bool = False
+    policy: Policy = "deferred"
+    ambient: bool = False
+    groups: tuple[str, ...] = ()
+    reads_untrusted: bool = False
+    reads_private: bool = False
+    sends_out: bool = False
+    free: bool = False
+
+
+Undo = Callable[[Any, str, dict[str, Any] | None, str], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Category:
+    """A file of tools with what selection needs to choose them.
+
+    `undo(ctx, target, before, expected)` puts `before` back at `target` if it still stands at version `expected`
+    (raises Conflict otherwise). `needs`: ports that must be wired, by name; a category with an unwired one is not
+    configured, and the gate keeps it out.
+    """
+
+    name: str
+    summary: str
+    tools: tuple[Tool, ...]
+    phrases: tuple[Phrase, ...] = ()
+    examples: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    undo: Undo | None = None
+    needs: tuple[str, ...] = ()
