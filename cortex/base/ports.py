@@ -5,11 +5,13 @@ Five methods at most each. Implementations stand on the floors above or beside; 
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
 
 from cortex.base.events import OpenPart
 from cortex.base.messages import Message, ToolCall, ToolSchema, Usage
 from cortex.base.turn import Answer, Decision, Need, Past, Performed, Reply, RoundPlan, Turn
+from cortex.base.user import User
 
 T = TypeVar("T")
 
@@ -97,7 +99,7 @@ class Thinker(Protocol):
 class Hands(Protocol):
     """The executor as the loop uses it: decide (gate), wait (approval), perform (gate again, effect)."""
 
-    async def decide(self, turn: Turn, round_number: int, call: ToolCall, is_tainted: bool) -> Decision:
+    async def decide(self, turn: Turn, round_number: int, call: ToolCall) -> Decision:
         """Whether this call may run now, must be asked for, or is refused."""
         ...
 
@@ -106,9 +108,124 @@ class Hands(Protocol):
         ...
 
     async def perform(
-        self, turn: Turn, round_number: int, call: ToolCall, decision: Decision, answer: Answer | None, is_tainted: bool
+        self, turn: Turn, round_number: int, call: ToolCall, decision: Decision, answer: Answer | None
     ) -> Performed:
         """Do it, once."""
+        ...
+
+
+# --- the executor's world (agent/execute.py) ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What the gate must know about a turn, read fresh at each decision.
+
+    `permitted` is a function of user, role and policy alone. `typed_hosts`: host names in the user's own words.
+    `same_calls` counts the earlier calls of this turn by `name + canonical arguments`; `same_errors` by name + text.
+    """
+
+    user: User
+    role: str
+    permitted: frozenset[str]
+    is_tainted: bool
+    taint_source: str
+    has_read_private: bool
+    typed_hosts: frozenset[str]
+    discoveries: int
+    same_calls: dict[str, int]
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRecord:
+    """One call as the book keeps it; `arguments` is canonical JSON, `hash` its SHA-256."""
+
+    id: str
+    wire_id: str
+    tool: str
+    arguments: str
+    hash: str
+    risk: str
+    brief: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoOffer:
+    """How to take a call back for 24 hours; see `toolkit/context.py`."""
+
+    category: str
+    target: str
+    before: dict[str, Any] | None
+    expected: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a call ended: what the model reads, what the card shows, what can be undone."""
+
+    text: str
+    state: Literal["ok", "err", "unknown", "refused"]
+    is_tainted: bool = False
+    spill: str = ""
+    ms: int = 0
+    undo: UndoOffer | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plea:
+    """What an approval card asks: our verb, where to, the whole command, why, and because of what."""
+
+    tool: str
+    verb: str
+    destination: str
+    detail: str
+    why: str
+    risk: str
+
+
+class CallBook(Protocol):
+    """Rows and log events of calls; each method is one transaction."""
+
+    async def standing(self, turn: Turn) -> Standing:
+        """The facts the gate decides on."""
+        ...
+
+    async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:
+        """Note the call and show its card; a repeat is a no-op."""
+        ...
+
+    async def intend(self, call_id: str) -> Literal["first", "again", "ended"]:
+        """Note that the effect is about to happen; `again` when an earlier try never ended."""
+        ...
+
+    async def end(self, turn: Turn, call: CallRecord, ending: Ending) -> Ending:
+        """Store the result once; a repeat gives the stored one back."""
+        ...
+
+    async def spill(self, turn: Turn, call_id: str, text: str) -> str:
+        """Put a long result into a file; its name for file_read."""
+        ...
+
+
+class Desk(Protocol):
+    """Approvals and grants."""
+
+    async def granted(self, turn: Turn, tool: str, destination: str) -> bool:
+        """Whether a live grant covers exactly this tool and destination."""
+        ...
+
+    async def ask(self, turn: Turn, call: CallRecord, plea: Plea) -> str:
+        """The approval's id; one row per call."""
+        ...
+
+    async def wait(self, turn: Turn, approval_id: str) -> Answer:
+        """The person's answer, or expired; waits durably."""
+        ...
+
+    async def consume(self, approval_id: str, arguments_hash: str) -> bool:
+        """Use the approval up: True once, if allowed, unexpired and for exactly these arguments."""
         ...
 
 
@@ -129,7 +246,7 @@ class Runner(Protocol):
         ...
 
     async def status(self, run_id: str) -> str:
-        """unknown | queued | running | done | failed | cancelled."""
+        """One of unknown | queued | running | done | failed | cancelled."""
         ...
 
     async def unfinished(self) -> list[str]:

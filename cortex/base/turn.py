@@ -4,9 +4,9 @@ A turn is a user message until its answer; a round is one model call; a call is 
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-from cortex.base.messages import Message, ToolCall, ToolResult, ToolSchema, Usage
+from cortex.base.messages import Message, ToolResult, ToolSchema, Usage
 from cortex.base.role import Channel, ToolMode
 
 TurnState = Literal["queued", "running", "waiting", "done", "stopped", "failed", "interrupted", "out_of_rounds"]
@@ -31,6 +31,8 @@ class Turn:
     now: str
     is_tainted: bool = False
     parallel_calls: bool = True
+    ordinal: int = 0
+    summary_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,7 @@ class Need:
 class RoundPlan:
     """What goes out with one model call. `system` holds prompt and catalog of the epoch, byte-stable within it.
 
+    `added`: names declared now that the round before did not declare.
     `tail` (date, usage notes) is appended to the last user message, never to the prefix. `hints`: tool ->
     probability, read by the offline model only. `calls_as_text`: render past calls as text (no tool is declared).
     """
@@ -61,6 +64,7 @@ class RoundPlan:
     tail: str = ""
     tool_choice: Literal["auto", "none"] = "auto"
     calls_as_text: bool = False
+    added: tuple[str, ...] = ()
     hints: tuple[tuple[str, float], ...] = ()
 
 
@@ -69,7 +73,7 @@ class Reply:
     """What came back from the chain of models. `failure` is a sentence for the person; then there is no message."""
 
     message: Message | None = None
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     model: str = ""
     finish: Literal["stop", "calls", "length"] = "stop"
     failure: str = ""
@@ -78,15 +82,20 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The gate's word on one call, bound to the exact arguments by `arguments_hash`."""
+    """The gate's word on one call, bound to the exact arguments by `arguments_hash`.
 
+    `call_id` is Cortex's own id of the call (its row); `tool` the real tool, also behind the bridge; `result` is
+    there when nothing will run. `is_free`: a meta tool, not counted as a round.
+    """
+
+    call_id: str
     verdict: Literal["run", "ask", "refuse"]
+    tool: str = ""
     is_read: bool = False
+    is_free: bool = False
     approval_id: str = ""
     arguments_hash: str = ""
     result: ToolResult | None = None
-    is_free: bool = False
-    found: tuple[str, ...] = ()
 
 
 Answer = Literal["allowed", "denied", "expired"]
@@ -117,13 +126,3 @@ class Past:
     messages: tuple[Message, ...] = ()
     summary: str = ""
     is_tainted: bool = False
-
-
-@dataclass(slots=True, kw_only=True)
-class Ledger:
-    """What the loop counts while it runs: the breaker's memory and the calls so far."""
-
-    failures: dict[str, int] = field(default_factory=dict)
-    discoveries: int = 0
-    calls: list[ToolCall] = field(default_factory=list)
-    extra: dict[str, Any] = field(default_factory=dict)

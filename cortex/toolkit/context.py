@@ -1,4 +1,4 @@
-"""`Ctx`: what a tool function is given besides its arguments. Hidden from the schema; bound to one user and one call."""
+"""`Ctx`: what a tool function gets besides its arguments. Hidden from the schema; bound to one user and one call."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
