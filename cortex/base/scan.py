@@ -1,0 +1,40 @@
+"""The folder is the register: finds and loads modules of ours by name. The only user of importlib in the house.
+
+What is heavy is loaded here on its first use, never at the daemon's start. Loads nothing outside `cortex` and `web`.
+"""
+
+import importlib
+import importlib.util
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+
+_OURS = ("cortex", "web")
+
+
+def load(dotted: str) -> ModuleType:
+    """The module of this dotted name, imported on first use; ModuleNotFoundError when it is absent.
+
+    Raises ValueError for a name outside our own packages.
+    """
+    if dotted.partition(".")[0] not in _OURS:
+        raise ValueError(f"{dotted!r} is not a module of ours")
+    return importlib.import_module(dotted)
+
+
+def modules(package_name: str) -> tuple[str, ...]:
+    """The sorted stems of the modules in a package of ours, without importing them; private (`_x`) ones left out."""
+    if package_name.partition(".")[0] not in _OURS:
+        raise ValueError(f"{package_name!r} is not a package of ours")
+    spec = importlib.util.find_spec(package_name)
+    places = [] if spec is None or spec.submodule_search_locations is None else list(spec.submodule_search_locations)
+    found = {info.name for info in pkgutil.iter_modules(places) if not info.name.startswith("_")}
+    return tuple(sorted(found))
+
+
+def folder(package_name: str) -> Path:
+    """The folder a package of ours stands in, for the data files beside its modules."""
+    spec = importlib.util.find_spec(package_name)
+    if spec is None or spec.submodule_search_locations is None:
+        raise ModuleNotFoundError(f"no package {package_name!r}")
+    return Path(next(iter(spec.submodule_search_locations)))

