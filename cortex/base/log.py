@@ -1,0 +1,80 @@
+"""Logging set-up: one line an entry, with the ids of user and turn on it and known secrets blotted out.
+
+Nobody else configures logging; modules only say `logging.getLogger(__name__)`.
+"""
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import TextIO
+
+USER_ID: ContextVar[str] = ContextVar("user_id", default="-")
+TURN_ID: ContextVar[str] = ContextVar("turn_id", default="-")
+
+BLOT = "[secret]"
+_SHORTEST = 6
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F) if code not in (0x09, 0x0A)}
+
+
+class Blotter:
+    """Replaces every secret it was told of. One stands for a process; what is shorter than 6 characters is left."""
+
+    def __init__(self, *values: str) -> None:
+        """Start with these values."""
+        self._values: set[str] = set()
+        self.add(*values)
+
+    def add(self, *values: str) -> None:
+        """Blot these out from now on."""
+        self._values.update(value for value in values if len(value) >= _SHORTEST)
+
+    def blot(self, text: str) -> str:
+        """The text without any known secret."""
+        for value in sorted(self._values, key=len, reverse=True):
+            text = text.replace(value, BLOT)
+        return text
+
+
+class LineFormatter(logging.Formatter):
+    """Time, level, name, user and turn, message; control characters from outside are escaped, so that a line is one."""
+
+    def __init__(self, blotter: Blotter) -> None:
+        """Blot by this blotter."""
+        super().__init__()
+        self._blotter = blotter
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The finished line, a traceback below it."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        message = record.getMessage().translate(_CONTROLS).replace("\n", "\\n")
+        line = f"{at} {record.levelname:<7} {record.name} user={USER_ID.get()} turn={TURN_ID.get()} {message}"
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info).translate(_CONTROLS)
+        return self._blotter.blot(line)
+
+
+def set_up(level: str, blotter: Blotter, stream: TextIO | None = None) -> None:
+    """Send every log line of the process to `stream` (standard error) in one shape."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(LineFormatter(blotter))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    for name in ("httpx", "httpcore", "apscheduler", "asyncio", "alembic"):  # their info lines say nothing to an admin
+        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+
+
+@contextmanager
+def bound(*, user_id: str | None = None, turn_id: str | None = None) -> Iterator[None]:
+    """Put these ids on every line that is logged inside."""
+    tokens = [(USER_ID, USER_ID.set(user_id))] if user_id else []
+    if turn_id:
+        tokens.append((TURN_ID, TURN_ID.set(turn_id)))
+    try:
+        yield
+    finally:
+        for variable, token in reversed(tokens):
+            variable.reset(token)

@@ -1,0 +1,223 @@
+"""The settings of the whole house, read once from the environment and `.env` (prefix CORTEX_).
+
+A wrong value stops the start with one line that names it (`ConfigError`). `python -m cortex.base.settings` prints
+`.env.example`, which is generated from the descriptions here and checked by a test.
+"""
+
+import difflib
+import ipaddress
+import os
+import secrets
+import sys
+import zoneinfo
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from dotenv import dotenv_values
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from cortex.base.errors import ConfigError
+
+PREFIX = "CORTEX_"
+MAX_ROUNDS_CAP = 25
+KEY_FILE = "secret.key"
+_HIDDEN = ("secret_key", "brave_api_key", "database_url", "engine_url")
+
+Words = Annotated[tuple[str, ...], NoDecode]
+
+
+class Settings(BaseSettings):
+    """What an administrator may set. Made by `load_settings`; frozen from then on."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    host: str = Field(
+        "127.0.0.1", description="Address to listen on. Anything but a loopback address needs the settings below."
+    )
+    port: int = Field(8484, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    public_url: str = Field(
+        "", description="The address people type, such as https://cortex.example.org, when a proxy stands in front."
+    )
+    trusted_proxies: Words = Field(
+        (), description="Addresses of the proxies whose X-Forwarded headers are believed, comma separated."
+    )
+    allowed_hosts: Words = Field((), description="Further host names that the page answers to, comma separated.")
+    allow_plain_http: Literal["", "lan"] = Field(
+        "", description="lan: serve without https on a network you trust. Passwords cross it readable."
+    )
+    home: Path = Field(Path("home"), description="The folder of everything: database, keys, each person's files.")
+    database_url: str = Field(
+        "", description="Empty: SQLite in HOME/cortex.db. Else postgresql://user:password@host/name."
+    )
+    engine_url: str = Field("", description="Empty: HOME/engine.db, or the database above when that is PostgreSQL.")
+    secret_key: str = Field(
+        "", repr=False, description="Encrypts stored secrets. Empty: made once in HOME/secret.key (mode 0600)."
+    )
+    max_rounds: int = Field(
+        5,
+        ge=1,
+        le=MAX_ROUNDS_CAP,
+        description="Model calls a message may take, at most 25; roles and models may say otherwise.",
+    )
+    time_zone: str = Field("UTC", description="Zone of new accounts, an IANA name such as Europe/Berlin.")
+    searxng_url: str = Field("", description="A SearXNG instance for web search.")
+    brave_api_key: str = Field("", repr=False, description="Or a key for Brave's search API.")
+    ddgs: bool = Field(default=False, description="Or search through DuckDuckGo without a key.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much is logged.")
+    allow_second_process: bool = Field(
+        default=False, description="Do not lock HOME against a second `cortex serve` (PostgreSQL only)."
+    )
+    shutdown_grace_s: float = Field(
+        10.0, ge=0.1, le=300, description="Seconds that running work gets to reach a safe point on SIGTERM."
+    )
+    offline_delay_ms: int = Field(12, ge=0, le=5000, description="Pause between the words of the offline demo model.")
+
+    @field_validator("trusted_proxies", "allowed_hosts", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(word.strip() for word in value.split(",") if word.strip())
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for word in value:
+            ipaddress.ip_network(word, strict=False)
+        return value
+
+    @field_validator("public_url", "searxng_url")
+    @classmethod
+    def _web_address(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if value and (parts.scheme not in ("http", "https") or not parts.hostname or parts.username):
+            raise ValueError("must be an address such as https://cortex.example.org")
+        return value.rstrip("/")
+
+    @field_validator("database_url", "engine_url")
+    @classmethod
+    def _database(cls, value: str) -> str:
+        if value and value.split(":", 1)[0].split("+", 1)[0] not in ("sqlite", "postgresql", "postgres"):
+            raise ValueError("must begin with sqlite: or postgresql:")
+        return value
+
+    @field_validator("time_zone")
+    @classmethod
+    def _zone(cls, value: str) -> str:
+        try:
+            zoneinfo.ZoneInfo(value)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError("is no time zone; write one such as Europe/Berlin") from error
+        return value
+
+    @field_validator("secret_key")
+    @classmethod
+    def _long_enough(cls, value: str) -> str:
+        if value and len(value) < 32:
+            raise ValueError("must have at least 32 characters")
+        return value
+
+    @property
+    def database(self) -> str:
+        """The database in force, as a URL."""
+        return self.database_url or f"sqlite:///{self.home / 'cortex.db'}"
+
+    @property
+    def engine_database(self) -> str:
+        """The durable engine's database in force, as a URL."""
+        if self.engine_url:
+            return self.engine_url
+        return self.database if self.is_postgresql else f"sqlite:///{self.home / 'engine.db'}"
+
+    @property
+    def is_postgresql(self) -> bool:
+        """Whether the database is PostgreSQL."""
+        return self.database.startswith("postgres")
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the page."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def key_file(self) -> Path:
+        """Where a generated key lies."""
+        return self.home / KEY_FILE
+
+
+def load_settings(env_file: Path | None = Path(".env"), **given: Any) -> Settings:
+    """The settings in force: defaults < `.env` < environment < `given`; makes HOME and its key when they are missing.
+
+    Raises ConfigError with one line that names the wrong setting.
+    """
+    try:
+        settings = Settings(_env_file=env_file, **given)
+    except ValidationError as error:
+        raise ConfigError(_one_line(error)) from error
+    home = settings.home.expanduser().absolute()
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        key = settings.secret_key or read_or_make_key(home / KEY_FILE)
+    except OSError as error:
+        raise ConfigError(f"{PREFIX}HOME: cannot use {str(home)!r}: {error.strerror or error}") from error
+    return settings.model_copy(update={"home": home, "secret_key": key})
+
+
+def read_or_make_key(path: Path) -> str:
+    """The key in `path`; made once, readable by its owner only."""
+    if not path.exists():
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:  # another process was faster: its key counts
+            return read_or_make_key(path)
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(48) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+    key = path.read_text(encoding="ascii").strip()
+    if len(key) < 32:
+        raise ConfigError(f"{PREFIX}SECRET_KEY: {str(path)!r} is too short to be a key; put the old one back")
+    return key
+
+
+def unknown_variables(environ: Mapping[str, str], env_file: Path | None = Path(".env")) -> list[str]:
+    """A line for each CORTEX_ variable that nothing reads, with the likeliest right name."""
+    known = [PREFIX + name.upper() for name in Settings.model_fields]
+    written: Iterable[str] = dotenv_values(env_file) if env_file and env_file.is_file() else ()
+    lines = []
+    for name in sorted({*environ, *written}):
+        if name.startswith(PREFIX) and name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            lines.append(f"{name} is not a setting" + (f"; did you mean {near[0]}?" if near else ""))
+    return lines
+
+
+def env_example() -> str:
+    """The text of `.env.example`: every setting with its description and default, commented out."""
+    lines = ["# Copy to .env and remove the # of what you change. Generated: `make docs` writes this file.", ""]
+    for name, field in Settings.model_fields.items():
+        default = field.default
+        shown = ",".join(default) if isinstance(default, tuple) else str(default)
+        shown = shown.lower() if isinstance(default, bool) else shown
+        lines += [f"# {field.description}", f"#{PREFIX}{name.upper()}={shown}", ""]
+    return "\n".join(lines)
+
+
+def _one_line(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=True)[0]
+    name = str(first["loc"][0]) if first["loc"] else "?"
+    message = str(first["msg"]).removeprefix("Value error, ")
+    given = "" if name in _HIDDEN else f" (it is {first.get('input')!r})"
+    return f"{PREFIX}{name.upper()}: {message}{given}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(env_example())

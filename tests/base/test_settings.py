@@ -1,0 +1,92 @@
+"""Settings: where values come from, and that a wrong one is named in one line."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from cortex.base.errors import ConfigError
+from cortex.base.settings import env_example, load_settings, read_or_make_key, unknown_variables
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("PORT", "99999", "CORTEX_PORT: Input should be less than or equal to 65535 (it is '99999')"),
+        ("TIME_ZONE", "Mars", "CORTEX_TIME_ZONE: is no time zone"),
+        ("PUBLIC_URL", "example.org", "CORTEX_PUBLIC_URL: must be an address such as"),
+        ("TRUSTED_PROXIES", "proxy", "CORTEX_TRUSTED_PROXIES: 'proxy' does not appear"),
+        ("MAX_ROUNDS", "26", "CORTEX_MAX_ROUNDS: Input should be less than or equal to 25"),
+        ("DATABASE_URL", "mysql://x", "CORTEX_DATABASE_URL: must begin with sqlite: or postgresql:"),
+        ("ALLOW_PLAIN_HTTP", "yes", "CORTEX_ALLOW_PLAIN_HTTP: Input should be '' or 'lan'"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_wrong_value_is_one_line_that_names_it(
+    name: str, value: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CORTEX_" + name, value)
+    with pytest.raises(ConfigError) as caught:
+        load_settings(None, home=tmp_path)
+    assert caught.value.message.startswith(says)
+    assert "\n" not in caught.value.message
+
+
+def test_a_short_secret_key_is_refused_without_showing_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CORTEX_SECRET_KEY", "hunter2")
+    with pytest.raises(ConfigError) as caught:
+        load_settings(None, home=tmp_path)
+    assert "CORTEX_SECRET_KEY" in caught.value.message
+    assert "hunter2" not in caught.value.message
+
+
+def test_the_key_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
+    first = load_settings(None, home=tmp_path / "home")
+    again = load_settings(None, home=tmp_path / "home")
+    assert first.secret_key == again.secret_key
+    assert len(first.secret_key) >= 48
+    assert stat.S_IMODE(first.key_file.stat().st_mode) == 0o600
+    assert first.secret_key not in repr(first)
+
+
+def test_a_damaged_key_file_stops_the_start(tmp_path: Path) -> None:
+    (tmp_path / "secret.key").write_text("x")
+    with pytest.raises(ConfigError, match="too short"):
+        read_or_make_key(tmp_path / "secret.key")
+
+
+def test_the_environment_wins_over_the_env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").write_text("CORTEX_PORT=1111\nCORTEX_ALLOWED_HOSTS=one.example, two.example\n")
+    monkeypatch.setenv("CORTEX_PORT", "2222")
+    settings = load_settings(tmp_path / ".env", home=tmp_path)
+    assert settings.port == 2222
+    assert settings.allowed_hosts == ("one.example", "two.example")
+
+
+def test_databases_default_to_files_in_home_and_follow_postgresql(tmp_path: Path) -> None:
+    settings = load_settings(None, home=tmp_path)
+    assert settings.database == f"sqlite:///{tmp_path}/cortex.db"
+    assert settings.engine_database == f"sqlite:///{tmp_path}/engine.db"
+    shared = load_settings(None, home=tmp_path, database_url="postgresql://u@db/cortex")
+    assert shared.engine_database == "postgresql://u@db/cortex"
+
+
+def test_a_home_that_is_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="CORTEX_HOME"):
+        load_settings(None, home=tmp_path / "file")
+
+
+def test_a_misspelt_variable_is_pointed_at_its_likeliest_name(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("CORTEX_HOSTS=x\n")
+    lines = unknown_variables({"CORTEX_PROT": "1", "PATH": "x"}, tmp_path / ".env")
+    assert lines == [
+        "CORTEX_HOSTS is not a setting; did you mean CORTEX_HOST?",
+        "CORTEX_PROT is not a setting; did you mean CORTEX_PORT?",
+    ]
+
+
+def test_env_example_is_current() -> None:
+    assert (ROOT / ".env.example").read_text() == env_example()

@@ -1,0 +1,29 @@
+"""The network is off for every test: only this machine's own addresses answer."""
+
+import ipaddress
+import sys
+
+LOCAL_NAMES = {None, "", "localhost", b"localhost", "localhost.localdomain"}
+
+
+def _is_local(host: object) -> bool:
+    if host in LOCAL_NAMES:
+        return True
+    text = host.decode() if isinstance(host, bytes) else str(host)
+    try:
+        address = ipaddress.ip_address(text.split("%")[0])
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
+def _refuse_the_network(event: str, details: tuple[object, ...]) -> None:
+    if event == "socket.connect":
+        address = details[1]
+        if isinstance(address, tuple) and not _is_local(address[0]):
+            raise ConnectionRefusedError(f"tests have no network: {address[0]}")
+    if event == "socket.getaddrinfo" and not _is_local(details[0]):
+        raise ConnectionRefusedError(f"tests have no network: {details[0]!r}")
+
+
+sys.addaudithook(_refuse_the_network)
