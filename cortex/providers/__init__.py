@@ -1,0 +1,46 @@
+"""One file per kind of model endpoint, loaded when the first model of that kind is asked.
+
+`connect(entry, secret)` is the only door; app.py hands it to services. Nothing heavy is imported with this package.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from cortex.base import scan, tokens
+from cortex.base.address import PUBLIC, Policy
+from cortex.base.clock import now
+from cortex.base.errors import UserError
+from cortex.base.model import ModelEntry
+from cortex.base.ports import Provider
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a provider needs from the house.
+
+    `policy`: where its requests may go. `count`: tokens of a text. `chunk_delay_s`: the pause between two pieces of
+    an answer of the offline model. `connect_s`, `first_s`, `between_s`: limits in seconds for opening a connection,
+    for the first byte of an answer and for the silence between two pieces.
+    """
+
+    policy: Policy = PUBLIC
+    count: Callable[[str], int] = tokens.count
+    clock: Callable[[], datetime] = now
+    chunk_delay_s: float = 0.02
+    connect_s: float = 10.0
+    first_s: float | None = None
+    between_s: float = 60.0
+
+
+def connect(entry: ModelEntry, secret: str | None = None, surroundings: Surroundings | None = None) -> Provider:
+    """The provider of this entry; UserError when there is no such kind.
+
+    A kind is a module of this package with a function `connect(entry, secret, surroundings) -> Provider`.
+    """
+    if entry.provider in scan.modules(__name__):
+        module = scan.load(f"{__name__}.{entry.provider}")
+        build: Callable[[ModelEntry, str | None, Surroundings], Provider] | None = getattr(module, "connect", None)
+        if build is not None:
+            return build(entry, secret, surroundings or Surroundings())
+    raise UserError(f"There is no kind of model {entry.provider!r}; choose another kind on the Models page.")

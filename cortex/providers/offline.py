@@ -1,0 +1,186 @@
+"""The offline demo model: a small deterministic planner that calls tools by rules, for a first look and for tests.
+
+It is no AI and says so. It never stands in for a real model that fails. Loaded by `connect`; needs no network.
+"""
+
+import asyncio
+import json
+import re
+import uuid
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Any
+
+from cortex.base.messages import Message, Text, ToolCall, ToolResult, ToolSchema, Usage, assistant
+from cortex.base.model import ModelEntry
+from cortex.base.ports import Delta, Finished, Request
+from cortex.base.tokens import minified, wire_schema
+from cortex.providers import Surroundings
+from cortex.providers.offline_arguments import fill, words_of
+
+LABEL = "Offline demo model (no AI)"
+THRESHOLD = 0.3
+_RESULT_CHARACTERS = 4_000
+_SHOWN_TOOLS = 8
+_CLAUSES = re.compile(
+    r"\s*;\s+|,?\s+(?:and|but)\s+(?:then|also|afterwards)\s+|,\s*then\s+|[.!]\s+(?:then|also|and)\s+", re.IGNORECASE
+)
+_CATALOG_LINE = re.compile(
+    r"^\s*[-*]?\s*`?([a-z][a-z0-9]*_[a-z0-9_]+)`?(?:\([^)]*\))?\s*[:\u2013\u2014-]\s+(\S.*)$", re.MULTILINE
+)
+_MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:?\d\d|Z)?)?)")
+_ALIGNED = re.compile(r"\S {2,}\S|\t")
+_SUMMARY = re.compile(r"\bsummar", re.IGNORECASE)
+
+
+def connect(entry: ModelEntry, secret: str | None, surroundings: Surroundings) -> "Offline":
+    """The offline model; it takes no secret."""
+    del entry, secret
+    return Offline(surroundings)
+
+
+class Offline:
+    """The `Provider` of kind "offline"."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta | Finished]:
+        """The answer in small pieces, then the whole."""
+        message = self._answer(request)
+        for piece in re.findall(r"\S+\s*", message.text):
+            await asyncio.sleep(self._surroundings.chunk_delay_s)
+            yield Delta(kind="text", text=piece)
+        yield Finished(
+            message=message, usage=self._usage(request, message), finish="calls" if message.calls else "stop"
+        )
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _usage(self, request: Request, message: Message) -> Usage:
+        count = self._surroundings.count
+        sent = [minified([wire_schema(tool) for tool in request.tools])] if request.tools else []
+        sent += [request.system, *(_words(each) for each in request.messages)]
+        return Usage(input_tokens=sum(map(count, sent)), output_tokens=count(_words(message)))
+
+    def _answer(self, request: Request) -> Message:
+        start = _last_user(request.messages)
+        words = _asked(request.messages, start)
+        results = [
+            part for each in request.messages[start + 1 :] for part in each.parts if isinstance(part, ToolResult)
+        ]
+        if not request.tools and _SUMMARY.search(request.system[:400]):
+            return assistant(_extract(words))
+        call = self._next_call(request, words, results) if request.tool_choice == "auto" else None
+        if call is not None:
+            return assistant("", call)
+        if results:
+            return assistant("\n\n".join(_worded(each) for each in results))
+        return assistant(_introduction(request))
+
+    def _next_call(self, request: Request, words: str, results: list[ToolResult]) -> ToolCall | None:
+        """At most one call: the next clause of the message that nothing was done for yet."""
+        clauses = [clause for clause in _CLAUSES.split(words) if clause.strip()]
+        if not clauses or len(results) >= len(clauses) or any(each.is_error for each in results):
+            return None
+        clause = clauses[len(results)]
+        is_first = not results
+        for tool in _candidates(request, clause, is_first=is_first):
+            arguments = fill(tool, clause, self._moment(request))
+            if arguments is not None:
+                return ToolCall(id=f"call_{uuid.uuid4().hex[:24]}", name=tool.name, arguments=minified(arguments))
+        return None
+
+    def _moment(self, request: Request) -> datetime:
+        """The moment that the request itself names in its notes after the user's words, else the clock's."""
+        clock = self._surroundings.clock()
+        start = _last_user(request.messages)
+        notes = (
+            [part.text for part in request.messages[start].parts if isinstance(part, Text)][1:] if start >= 0 else []
+        )
+        match = _MOMENT.search(" ".join(notes))
+        if match is None:
+            return clock
+        moment = datetime.fromisoformat(match[1])
+        return moment if moment.tzinfo else moment.replace(tzinfo=clock.tzinfo)
+
+
+def _last_user(messages: tuple[Message, ...]) -> int:
+    return max((index for index, each in enumerate(messages) if each.speaker == "user"), default=-1)
+
+
+def _asked(messages: tuple[Message, ...], start: int) -> str:
+    """The person's own words: the first text of the message; what Cortex adds to it stands in later ones."""
+    if start < 0:
+        return ""
+    return next((part.text for part in messages[start].parts if isinstance(part, Text)), "")
+
+
+def _words(message: Message) -> str:
+    shown: list[str] = []
+    for part in message.parts:
+        match part:
+            case ToolCall():
+                shown.append(f"{part.name} {part.arguments}")
+            case Text() | ToolResult():
+                shown.append(part.text)
+            case _:
+                continue
+    return "\n".join(shown)
+
+
+def _candidates(request: Request, clause: str, *, is_first: bool) -> list[ToolSchema]:
+    """The sent tools hinted at above the threshold, best first; a later clause must share a word with its tool."""
+    hints = dict(request.hints)
+    said = words_of(clause)
+    scored: list[tuple[float, ToolSchema]] = []
+    for tool in request.tools:
+        probability = hints.get(tool.name, 0.0)
+        shared = len(said & words_of(f"{tool.name} {tool.description}"))
+        if probability >= THRESHOLD and (is_first or shared):
+            scored.append((probability + (0.0 if is_first else 0.5 * shared), tool))
+    return [tool for _, tool in sorted(scored, key=lambda each: -each[0])]
+
+
+def _worded(result: ToolResult) -> str:
+    """A result in a sentence: short ones as they are, long ones under a line that says whose they are."""
+    text = result.text.strip()
+    if len(text) > _RESULT_CHARACTERS:
+        text = text[:_RESULT_CHARACTERS].rstrip() + "\n…"
+    if result.is_error:
+        return f"That did not work. `{result.name}` said: {text or 'nothing'}"
+    if not text:
+        return f"Done: `{result.name}` ran and had nothing to report."
+    if "\n" not in text and len(text) <= 300:
+        return text
+    fence = "~~~~" if _ALIGNED.search(text) else ""
+    body = f"{fence}\n{text}\n{fence}" if fence else text
+    return f"Here is what `{result.name}` gave back:\n\n{body}"
+
+
+def _introduction(request: Request) -> str:
+    """What it can do, from the tools and the catalog that it sees."""
+    known: dict[str, Any] = {tool.name: (tool.description.splitlines() or [""])[0] for tool in request.tools}
+    for name, line in _CATALOG_LINE.findall(request.system):
+        known.setdefault(name, line.strip())
+    lines = [f"- `{name}`: {line}" if line else f"- `{name}`" for name, line in list(known.items())[:_SHOWN_TOOLS]]
+    more = f"\n- and {len(known) - _SHOWN_TOOLS} more" if len(known) > _SHOWN_TOOLS else ""
+    can = (
+        "With this message I was given:\n\n" + "\n".join(lines) + more
+        if lines
+        else 'I can act on plain requests such as "add milk to my shopping list" or "what\'s on my list".'
+    )
+    return (
+        f"I am the {LABEL}: I follow simple rules, I can't hold a conversation. {can}\n\n"
+        "For real answers, add a model on the Models page."
+    )
+
+
+def _extract(text: str) -> str:
+    """A summary by taking the first sentence of each paragraph, in order."""
+    firsts = [
+        re.split(r"(?<=[.!?])\s", line.strip(), maxsplit=1)[0][:240] for line in text.splitlines() if line.strip()
+    ]
+    kept = list(dict.fromkeys(firsts))
+    return "\n".join(kept[:40]) or json.dumps("")

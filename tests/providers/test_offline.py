@@ -1,0 +1,181 @@
+"""The offline model through its door: `connect` and `stream`."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from cortex.base.messages import Message, Text, ToolResult, ToolSchema, assistant, results, user
+from cortex.base.model import OFFLINE
+from cortex.base.ports import Delta, Finished, Request
+from cortex.providers import Surroundings, connect
+from cortex.providers.offline_arguments import fill
+
+FRIDAY = datetime(2026, 11, 20, 14, 0, tzinfo=UTC)
+STRING: dict[str, Any] = {"type": "string"}
+
+
+def schema(name: str, description: str, required: list[str], **properties: dict[str, Any]) -> ToolSchema:
+    parameters = {"type": "object", "properties": dict(sorted(properties.items())), "required": required}
+    return ToolSchema(name=name, description=description, parameters=parameters)
+
+
+CREATE = schema(
+    "task_create",
+    "Add a task to one of the user's lists.",
+    ["title"],
+    title=STRING,
+    due={"type": ["string", "null"], "format": "date"},
+    list_name={"type": "string", "default": "inbox"},
+    priority={"type": "integer", "default": 0},
+)
+LIST = schema(
+    "task_list", "Show tasks.", [], list_name={"type": ["string", "null"]}, is_done={"type": ["boolean", "null"]}
+)
+DONE = schema("task_complete", "Mark a task as done.", ["task"], task=STRING)
+SHELL = schema("shell_exec", "Run a shell command.", ["command"], command=STRING, timeout_s={"type": "integer"})
+READ = schema("file_read", "Read a file.", ["path"], path=STRING, offset={"type": "integer"})
+WRITE = schema("file_write", "Write a file.", ["path", "content"], path=STRING, content=STRING)
+SEARCH = schema("web_search", "Search the web.", ["query"], query=STRING)
+OPEN = schema("web_read", "Read a web page.", ["url"], url=STRING)
+REMIND = schema(
+    "reminders_add", "Set a reminder.", ["text", "when"], text=STRING, when={"type": "string", "description": "When"}
+)
+SWITCH = schema("lamp_set", "Set a lamp.", ["state"], state={"enum": ["off", "on"]}, level={"type": "number"})
+
+
+@pytest.mark.parametrize(
+    ("tool", "sentence", "arguments"),
+    [
+        (CREATE, "add milk and eggs to my shopping list", {"title": "milk and eggs", "list_name": "shopping"}),
+        (
+            CREATE,
+            "Could you please add milk to the shopping list for tomorrow?",
+            {"title": "milk", "list_name": "shopping", "due": "2026-11-21"},
+        ),
+        (
+            CREATE,
+            "create a new task to call mum on friday with priority 2",
+            {"title": "call mum", "due": "2026-11-27", "priority": 2},
+        ),
+        (CREATE, "add a task: buy 3 apples", {"title": "buy 3 apples"}),
+        (CREATE, 'put "Fix the roof" on my house list', {"title": "Fix the roof", "list_name": "house"}),
+        (LIST, "what's on my list", {}),
+        (LIST, "what is on my shopping list?", {"list_name": "shopping"}),
+        (LIST, "show done tasks", {"is_done": True}),
+        (DONE, "mark milk as done", {"task": "milk"}),
+        (SHELL, "run `df -h` in the shell", {"command": "df -h"}),
+        (SHELL, "execute ls -la", {"command": "ls -la"}),
+        (READ, "show file notes.md", {"path": "notes.md"}),
+        (READ, "show me notes.md from offset 20", {"path": "notes.md", "offset": 20}),
+        (WRITE, "write `hello world` to a/b.txt", {"path": "a/b.txt", "content": "hello world"}),
+        (SEARCH, "search the web for cheap flights, please", {"query": "cheap flights"}),
+        (OPEN, "read https://example.org/page. Thanks", {"url": "https://example.org/page"}),
+        (REMIND, "remind me at 6 to water the plants", {"text": "water the plants", "when": "at 6"}),
+        (SWITCH, "set the lamp on with level 40", {"state": "on", "level": 40.0}),
+    ],
+    ids=lambda value: value.replace(" ", "_") if isinstance(value, str) else "",
+)
+def test_arguments_come_from_the_sentence(tool: ToolSchema, sentence: str, arguments: dict[str, Any]) -> None:
+    assert fill(tool, sentence, FRIDAY) == arguments
+
+
+def test_a_required_argument_that_is_not_there_makes_no_call() -> None:
+    assert fill(OPEN, "read that page", FRIDAY) is None
+
+
+async def run(request: Request) -> tuple[str, Finished]:
+    provider = connect(OFFLINE, surroundings=Surroundings(chunk_delay_s=0, clock=lambda: FRIDAY))
+    items = [item async for item in provider.stream(request)]
+    last = items[-1]
+    assert isinstance(last, Finished)
+    return "".join(item.text for item in items if isinstance(item, Delta)), last
+
+
+def ask(*messages: Message, tools: tuple[ToolSchema, ...] = (CREATE, LIST), **hints: float) -> Request:
+    return Request(system="You are Cortex.", messages=messages, tools=tools, hints=tuple(hints.items()))
+
+
+async def test_it_calls_the_best_hinted_tool_that_was_sent() -> None:
+    _, done = await run(ask(user("add milk to my shopping list"), task_create=0.8, task_list=0.5, shell_exec=0.99))
+    call = done.message.calls[0]
+    assert (call.name, json.loads(call.arguments)) == ("task_create", {"title": "milk", "list_name": "shopping"})
+    assert done.finish == "calls"
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        ask(user("add milk to my list")),
+        ask(user("add milk to my list"), task_create=0.1),
+        ask(user("add milk to my list"), tools=(LIST,), task_create=0.9),
+        Request(
+            system="", messages=(user("add milk"),), tools=(CREATE,), tool_choice="none", hints=(("task_create", 1),)
+        ),
+    ],
+    ids=["no hint", "under the threshold", "not sent", "tool choice none"],
+)
+async def test_it_calls_nothing_without_a_sent_hinted_allowed_tool(request_: Request) -> None:
+    text, done = await run(request_)
+    assert done.message.calls == ()
+    assert "no AI" in text
+    assert "Models page" in text
+
+
+async def test_it_words_the_result_and_stops() -> None:
+    _, first = await run(ask(user("add milk"), task_create=0.9))
+    answer = results(ToolResult(call_id=first.message.calls[0].id, name="task_create", text="Added milk to inbox."))
+    text, done = await run(ask(user("add milk"), first.message, answer, task_create=0.9))
+    assert text == "Added milk to inbox." == done.message.text
+    assert done.finish == "stop"
+
+
+async def test_a_second_clause_is_done_in_a_second_round() -> None:
+    words = user("add milk to my shopping list and then show my shopping list")
+    hints: dict[str, Any] = {"task_create": 0.9, "task_list": 0.6}
+    _, first = await run(ask(words, **hints))
+    assert json.loads(first.message.calls[0].arguments) == {"title": "milk", "list_name": "shopping"}
+    done = results(ToolResult(call_id=first.message.calls[0].id, name="task_create", text="Added."))
+    _, second = await run(ask(words, first.message, done, **hints))
+    assert second.message.calls[0].name == "task_list"
+
+
+async def test_an_error_is_told_and_not_tried_again() -> None:
+    call = (await run(ask(user("add milk"), task_create=0.9)))[1].message
+    failed = results(ToolResult(call_id=call.calls[0].id, name="task_create", text="The disk is full.", is_error=True))
+    text, _ = await run(ask(user("add milk"), call, failed, task_create=0.9))
+    assert "did not work" in text
+    assert "The disk is full." in text
+
+
+async def test_notes_of_cortex_after_the_words_are_not_taken_for_words() -> None:
+    message = Message(speaker="user", parts=(Text(text="add milk for tomorrow"), Text(text="It is 2026-12-31 23:00.")))
+    _, done = await run(ask(message, task_create=0.9))
+    assert json.loads(done.message.calls[0].arguments) == {"title": "milk", "due": "2027-01-01"}
+
+
+async def test_usage_counts_the_schemas() -> None:
+    _, bare = await run(ask(user("hello"), tools=()))
+    _, armed = await run(ask(user("hello")))
+    assert armed.usage.input_tokens > bare.usage.input_tokens + 50
+    assert bare.usage.output_tokens > 10
+
+
+async def test_asked_for_a_summary_it_takes_sentences() -> None:
+    request = Request(
+        system="Write a summary of the conversation.",
+        messages=(user("User: My cat is Tom. He is old.\nAssistant: Nice to know! I will remember."),),
+    )
+    text, _ = await run(request)
+    assert text == "User: My cat is Tom.\nAssistant: Nice to know!"
+
+
+async def test_history_does_not_count_as_done_work() -> None:
+    earlier = (
+        user("add bread"),
+        assistant("", (await run(ask(user("add bread"), task_create=1.0)))[1].message.calls[0]),
+    )
+    done = results(ToolResult(call_id=earlier[1].calls[0].id, name="task_create", text="Added bread."))
+    _, finished = await run(ask(*earlier, done, assistant("Added bread."), user("add milk"), task_create=0.9))
+    assert json.loads(finished.message.calls[0].arguments) == {"title": "milk"}
