@@ -39,7 +39,7 @@ class Tool:
     effect: reads of one round run side by side, writes one after the other. idempotent: a re-run after a crash does
     no harm; others record an intent first. confirm: always ask. ambient: pinned in every conversation that permits
     it. reads_untrusted: its results are tainted. sends_out: it carries data to a place outside. free: not counted
-    as a business call (meta tools).
+    as a business call (meta tools). needs: ports that this tool needs beside its category's.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Tool:
     policy: Policy = "deferred"
     ambient: bool = False
     groups: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
     reads_untrusted: bool = False
     reads_private: bool = False
     sends_out: bool = False

@@ -1,0 +1,26 @@
+"""Moments in a person's own time zone, in words. Nothing here reads the clock."""
+
+from datetime import date, datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+
+def local(at: datetime, time_zone: str) -> datetime:
+    """The same moment in this IANA zone; in UTC when the name is unknown."""
+    try:
+        return at.astimezone(ZoneInfo(time_zone))
+    except (ZoneInfoNotFoundError, ValueError):
+        return at.astimezone(ZoneInfo("UTC"))
+
+
+def moment(at: datetime, time_zone: str) -> str:
+    """Date and minute as a person there writes them: `2026-11-21 09:05`."""
+    return local(at, time_zone).strftime("%Y-%m-%d %H:%M")
+
+
+def day(due: date, today: date) -> str:
+    """A date with the word people use for it: `2026-11-22 (tomorrow)`, `2026-11-20 (overdue by 1 day)`."""
+    away = (due - today).days
+    if away < 0:
+        return f"{due.isoformat()} (overdue by {-away} day{'' if away == -1 else 's'})"
+    near = {0: "today", 1: "tomorrow"}.get(away) or (due.strftime("%A") if away < 7 else "")
+    return f"{due.isoformat()} ({near})" if near else due.isoformat()

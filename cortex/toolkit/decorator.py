@@ -1,0 +1,64 @@
+"""`@tool`: turns a typed async function of a category file into a `Tool`. The file's stem is the category's name."""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from cortex.toolkit.schema import forms
+from cortex.toolkit.spec import Effect, Output, Policy, Risk, Tool
+
+Function = Callable[..., Awaitable[str | Output]]
+
+
+def tool(
+    *,
+    risk: Risk = "low",
+    effect: Effect = "write",
+    confirm: bool = False,
+    admin: bool = False,
+    idempotent: bool = False,
+    policy: Policy = "deferred",
+    ambient: bool = False,
+    groups: tuple[str, ...] = (),
+    needs: tuple[str, ...] = (),
+    reads_untrusted: bool = False,
+    reads_private: bool = False,
+    sends_out: bool = False,
+    free: bool = False,
+) -> Callable[[Function], Tool]:
+    """A decorator that makes a `Tool` of a function; TypeError at import when the function is not fit to be one.
+
+    Reads are idempotent by nature; high risk always asks (SECURITY section 2), so both follow without being said.
+    """
+
+    def make(function: Function) -> Tool:
+        if not inspect.iscoroutinefunction(function):
+            raise TypeError(f"{function!r}: a tool must be `async def`")
+        name = function.__name__
+        made = forms(function, name)
+        flags: dict[str, Any] = {"reads_untrusted": reads_untrusted, "reads_private": reads_private}
+        return Tool(
+            name=name,
+            category=function.__module__.rpartition(".")[2],
+            summary=made.summary,
+            function=function,
+            arguments=made.arguments,
+            full=made.full,
+            stub=made.stub,
+            line=made.line,
+            hash=made.hash,
+            risk=risk,
+            effect=effect,
+            confirm=confirm or risk == "high",
+            admin=admin,
+            idempotent=idempotent or effect == "read",
+            policy=policy,
+            ambient=ambient,
+            groups=groups,
+            needs=needs,
+            sends_out=sends_out,
+            free=free,
+            **flags,
+        )
+
+    return make

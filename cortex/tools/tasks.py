@@ -1,0 +1,301 @@
+"""The user's to-do lists: list, create, update, complete. Rules of the table itself stand in `storage/tasks.py`."""
+
+from datetime import date
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from cortex.base.errors import Conflict, NotFound, ToolFailed
+from cortex.base.ids import derived_id
+from cortex.base.zone import day, local
+from cortex.storage.tasks import Task, Tasks
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.spec import Output, Phrase
+
+SUMMARY = "to-do and shopping lists: add, show, change, tick off"
+PREFIXES = ("task_",)
+NEEDS = ("Tasks",)
+SHOWN = 40
+SHORT_ID = 6
+
+TITLE_CHARACTERS = 300
+Priority = Annotated[int, Field(ge=0, le=3)]
+
+
+@tool(effect="read", reads_private=True)
+async def task_list(
+    ctx: Ctx, list_name: str | None = None, query: str = "", due_by: date | None = None, done: bool = False
+) -> Output:
+    """Show the user's tasks, or what is on one of their lists.
+
+    Args:
+        list_name: Such as shopping; all when left out.
+        query: Words in the task.
+        due_by: Due on or before this day.
+        done: Finished ones instead of open ones.
+    """
+    tasks = ctx.use(Tasks)
+    name = await _known_list(tasks, list_name) if list_name else None
+    rows = await tasks.list(list_name=name, is_done=done, query=query)
+    if due_by is not None:
+        rows = [row for row in rows if row.due is not None and row.due <= due_by]
+    if not rows:
+        return Output(text=await _nothing(tasks, name, done, is_narrowed=bool(query or due_by)))
+    lines = [_line(ctx, row, show_list=name is None) for row in rows[:SHOWN]]
+    if len(rows) > SHOWN:
+        lines.append(f"... and {len(rows) - SHOWN} more: narrow it by list_name, query or due_by.")
+    return Output(text="\n".join(lines), is_tainted=any(row.is_tainted for row in rows[:SHOWN]))
+
+
+@tool(idempotent=True)
+async def task_create(
+    ctx: Ctx, title: str, due: date | None = None, list_name: str = "inbox", priority: Priority = 0, notes: str = ""
+) -> str:
+    """Add a task or an item to one of the user's lists.
+
+    Args:
+        title: What to do or to buy.
+        due: Day it is due.
+        list_name: Such as shopping; a new name makes a new list.
+        priority: 3 is high.
+        notes: More words.
+    """
+    tasks = ctx.use(Tasks)
+    row = await tasks.create(
+        derived_id(ctx.call_id, "task"),
+        title=_title(title),
+        list_name=await _known_list(tasks, list_name.strip() or "inbox"),
+        due=due,
+        priority=priority,
+        notes=notes.strip(),
+        is_tainted=ctx.is_tainted,
+    )
+    ctx.leave_undo(target=row.id, before=None, expected=str(row.version), label="Remove the task again")
+    return f"Added: {_line(ctx, row, show_list=True)}"
+
+
+@tool(idempotent=True)
+async def task_update(
+    ctx: Ctx,
+    task: str,
+    title: str | None = None,
+    due: date | None = None,
+    clear_due: bool = False,
+    list_name: str | None = None,
+    priority: Priority | None = None,
+    notes: str | None = None,
+) -> str:
+    """Change a task: rename it, move it, or set its due date.
+
+    Args:
+        task: Its id, or words of its title.
+        title: New title.
+        due: New due day.
+        clear_due: No due day any more.
+        list_name: List to move it to.
+        priority: 3 is high.
+        notes: New notes.
+    """
+    tasks = ctx.use(Tasks)
+    row = await _find(tasks, task)
+    wanted: dict[str, Any] = {
+        "title": None if title is None else _title(title),
+        "due": due,
+        "priority": priority,
+        "notes": notes,
+    }
+    if list_name:
+        wanted["list_name"] = await _known_list(tasks, list_name)
+    changes = {key: value for key, value in wanted.items() if value is not None and value != getattr(row, key)}
+    if clear_due and row.due is not None:
+        changes["due"] = None
+    if not changes:
+        return f"Nothing to change: {_line(ctx, row, show_list=True)}"
+    before = {key: _plain(getattr(row, key)) for key in changes}
+    made = await tasks.update(row.id, expected_version=row.version, **changes)
+    ctx.leave_undo(target=row.id, before=before, expected=str(made.version), label="Put the task back as it was")
+    return f"Changed: {_line(ctx, made, show_list=True)}"
+
+
+@tool(idempotent=True)
+async def task_complete(ctx: Ctx, task: str) -> str:
+    """Tick a task off as done.
+
+    Args:
+        task: Its id, or words of its title.
+    """
+    tasks = ctx.use(Tasks)
+    row = await _find(tasks, task)
+    if row.is_done:
+        return f"It was done already: {row.title}"
+    made = await tasks.complete(row.id)
+    ctx.leave_undo(target=row.id, before={"is_done": False}, expected=str(made.version), label="Open the task again")
+    left = await tasks.list(list_name=row.list_name, is_done=False)
+    return f"Done: {row.title} ({len(left)} left on {row.list_name})"
+
+
+async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
+    """Put a task back: removed if the call made it, else as `before` says. Conflict when it changed since."""
+    tasks = ctx.use(Tasks)
+    row = await tasks.get(target)
+    if str(row.version) != expected:
+        raise Conflict(f"{row.title!r} was changed since; it was left as it is.")
+    if before is None:
+        await tasks.remove(target, row.version)
+        return f"Removed {row.title!r} again."
+    fields = dict(before)
+    if isinstance(fields.get("due"), str):
+        fields["due"] = date.fromisoformat(fields["due"])
+    await tasks.update(target, expected_version=row.version, **fields)
+    return f"{row.title!r} is open again." if fields == {"is_done": False} else f"{row.title!r} is as it was."
+
+
+async def _known_list(tasks: Tasks, wanted: str) -> str:
+    """The list's name as the user writes it: "Shopping list" and "shopping" mean the list that is there."""
+    names = await tasks.lists()
+    known = {_key(name): name for name in names}
+    short = wanted.strip()
+    if short.casefold().endswith(" list"):
+        short = short[: -len(" list")].strip()
+    return known.get(_key(wanted)) or known.get(_key(short)) or short.casefold() or "inbox"
+
+
+def _title(words: str) -> str:
+    """The title without outer spaces; ToolFailed when nothing or a whole letter is left."""
+    short = words.strip()
+    if not 0 < len(short) <= TITLE_CHARACTERS:
+        raise ToolFailed(f"A title has 1 to {TITLE_CHARACTERS} characters: put the rest into notes.")
+    return short
+
+
+def _key(name: str) -> str:
+    return "".join(name.casefold().split())
+
+
+async def _find(tasks: Tasks, wanted: str) -> Task:
+    """The one task that is meant; ToolFailed names the candidates when it is not one."""
+    key = wanted.strip().casefold().removeprefix("#")
+    if not key:
+        raise ToolFailed("Say which task: its id, or words of its title.")
+    rows = await tasks.list(is_done=False)
+    ways = (
+        [row for row in rows if len(key) >= SHORT_ID and row.id.casefold().endswith(key)],
+        [row for row in rows if row.title.casefold() == key],
+        [row for row in rows if key in row.title.casefold()],
+        [row for row in rows if set(key.split()) <= set(row.title.casefold().split())],
+    )
+    for hits in ways:
+        if len(hits) == 1:
+            return hits[0]
+        if hits:
+            names = "; ".join(f"{row.title} (id {row.id[-SHORT_ID:]}, {row.list_name})" for row in hits[:5])
+            raise ToolFailed(f"{len(hits)} tasks fit {wanted!r}: {names}. Use the id.")
+    try:
+        return await tasks.get(key)
+    except NotFound:
+        raise ToolFailed(f"No open task fits {wanted!r}. Look with task_list.") from None
+
+
+async def _nothing(tasks: Tasks, name: str | None, done: bool, *, is_narrowed: bool) -> str:
+    """What to say when there is nothing to show, with the lists that do exist."""
+    others = [other for other in await tasks.lists() if other != name]
+    where = f" on the list {name!r}" if name else ""
+    what = "finished task" if done else "open task"
+    fit = " that fits" if is_narrowed else ""
+    hint = f" Lists: {', '.join(others[:20])}." if others else " Add one with task_create."
+    return f"There is no {what}{where}{fit}.{hint}"
+
+
+def _line(ctx: Ctx, row: Task, *, show_list: bool) -> str:
+    """One task in one line: `- [ ] Buy milk (id 1a2b3c, shopping, due 2026-11-22 (tomorrow), priority 2)`."""
+    today = local(ctx.now, ctx.user.time_zone).date()
+    facts = [f"id {row.id[-SHORT_ID:]}"]
+    if show_list:
+        facts.append(row.list_name)
+    if row.due is not None:
+        facts.append(f"due {row.due.isoformat() if row.is_done else day(row.due, today)}")
+    if row.priority:
+        facts.append(f"priority {row.priority}")
+    notes = f": {row.notes[:200]}" if row.notes else ""
+    return f"- [{'x' if row.is_done else ' '}] {row.title} ({', '.join(facts)}){notes}"
+
+
+def _plain(value: object) -> object:
+    """A field as portable JSON."""
+    return value.isoformat() if isinstance(value, date) else value
+
+
+PHRASES = (
+    Phrase(text="shopping list", weight=1.2, tools=("task_create", "task_list")),
+    Phrase(text="grocery list", weight=1.2, tools=("task_create", "task_list")),
+    Phrase(text="my list", weight=1.0, tools=("task_create", "task_list"), unless=("mailing list", "python list")),
+    Phrase(text="on my list", weight=1.0, tools=("task_list",)),
+    Phrase(text="task", weight=0.9, unless=("task manager", "background task", "scheduled task", "multitask")),
+    Phrase(text="tasks", weight=0.9, unless=("task manager", "asyncio tasks", "background tasks", "scheduled tasks")),
+    Phrase(text="todo", weight=1.0, unless=("todo app", "todo comment", "todo comments")),
+    Phrase(text="to-do", weight=1.0, unless=("to-do app",)),
+    Phrase(text="to do list", weight=1.1),
+    Phrase(text="add to my", weight=0.7, tools=("task_create",), unless=("journal", "notes", "scratchpad")),
+    Phrase(text="need to buy", weight=0.8, tools=("task_create",)),
+    Phrase(text="what do i have to do", weight=1.0, tools=("task_list",)),
+    Phrase(text="anything due", weight=1.0, tools=("task_list",)),
+    Phrase(text="overdue", weight=0.7, tools=("task_list",), unless=("invoice", "rent")),
+    Phrase(text="tick off", weight=1.0, tools=("task_complete",)),
+    Phrase(text="cross off", weight=1.0, tools=("task_complete",)),
+    Phrase(text="check off", weight=1.0, tools=("task_complete",)),
+    Phrase(text="mark as done", weight=1.1, tools=("task_complete",)),
+    Phrase(text="due date", weight=0.8, tools=("task_update",)),
+)
+
+_LIST, _CREATE, _UPDATE, _DONE = ("task_list",), ("task_create",), ("task_update",), ("task_complete",)
+EXAMPLES = (
+    ("what's on my shopping list", _LIST),
+    ("what do I still have to do today?", _LIST),
+    ("show my todos", _LIST),
+    ("anything overdue", _LIST),
+    ("did I already put batteries on the list?", _LIST),
+    ("read me the groceries please i'm at the store", _LIST),
+    ("what have I finished this week", _LIST),
+    ("how full is my plate before Friday", _LIST),
+    ("im bored, whats left to do around the house", _LIST),
+    ("please to show me list of the works for tomorrow", _LIST),
+    ("what was it again that I needed from the hardware store", _LIST),
+    ("got five minutes, what small thing could I get out of the way", _LIST),
+    ("add milk and eggs to my shopping list", _CREATE),
+    ("put call the dentist on my to-do list for monday", _CREATE),
+    ("we're out of coffee", _CREATE),
+    ("new task: renew passport, due 3 march, high priority", _CREATE),
+    ("i must not forget buying the present for Ana, write it down as todo", _CREATE),
+    ("add tomatos to grocerys", _CREATE),
+    ("todo water the plants", _CREATE),
+    ("the gutter needs cleaning, stick it on the house list", _CREATE),
+    ("uh also toilet paper, put that on there too", _CREATE),
+    ("make a packing list entry for the phone charger", _CREATE),
+    ("I have to send the tax papers until the 15th, please save it to the tasks", _CREATE),
+    ("remember for the supermarket: rice, beans", _CREATE),
+    ("move the dentist task to next week", _UPDATE),
+    ("rename buy paint to buy white paint", _UPDATE),
+    ("push my passport todo back two days", _UPDATE),
+    ("that tax thing is really urgent, bump it up", _UPDATE),
+    ("the report is due on friday not thursday", _UPDATE),
+    ("put the ladder task on the garden list instead", _UPDATE),
+    ("take the deadline off the bookshelf", _UPDATE),
+    ("change milk to oat milk on the list", _UPDATE),
+    ("add a note to the plumber task: he only comes mornings", _UPDATE),
+    ("set prio of the insurance one to high", _UPDATE),
+    ("it can wait, shift gym signup to january", _UPDATE),
+    ("plese corect the todo, its anna not ana", _UPDATE),
+    ("mark the dentist as done", _DONE),
+    ("I bought the milk", _DONE),
+    ("tick off laundry", _DONE),
+    ("passport is finaly sorted, cross it off", _DONE),
+    ("done with the taxes!", _DONE),
+    ("the plants are watered", _DONE),
+    ("check eggs off my list", _DONE),
+    ("i have made the call to the bank, it is finish", _DONE),
+    ("you can close the gutter task", _DONE),
+    ("got the bread, got the butter still missing", _DONE),
+    ("finished vacuuming btw", _DONE),
+    ("that one about the car insurance, yeah that's handled", _DONE),
+)
