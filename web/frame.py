@@ -1,0 +1,49 @@
+"""Gathers what stands around a page: sidebar, theme, shortcuts. Called by every page handler, once.
+
+No rule of its own: the conversations come grouped from their service, the preferences from theirs.
+"""
+
+from typing import Any
+
+from fastapi import Request
+
+from cortex.base.user import User
+from web.render import Frame, NavEntry, SideGroup, SideItem, Toast
+
+
+async def frame_of(
+    request: Request, house: Any, user: User, *, here: str = "", conversation_id: str = "", toast: Toast | None = None
+) -> Frame:
+    """The frame of a logged-in user's page. `house`: the wired Cortex; `here`: the href of the open nav entry."""
+    nav: tuple[NavEntry, ...] = getattr(request.app.state, "nav", ())
+    theme, density, keys = (
+        await house.preferences.get(user, "theme", "auto"),
+        await house.preferences.get(user, "density", "normal"),
+        await house.preferences.get(user, "keys", True),
+    )
+    return Frame(
+        user=user,
+        theme=theme,
+        density=density,
+        keys=keys,
+        here=here,
+        nav=tuple(entry for entry in nav if user.is_admin or not entry.is_admin_only),
+        groups=side_groups(await house.conversations.list(user, "")),
+        conversation_id=conversation_id,
+        warning=getattr(request.app.state, "warning", ""),
+        toast=toast,
+    )
+
+
+def side_groups(groups: Any) -> tuple[SideGroup, ...]:
+    """The service's day groups as the sidebar shows them."""
+    return tuple(
+        SideGroup(
+            label=group.label,
+            items=tuple(
+                SideItem(id=c.id, title=c.title, running_turn=c.running_turn, source=c.source, pinned=c.pinned)
+                for c in group.conversations
+            ),
+        )
+        for group in groups
+    )

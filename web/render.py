@@ -1,0 +1,219 @@
+"""Jinja templates to responses: a whole page, or one block of the same template when htmx asks.
+
+Knows no route and no service. Called by `web/pages/*`, `web/sse.py` and the error pages of `web/app.py`.
+"""
+
+import hashlib
+from dataclasses import dataclass, field, fields
+from datetime import date, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
+
+from babel.dates import format_date, format_datetime, format_time
+from babel.numbers import format_compact_decimal, format_decimal
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context as JinjaContext
+from markupsafe import Markup
+
+from cortex.base.user import User
+
+HERE = Path(__file__).parent
+LOCALE = "en_GB"  # the copy is English; catalogues come later, and with them the account's own locale
+
+
+def described(words: str, **default: Any) -> Any:
+    """A dataclass field that carries one line of help for the person who edits the template."""
+    return field(metadata={"help": words}, **default)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NavEntry:
+    """A page's line in the sidebar; each page module may offer one as `NAV`. `order` sorts, lowest first."""
+
+    title: str
+    href: str
+    icon: str
+    order: int
+    is_admin_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideItem:
+    """A conversation as the sidebar shows it."""
+
+    id: str
+    title: str
+    running_turn: str | None = None
+    source: str = "chat"
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideGroup:
+    """Conversations of one day label."""
+
+    label: str
+    items: tuple[SideItem, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toast:
+    """News after a redirect, with an optional undo (a POST to `undo_href`)."""
+
+    text: str
+    undo_href: str = ""
+    undo_words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What stands around every page's content, and how it is shown."""
+
+    user: User | None = described("who is logged in; None on the login and set-up pages", default=None)
+    language: str = described("the html lang attribute", default="en")
+    theme: Literal["auto", "light", "dark"] = described("from the account's preference", default="auto")
+    density: Literal["normal", "dense"] = described("from the account's preference", default="normal")
+    keys: bool = described("whether single-key shortcuts are on", default=True)
+    here: str = described("href of the nav entry that is open", default="")
+    nav: tuple[NavEntry, ...] = described("the sidebar's pages, sorted, allowed for this user", default=())
+    groups: tuple[SideGroup, ...] = described("the sidebar's conversations by day", default=())
+    conversation_id: str = described("the open conversation", default="")
+    counts: dict[str, int] = described("href -> number shown in the sidebar", default_factory=dict)
+    is_well: bool = described("whether the daemon's checks are all green", default=True)
+    warning: str = described("a lasting red banner, e.g. plain HTTP on a network", default="")
+    toast: Toast | None = described("news after a redirect", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a template may use. Each page has its own subclass; every field says what it is by `described`."""
+
+    frame: Frame = described("sidebar, theme, shortcuts", default_factory=Frame)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmContext(Context):
+    """The page behind a destructive link (`confirm.html`)."""
+
+    title: str = described("the question")
+    text: str = described("what will happen, and whether it can be undone")
+    action: str = described("where the form posts")
+    words: str = described("the button, a verb")
+    back: str = described("where 'Keep it' leads")
+
+
+class Renderer:
+    """Templates and static addresses. `is_fresh`: read files again at each use (development, tests)."""
+
+    def __init__(self, templates: Path = HERE / "templates", static: Path = HERE / "static") -> None:
+        self._static = static
+        self.env = Environment(
+            loader=FileSystemLoader(templates),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self.env.globals.update({"_": gettext, "static": lru_cache(maxsize=256)(self.static_url)})
+        self.env.filters.update(
+            {
+                "number": number,
+                "compact": compact,
+                "clock": _in_zone(clock),
+                "day": _in_zone(day),
+                "moment": _in_zone(moment),
+            }
+        )
+
+    def static_url(self, path: str) -> str:
+        """`/static/<path>?v=<hash>`: the address changes with the content, so it may be cached for ever."""
+        file = self._static / path
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()[:12] if file.is_file() else "none"
+        return f"/static/{path}?v={digest}"
+
+    def variables(self, context: Context) -> dict[str, Any]:
+        """The context's fields plus the `ui` macros, bound to this page's user (zone, language)."""
+        names = {f.name: getattr(context, f.name) for f in fields(context)}
+        return {**names, "ui": self.env.get_template("ui.html").make_module(names)}
+
+    def page(self, template: str, context: Context) -> str:
+        """The whole document."""
+        return self.env.get_template(template).render(self.variables(context))
+
+    def fragment(self, template: str, block: str, context: Context) -> Markup:
+        """One block of the template, as the page would show it."""
+        source = self.env.get_template(template)
+        return Markup("".join(source.blocks[block](source.new_context(self.variables(context)))))  # noqa: S704 - our own template
+
+    def macros(self, template: str, context: Context) -> Any:
+        """The macros of a template as a module; Any because Jinja makes its attributes at run time."""
+        return self.env.get_template(template).make_module(self.variables(context))
+
+
+def respond(
+    request: Request, template: str, context: Context, *, block: str = "content", status: int = 200
+) -> HTMLResponse:
+    """The page, or only `block` of it when htmx asks for a part of the document."""
+    pages: Renderer = request.app.state.pages
+    if wants_fragment(request):
+        body = str(pages.fragment(template, block, context))
+    else:
+        body = pages.page(template, context)
+    return HTMLResponse(body, status, headers={"Vary": "HX-Request", "Cache-Control": "no-store"})
+
+
+def wants_fragment(request: Request) -> bool:
+    """Whether htmx asks, and not for the whole document (a boosted link or a history visit)."""
+    headers = request.headers
+    return headers.get("HX-Request") == "true" and headers.get("HX-Request-Type", "partial") == "partial"
+
+
+def gettext(words: str) -> str:
+    """The words in the reader's language: English for now, as every catalogue starts."""
+    return words
+
+
+def number(value: float) -> str:
+    """1234 -> 1,234."""
+    return str(format_decimal(value, locale=LOCALE))
+
+
+def compact(value: float) -> str:
+    """12400 -> 12.4k."""
+    return str(format_compact_decimal(value, fraction_digits=1, locale=LOCALE)).lower()
+
+
+def clock(at: datetime, zone: ZoneInfo) -> str:
+    """08:54 in the reader's zone."""
+    return str(format_time(at, "HH:mm", tzinfo=zone, locale=LOCALE))
+
+
+def day(at: datetime | date, zone: ZoneInfo) -> str:
+    """Sat 21 Nov 2026; a plain date belongs to no zone and is shown as it is."""
+    local = at.astimezone(zone).date() if isinstance(at, datetime) else at
+    return str(format_date(local, "EEE d MMM y", locale=LOCALE))
+
+
+def moment(at: datetime, zone: ZoneInfo) -> str:
+    """Sat 21 Nov 2026, 08:54."""
+    return str(format_datetime(at, "EEE d MMM y, HH:mm", tzinfo=zone, locale=LOCALE))
+
+
+def zone_of(user: User | None) -> ZoneInfo:
+    """The reader's time zone; UTC for visitors."""
+    return ZoneInfo(user.time_zone) if user else ZoneInfo("UTC")
+
+
+def _in_zone(filter_: Any) -> Any:
+    """A Jinja filter that knows the page's user. Any: Jinja reads the marker of `pass_context` only."""
+
+    @pass_context
+    def bound(context: JinjaContext, value: Any) -> str:
+        frame: Frame = context["frame"]
+        return str(filter_(value, zone_of(frame.user)))
+
+    return bound
