@@ -1,0 +1,75 @@
+# Two commands do everything: `make run` and `make test`. The rest is for people who change Cortex.
+PYTHON ?= python3
+VENV   ?= .venv
+TESTS  ?= tests
+BIN    := $(VENV)/bin
+UV     := $(shell command -v uv 2>/dev/null)
+RUN_STAMP  := $(VENV)/.run-stamp
+TEST_STAMP := $(VENV)/.test-stamp
+
+ifdef UV
+PIP := $(UV) pip install -q --python $(BIN)/python
+else
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
+endif
+
+.PHONY: run install test install-test debian test-full check format audit bench lock docs assets
+
+run: install assets
+	@$(BIN)/cortex serve
+
+install: $(RUN_STAMP)
+
+install-test: $(TEST_STAMP)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("Cortex needs Python 3.11 or newer. Say which: make PYTHON=python3.12 run" if sys.version_info < (3, 11) else 0)'
+ifdef UV
+	@$(UV) venv -q --python $(PYTHON) $(VENV)
+else
+	@$(PYTHON) -m venv $(VENV) || (echo "python3-venv is missing: install it, or uv, and try again"; rm -rf $(VENV); exit 1)
+endif
+
+$(RUN_STAMP): $(BIN)/python requirements/run.txt pyproject.toml hatch_build.py
+	@$(PIP) --require-hashes -r requirements/run.txt
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(TEST_STAMP): $(RUN_STAMP) requirements/test.txt
+	@$(PIP) --require-hashes -r requirements/test.txt
+	@touch $@
+
+assets: install
+	@$(BIN)/python web/assets.py
+
+debian:
+	@sh .ci/debian
+
+test: install-test assets debian
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not full" -r sx $(TESTS)
+
+test-full: install-test assets debian
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -r sx $(TESTS)
+
+check: install-test audit
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy cortex web migrations tests
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python -m cortex.base.settings | diff -u .env.example - || (echo ".env.example is old: run make docs"; exit 1)
+
+audit: install-test
+	@PATH="$(abspath $(BIN)):$$PATH" sh .ci/audit
+
+format: install-test
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: install-test assets
+	@$(BIN)/python -m cortex.bench
+
+lock: install-test
+	@PATH="$(abspath $(BIN)):$$PATH" sh .ci/lock
+
+docs: install
+	@$(BIN)/python -m cortex.base.settings > .env.example

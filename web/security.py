@@ -1,0 +1,210 @@
+"""What stands between the network and the pages: Host allow-list, cross-site refusal, headers, the login cookie.
+
+Pure ASGI, so that streams pass untouched. Who is logged in is `web/deps.py`; whether the daemon may bind is `refusal`.
+"""
+
+import ipaddress
+import secrets
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cortex.base.settings import Settings
+
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
+    "manifest-src 'self'; worker-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": CSP,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+OPEN_TO_PROBES = ("/healthz", "/readyz")  # asked by address from inside a container or a balancer; they say nothing
+COOKIE = "cortex"
+SECURE_COOKIE = "__Host-cortex"
+COOKIE_LIFE_S = 30 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRule:
+    """Which Host headers are ours. `any_address`: bound beyond loopback, so that bare IP addresses are let in too."""
+
+    names: frozenset[str]
+    any_address: bool = False
+
+    def allows(self, header: str) -> bool:
+        """Whether a Host header names this daemon; a name that an attacker's DNS points here does not."""
+        host = _host_name(header)
+        if host in self.names:
+            return True
+        return self.any_address and _is_address(host)
+
+
+def host_rule(settings: Settings) -> HostRule:
+    """The rule that these settings make: loopback names, the public name, what the admin listed."""
+    names = {"localhost", "127.0.0.1", "::1", *(word.lower() for word in settings.allowed_hosts)}
+    if settings.public_url:
+        names.add(urlsplit(settings.public_url).hostname or "")
+    if not _is_unspecified(settings.host):
+        names.add(settings.host.lower())
+    return HostRule(names=frozenset(names), any_address=not settings.is_loopback)
+
+
+def refusal(settings: Settings, *, has_account: bool) -> str:
+    """Why the daemon must not listen on this address, or "" when it may."""
+    if settings.is_loopback:
+        return ""
+    if not has_account:
+        return (
+            f"CORTEX_HOST is {settings.host!r}, which others can reach, and no account exists yet. "
+            "Set up first on 127.0.0.1, or make one with `cortex user add NAME --admin`."
+        )
+    if settings.allow_plain_http == "lan":
+        return ""
+    if not settings.public_url.startswith("https://"):
+        return (
+            f"CORTEX_HOST is {settings.host!r}, which others can reach. Set CORTEX_PUBLIC_URL to the https:// address "
+            "of the proxy in front, or CORTEX_ALLOW_PLAIN_HTTP=lan on a network you trust."
+        )
+    if not settings.trusted_proxies:
+        return "CORTEX_PUBLIC_URL is set: say in CORTEX_TRUSTED_PROXIES which address the proxy connects from."
+    return ""
+
+
+class Shield:
+    """The outermost layer: gives each request an id, refuses foreign hosts and cross-site requests, sets headers."""
+
+    def __init__(self, app: ASGIApp, *, hosts: HostRule, is_https: bool) -> None:
+        """`is_https`: the public address is https, so browsers are told to stay there."""
+        self._app = app
+        self._hosts = hosts
+        self._is_https = is_https
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass what is ours on; answer 400 or 403 to the rest."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        request_id = secrets.token_hex(6)
+        scope.setdefault("state", {})["request_id"] = request_id
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers["X-Request-Id"] = request_id
+                headers.setdefault("Cache-Control", "private, no-cache")  # no-store would cost Back its place
+                if headers.get("content-type", "").startswith("text/html"):
+                    headers.add_vary_header("HX-Request")
+                if self._is_https:
+                    headers["Strict-Transport-Security"] = "max-age=31536000"
+            await send(message)
+
+        refused = self._refused(scope)
+        if refused is not None:
+            return await refused(scope, receive, send_with_headers)
+        return await self._app(scope, receive, send_with_headers)
+
+    def _refused(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        is_probe = scope["path"] in OPEN_TO_PROBES and scope["method"] in SAFE_METHODS
+        if not is_probe and not self._hosts.allows(headers.get("host", "")):
+            return PlainTextResponse("This daemon does not answer to that host name.\n", 400)
+        if is_cross_site(scope["method"], scope["path"], headers):
+            return PlainTextResponse("Refused: the request came from another site.\n", 403)
+        return None
+
+
+def is_cross_site(method: str, path: str, headers: Headers) -> bool:
+    """Whether another site's page made this request where only our own may.
+
+    Unsafe methods must show `Sec-Fetch-Site` same-origin or none, else an `Origin` that is our host. Streams and other
+    reads are refused only when the browser says that a foreign page asked and it is not a plain navigation.
+    """
+    site = headers.get("sec-fetch-site")
+    if method not in SAFE_METHODS:
+        return site not in ("same-origin", "none") if site else not _is_own_origin(headers)
+    is_stream = path.endswith("/events") or "text/event-stream" in headers.get("accept", "")
+    if site is None:
+        return is_stream and "origin" in headers and not _is_own_origin(headers)
+    if site in ("same-origin", "none"):
+        return False
+    return is_stream or headers.get("sec-fetch-mode", "navigate") != "navigate"
+
+
+def set_login(request: Request, response: Response, token: str) -> None:
+    """Put the login's token into the one cookie there is."""
+    secure = is_secure(request)
+    response.set_cookie(
+        cookie_name(secure),
+        token,
+        max_age=COOKIE_LIFE_S,
+        path="/",
+        secure=secure,
+        httponly=True,
+        samesite="lax",
+    )
+
+
+def clear_login(request: Request, response: Response) -> None:
+    """Take the cookie away."""
+    secure = is_secure(request)
+    response.delete_cookie(cookie_name(secure), path="/", secure=secure, httponly=True, samesite="lax")
+
+
+def login_token(request: Request) -> str:
+    """The token of the request's login cookie, or ""."""
+    return request.cookies.get(cookie_name(is_secure(request)), "")
+
+
+def is_secure(request: Request) -> bool:
+    """Whether the browser came over https (a trusted proxy's word counts, uvicorn has checked it)."""
+    return request.url.scheme == "https"
+
+
+def cookie_name(secure: bool) -> str:
+    """`__Host-` names cannot be set by a neighbouring site, but only exist over https."""
+    return SECURE_COOKIE if secure else COOKIE
+
+
+def local_path(value: str, otherwise: str = "/") -> str:
+    """A path on this site to go on to, or `otherwise`: never another site, whatever the form said."""
+    parts = urlsplit(value)
+    if parts.scheme or parts.netloc or not value.startswith("/") or value.startswith("//"):
+        return otherwise
+    return otherwise if any(char in value for char in "\\\r\n\t") else value
+
+
+def _is_own_origin(headers: Headers) -> bool:
+    origin = headers.get("origin", "")
+    return bool(origin) and urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+
+
+def _host_name(header: str) -> str:
+    host = header.strip().lower()
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_unspecified(host: str) -> bool:
+    return _is_address(host) and ipaddress.ip_address(host).is_unspecified
+
