@@ -1,0 +1,115 @@
+"""Values of steps as portable JSON and back, exactly: tuples stay tuples, frozen dataclasses keep their class.
+
+Explicit: only the classes listed here pass. A field that a later version added takes its default when an older
+record is read; a field it dropped is left out. Errors of `base/errors.py` are values too, so that a replayed step
+raises what it raised the first time.
+"""
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from cortex.base import errors, messages, ports, turn
+from cortex.base.errors import CortexError
+
+TAG = "$"
+
+VALUES: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        messages.Text,
+        messages.Thinking,
+        messages.ToolCall,
+        messages.ToolResult,
+        messages.Opaque,
+        messages.Message,
+        messages.ToolSchema,
+        messages.Usage,
+        turn.Turn,
+        turn.Need,
+        turn.RoundPlan,
+        turn.Reply,
+        turn.Decision,
+        turn.Performed,
+        turn.Outcome,
+        turn.Past,
+        ports.Request,
+    )
+}
+
+ERRORS: dict[str, type[CortexError]] = {
+    kind.__name__: kind
+    for kind in (
+        errors.CortexError,
+        errors.UserError,
+        errors.NotAllowed,
+        errors.NotFound,
+        errors.Conflict,
+        errors.Throttled,
+        errors.ToolFailed,
+        errors.ToolRetry,
+        errors.ProviderError,
+        errors.ConfigError,
+    )
+}
+
+
+def encode(value: object) -> Any:
+    """The value as JSON data. TypeError for a class that is not listed."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case tuple():
+            return {TAG: "tuple", "v": [encode(item) for item in value]}
+        case list():
+            return [encode(item) for item in value]
+        case dict():
+            return _encode_mapping(value)
+        case _ if VALUES.get(type(value).__name__) is type(value) and is_dataclass(value):
+            return {
+                TAG: type(value).__name__,
+                "v": {field.name: encode(getattr(value, field.name)) for field in fields(value)},
+            }
+        case _:
+            raise TypeError(f"{type(value).__name__!r} is no value of a step: list it in engine/codec.py")
+
+
+def _encode_mapping(value: dict[Any, Any]) -> Any:
+    if not all(isinstance(key, str) for key in value):
+        raise TypeError("A step's mapping has text keys only")
+    plain = {key: encode(item) for key, item in value.items()}
+    return {TAG: "dict", "v": plain} if TAG in plain else plain
+
+
+def decode(data: Any) -> Any:
+    """The value that `encode` wrote. TypeError for an unknown tag."""
+    if isinstance(data, list):
+        return [decode(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    tag = data.get(TAG)
+    if tag is None:
+        return {key: decode(item) for key, item in data.items()}
+    inner = data["v"]
+    if tag == "tuple":
+        return tuple(decode(item) for item in inner)
+    if tag == "dict":
+        return {key: decode(item) for key, item in inner.items()}
+    kind = VALUES.get(tag)
+    if kind is None:
+        raise TypeError(f"A recorded step holds an unknown class: {tag!r}")
+    known = {field.name for field in fields(kind)}
+    return kind(**{key: decode(item) for key, item in inner.items() if key in known})
+
+
+def encode_error(error: CortexError) -> dict[str, Any]:
+    """An error of our tree with its extra facts, as JSON data. TypeError for a class that is not listed."""
+    name = type(error).__name__
+    if ERRORS.get(name) is not type(error):
+        raise TypeError(f"{name!r} is no error of a step: list it in engine/codec.py")
+    extra = {key: value for key, value in vars(error).items() if key != "message"}
+    return {"error": name, "message": error.message, "extra": encode(extra)}
+
+
+def decode_error(data: dict[str, Any]) -> CortexError:
+    """The error that `encode_error` wrote."""
+    return ERRORS[data["error"]](data["message"], **decode(data["extra"]))

@@ -1,0 +1,276 @@
+"""Durable runs on an embedded DBOS: start once, survive a kill, cancel, signal, stream.
+
+DBOS is one per process, so is an open Engine; close it before another is opened. Called by `app.py` alone.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context
+from typing import Any, Self
+
+import sqlalchemy as sa
+from dbos import (
+    DBOS,
+    DBOSClient,
+    DBOSConfig,
+    DBOSPortableJSONSerializer,
+    SetEnqueueOptions,
+    SetWorkflowID,
+    WorkflowStatus,
+)
+from dbos import error as dbos_error
+
+from cortex.base.errors import Conflict, NotFound
+from cortex.base.ids import new_id
+from cortex.engine import runs
+from cortex.engine.database import is_postgres, open_database
+from cortex.engine.quiet import hush
+from cortex.engine.recover import Recovery
+
+Body = Callable[[str, dict[str, Any]], Coroutine[Any, Any, None]]
+
+APP = "cortex"
+VERSION = "cortex-1"
+MAX_RECOVERY_ATTEMPTS = 5
+QUEUE_POLL_S = 2.0
+LISTEN_POLL_S = 0.2  # SQLite only: how soon a signal wakes a waiting run
+STREAM_POLL_S = 0.05
+CANCEL_POLL_S = 0.5  # how soon a cancel made by another process is seen
+THREADS = 24  # also the event loop's default pool, while the engine is open
+
+OPEN_STATES = ["PENDING", "ENQUEUED", "DELAYED"]
+STATES = {
+    "PENDING": "running",
+    "ENQUEUED": "queued",
+    "DELAYED": "queued",
+    "SUCCESS": "done",
+    "ERROR": "failed",
+    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "failed",
+    "CANCELLED": "cancelled",
+}
+
+
+class Engine:
+    """Implements `base.ports.Runner` and `base.ports.Signals`. Open, register, launch, use, close."""
+
+    def __init__(self, database: sa.Engine, *, executor_id: str, is_worker: bool, is_shared: bool) -> None:
+        """Use `open`."""
+        self.executor_id = executor_id
+        self.is_worker = is_worker
+        self._is_shared = is_shared
+        self._database = database
+        self._bodies: dict[str, Body] = {}
+        self._workflows: dict[str, Body] = {}
+        self._runs = runs.Runs()
+        self._watcher: asyncio.Task[None] | None = None
+        self._recovery: Recovery | None = None
+        self._is_launched = False
+
+    @classmethod
+    def open(cls, url: str, *, executor_id: str = "", is_worker: bool = False) -> Self:
+        """An engine that is not launched yet.
+
+        Args:
+            url: `sqlite:///path/engine.db`, or the PostgreSQL URL (its schema is `dbos`).
+            executor_id: This process among others. On SQLite "local" by default, so that a restart finds its own
+                runs; on PostgreSQL a new name for each life, for `recover.py` brings the runs of the dead.
+            is_worker: Take chat turns from the queue, not only those started here.
+        """
+        shared = is_postgres(url)
+        name = executor_id or (f"worker-{new_id()}" if shared else "local")
+        return cls(open_database(url), executor_id=name, is_worker=is_worker, is_shared=shared)
+
+    # --- life ---------------------------------------------------------------------------------------------------
+
+    def register(self, name: str, body: Body) -> None:
+        """Name an async function as a kind of run. Before `launch`; the name stays with the runs."""
+        if self._is_launched:
+            raise RuntimeError("register before launch")
+        self._bodies[name] = body
+
+    async def launch(self) -> None:
+        """Create or upgrade the tables, resume what was left unfinished, listen."""
+        hush()
+        config: DBOSConfig = {
+            "name": APP,
+            "system_database_engine": self._database,
+            "serializer": DBOSPortableJSONSerializer(),
+            "application_version": VERSION,
+            "executor_id": self.executor_id,
+            "max_executor_threads": THREADS,
+            "notification_listener_polling_interval_sec": LISTEN_POLL_S,
+            "notification_coalesce_sec": 0.05,
+            "scheduler_polling_interval_sec": 3600.0,
+            "enable_otlp": False,
+            "log_level": "WARNING",
+        }
+        DBOS(config=config)
+        for name, body in self._bodies.items():
+            self._workflows[name] = DBOS.workflow(name=name, max_recovery_attempts=MAX_RECOVERY_ATTEMPTS)(
+                self._guarded(body)
+            )
+        DBOS.listen_queues(["chat", "jobs", "agents"] if self.is_worker else ["jobs", "agents"])
+        if self._is_shared:
+            self._recovery = Recovery(self._database, self.executor_id, VERSION, self._runs)
+            await self._recovery.claim()
+        DBOS.launch()
+        self._is_launched = True
+        await DBOS.register_queue_async("chat", partition_concurrency=3, polling_interval_sec=QUEUE_POLL_S)
+        await DBOS.register_queue_async("jobs", worker_concurrency=2, polling_interval_sec=QUEUE_POLL_S)
+        await DBOS.register_queue_async("agents", worker_concurrency=4, polling_interval_sec=QUEUE_POLL_S)
+        if self._recovery is not None:
+            self._recovery.watch()
+        if self._is_shared or self.is_worker:
+            self._watcher = asyncio.create_task(self._watch_cancels())
+
+    async def close(self, grace_s: float = 5.0) -> None:
+        """Let running steps end for so long, then leave the rest to the next start (or to another worker)."""
+        if not self._is_launched:
+            self._database.dispose()
+            return
+        left = await self._runs.wind_down(grace_s)
+        if self._watcher is not None:
+            self._watcher.cancel()
+        await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
+        # DBOS made its own pool the loop's default, and shut it down.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
+        await asyncio.to_thread(self._hand_over, left)
+        if self._recovery is not None:
+            await self._recovery.stop()
+        self._database.dispose()
+        self._is_launched = False
+
+    def _hand_over(self, left: list[str]) -> None:
+        """An orderly end is no failed attempt: put what is left back in line, its count of attempts at zero."""
+        if not left:
+            return
+        client = DBOSClient(
+            system_database_engine=self._database, serializer=DBOSPortableJSONSerializer(), application_name=APP
+        )
+        try:
+            for state in client.list_workflows(workflow_ids=left, status="PENDING", load_input=False):
+                client.resume_workflow(state.workflow_id, queue_name=state.queue_name)
+        finally:
+            client.destroy()
+
+    def _guarded(self, body: Body) -> Body:
+        async def run(run_id: str, argument: dict[str, Any]) -> None:
+            with self._runs.executing(run_id):
+                await body(run_id, argument)
+
+        return run
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether a run that is being cancelled right now will be resumed later, rather than was stopped."""
+        return self._runs.is_closing
+
+    # --- Runner -------------------------------------------------------------------------------------------------
+
+    async def start(
+        self, run_id: str, workflow: str, argument: dict[str, Any], *, queue: str = "", key: str = ""
+    ) -> None:
+        """Start it, durably, once per id. `queue`: "" runs at once; `chat` needs `key` (the user) in a worker."""
+        if self.is_closing:
+            raise Conflict("Cortex is stopping: try again in a moment")
+        # An empty context: a run started inside another one's step is nobody's child.
+        await asyncio.create_task(self._start(run_id, workflow, argument, queue, key), context=Context())
+
+    async def _start(self, run_id: str, workflow: str, argument: dict[str, Any], queue: str, key: str) -> None:
+        body = self._workflows[workflow]
+        with SetWorkflowID(run_id):
+            if not queue or (queue == "chat" and not self.is_worker):
+                await DBOS.start_workflow_async(body, run_id, argument)
+            else:
+                with SetEnqueueOptions(queue_partition_key=key if queue == "chat" else None):
+                    await DBOS.enqueue_workflow_async(queue, body, run_id, argument)
+
+    async def cancel(self, run_id: str) -> None:
+        """Stop it for good: what it awaits is cancelled at once here, within a second in another process."""
+        task = self._runs.interrupt(run_id)
+        await DBOS.cancel_workflow_async(run_id)
+        task = self._runs.interrupt(run_id) or task
+        if task is not None and task is not asyncio.current_task():
+            await asyncio.wait({task}, timeout=2)
+
+    async def status(self, run_id: str) -> str:
+        """One of unknown, queued, running, done, failed, cancelled."""
+        state = await DBOS.get_workflow_status_async(run_id)
+        return "unknown" if state is None else STATES[state.status]
+
+    async def unfinished(self) -> list[str]:
+        """Ids of the runs that have not ended, oldest first."""
+        return [state.workflow_id for state in await self._open_runs()]
+
+    async def stranded(self) -> list[str]:
+        """Unfinished runs of another application version: nobody will resume them; mark them interrupted."""
+        return [state.workflow_id for state in await self._open_runs() if state.app_version != VERSION]
+
+    async def _open_runs(self) -> list[WorkflowStatus]:
+        return await DBOS.list_workflows_async(status=OPEN_STATES, load_input=False, load_output=False)
+
+    # --- Signals ------------------------------------------------------------------------------------------------
+
+    async def signal(self, run_id: str, topic: str, value: str) -> None:
+        """Deliver a value, from anywhere; it is kept until the run waits. NotFound for an unknown run."""
+        try:
+            await DBOS.send_async(run_id, value, topic)
+        except dbos_error.DBOSNonExistentWorkflowError as error:
+            raise NotFound(f"No run {run_id!r}") from error
+
+    async def wait(self, topic: str, timeout_s: float) -> str | None:
+        """Inside a run, outside any step: the next value of the topic, or None when the time is up. Durable."""
+        run = runs.current()
+        if run is None:
+            raise RuntimeError("wait belongs into a run")
+        run.draw("wait")
+        value = await DBOS.recv_async(topic, timeout_seconds=timeout_s)
+        return None if value is None else str(value)
+
+    # --- steps and streams --------------------------------------------------------------------------------------
+
+    def in_run(self) -> bool:
+        """Whether the caller is a run's body, outside any step."""
+        return runs.current() is not None and DBOS.step_id is None
+
+    async def step(self, name: str, action: Callable[[], Awaitable[Any]]) -> Any:
+        """Do the action once and keep its JSON result; on replay, the kept one. Inside a run only."""
+        run = runs.current()
+        if run is None:
+            raise RuntimeError("A step belongs into a run")
+        run.draw(name)
+
+        async def once() -> Any:
+            async with self._runs.step():
+                return await action()
+
+        return await DBOS.run_step_async({"name": name}, once)
+
+    async def write(self, key: str, value: str) -> None:
+        """Inside a step: append to the run's stream `key`, for readers in other processes."""
+        await DBOS.write_stream_async(key, value)
+
+    async def read(self, run_id: str, key: str, offset: int = 0) -> AsyncIterator[str]:
+        """The stream's values from `offset` on, until the run ends."""
+        async for value in DBOS.read_stream_async(run_id, key, offset=offset, polling_interval_sec=STREAM_POLL_S):
+            yield value
+
+    async def _watch_cancels(self) -> None:
+        """Stop runs that execute here and were cancelled by another process."""
+        log = logging.getLogger(__name__)
+        while True:
+            await asyncio.sleep(CANCEL_POLL_S)
+            here = self._runs.ids()
+            if not here:
+                continue
+            try:
+                gone = await DBOS.list_workflows_async(
+                    workflow_ids=here, status="CANCELLED", load_input=False, load_output=False
+                )
+            except sa.exc.SQLAlchemyError as error:
+                log.warning("cannot look for cancelled runs: %s", error)
+                continue
+            for state in gone:
+                self._runs.interrupt(state.workflow_id)

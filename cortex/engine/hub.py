@@ -1,0 +1,74 @@
+"""The open parts of running turns and a bell for every conversation, within one process.
+
+A counter and one asyncio.Event per waiter: nobody waits on a shared condition, so a slow browser holds up no other.
+"""
+
+import asyncio
+from collections import defaultdict
+
+from cortex.base.events import OpenPart
+
+
+class Hub:
+    """Implements `base.ports.Hub`. All calls come from the event loop's own thread."""
+
+    def __init__(self) -> None:
+        self._counters: dict[str, int] = defaultdict(int)
+        self._parts: dict[str, dict[str, OpenPart]] = {}
+        self._waiters: dict[str, set[asyncio.Event]] = {}
+
+    def publish(self, part: OpenPart) -> None:
+        """The part as it now stands; a lower attempt than the one known is late and is dropped."""
+        parts = self._parts.setdefault(part.conversation_id, {})
+        known = parts.get(part.part)
+        if known is not None and known.turn_id == part.turn_id and known.attempt > part.attempt:
+            return
+        parts[part.part] = part
+        self.ring(part.conversation_id)
+
+    def close(self, conversation_id: str, part: str) -> None:
+        """The part ended; unknown parts are ignored."""
+        parts = self._parts.get(conversation_id)
+        if parts is not None and parts.pop(part, None) is not None:
+            if not parts:
+                del self._parts[conversation_id]
+            self.ring(conversation_id)
+
+    def forget(self, conversation_id: str, turn_id: str) -> None:
+        """Drop every open part of a turn that ended by force."""
+        for part in self.open_parts(conversation_id):
+            if part.turn_id == turn_id:
+                self.close(conversation_id, part.part)
+
+    def ring(self, conversation_id: str) -> None:
+        """Advance the conversation's counter and wake everybody who waits for it."""
+        self._counters[conversation_id] += 1
+        for waiter in self._waiters.get(conversation_id, ()):
+            waiter.set()
+
+    def open_parts(self, conversation_id: str) -> tuple[OpenPart, ...]:
+        """The parts being written now, in the order they began."""
+        return tuple(self._parts.get(conversation_id, {}).values())
+
+    async def changed(self, conversation_id: str, since: int, timeout_s: float) -> int:
+        """The counter, as soon as it is past `since` or the time is up. Start with `since=-1` to get it at once."""
+        now = self._counters.get(conversation_id, 0)
+        if now > since:
+            return now
+        waiter = asyncio.Event()
+        waiters = self._waiters.setdefault(conversation_id, set())
+        waiters.add(waiter)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await waiter.wait()
+        except TimeoutError:
+            pass
+        finally:
+            waiters.discard(waiter)
+            if not waiters and self._waiters.get(conversation_id) is waiters:
+                del self._waiters[conversation_id]
+        return self._counters.get(conversation_id, 0)
+
+    def watchers(self, conversation_id: str) -> int:
+        """How many wait on this conversation now."""
+        return len(self._waiters.get(conversation_id, ()))

@@ -1,0 +1,123 @@
+"""Several workers on one PostgreSQL: who is alive, and who takes over the runs of one that is not.
+
+Each process holds a session advisory lock on its executor id. A lock that another can take means a dead owner; its
+runs go back into the queue, each from its last completed step. Used by `engine/dbos.py` on PostgreSQL only.
+"""
+
+import asyncio
+import hashlib
+import logging
+from contextlib import suppress
+
+import sqlalchemy as sa
+from dbos import DBOS
+
+from cortex.base.errors import ConfigError
+from cortex.engine.runs import Runs
+
+LOOK_EVERY_S = 2.0
+OWN_LOCK_WITHIN_S = 15.0  # a killed owner of the same name: its session ends when the server sees the connection gone
+
+log = logging.getLogger(__name__)
+
+
+def lock_key(executor_id: str) -> int:
+    """The advisory lock of an executor: 64 bits, signed, from its name."""
+    digest = hashlib.sha256(f"cortex-engine:{executor_id}".encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+class Recovery:
+    """Holds this executor's lock and watches the others'."""
+
+    def __init__(self, database: sa.Engine, executor_id: str, version: str, runs: Runs) -> None:
+        self._database = database
+        self._executor_id = executor_id
+        self._version = version
+        self._runs = runs
+        self._connection: sa.Connection | None = None
+        self._watcher: asyncio.Task[None] | None = None
+
+    async def claim(self) -> None:
+        """Take this executor's own lock; ConfigError when a living process has it."""
+        for _ in range(round(OWN_LOCK_WITHIN_S)):
+            if await asyncio.to_thread(self._hold):
+                return
+            await asyncio.sleep(1)
+        raise ConfigError(f"Another running process calls itself {self._executor_id!r}: give each its own name")
+
+    def watch(self) -> None:
+        """Begin to look for the runs of the dead."""
+        self._watcher = asyncio.create_task(self._watch())
+
+    async def stop(self) -> None:
+        """Stop looking and let go of the lock."""
+        if self._watcher is not None:
+            self._watcher.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watcher
+        await asyncio.to_thread(self._let_go)
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                if await asyncio.to_thread(self._look):
+                    for run_id in self._runs.ids():
+                        # Our lock was lost and another worker has our runs: theirs counts, ours must not go on.
+                        self._runs.interrupt(run_id)
+            except sa.exc.SQLAlchemyError as error:
+                log.warning("cannot look for the runs of dead workers: %s", error)
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    def _look(self) -> bool:
+        """One look around; True when this process is taken for dead by another."""
+        if not self._hold():
+            return True
+        for executor_id in self._owners():
+            if executor_id != self._executor_id and self._try(executor_id):
+                try:
+                    # The internal call, not resume_workflow: it leaves runs alone that another worker has taken
+                    # meanwhile, and keeps the count of attempts, so that a run that kills its process ends.
+                    taken = DBOS._recover_pending_workflows([executor_id])
+                    log.info("worker %s is gone: %d runs taken over", executor_id, len(taken))
+                finally:
+                    self._execute("SELECT pg_advisory_unlock(:key)", executor_id)
+        return False
+
+    def _owners(self) -> list[str]:
+        states = DBOS.list_workflows(status="PENDING", app_version=self._version, load_input=False, load_output=False)
+        return sorted({state.executor_id for state in states if state.executor_id})
+
+    def _hold(self) -> bool:
+        """Whether our own lock is held, on a connection that lives."""
+        if self._connection is not None:
+            try:
+                self._connection.execute(sa.text("SELECT 1"))
+            except sa.exc.SQLAlchemyError:
+                self._let_go()
+            else:
+                return True
+        connection = self._database.connect().execution_options(isolation_level="AUTOCOMMIT")
+        connection.detach()
+        # A worker whose machine vanished must not hold its lock for hours.
+        for setting in ("tcp_keepalives_idle = 10", "tcp_keepalives_interval = 5", "tcp_keepalives_count = 3"):
+            connection.execute(sa.text(f"SET {setting}"))
+        self._connection = connection
+        if self._try(self._executor_id):
+            return True
+        self._let_go()
+        return False
+
+    def _try(self, executor_id: str) -> bool:
+        return bool(self._execute("SELECT pg_try_advisory_lock(:key)", executor_id))
+
+    def _execute(self, statement: str, executor_id: str) -> object:
+        if self._connection is None:
+            raise RuntimeError("no connection")
+        return self._connection.execute(sa.text(statement), {"key": lock_key(executor_id)}).scalar()
+
+    def _let_go(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sa.exc.SQLAlchemyError):
+                connection.close()
