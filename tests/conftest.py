@@ -2,6 +2,11 @@
 
 import ipaddress
 import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.scripted_server import ScriptedServer
 
 LOCAL_NAMES = {None, "", "localhost", b"localhost", "localhost.localdomain"}
 
@@ -27,3 +32,13 @@ def _refuse_the_network(event: str, details: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(_refuse_the_network)
+
+
+@pytest.fixture
+def scripted(request: pytest.FixtureRequest) -> Iterator[ScriptedServer]:
+    """The scripted model server. Afterwards: nothing was wrong on the wire, no cached prefix was left by accident."""
+    with ScriptedServer() as server:
+        yield server
+        assert server.problems == []
+        if request.node.get_closest_marker("moves_cache_prefix") is None:
+            assert server.cache_breaks() == []

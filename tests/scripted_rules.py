@@ -1,0 +1,108 @@
+"""What the scripted model answers: by rules on the last user message and on which schemas were sent."""
+
+import itertools
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+_ids = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A step: call this tool. `arguments` as text goes out as it is, well formed or not."""
+
+    tool: str
+    arguments: dict[str, Any] | str = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """A step: say this, with calls if there are any. `thinking` comes first."""
+
+    text: str = ""
+    calls: tuple[Use, ...] = ()
+    thinking: str = ""
+
+
+Step = str | Use | Say | Callable[["Asked"], "str | Use | Say"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """For user messages that match `when` (searched, any case): one step for each answer of the turn."""
+
+    when: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request, the same for both wires."""
+
+    system: str
+    user: str
+    tools: tuple[str, ...]
+    is_calling_allowed: bool
+    results: tuple[str, ...]
+    answers_since_user: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call as it goes out."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """The answer, the same for both wires."""
+
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    thinking: str = ""
+
+
+def rule(when: str, *steps: Step) -> Rule:
+    """A rule of these steps."""
+    return Rule(when, steps)
+
+
+def answer(asked: Asked, rules: list[Rule]) -> Spoken:
+    """The scripted answer: a tool is called only if it was offered and calling is allowed."""
+    step = _step(asked, rules)
+    if callable(step):
+        step = step(asked)
+    said = Say(step) if isinstance(step, str) else Say(calls=(step,)) if isinstance(step, Use) else step
+    missing = [use.tool for use in said.calls if use.tool not in asked.tools]
+    if said.calls and not asked.is_calling_allowed:
+        return Spoken(text=said.text or f"I would use {said.calls[0].tool}, but no more tools may be called now.")
+    if missing and "tools_discover" in asked.tools:
+        query = f"{missing[0].replace('_', ' ')}: {asked.user}"[:200]
+        return Spoken(text=said.text, calls=(_call(Use("tools_discover", {"query": query})),))
+    if missing:
+        return Spoken(text=f"I can't do that: I don't have a tool for it ({missing[0].replace('_', ' ')}).")
+    return Spoken(text=said.text, calls=tuple(_call(use) for use in said.calls), thinking=said.thinking)
+
+
+def _step(asked: Asked, rules: list[Rule]) -> Step:
+    for each in rules:
+        if re.search(each.when, asked.user, re.IGNORECASE):
+            # A discovery round is not a step of the script: count only the answers that used it up.
+            done = min(asked.answers_since_user, len(each.steps))
+            if done < len(each.steps):
+                return each.steps[done]
+            break
+    if asked.results:
+        return "Done. " + " ".join(asked.results)
+    return f"You said: {asked.user}"
+
+
+def _call(use: Use) -> Call:
+    arguments = use.arguments if isinstance(use.arguments, str) else json.dumps(use.arguments)
+    return Call(id=f"call_{next(_ids):06d}", name=use.tool, arguments=arguments)
