@@ -16,16 +16,12 @@ async def frame_of(
 ) -> Frame:
     """The frame of a logged-in user's page. `house`: the wired Cortex; `here`: the href of the open nav entry."""
     nav: tuple[NavEntry, ...] = getattr(request.app.state, "nav", ())
-    theme, density, keys = (
-        await house.preferences.get(user, "theme", "auto"),
-        await house.preferences.get(user, "density", "normal"),
-        await house.preferences.get(user, "keys", True),
-    )
+    chosen = await house.preferences.get(user)
     return Frame(
         user=user,
-        theme=theme,
-        density=density,
-        keys=keys,
+        theme=chosen.theme,
+        density=chosen.density,
+        keys=chosen.keys,
         here=here,
         nav=tuple(entry for entry in nav if user.is_admin or not entry.is_admin_only),
         groups=side_groups(await house.conversations.list(user, "")),

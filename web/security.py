@@ -30,6 +30,7 @@ HEADERS = {
 }
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 OPEN_TO_PROBES = ("/healthz", "/readyz")  # asked by address from inside a container or a balancer; they say nothing
+MAX_BODY_BYTES = 2_000_000
 COOKIE = "cortex"
 SECURE_COOKIE = "__Host-cortex"
 COOKIE_LIFE_S = 30 * 24 * 3600
@@ -122,6 +123,11 @@ class Shield:
             return PlainTextResponse("This daemon does not answer to that host name.\n", 400)
         if is_cross_site(scope["method"], scope["path"], headers):
             return PlainTextResponse("Refused: the request came from another site.\n", 403)
+        if "transfer-encoding" in headers:
+            return PlainTextResponse("Say how long the request is.\n", 411)
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
+            return PlainTextResponse("The request is too large.\n", 413)
         return None
 
 
@@ -177,6 +183,11 @@ def cookie_name(secure: bool) -> str:
     return SECURE_COOKIE if secure else COOKIE
 
 
+def client(request: Request) -> tuple[str, str]:
+    """Where a request came from: its address (uvicorn has sorted out trusted proxies) and the browser's own name."""
+    return request.client.host if request.client else "", request.headers.get("user-agent", "")[:200]
+
+
 def local_path(value: str, otherwise: str = "/") -> str:
     """A path on this site to go on to, or `otherwise`: never another site, whatever the form said."""
     parts = urlsplit(value)
@@ -207,4 +218,3 @@ def _is_address(host: str) -> bool:
 
 def _is_unspecified(host: str) -> bool:
     return _is_address(host) and ipaddress.ip_address(host).is_unspecified
-

@@ -25,9 +25,14 @@ class CortexError(Exception):
 
 
 class UserError(CortexError):
-    """Bad input from a person; the message says how to mend it."""
+    """Bad input from a person; the message says how to mend it. `field`: the form field it is about, or ""."""
 
     status = 422
+
+    def __init__(self, message: str, *, field: str = "") -> None:
+        """Keep the field, so that the page can tie the message to it."""
+        super().__init__(message)
+        self.field = field
 
 
 class NotAllowed(CortexError):

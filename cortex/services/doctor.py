@@ -1,0 +1,191 @@
+"""What is wrong with this installation, in plain words, each with how to mend it. Changes nothing, asks no network."""
+
+import os
+import shutil
+import socket
+import stat
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from cortex.base import scan
+from cortex.base.settings import Settings, unknown_variables
+from cortex.base.user import User
+from cortex.integrations.sandbox import Sandbox
+from cortex.services.accounts import Accounts
+from cortex.services.models import Models
+from cortex.storage.db import Database
+
+State = Literal["good", "warn", "bad"]
+
+MB = 1_000_000
+FREE_BAD_BYTES = 200 * MB
+FREE_WARN_BYTES = 1_000 * MB
+BUNDLE = Path(__file__).resolve().parents[2] / "web" / "static" / "vendor" / "bundle.js"
+OURS_TO_READ = 0o077
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One check: its name, how it stands, what was seen, and what to do when that is not good."""
+
+    name: str
+    state: State
+    text: str
+    mend: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return asdict(self)
+
+
+class Doctor:
+    """Looks at disk, keys, database, sandbox, models, page and port."""
+
+    def __init__(self, settings: Settings, db: Database, sandbox: Sandbox, accounts: Accounts, models: Models) -> None:
+        """`settings` as in force; the other parts as `app.py` wired them."""
+        self._settings = settings
+        self._db = db
+        self._sandbox = sandbox
+        self._accounts = accounts
+        self._models = models
+
+    async def is_ready(self) -> bool:
+        """Whether a balancer may send people here: the database answers with the newest tables."""
+        return (await self._database()).state == "good"
+
+    async def examine(self) -> list[Finding]:
+        """Every check, in the order in which one would mend them."""
+        found = [self._disk(), self._key(), *self._variables()]
+        database = await self._database()
+        found.append(database)
+        if database.state == "good":
+            found += await self._people_and_models()
+        return [*found, await self._shut_in(), self._page(), self._port()]
+
+    def _disk(self) -> Finding:
+        home = self._settings.home
+        if not os.access(home, os.W_OK | os.X_OK):
+            return Finding(
+                name="disk",
+                state="bad",
+                text=f"{str(home)!r} cannot be written by this user.",
+                mend="Give the folder to the user that runs Cortex, or set CORTEX_HOME.",
+            )
+        free = shutil.disk_usage(home).free
+        state: State = "bad" if free < FREE_BAD_BYTES else "warn" if free < FREE_WARN_BYTES else "good"
+        mend = "" if state == "good" else "Make room: SQLite needs some to finish what it writes."
+        return Finding(name="disk", state=state, text=f"{free // MB:,} MB free at {str(home)!r}.", mend=mend)
+
+    def _key(self) -> Finding:
+        path = self._settings.key_file
+        if not path.exists():
+            return Finding(name="secret key", state="good", text="It comes from CORTEX_SECRET_KEY.")
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & OURS_TO_READ:
+            return Finding(
+                name="secret key",
+                state="bad",
+                text=f"{str(path)!r} can be read by others (mode {mode:04o}).",
+                mend=f"chmod 600 {path}",
+            )
+        return Finding(name="secret key", state="good", text=f"{str(path)!r}, readable by its owner only.")
+
+    def _variables(self) -> list[Finding]:
+        return [
+            Finding(name="settings", state="warn", text=f"{line}.", mend="Correct or remove it.")
+            for line in unknown_variables(os.environ)
+        ]
+
+    async def _database(self) -> Finding:
+        kind = "PostgreSQL" if self._settings.is_postgresql else "SQLite"
+        migrate = scan.load("cortex.storage.migrate")
+        try:
+            async with self._db.read.connect() as connection:
+                here = await connection.run_sync(migrate.current)
+        except (SQLAlchemyError, OSError) as error:
+            return Finding(
+                name="database",
+                state="bad",
+                text=f"{kind} does not answer: {_first_line(error)}",
+                mend="Check CORTEX_DATABASE_URL and that its server runs.",
+            )
+        newest = _newest_revision(migrate.FOLDER)
+        if here != newest:
+            return Finding(
+                name="database",
+                state="bad",
+                text=f"{kind} answers, but its tables are at {here or 'nothing'!r} and should be at {newest!r}.",
+                mend="Run `cortex migrate`; `cortex serve` does it too.",
+            )
+        return Finding(name="database", state="good", text=f"{kind} answers; its tables are at {here!r}.")
+
+    async def _people_and_models(self) -> list[Finding]:
+        people = await self._accounts.users()
+        if not people:
+            return [
+                Finding(
+                    name="accounts",
+                    state="warn",
+                    text="No account exists yet.",
+                    mend="Open the link that `cortex serve` or `cortex user setup-link` prints.",
+                )
+            ]
+        found = [Finding(name="accounts", state="good", text=f"{len(people)} of them.")]
+        return found + [await self._models_of(person) for person in people]
+
+    async def _models_of(self, user: User) -> Finding:
+        registry = await self._models.registry(user)
+        name = f"models of {user.name}"
+        if not registry.entries:
+            return Finding(
+                name=name,
+                state="warn",
+                text="Only the offline demo model, which is no AI.",
+                mend="Add one on the Models page.",
+            )
+        return Finding(name=name, state="good", text=", ".join(entry.name for entry in registry.entries) + ".")
+
+    async def _shut_in(self) -> Finding:
+        probe = await self._sandbox.probe()
+        if probe.level == "none":
+            return Finding(
+                name="sandbox",
+                state="warn",
+                text=f"None works here, so the shell tool is absent. {probe.reason}",
+                mend="Install bubblewrap, or allow user namespaces.",
+            )
+        return Finding(name="sandbox", state="good", text=f"{probe.level}. {probe.reason}".strip())
+
+    def _page(self) -> Finding:
+        if BUNDLE.is_file():
+            return Finding(name="page", state="good", text="The browser's files are there.")
+        return Finding(
+            name="page", state="bad", text="The browser's script library is missing.", mend="Run `make assets`."
+        )
+
+    def _port(self) -> Finding:
+        settings = self._settings
+        place = f"{settings.host}:{settings.port}"
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        try:
+            socket.create_server((settings.host, settings.port), family=family).close()
+        except OSError as error:
+            return Finding(
+                name="port",
+                state="warn",
+                text=f"{place} is taken: {error.strerror or error}.",
+                mend="Fine when Cortex is running; else end what uses it or set CORTEX_PORT.",
+            )
+        return Finding(name="port", state="good", text=f"{place} is free.")
+
+
+def _newest_revision(folder: Path) -> str:
+    """The last file's number: migrations are named by it."""
+    return max((path.stem.partition("_")[0] for path in (folder / "versions").glob("[0-9]*.py")), default="")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__

@@ -1,0 +1,95 @@
+"""`create_app(cortex)`: middleware, pages found by a scan, static files, health, errors. No rule and no query.
+
+Called by `web/__main__.py` and by tests with an opened house.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.middleware.gzip import GZipMiddleware
+
+from cortex.app import Cortex
+from cortex.base import scan
+from web.errors import add_handlers, not_found
+from web.render import NavEntry, Renderer
+from web.security import Shield, host_rule
+
+STATIC = Path(__file__).parent / "static"
+FOR_EVER = "public, max-age=31536000, immutable"
+PAGES = "web.pages"
+KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".png": "image/png"}
+
+frame_routes = APIRouter()
+
+
+def create_app(cortex: Cortex) -> FastAPI:
+    """The web application on an opened house. Opens and closes nothing itself."""
+    app = FastAPI(title="Cortex", docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.cortex = cortex
+    app.state.pages = Renderer()
+    app.state.closing = asyncio.Event()
+    app.include_router(frame_routes)
+    navigation: list[NavEntry] = []
+    for stem in scan.modules(PAGES):
+        page = scan.load(f"{PAGES}.{stem}")
+        app.include_router(page.router)
+        navigation.extend(_entries(getattr(page, "NAV", None)))
+    app.state.nav = tuple(sorted(navigation, key=lambda entry: (entry.order, entry.title)))
+    add_handlers(app)
+    app.add_middleware(GZipMiddleware, minimum_size=600, compresslevel=6)  # leaves text/event-stream alone
+    settings = cortex.settings
+    app.add_middleware(Shield, hosts=host_rule(settings), is_https=settings.public_url.startswith("https://"))
+    return app
+
+
+def _entries(nav: NavEntry | tuple[NavEntry, ...] | None) -> Iterator[NavEntry]:
+    if isinstance(nav, NavEntry):
+        yield nav
+    elif nav:
+        yield from nav
+
+
+@frame_routes.get("/healthz")
+async def healthz() -> Response:
+    """The process answers."""
+    return PlainTextResponse("ok\n")
+
+
+@frame_routes.get("/readyz")
+async def readyz(request: Request) -> Response:
+    """It can work: the database answers and is up to date, and it is not shutting down. Says nothing more."""
+    cortex: Cortex = request.app.state.cortex
+    is_ready = not request.app.state.closing.is_set() and await cortex.doctor.is_ready()
+    return PlainTextResponse("ready\n" if is_ready else "not ready\n", 200 if is_ready else 503)
+
+
+@frame_routes.get("/static/{path:path}")
+async def static(request: Request, path: str, v: str = "") -> Response:
+    """A file of the page; for ever when the address carries its hash."""
+    file = (STATIC / path).resolve()
+    if file.suffix not in KINDS or not file.is_relative_to(STATIC) or not file.is_file():
+        raise not_found()
+    pages: Renderer = request.app.state.pages
+    is_pinned = bool(v) and pages.static_url(path).endswith(f"?v={v}")
+    headers = {"Cache-Control": FOR_EVER if is_pinned else "no-cache"}
+    return FileResponse(file, media_type=KINDS[file.suffix], headers=headers)
+
+
+@frame_routes.get("/manifest.webmanifest")
+async def manifest(request: Request) -> Response:
+    """What a phone needs to keep the page as an app."""
+    pages: Renderer = request.app.state.pages
+    icon = {"src": pages.static_url("icon.svg"), "sizes": "any", "type": "image/svg+xml", "purpose": "any"}
+    body = {
+        "name": "Cortex",
+        "short_name": "Cortex",
+        "start_url": "/",
+        "display": "standalone",
+        "background_color": "#fbfbf9",
+        "theme_color": "#fbfbf9",
+        "icons": [icon],
+    }
+    return JSONResponse(body, media_type="application/manifest+json", headers={"Cache-Control": "public, max-age=3600"})

@@ -1,0 +1,179 @@
+"""One shape for everything that goes wrong: a page in the frame, a fragment, or JSON, all with the request's id.
+
+One of the three places that may catch any exception; it logs what it catches.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cortex.base.errors import CortexError, NotFound, Throttled
+from web.deps import ConfirmNeeded, LoginNeeded, house, login_or_none
+from web.frame import frame_of
+from web.render import Context, Frame, described, respond, wants_fragment
+from web.security import SAFE_METHODS
+
+log = logging.getLogger(__name__)
+
+TITLES = {
+    400: "That request makes no sense here",
+    401: "Please log in",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Not found",
+    409: "It changed in the meantime",
+    413: "Too large",
+    422: "That did not work",
+    429: "Too many tries",
+    502: "A service did not answer",
+}
+TEXTS = {
+    404: "There is nothing at this address, or it is not yours.",
+    405: "There is nothing at this address, or it is not yours.",
+    422: "Something in the form was missing or malformed. Go back, check it and send it again.",
+    500: "Something broke inside Cortex. The log knows more under the request id below.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorContext(Context):
+    """The error page."""
+
+    layout: Literal["frame.html", "bare.html"] = described("frame.html when logged in")
+    title: str = described("what happened, in four words")
+    text: str = described("what happened and what to do")
+    status: int = described("the HTTP status")
+    request_id: str = described("what the log calls this request")
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Answer every kind of failure in the one shape."""
+    app.add_exception_handler(LoginNeeded, _to_login)
+    app.add_exception_handler(ConfirmNeeded, _to_confirm)
+    app.add_exception_handler(CortexError, _ours)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_middleware(Catcher)
+
+
+class Catcher:
+    """Answers an unforeseen failure inside the other layers, so that its page has their headers too."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on; when that fails before an answer began, answer 500."""
+        has_begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except Exception as error:  # whatever it is, the person gets a page and the log a traceback
+            request = Request(scope, receive)
+            log.error("request=%s %s %s", request_id(request), request.method, request.url.path, exc_info=error)
+            if has_begun:
+                raise
+            answer = await answer_error(request, 500, TEXTS[500])
+            await answer(scope, receive, send)
+
+
+async def _to_login(request: Request, _error: Exception) -> Response:
+    accounts = house(request).accounts
+    first = "/login" if await accounts.has_users() else "/setup"
+    return _send_to(request, first)
+
+
+async def _to_confirm(request: Request, _error: Exception) -> Response:
+    return _send_to(request, "/confirm")
+
+
+def _send_to(request: Request, place: str) -> Response:
+    """A redirect for pages, HX-Redirect for fragments, 401 for programs and streams."""
+    if wants_json(request) or "text/event-stream" in request.headers.get("accept", ""):
+        return _as_json(request, 401, "Log in first.")
+    here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    back = (
+        f"?next={quote(here, safe='/')}" if request.method in SAFE_METHODS and place != "/setup" and here != "/" else ""
+    )
+    if request.headers.get("HX-Request") == "true":
+        return Response(status_code=401, headers={"HX-Redirect": place})
+    return RedirectResponse(place + back, 303)
+
+
+async def _ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, CortexError)  # noqa: S101  (the handler is registered for it)
+    if error.status >= 500:
+        log.warning("request=%s %s: %s", request_id(request), type(error).__name__, error.message)
+    answer = await answer_error(request, error.status, error.message)
+    if isinstance(error, Throttled):
+        answer.headers["Retry-After"] = str(int(error.wait_s) + 1)
+    return answer
+
+
+async def _malformed(request: Request, _error: Exception) -> Response:
+    return await answer_error(request, 422, TEXTS[422])
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101
+    status = 404 if error.status_code == 405 else error.status_code
+    return await answer_error(request, status, TEXTS.get(status, str(error.detail)))
+
+
+def not_found() -> NotFound:
+    """The error that says neither whether it exists nor whose it is."""
+    return NotFound(TEXTS[404])
+
+
+def request_id(request: Request) -> str:
+    """The id that `web/security.py` gave this request."""
+    return str(getattr(request.state, "request_id", "-"))
+
+
+def wants_json(request: Request) -> bool:
+    """Whether a program asks: JSON accepted, HTML not, and htmx not the asker."""
+    accept = request.headers.get("accept", "")
+    return "application/json" in accept and "text/html" not in accept and "HX-Request" not in request.headers
+
+
+async def answer_error(request: Request, status: int, text: str) -> Response:
+    """The failure as JSON, fragment or page, whichever the asker reads."""
+    if wants_json(request):
+        return _as_json(request, status, text)
+    frame = Frame() if wants_fragment(request) else await _frame(request)
+    context = ErrorContext(
+        frame=frame,
+        layout="frame.html" if frame.user else "bare.html",
+        title=TITLES.get(status, "Something broke" if status >= 500 else "That did not work"),
+        text=text,
+        status=status,
+        request_id=request_id(request),
+    )
+    return respond(request, "error.html", context, status=status)
+
+
+def _as_json(request: Request, status: int, text: str) -> Response:
+    return JSONResponse({"error": {"status": status, "message": text, "request_id": request_id(request)}}, status)
+
+
+async def _frame(request: Request) -> Frame:
+    """The reader's own frame when that can be had; an error page must not fail for want of a sidebar."""
+    cortex = house(request)
+    try:
+        login = await login_or_none(request, cortex)
+        return await frame_of(request, cortex, login.user) if login else Frame()
+    except Exception:  # the database may be the very thing that is broken; named in tests/test_house.py
+        log.exception("request=%s no frame for the error page", request_id(request))
+        return Frame()

@@ -1,0 +1,93 @@
+"""Log in, log out, and the password again before admin pages."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import RedirectResponse, Response
+
+from cortex.base.errors import NotAllowed, Throttled
+from web.deps import CurrentUser, House, MaybeLogin
+from web.frame import frame_of
+from web.render import Context, described, respond
+from web.security import clear_login, client, local_path, login_token, set_login
+
+router = APIRouter()
+
+Text = Annotated[str, Form()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoginContext(Context):
+    """The login page."""
+
+    name: str = described("what was typed before", default="")
+    next: str = described("where to go afterwards, a path of ours", default="/")
+    error: str = described("why the last try was refused", default="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PasswordAgainContext(Context):
+    """The page that asks for the password again."""
+
+    next: str = described("where to go afterwards, a path of ours", default="/")
+    error: str = described("why the last try was refused", default="")
+
+
+@router.get("/login")
+async def show(request: Request, house: House, view: MaybeLogin, next: str = "/") -> Response:
+    """The form; on to the page for who is logged in, to set-up while there is no account."""
+    if view is not None:
+        return RedirectResponse(local_path(next), 303)
+    if not await house.accounts.has_users():
+        return RedirectResponse("/setup", 303)
+    return respond(request, "login.html", LoginContext(next=local_path(next)))
+
+
+@router.post("/login")
+async def log_in(request: Request, house: House, name: Text = "", password: Text = "", next: Text = "/") -> Response:
+    """Check and remember; what was wrong is not said more closely than that."""
+    try:
+        token = await house.accounts.login(name, password, *client(request))
+    except (NotAllowed, Throttled) as refused:
+        context = LoginContext(name=name, next=local_path(next), error=refused.message)
+        answer: Response = respond(
+            request, "login.html", context, status=429 if isinstance(refused, Throttled) else 422
+        )
+        if isinstance(refused, Throttled):
+            answer.headers["Retry-After"] = str(int(refused.wait_s) + 1)
+        return answer
+    answer = RedirectResponse(local_path(next), 303)
+    set_login(request, answer, token)
+    return answer
+
+
+@router.post("/logout")
+async def log_out(request: Request, house: House) -> Response:
+    """End this login; what the browser kept of the pages goes too."""
+    token = login_token(request)
+    if token:
+        await house.accounts.logout(token)
+    answer = RedirectResponse("/login", 303)
+    clear_login(request, answer)
+    answer.headers["Clear-Site-Data"] = '"cache", "storage"'
+    return answer
+
+
+@router.get("/confirm")
+async def ask_again(request: Request, house: House, user: CurrentUser, next: str = "/") -> Response:
+    """Asks for the password before an admin page."""
+    frame = await frame_of(request, house, user)
+    return respond(request, "password_again.html", PasswordAgainContext(frame=frame, next=local_path(next)))
+
+
+@router.post("/confirm")
+async def confirm(request: Request, house: House, user: CurrentUser, password: Text = "", next: Text = "/") -> Response:
+    """On to the admin page for 10 minutes, when the password is right."""
+    try:
+        await house.accounts.confirm(login_token(request), password)
+    except (NotAllowed, Throttled) as refused:
+        frame = await frame_of(request, house, user)
+        context = PasswordAgainContext(frame=frame, next=local_path(next), error=refused.message)
+        return respond(request, "password_again.html", context, status=429 if isinstance(refused, Throttled) else 422)
+    return RedirectResponse(local_path(next), 303)

@@ -1,0 +1,53 @@
+"""First start: the one-time link makes the admin's account. Open only while no account exists."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import RedirectResponse, Response
+
+from cortex.base.errors import CortexError, NotAllowed, Throttled, UserError
+from web.deps import House
+from web.render import Context, described, respond
+from web.security import client, set_login
+
+router = APIRouter()
+
+Text = Annotated[str, Form()]
+FIRST_PAGE = "/models?welcome=1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupContext(Context):
+    """The set-up page. The token stands in the address after #, which no server sees; app.js copies it to the form."""
+
+    name: str = described("what was typed before", default="")
+    token: str = described("what was typed before", default="")
+    error: str = described("why the last try was refused", default="")
+    error_field: str = described("the field the error is about: token, name, password or empty", default="")
+
+
+@router.get("/setup")
+async def show(request: Request, house: House) -> Response:
+    """The form, or the login page once an account exists."""
+    if await house.accounts.has_users():
+        return RedirectResponse("/login", 303)
+    return respond(request, "setup.html", SetupContext())
+
+
+@router.post("/setup")
+async def set_up(request: Request, house: House, token: Text = "", name: Text = "", password: Text = "") -> Response:
+    """Make the admin, log them in, and go on to the models."""
+    try:
+        user = await house.accounts.redeem_setup(token.strip().removeprefix("#"), name, password)
+        cookie = await house.accounts.login(user.name, password, *client(request))
+    except (UserError, NotAllowed, Throttled) as refused:
+        context = SetupContext(name=name, token=token, error=refused.message, error_field=_field(refused))
+        return respond(request, "setup.html", context, status=422)
+    answer = RedirectResponse(FIRST_PAGE, 303)
+    set_login(request, answer, cookie)
+    return answer
+
+
+def _field(refused: CortexError) -> str:
+    return refused.field if isinstance(refused, UserError) else "token"

@@ -1,0 +1,146 @@
+"""`cortex serve`: one lock, one opened house, uvicorn in this process, and a graceful end.
+
+Loaded on use by `web/__main__.py`, so that the other commands start without a web framework.
+"""
+
+import asyncio
+import fcntl
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from fastapi import FastAPI
+
+from cortex.app import Cortex
+from cortex.base.errors import ConfigError
+from cortex.base.settings import Settings, unknown_variables
+from web.app import create_app
+from web.security import refusal
+
+log = logging.getLogger(__name__)
+
+OPEN_REQUESTS_GRACE_S = 3
+BACKLOG = 256
+
+
+class Server(uvicorn.Server):
+    """Uvicorn that tells the streams to end, and leaves the rest of the shutdown to whoever opened the house."""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI, on_ready: Callable[[], None]) -> None:
+        """`on_ready` is called once it accepts connections."""
+        super().__init__(config)
+        self._app = app
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept, then say so."""
+        await super().startup(sockets)
+        self._on_ready()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End on SIGTERM and SIGINT without raising them again afterwards: the house still has to close."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.end)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+    def end(self) -> None:
+        """Stop accepting and let streams finish; a second signal does not wait for open requests."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+        self._app.state.closing.set()
+
+
+def run(settings: Settings) -> None:
+    """Serve until a signal comes. Raises ConfigError when it must not or cannot start."""
+    for line in unknown_variables(os.environ):
+        log.warning(line)
+    with only_one(settings):
+        asyncio.run(serve(settings))
+
+
+async def serve(settings: Settings) -> None:
+    """Open the house, listen, print where and how to set up, serve, close."""
+    async with Cortex.open(settings) as cortex:
+        has_account = await cortex.accounts.has_users()
+        why_not = refusal(settings, has_account=has_account)
+        if why_not:
+            raise ConfigError(why_not)
+        listening = listen(settings)
+        token = "" if has_account else await cortex.accounts.setup_link()
+        app = create_app(cortex)
+        server = Server(configured(app, settings), app, lambda: announce(settings, listening, token))
+        with listening:
+            await server.serve(sockets=[listening])
+        log.info("closing: open turns are brought to a safe point")
+
+
+def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    """Uvicorn's options: no access log, forwarded headers from trusted proxies only."""
+    return uvicorn.Config(
+        app,
+        lifespan="off",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
+        timeout_graceful_shutdown=OPEN_REQUESTS_GRACE_S,
+    )
+
+
+def listen(settings: Settings) -> socket.socket:
+    """A bound socket; ConfigError when the address or port is not to be had."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise ConfigError(
+            f"CORTEX_PORT: cannot listen on {settings.host}:{settings.port}: {error.strerror or error}. "
+            "End what uses it, or choose another port."
+        ) from error
+
+
+def announce(settings: Settings, listening: socket.socket, token: str) -> None:
+    """Say on standard output where the page is and, before the first account, how to set up."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    place = settings.public_url or f"http://{host}:{listening.getsockname()[1]}"
+    lines = [f"Cortex is at {place}"]
+    if token:
+        lines.append(f"Set up, within 15 minutes: {place}/setup#{token}")
+    if settings.allow_plain_http and not settings.is_loopback:
+        lines.append("Warning: plain http on a network. Whoever can listen there can read passwords.")
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def only_one(settings: Settings) -> Iterator[None]:
+    """Hold the lock of HOME while serving; ConfigError when another process has it."""
+    if settings.allow_second_process:
+        yield
+        return
+    path = settings.home / "serve.lock"
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.seek(0)
+            holder = file.read().strip() or "another"
+            raise ConfigError(f"process {holder} already serves {str(settings.home)!r}; end it first") from error
+        file.seek(0)
+        file.truncate()
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
