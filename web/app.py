@@ -13,6 +13,7 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from cortex.app import Cortex
 from cortex.base import scan
+from cortex.base.settings import Settings
 from web.errors import add_handlers, not_found
 from web.render import NavEntry, Renderer
 from web.security import Shield, host_rule
@@ -31,6 +32,7 @@ def create_app(cortex: Cortex) -> FastAPI:
     app.state.cortex = cortex
     app.state.pages = Renderer()
     app.state.closing = asyncio.Event()
+    app.state.warning = lasting_warning(cortex.settings)
     app.include_router(frame_routes)
     navigation: list[NavEntry] = []
     for stem in scan.modules(PAGES):
@@ -43,6 +45,13 @@ def create_app(cortex: Cortex) -> FastAPI:
     settings = cortex.settings
     app.add_middleware(Shield, hosts=host_rule(settings), is_https=settings.public_url.startswith("https://"))
     return app
+
+
+def lasting_warning(settings: Settings) -> str:
+    """What stands in red above every page, or ""."""
+    if settings.allow_plain_http == "lan" and not settings.is_loopback and not settings.public_url.startswith("https"):
+        return "This page is served without https: whoever can listen on this network can read passwords and answers."
+    return ""
 
 
 def _entries(nav: NavEntry | tuple[NavEntry, ...] | None) -> Iterator[NavEntry]:

@@ -9,6 +9,7 @@ from fastapi import Request
 
 from cortex.base.user import User
 from web.render import Frame, NavEntry, SideGroup, SideItem, Toast
+from web.toast import take
 
 
 async def frame_of(
@@ -27,7 +28,7 @@ async def frame_of(
         groups=side_groups(await house.conversations.list(user, "")),
         conversation_id=conversation_id,
         warning=getattr(request.app.state, "warning", ""),
-        toast=toast,
+        toast=toast or take(request),
     )
 
 
