@@ -1,0 +1,155 @@
+"""A model's markdown to sanitised HTML: parsed with raw HTML off, coloured by class names, cleaned by an allow-list.
+
+Images are absent on purpose: a picture address written by a model is a way out for data. `web/markdown_stream.py`
+renders the same text while it is still arriving.
+"""
+
+import html as escape_html
+import re
+from collections.abc import MutableMapping, Sequence
+from typing import Any
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+from pygments import highlight
+from pygments.formatters.html import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+LONGEST_COLOURED = 60_000  # characters; beyond that colouring costs more than it helps
+FIRST_LEVEL = 2  # a turn's own heading is h2; the model's headings stand below it
+_BLOCKS = {"p", "br", "hr", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "div", "button"}
+_TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
+_TAGS = _BLOCKS | _TABLES | {"code", "em", "strong", "s", "a", "span"}
+_CLASSES = {
+    "div": re.compile(r"code|code-bar|tablewrap"),
+    "span": re.compile(r"code-lang|[a-z][a-z0-9]{0,2}|err"),
+    "button": re.compile(r"mini"),
+    "code": re.compile(r"live"),
+    "th": re.compile(r"ar|ac"),
+    "td": re.compile(r"ar|ac"),
+}
+_colours = HtmlFormatter(nowrap=True, classprefix="")
+
+
+def _keep(tag: str, name: str, value: str) -> str | None:
+    if name != "class":
+        return value
+    allowed = _CLASSES.get(tag)
+    return " ".join(word for word in value.split() if allowed and allowed.fullmatch(word)) or None
+
+
+_cleaner = nh3.Cleaner(
+    tags=_TAGS,
+    attributes={
+        "a": {"href", "title"},
+        "ol": {"start"},
+        "span": {"class"},
+        "code": {"class"},
+        "th": {"class"},
+        "td": {"class"},
+        "div": {"class", "tabindex", "role", "aria-label"},
+        "pre": {"tabindex"},
+        "button": {"type", "class", "data-copy"},
+    },
+    url_schemes={"http", "https", "mailto"},
+    link_rel="noopener noreferrer nofollow",
+    attribute_filter=_keep,
+    clean_content_tags={"script", "style"},
+)
+
+
+def language_of(info: str) -> str:
+    """The language a fence names, or "" when its first word is no such name."""
+    match = re.match(r"[A-Za-z0-9_+#.-]{1,24}", info.strip())
+    return match.group(0) if match else ""
+
+
+def code_block(language: str, inner: str, *, is_live: bool = False) -> str:
+    """The box around a listing; `inner` is escaped or coloured already."""
+    live = ' class="live"' if is_live else ""
+    name = escape_html.escape(language) or "text"
+    return (
+        f'<div class="code"><div class="code-bar"><span class="code-lang">{name}</span>'
+        f'<button type="button" class="mini" data-copy="">Copy</button></div>'
+        f'<pre tabindex="0"><code{live}>{inner}</code></pre></div>'
+    )
+
+
+def plain_code(text: str) -> str:
+    """Source text as it may stand inside `code`."""
+    return escape_html.escape(text, quote=False)
+
+
+def coloured(code: str, language: str) -> str:
+    """Source text with a class per token kind; only escaped when the language is unknown or the text is very long."""
+    if not language or len(code) > LONGEST_COLOURED:
+        return plain_code(code)
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return plain_code(code)
+    return str(highlight(code, lexer, _colours))
+
+
+class _Renderer(RendererHTML):
+    """Our shapes for listings and tables; alignment becomes a class because the CSP refuses style attributes."""
+
+    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: MutableMapping[str, Any]) -> str:
+        language = language_of(tokens[idx].info)
+        return code_block(language, coloured(tokens[idx].content, language)) + "\n"
+
+    def code_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: MutableMapping[str, Any]) -> str:
+        return code_block("", plain_code(tokens[idx].content)) + "\n"
+
+    def table_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: MutableMapping[str, Any]) -> str:
+        return '<div class="tablewrap" tabindex="0" role="group" aria-label="Table, scrolls sideways"><table>\n'
+
+    def table_close(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: MutableMapping[str, Any]
+    ) -> str:
+        return "</table></div>\n"
+
+    def th_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: MutableMapping[str, Any]) -> str:
+        style = str(tokens[idx].attrs.pop("style", ""))
+        side = "ar" if "right" in style else "ac" if "center" in style else ""
+        if side:
+            tokens[idx].attrs["class"] = side
+        return self.renderToken(tokens, idx, options, env)
+
+    td_open = th_open
+
+
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": True, "typographer": False}, renderer_cls=_Renderer)
+    return parser.enable(["table", "strikethrough", "linkify"])
+
+
+_markdown = _parser()
+
+
+def parse(text: str) -> list[Token]:
+    """The tokens of a text, with raw HTML as text."""
+    return _markdown.parse(text)
+
+
+def render(text: str) -> str:
+    """Sanitised HTML of a whole text."""
+    return render_from(text, FIRST_LEVEL)[0]
+
+
+def render_from(text: str, level: int) -> tuple[str, int]:
+    """HTML of a piece and the heading level it ends on; headings sit below `level` and never skip one."""
+    env: dict[str, Any] = {}
+    tokens = _markdown.parse(text, env)
+    tag = ""
+    for token in tokens:
+        if token.type == "heading_open":
+            level = max(FIRST_LEVEL + 1, min(int(token.tag[1]) + FIRST_LEVEL, level + 1, 6))
+            token.tag = tag = f"h{level}"
+        elif token.type == "heading_close":
+            token.tag = tag
+    return _cleaner.clean(_markdown.renderer.render(tokens, _markdown.options, env)), level

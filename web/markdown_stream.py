@@ -1,0 +1,159 @@
+"""Markdown that is still arriving: finished blocks are committed once, only the open block is sent again.
+
+One `Stream` per text part and watcher. What the operations build in the browser equals `markdown.render` of the
+whole text when it is finished; tests hold it to that.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from web.markdown import FIRST_LEVEL, code_block, language_of, parse, plain_code, render, render_from
+
+_FENCE = re.compile(r"^( {0,3})(`{3,}|~{3,})([^\n`]*)\n")
+_BARE_MARKER = re.compile(r"^\s*([-*+]|\d+[.)]|#{1,6})\s*$")
+_HALF_LINK = re.compile(r"!?\[[^\]\n]*(\]\([^)\n]*)?$")
+_TOO_SHORT = 4  # characters of a last line that may still turn into something else (a marker, an underline)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What to do with the part on the page.
+
+    commit: put before the open block, which becomes empty · open: the open block's new content ·
+    code: append to the live listing in the open block · replace: the whole part anew, at the end only.
+    """
+
+    kind: Literal["commit", "open", "code", "replace"]
+    html: str
+
+
+@dataclass(slots=True)
+class _Fence:
+    mark: str
+    language: str
+    sent_to: int
+    lines: str = ""
+
+
+class Stream:
+    """A growing text and what of it is already settled."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._committed: list[str] = []
+        self._settled = 0
+        self._fence: _Fence | None = None
+        self._open = ""
+        self._level = FIRST_LEVEL
+
+    @property
+    def committed_html(self) -> str:
+        """The blocks that will not change any more."""
+        return "".join(self._committed)
+
+    @property
+    def open_html(self) -> str:
+        """The block being written, as last flushed."""
+        if self._fence:
+            return code_block(self._fence.language, self._fence.lines, is_live=True)
+        return self._open
+
+    def feed(self, more: str) -> None:
+        """Take the next piece; nothing is rendered until `flush`."""
+        self.text += more
+
+    def flush(self) -> list[Change]:
+        """What changed on the page since the last flush."""
+        changes: list[Change] = []
+        while self._step(changes):
+            pass
+        if self._fence is None:
+            shown = self._preview(self.text[self._settled :])
+            if shown != self._open:
+                self._open = shown
+                changes.append(Change(kind="open", html=shown))
+        return changes
+
+    def finish(self) -> list[Change]:
+        """The last changes; afterwards the page shows exactly what `render` makes of the whole text."""
+        changes = self.flush()
+        tail = self.text[self._settled :]
+        if tail.strip():
+            self._commit(len(tail), changes)
+        self._fence, self._open = None, ""
+        whole = render(self.text)
+        if self.committed_html != whole:
+            self._committed = [whole]
+            changes = [Change(kind="replace", html=whole)]
+        return changes
+
+    def _step(self, changes: list[Change]) -> bool:
+        if self._fence:
+            return self._advance_fence(self._fence, changes)
+        tail = self.text[self._settled :]
+        lead = len(tail) - len(tail.lstrip("\n"))
+        match = _FENCE.match(tail[lead:])
+        if match:
+            self._settled += lead
+            self._fence = _Fence(match.group(2), language_of(match.group(3)), self._settled + match.end())
+            self._open = ""
+            changes.append(Change(kind="open", html=self.open_html))
+            return True
+        return self._commit_first_block(tail, changes)
+
+    def _commit_first_block(self, tail: str, changes: list[Change]) -> bool:
+        starts = [token.map[0] for token in parse(tail) if token.level == 0 and token.nesting >= 0 and token.map]
+        if len(starts) < 2:
+            return False
+        lines = tail.splitlines(keepends=True)
+        last = "".join(lines[starts[1] :])
+        if len(starts) == 2 and "\n" not in last and len(last) < _TOO_SHORT:
+            return False
+        self._commit(sum(map(len, lines[: starts[1]])), changes)
+        return True
+
+    def _advance_fence(self, fence: _Fence, changes: list[Change]) -> bool:
+        closing = re.compile(rf"^ {{0,3}}{re.escape(fence.mark[0])}{{{len(fence.mark)},}}[ \t]*(?:\n|$)", re.M)
+        rest = self.text[fence.sent_to :]
+        match = closing.search(rest)
+        if match and rest[match.end() - 1 : match.end()] == "\n":
+            self._commit(fence.sent_to + match.end() - self._settled, changes)
+            self._fence = None
+            return True
+        if match is None and (cut := rest.rfind("\n") + 1):
+            lines = plain_code(rest[:cut])
+            fence.lines += lines
+            fence.sent_to += cut
+            changes.append(Change(kind="code", html=lines))
+        return False
+
+    def _commit(self, size: int, changes: list[Change]) -> None:
+        piece = self.text[self._settled : self._settled + size]
+        html, self._level = render_from(piece, self._level)
+        self._committed.append(html)
+        self._settled += size
+        self._open = ""
+        changes[:] = [change for change in changes if change.kind == "commit"]
+        changes.append(Change(kind="commit", html=html))
+
+    def _preview(self, tail: str) -> str:
+        """The open block without the flicker of half-written marks."""
+        lines = tail.lstrip("\n").split("\n")
+        if not tail.strip() or (lines[0].startswith("|") and len(lines) < 3):
+            return ""
+        if _BARE_MARKER.match(lines[-1]):
+            tail = "\n".join(lines[:-1])
+        return render_from(close_inline(tail), self._level)[0]
+
+
+def close_inline(text: str) -> str:
+    """The text with its dangling inline marks finished, so that raw syntax does not flash."""
+    text = _HALF_LINK.sub(lambda match: match.group(0).lstrip("![").split("](")[0], text)
+    if len(re.findall(r"(?<!`)`(?!`)", text)) % 2 == 1:
+        return text + "`"
+    if len(re.findall(r"\*\*", re.sub(r"`[^`]*`", "", text))) % 2 == 1:
+        if text.endswith("**"):
+            return text[:-2]
+        return text + "*" if text.endswith("*") else text.rstrip() + "**"
+    return text
