@@ -1,8 +1,8 @@
 """Values of steps as portable JSON and back, exactly: tuples stay tuples, frozen dataclasses keep their class.
 
-Explicit: only the classes listed here pass. A field that a later version added takes its default when an older
-record is read; a field it dropped is left out. Errors of `base/errors.py` are values too, so that a replayed step
-raises what it raised the first time.
+Only the dataclasses of `base/messages.py`, `base/turn.py` and `base/ports.py` pass. A field that a later version
+added takes its default when an older record is read; one it dropped is left out. The errors of `base/errors.py` are
+values too, so that a replayed step raises what it raised the first time.
 """
 
 from dataclasses import fields, is_dataclass
@@ -15,46 +15,18 @@ TAG = "$"
 
 VALUES: dict[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (
-        messages.Text,
-        messages.Thinking,
-        messages.ToolCall,
-        messages.ToolResult,
-        messages.Opaque,
-        messages.Message,
-        messages.ToolSchema,
-        messages.Usage,
-        turn.Turn,
-        turn.Need,
-        turn.RoundPlan,
-        turn.Reply,
-        turn.Decision,
-        turn.Performed,
-        turn.Outcome,
-        turn.Past,
-        ports.Request,
-    )
+    for module in (messages, turn, ports)
+    for kind in vars(module).values()
+    if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
 }
 
 ERRORS: dict[str, type[CortexError]] = {
-    kind.__name__: kind
-    for kind in (
-        errors.CortexError,
-        errors.UserError,
-        errors.NotAllowed,
-        errors.NotFound,
-        errors.Conflict,
-        errors.Throttled,
-        errors.ToolFailed,
-        errors.ToolRetry,
-        errors.ProviderError,
-        errors.ConfigError,
-    )
+    kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, CortexError)
 }
 
 
 def encode(value: object) -> Any:
-    """The value as JSON data. TypeError for a class that is not listed."""
+    """The value as JSON data. TypeError for any other class."""
     match value:
         case None | bool() | int() | float() | str():
             return value
@@ -70,7 +42,7 @@ def encode(value: object) -> Any:
                 "v": {field.name: encode(getattr(value, field.name)) for field in fields(value)},
             }
         case _:
-            raise TypeError(f"{type(value).__name__!r} is no value of a step: list it in engine/codec.py")
+            raise TypeError(f"{type(value).__name__!r} is no value of a step: it belongs into base/turn.py")
 
 
 def _encode_mapping(value: dict[Any, Any]) -> Any:
@@ -102,10 +74,10 @@ def decode(data: Any) -> Any:
 
 
 def encode_error(error: CortexError) -> dict[str, Any]:
-    """An error of our tree with its extra facts, as JSON data. TypeError for a class that is not listed."""
+    """An error of our tree with its extra facts, as JSON data. TypeError for any other class."""
     name = type(error).__name__
     if ERRORS.get(name) is not type(error):
-        raise TypeError(f"{name!r} is no error of a step: list it in engine/codec.py")
+        raise TypeError(f"{name!r} is no error of a step: it belongs into base/errors.py")
     extra = {key: value for key, value in vars(error).items() if key != "message"}
     return {"error": name, "message": error.message, "extra": encode(extra)}
 

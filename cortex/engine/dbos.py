@@ -5,7 +5,7 @@ DBOS is one per process, so is an open Engine; close it before another is opened
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
 from typing import Any, Self
@@ -24,18 +24,22 @@ from dbos import error as dbos_error
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
-from cortex.engine import runs
+from cortex.engine import quiet, runs
 from cortex.engine.database import is_postgres, open_database
-from cortex.engine.quiet import hush
 from cortex.engine.recover import Recovery
+from cortex.engine.slots import AT_ONCE, Slots
 
 Body = Callable[[str, dict[str, Any]], Coroutine[Any, Any, None]]
+Workflow = Callable[[str, dict[str, Any], str, str], Coroutine[Any, Any, None]]
 
 APP = "cortex"
 VERSION = "cortex-1"
 MAX_RECOVERY_ATTEMPTS = 5
 QUEUE_POLL_S = 2.0
-LISTEN_POLL_S = 0.2  # SQLite only: how soon a signal wakes a waiting run
+EAGER_S = 5.0  # after a start: runs left over are resumed at once
+HOUSEKEEPING_S = 60.0
+HOUSEKEEPING_SHARED_S = 4.0  # PostgreSQL ends the session that holds this lock after 5 idle seconds
+LISTEN_POLL_S = 0.25  # SQLite only: how soon a signal wakes a waiting run
 STREAM_POLL_S = 0.05
 CANCEL_POLL_S = 0.5  # how soon a cancel made by another process is seen
 THREADS = 24  # also the event loop's default pool, while the engine is open
@@ -60,12 +64,15 @@ class Engine:
         self.executor_id = executor_id
         self.is_worker = is_worker
         self._is_shared = is_shared
+        self._has_queues = is_worker or is_shared
         self._database = database
         self._bodies: dict[str, Body] = {}
-        self._workflows: dict[str, Body] = {}
+        self._workflows: dict[str, Workflow] = {}
         self._runs = runs.Runs()
+        self._slots = Slots()
         self._watcher: asyncio.Task[None] | None = None
         self._recovery: Recovery | None = None
+        self._calming: asyncio.TimerHandle | None = None
         self._is_launched = False
 
     @classmethod
@@ -92,7 +99,7 @@ class Engine:
 
     async def launch(self) -> None:
         """Create or upgrade the tables, resume what was left unfinished, listen."""
-        hush()
+        quiet.hush()
         config: DBOSConfig = {
             "name": APP,
             "system_database_engine": self._database,
@@ -106,24 +113,32 @@ class Engine:
             "enable_otlp": False,
             "log_level": "WARNING",
         }
-        DBOS(config=config)
+        instance = DBOS(config=config)
+        quiet.slow_housekeeping(HOUSEKEEPING_SHARED_S if self._is_shared else HOUSEKEEPING_S)
+        quiet.eager(instance)
         for name, body in self._bodies.items():
             self._workflows[name] = DBOS.workflow(name=name, max_recovery_attempts=MAX_RECOVERY_ATTEMPTS)(
                 self._guarded(body)
             )
-        DBOS.listen_queues(["chat", "jobs", "agents"] if self.is_worker else ["jobs", "agents"])
+        DBOS.listen_queues(list(AT_ONCE) if self._has_queues else [])
         if self._is_shared:
             self._recovery = Recovery(self._database, self.executor_id, VERSION, self._runs)
             await self._recovery.claim()
         DBOS.launch()
         self._is_launched = True
-        await DBOS.register_queue_async("chat", partition_concurrency=3, polling_interval_sec=QUEUE_POLL_S)
-        await DBOS.register_queue_async("jobs", worker_concurrency=2, polling_interval_sec=QUEUE_POLL_S)
-        await DBOS.register_queue_async("agents", worker_concurrency=4, polling_interval_sec=QUEUE_POLL_S)
+        self._calming = asyncio.get_running_loop().call_later(EAGER_S, quiet.calm, instance)
+        if self._has_queues:
+            await self._register_queues()
         if self._recovery is not None:
             self._recovery.watch()
         if self._is_shared or self.is_worker:
             self._watcher = asyncio.create_task(self._watch_cancels())
+
+    async def _register_queues(self) -> None:
+        chat, *others = AT_ONCE
+        await DBOS.register_queue_async(chat, partition_concurrency=AT_ONCE[chat], polling_interval_sec=QUEUE_POLL_S)
+        for name in others:
+            await DBOS.register_queue_async(name, worker_concurrency=AT_ONCE[name], polling_interval_sec=QUEUE_POLL_S)
 
     async def close(self, grace_s: float = 5.0) -> None:
         """Let running steps end for so long, then leave the rest to the next start (or to another worker)."""
@@ -133,6 +148,8 @@ class Engine:
         left = await self._runs.wind_down(grace_s)
         if self._watcher is not None:
             self._watcher.cancel()
+        if self._calming is not None:
+            self._calming.cancel()
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
         # DBOS made its own pool the loop's default, and shut it down.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
@@ -155,10 +172,11 @@ class Engine:
         finally:
             client.destroy()
 
-    def _guarded(self, body: Body) -> Body:
-        async def run(run_id: str, argument: dict[str, Any]) -> None:
+    def _guarded(self, body: Body) -> Workflow:
+        async def run(run_id: str, argument: dict[str, Any], queue: str, key: str) -> None:
             with self._runs.executing(run_id):
-                await body(run_id, argument)
+                async with self._slots.slot(queue, key):
+                    await body(run_id, argument)
 
         return run
 
@@ -172,7 +190,15 @@ class Engine:
     async def start(
         self, run_id: str, workflow: str, argument: dict[str, Any], *, queue: str = "", key: str = ""
     ) -> None:
-        """Start it, durably, once per id. `queue`: "" runs at once; `chat` needs `key` (the user) in a worker."""
+        """Start it, durably, once per id.
+
+        Args:
+            run_id: Two starts of one id are one run.
+            workflow: A registered name.
+            argument: JSON data.
+            queue: "" = at once; `chat` = three at once for each `key` (the user); `jobs` = 2, `agents` = 4 in all.
+            key: The queue's partition.
+        """
         if self.is_closing:
             raise Conflict("Cortex is stopping: try again in a moment")
         # An empty context: a run started inside another one's step is nobody's child.
@@ -181,11 +207,11 @@ class Engine:
     async def _start(self, run_id: str, workflow: str, argument: dict[str, Any], queue: str, key: str) -> None:
         body = self._workflows[workflow]
         with SetWorkflowID(run_id):
-            if not queue or (queue == "chat" and not self.is_worker):
-                await DBOS.start_workflow_async(body, run_id, argument)
+            if not queue or not self.is_worker:
+                await DBOS.start_workflow_async(body, run_id, argument, queue, key)
             else:
                 with SetEnqueueOptions(queue_partition_key=key if queue == "chat" else None):
-                    await DBOS.enqueue_workflow_async(queue, body, run_id, argument)
+                    await DBOS.enqueue_workflow_async(queue, body, run_id, argument, "", "")
 
     async def cancel(self, run_id: str) -> None:
         """Stop it for good: what it awaits is cancelled at once here, within a second in another process."""
@@ -235,18 +261,14 @@ class Engine:
         """Whether the caller is a run's body, outside any step."""
         return runs.current() is not None and DBOS.step_id is None
 
-    async def step(self, name: str, action: Callable[[], Awaitable[Any]]) -> Any:
+    async def step(self, name: str, action: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """Do the action once and keep its JSON result; on replay, the kept one. Inside a run only."""
         run = runs.current()
         if run is None:
             raise RuntimeError("A step belongs into a run")
         run.draw(name)
-
-        async def once() -> Any:
-            async with self._runs.step():
-                return await action()
-
-        return await DBOS.run_step_async({"name": name}, once)
+        async with self._runs.step():
+            return await DBOS.run_step_async({"name": name}, action)
 
     async def write(self, key: str, value: str) -> None:
         """Inside a step: append to the run's stream `key`, for readers in other processes."""

@@ -4,7 +4,7 @@ Outside a run, and inside a step, the call goes straight through. `services/turn
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
 from cortex.base.errors import CortexError
@@ -20,7 +20,7 @@ class Steps(Protocol):
         """Whether the caller is a run's body, outside any step."""
         ...
 
-    async def step(self, name: str, action: Callable[[], Awaitable[Any]]) -> Any:
+    async def step(self, name: str, action: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """Do the action once and keep its JSON result; on replay, the kept one."""
         ...
 

@@ -24,6 +24,7 @@ class Run:
         self.run_id = run_id
         self.task = task
         self.is_interrupted = False
+        self.has_ended = False
         self._branches: WeakSet[asyncio.Task[object]] = WeakSet()
 
     def draw(self, name: str) -> None:
@@ -50,19 +51,23 @@ class Runs:
 
     @contextmanager
     def executing(self, run_id: str) -> Iterator[Run]:
-        """The calling task is this run's body until the block ends."""
+        """The calling task is this run's body until the block ends; then it only writes down how the run ended."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("A run needs an event loop")
         run = Run(run_id, task)
         self._runs[run_id] = run
+        task.add_done_callback(lambda _: self._forget(run))
         token = _current.set(run)
         try:
             yield run
         finally:
             _current.reset(token)
-            if self._runs.get(run_id) is run:
-                del self._runs[run_id]
+            run.has_ended = True
+
+    def _forget(self, run: Run) -> None:
+        if self._runs.get(run.run_id) is run:
+            del self._runs[run.run_id]
 
     @asynccontextmanager
     async def step(self) -> AsyncIterator[None]:
@@ -87,7 +92,9 @@ class Runs:
         run = self._runs.get(run_id)
         if run is None:
             return None
-        if not run.is_interrupted:  # once only: a second cancel would cut the run's own cleaning up short
+        if (
+            not run.is_interrupted and not run.has_ended
+        ):  # once only: a second cancel would cut the run's own cleaning up short
             run.is_interrupted = True
             run.task.cancel()
         return run.task

@@ -1,0 +1,35 @@
+"""How many runs of a queue go on at once in the all-in-one process, without a polled queue.
+
+`chat` counts per user, the others in all. A worker leaves this to the engine's database queues of the same names.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+AT_ONCE = {"chat": 3, "jobs": 2, "agents": 4}
+
+
+class Slots:
+    """First come, first served. A run without a queue never waits."""
+
+    def __init__(self) -> None:
+        self._gates: dict[tuple[str, str], asyncio.Semaphore] = {}
+        self._users: dict[tuple[str, str], int] = {}
+
+    @asynccontextmanager
+    async def slot(self, queue: str, key: str) -> AsyncIterator[None]:
+        """Hold one of the queue's slots; waits for it."""
+        if queue not in AT_ONCE:
+            yield
+            return
+        name = (queue, key if queue == "chat" else "")
+        gate = self._gates.setdefault(name, asyncio.Semaphore(AT_ONCE[queue]))
+        self._users[name] = self._users.get(name, 0) + 1
+        try:
+            async with gate:
+                yield
+        finally:
+            self._users[name] -= 1
+            if not self._users[name]:
+                del self._users[name], self._gates[name]

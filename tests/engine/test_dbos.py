@@ -1,0 +1,318 @@
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from cortex.base.errors import NotFound
+from cortex.engine.durable import durable
+
+
+class Work:
+    """A port that says what it did."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.open: set[str] = set()
+        self.gate = asyncio.Event()
+        self.empty = asyncio.Event()
+
+    async def note(self, text: str) -> tuple[str, int]:
+        self.done.append(text)
+        return text, len(self.done)
+
+    async def hold(self, text: str) -> str:
+        """Like a model request: a connection is open until the answer is there, or the caller goes away."""
+        self.open.add(text)
+        try:
+            await self.gate.wait()
+            self.done.append(text)
+        finally:
+            self.open.discard(text)
+            if not self.open:
+                self.empty.set()
+        return text
+
+
+METHODS = ("note", "hold")
+
+
+async def test_a_run_starts_once_per_id(opened, until) -> None:
+    work = Work()
+
+    def prepare(engine):
+        port = durable(work, engine, METHODS)
+
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            await port.note(argument["text"])
+
+        return {"turn": body}
+
+    async with opened(prepare) as engine:
+        assert await engine.status("turn:1") == "unknown"
+        await asyncio.gather(*(engine.start("turn:1", "turn", {"text": "hello"}) for _ in range(5)))
+        await until(lambda: is_state(engine, "turn:1", "done"))
+        await engine.start("turn:1", "turn", {"text": "again"})
+        await asyncio.sleep(0.05)
+        assert work.done == ["hello"]
+        assert await engine.unfinished() == []
+
+
+async def test_a_run_that_raises_is_failed(opened, until) -> None:
+    def prepare(engine):
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            raise NotFound("no such thing")
+
+        return {"turn": body}
+
+    async with opened(prepare) as engine:
+        await engine.start("turn:1", "turn", {})
+        await until(lambda: is_state(engine, "turn:1", "failed"))
+
+
+async def test_cancel_closes_what_the_step_held_within_200_ms(opened, until) -> None:
+    work = Work()
+    closed: list[str] = []
+
+    def prepare(engine):
+        port = durable(work, engine, METHODS)
+
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            try:
+                await asyncio.gather(port.hold("a"), port.hold("b"))
+            finally:
+                closed.append(run_id)
+
+        return {"turn": body}
+
+    async with opened(prepare) as engine:
+        await engine.start("turn:1", "turn", {})
+        await until(lambda: holds(work.open == {"a", "b"}))
+        began = time.monotonic()
+        async with asyncio.timeout(0.2):
+            stopping = asyncio.create_task(engine.cancel("turn:1"))
+            await work.empty.wait()
+        await stopping
+        assert time.monotonic() - began < 2
+        assert closed == ["turn:1"]
+        assert await engine.status("turn:1") == "cancelled"
+        assert work.done == []
+
+
+async def test_a_cancelled_wait_ends_and_a_run_that_is_done_stays_done(opened, until) -> None:
+    def prepare(engine):
+        async def waiting(run_id: str, argument: dict[str, Any]) -> None:
+            await engine.wait("answer", 60)
+
+        async def short(run_id: str, argument: dict[str, Any]) -> None:
+            return
+
+        return {"waiting": waiting, "short": short}
+
+    async with opened(prepare) as engine:
+        await engine.start("w", "waiting", {})
+        await engine.start("s", "short", {})
+        await until(lambda: is_state(engine, "s", "done"))
+        await engine.cancel("w")
+        await engine.cancel("s")
+        assert await engine.status("w") == "cancelled"
+        assert await engine.status("s") == "done"
+
+
+async def test_a_signal_is_kept_until_the_run_waits(opened, until) -> None:
+    got: list[str | None] = []
+
+    def prepare(engine):
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            await asyncio.sleep(0.3)
+            got.append(await engine.wait("approval:1", 10))
+            got.append(await engine.wait("approval:2", 0.1))
+
+        return {"turn": body}
+
+    async with opened(prepare) as engine:
+        await engine.start("turn:1", "turn", {})
+        await engine.signal("turn:1", "approval:2", "too early for the first")
+        await engine.signal("turn:1", "approval:1", "allowed")
+        await until(lambda: is_state(engine, "turn:1", "done"))
+    assert got == ["allowed", "too early for the first"]
+
+
+async def test_a_wait_ends_with_nothing_when_the_time_is_up(opened, until) -> None:
+    got: list[str | None] = []
+
+    def prepare(engine):
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            got.append(await engine.wait("approval:1", 0.1))
+
+        return {"turn": body}
+
+    async with opened(prepare) as engine:
+        await engine.start("turn:1", "turn", {})
+        await until(lambda: is_state(engine, "turn:1", "done"))
+    assert got == [None]
+
+
+async def test_a_signal_to_nobody_is_not_found(opened) -> None:
+    async with opened(lambda engine: {}) as engine:
+        with pytest.raises(NotFound):
+            await engine.signal("turn:none", "t", "v")
+
+
+async def test_a_restart_goes_on_after_the_last_completed_step(opened, until) -> None:
+    work = Work()
+    ends: list[Any] = []
+
+    def prepare(engine):
+        port = durable(work, engine, METHODS)
+
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            first = await port.note("first")
+            middle = await asyncio.gather(port.note("left"), port.hold("held"), port.note("right"))
+            ends.append((first, middle, await port.note("last")))
+
+        return {"turn": body}
+
+    async with opened(prepare, grace_s=0.1) as engine:
+        await engine.start("turn:1", "turn", {})
+        await until(lambda: holds(work.open == {"held"} and len(work.done) == 3))
+        await asyncio.sleep(0.1)
+    assert work.done == ["first", "left", "right"]
+    assert work.open == set()
+
+    work.gate.set()
+    async with opened(prepare) as engine:
+        await until(lambda: is_state(engine, "turn:1", "done"))
+    assert work.done == ["first", "left", "right", "held", "last"]
+    assert ends == [(("first", 1), [("left", 2), "held", ("right", 3)], ("last", 5))]
+
+
+async def test_closing_lets_a_step_end_and_begins_no_other(opened, until) -> None:
+    work = Work()
+
+    def prepare(engine):
+        port = durable(work, engine, METHODS)
+
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            await port.hold("held")
+            await port.note("after")
+
+        return {"turn": body}
+
+    async with opened(prepare, grace_s=5) as engine:
+        await engine.start("turn:1", "turn", {})
+        await until(lambda: holds(bool(work.open)))
+        asyncio.get_running_loop().call_later(0.2, work.gate.set)
+    assert work.done == ["held"]
+    async with opened(prepare) as engine:
+        await until(lambda: is_state(engine, "turn:1", "done"))
+    assert work.done == ["held", "after"]
+
+
+async def test_a_waiting_run_gets_its_signal_after_a_restart(opened, until) -> None:
+    got: list[str | None] = []
+
+    def prepare(engine):
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            got.append(await engine.wait("approval", 60))
+
+        return {"turn": body}
+
+    async with opened(prepare) as engine:
+        await engine.start("turn:1", "turn", {})
+        await asyncio.sleep(0.1)
+    async with opened(prepare) as engine:
+        await engine.signal("turn:1", "approval", "denied")
+        await until(lambda: is_state(engine, "turn:1", "done"))
+    assert got == ["denied"]
+
+
+async def test_a_run_of_another_version_is_reported_and_left_alone(opened, monkeypatch) -> None:
+    ran: list[str] = []
+
+    def prepare(engine):
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            ran.append(run_id)
+            await engine.wait("never", 60)
+
+        return {"turn": body}
+
+    with monkeypatch.context() as older:
+        older.setattr("cortex.engine.dbos.VERSION", "cortex-0")
+        async with opened(prepare) as engine:
+            await engine.start("turn:old", "turn", {})
+            await asyncio.sleep(0.1)
+    async with opened(prepare) as engine:
+        await engine.start("turn:new", "turn", {})
+        await asyncio.sleep(2.5)
+        assert await engine.stranded() == ["turn:old"]
+        await engine.cancel("turn:old")
+        assert await engine.stranded() == []
+    assert ran == ["turn:old", "turn:new"]
+
+
+async def test_a_run_may_start_another_from_inside_a_step(opened, until) -> None:
+    class Starter:
+        async def go(self, engine) -> None:
+            await engine.start("turn:1:sub:2", "sub", {})
+
+    def prepare(engine):
+        port = durable(Starter(), engine, ("go",))
+
+        async def parent(run_id: str, argument: dict[str, Any]) -> None:
+            await port.go(engine)
+
+        async def sub(run_id: str, argument: dict[str, Any]) -> None:
+            await engine.wait("x", 0.01)
+
+        return {"parent": parent, "sub": sub}
+
+    async with opened(prepare) as engine:
+        await engine.start("turn:1", "parent", {})
+        await until(lambda: is_state(engine, "turn:1", "done"))
+        await until(lambda: is_state(engine, "turn:1:sub:2", "done"))
+
+
+async def test_a_stream_is_read_from_an_offset_until_the_run_ends(opened, until) -> None:
+    class Speaker:
+        async def speak(self, engine) -> None:
+            for word in ("one", "two", "three"):
+                await engine.write("text", word)
+
+    def prepare(engine):
+        port = durable(Speaker(), engine, ("speak",))
+
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            await port.speak(engine)
+
+        return {"turn": body}
+
+    async with opened(prepare) as engine:
+        await engine.start("turn:1", "turn", {})
+        async with asyncio.timeout(10):
+            assert [word async for word in engine.read("turn:1", "text", 1)] == ["two", "three"]
+
+
+async def test_a_worker_takes_queued_turns(opened, until) -> None:
+    ran: list[str] = []
+
+    def prepare(engine):
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            ran.append(run_id)
+
+        return {"turn": body}
+
+    async with opened(prepare, is_worker=True) as engine:
+        await engine.start("turn:1", "turn", {}, queue="chat", key="ann")
+        await engine.start("job:1", "turn", {}, queue="jobs")
+        await until(lambda: is_state(engine, "turn:1", "done"))
+        await until(lambda: is_state(engine, "job:1", "done"))
+    assert sorted(ran) == ["job:1", "turn:1"]
+
+
+async def is_state(engine, run_id: str, state: str) -> bool:
+    return await engine.status(run_id) == state
+
+
+async def holds(fact: bool) -> bool:
+    return fact

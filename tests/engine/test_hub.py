@@ -1,0 +1,68 @@
+import asyncio
+
+from cortex.base.events import OpenPart
+from cortex.engine.hub import Hub
+
+
+def part(text: str, *, attempt: int = 1, name: str = "1.text", turn: str = "turn:1") -> OpenPart:
+    return OpenPart(conversation_id="c", turn_id=turn, part=name, kind="text", attempt=attempt, text=text)
+
+
+async def test_every_browser_of_a_conversation_wakes() -> None:
+    hub = Hub()
+    watchers = [asyncio.create_task(hub.changed("c", 0, 5)) for _ in range(50)]
+    await asyncio.sleep(0)
+    hub.ring("c")
+    assert await asyncio.gather(*watchers) == [1] * 50
+    assert hub.watchers("c") == 0
+
+
+async def test_a_ring_before_the_wait_is_not_missed() -> None:
+    hub = Hub()
+    hub.ring("c")
+    assert await hub.changed("c", 0, 5) == 1
+
+
+async def test_another_conversations_bell_wakes_nobody() -> None:
+    hub = Hub()
+    hub.ring("other")
+    assert await hub.changed("c", 0, 0.01) == 0
+    assert hub.watchers("c") == 0
+
+
+async def test_a_cancelled_watcher_leaves_nothing_behind() -> None:
+    hub = Hub()
+    watcher = asyncio.create_task(hub.changed("c", 0, 5))
+    await asyncio.sleep(0)
+    assert hub.watchers("c") == 1
+    watcher.cancel()
+    await asyncio.gather(watcher, return_exceptions=True)
+    assert watcher.cancelled()
+    assert hub.watchers("c") == 0
+
+
+async def test_an_open_part_is_seen_whole_and_gone_when_closed() -> None:
+    hub = Hub()
+    hub.publish(part("he"))
+    hub.publish(part("hello"))
+    assert hub.open_parts("c") == (part("hello"),)
+    hub.close("c", "1.text")
+    hub.close("c", "1.text")
+    assert hub.open_parts("c") == ()
+    assert await hub.changed("c", -1, 0) == 3
+
+
+async def test_a_late_lower_attempt_replaces_nothing() -> None:
+    hub = Hub()
+    hub.publish(part("second", attempt=2))
+    hub.publish(part("first try, late", attempt=1))
+    assert hub.open_parts("c") == (part("second", attempt=2),)
+
+
+async def test_a_stopped_turn_takes_its_parts_along() -> None:
+    hub = Hub()
+    hub.publish(part("a", name="1.text"))
+    hub.publish(part("b", name="1.thinking"))
+    hub.publish(part("c", name="2.text", turn="turn:2"))
+    hub.forget("c", "turn:1")
+    assert [item.part for item in hub.open_parts("c")] == ["2.text"]

@@ -1,0 +1,30 @@
+import asyncio
+
+import pytest
+
+from cortex.engine.slots import Slots
+
+
+@pytest.mark.parametrize(
+    ("queue", "key", "at_once"), [("chat", "ann", 3), ("jobs", "", 2), ("agents", "", 4), ("", "", 9)]
+)
+async def test_no_more_than_the_queues_number_run_at_once(queue: str, key: str, at_once: int) -> None:
+    slots, running, most = Slots(), 0, 0
+
+    async def run() -> None:
+        nonlocal running, most
+        async with slots.slot(queue, key):
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0.001)
+            running -= 1
+
+    await asyncio.gather(*(run() for _ in range(9)))
+    assert most == at_once
+
+
+async def test_one_user_does_not_hold_up_another() -> None:
+    slots = Slots()
+    ann = [slots.slot("chat", "ann") for _ in range(3)]
+    async with asyncio.timeout(1), ann[0], ann[1], ann[2], slots.slot("chat", "bob"):
+        pass
