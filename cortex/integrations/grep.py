@@ -1,0 +1,41 @@
+"""Finds lines by a regular expression that a stranger may have written; time-limited, so that none can hang us."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import regex
+
+from cortex.base.errors import ToolFailed
+
+PATTERN_CHARACTERS = 500
+LINE_CHARACTERS = 20_000
+LINE_TIMEOUT_S = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line that matched; `number` counts from 1."""
+
+    number: int
+    text: str
+
+
+def compiled(pattern: str, *, ignore_case: bool) -> "regex.Pattern[str]":
+    """The pattern; ToolFailed says what is wrong with it."""
+    if not 0 < len(pattern) <= PATTERN_CHARACTERS:
+        raise ToolFailed(f"A pattern has 1 to {PATTERN_CHARACTERS} characters.")
+    try:
+        return regex.compile(pattern, regex.IGNORECASE if ignore_case else 0)
+    except (regex.error, RecursionError, OverflowError) as error:
+        raise ToolFailed(f"The pattern {pattern!r} is not a regular expression: {error}.") from error
+
+
+def matches(pattern: "regex.Pattern[str]", text: str) -> Iterator[Line]:
+    """The matching lines of a text; ToolFailed when one line takes too long (the lock is let go meanwhile)."""
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            found = pattern.search(line[:LINE_CHARACTERS], timeout=LINE_TIMEOUT_S, concurrent=True)
+        except TimeoutError as error:
+            raise ToolFailed("The pattern takes too long: write a simpler one, without nested repeats.") from error
+        if found:
+            yield Line(number=number, text=line)

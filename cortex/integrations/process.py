@@ -1,0 +1,187 @@
+"""Runs a program with a time limit and capped output, and never leaves a child of it behind.
+
+No shell, no inherited environment. Isolation is `sandbox.py`'s matter; this is the hand that starts and kills.
+"""
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from cortex.base.clock import ticks_s
+from cortex.base.errors import ToolFailed
+
+CHUNK_BYTES = 65_536
+FLOOD_FACTOR = 64
+GRACE_S = 2.0
+KILL_ROUNDS = 20
+
+Watch = Callable[[int], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """How a program ended. `code` is negative for a signal; `killed` says why Cortex ended it, "" when it did not."""
+
+    code: int
+    out: str
+    err: str
+    killed: str = ""
+    seconds: float = 0.0
+
+
+class _Capture:
+    """The first two thirds and the last third of `limit` bytes; what lies between is counted, not kept."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self._head_bytes = limit_bytes * 2 // 3
+        self._tail_bytes = limit_bytes - self._head_bytes
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_size = 0
+        self.total_bytes = 0
+
+    def add(self, chunk: bytes) -> None:
+        self.total_bytes += len(chunk)
+        room = self._head_bytes - len(self._head)
+        if room > 0:
+            self._head += chunk[:room]
+            chunk = chunk[room:]
+        if chunk:
+            self._tail.append(chunk)
+            self._tail_size += len(chunk)
+        while self._tail and self._tail_size - len(self._tail[0]) >= self._tail_bytes:
+            self._tail_size -= len(self._tail.popleft())
+
+    def text(self) -> str:
+        tail = b"".join(self._tail)[-self._tail_bytes :]
+        left_out = self.total_bytes - len(self._head) - len(tail)
+        middle = f"\n[... {left_out} bytes left out ...]\n".encode() if left_out else b""
+        return (bytes(self._head) + middle + tail).decode("utf-8", "replace")
+
+
+async def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    timeout_s: float,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    output_bytes: int = 65_536,
+    pass_fds: Sequence[int] = (),
+    watch: Watch | None = None,
+) -> Finished:
+    """Run `argv` and wait; after `timeout_s`, a flood of output, or a word from `watch`, its whole group is killed.
+
+    `watch(pid)` runs beside the program and returns a reason when it must die. ToolFailed when it cannot start.
+    """
+    started_s = ticks_s()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            cwd=cwd,
+            env=dict(env or {}),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            pass_fds=tuple(pass_fds),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ToolFailed(f"{argv[0]!r} could not be started: {error.strerror or error}.") from error
+    out, err = _Capture(output_bytes), _Capture(output_bytes)
+    flood = asyncio.Event()
+    pumps = asyncio.ensure_future(
+        _pump(_feed(process, stdin), _drain(process.stdout, out, flood), _drain(process.stderr, err, flood))
+    )
+    waits = [asyncio.ensure_future(_ended(process, pumps)), asyncio.ensure_future(_flooded(flood))]
+    if watch is not None:
+        waits.append(asyncio.ensure_future(watch(process.pid)))
+    try:
+        done, _ = await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        killed = next(iter(done)).result() if done else f"it ran longer than {timeout_s:g} s"
+    finally:
+        await _end(process, waits, pumps)
+    code = process.returncode if process.returncode is not None else -signal.SIGKILL
+    return Finished(code=code, out=out.text(), err=err.text(), killed=killed, seconds=ticks_s() - started_s)
+
+
+async def _ended(process: Process, pumps: "asyncio.Future[None]") -> str:
+    """Wait for the program, then a moment for its last words; a child that keeps the pipe open does not hold us."""
+    await process.wait()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.shield(pumps), 0.5)
+    return ""
+
+
+async def _pump(*pipes: Coroutine[None, None, None]) -> None:
+    await asyncio.gather(*pipes)
+
+
+async def _flooded(flood: asyncio.Event) -> str:
+    await flood.wait()
+    return "it wrote far more output than is kept"
+
+
+async def _end(process: Process, waits: "Sequence[asyncio.Future[str]]", pumps: "asyncio.Future[None]") -> None:
+    """Kill the tree, whatever state it is in, and let every helper of this run go."""
+    if process.returncode is None:
+        await asyncio.to_thread(kill_below, process.pid)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)  # not process.kill(): it would reap beside asyncio's own watcher
+    for waiting in waits:
+        waiting.cancel()
+    pumps.cancel()
+    await asyncio.gather(*waits, pumps, return_exceptions=True)
+    with suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), GRACE_S)
+
+
+def tree_of(root: int) -> list[int]:
+    """`root` and every process below it, as /proc shows them now."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with suppress(OSError, ValueError, IndexError):
+                parent = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1]
+                children.setdefault(int(parent), []).append(int(name))
+    found, open_ends = [root], [root]
+    while open_ends:
+        below = children.get(open_ends.pop(), [])
+        found += below
+        open_ends += below
+    return found
+
+
+def kill_below(root: int) -> None:
+    """Kill what stands below `root` until nothing does; a group kill misses children that left the group."""
+    for _ in range(KILL_ROUNDS):
+        below = tree_of(root)[1:]
+        if not below:
+            return
+        for sign in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in below:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, sign)
+
+
+async def _feed(process: Process, data: bytes) -> None:
+    if process.stdin is None:
+        return
+    with suppress(BrokenPipeError, ConnectionResetError):
+        process.stdin.write(data)
+        await process.stdin.drain()
+    process.stdin.close()
+
+
+async def _drain(stream: asyncio.StreamReader | None, capture: _Capture, flood: asyncio.Event) -> None:
+    while stream is not None and (chunk := await stream.read(CHUNK_BYTES)):
+        capture.add(chunk)
+        if capture.total_bytes > capture.limit_bytes * FLOOD_FACTOR:
+            flood.set()

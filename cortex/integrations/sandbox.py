@@ -1,0 +1,270 @@
+"""Runs a program shut in: no network, no environment, /usr read-only, one folder to work in, hard limits.
+
+A ladder: bubblewrap, else Landlock with seccomp (`landlock.py`), else nothing, and then what needs it is absent.
+Callers: the shell, git and syntax-check tools. It decides no permission.
+"""
+
+import asyncio
+import os
+import resource
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cortex.base.errors import ToolFailed
+from cortex.integrations import landlock
+from cortex.integrations.process import Finished, run, tree_of
+
+Level = Literal["bubblewrap", "landlock", "none"]
+
+MB = 1_000_000
+WORK = "/work"
+NICENESS = 10
+WATCH_S = 0.1
+SYSTEM_FILES = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/mime.types")
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+    "HOME": "/tmp",  # noqa: S108 - the sandbox's own, empty one
+    "TMPDIR": "/tmp",  # noqa: S108 - as above
+    "LANG": "C.UTF-8",
+    "TERM": "dumb",
+    "USER": "cortex",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a program may use. `memory_bytes` holds for the whole tree, `address_bytes` for one process."""
+
+    timeout_s: float = 30.0
+    cpu_s: int = 30
+    memory_bytes: int = 512 * MB
+    address_bytes: int = 2_000 * MB
+    processes: int = 64
+    file_bytes: int = 64 * MB
+    output_bytes: int = 65_536
+    temporary_bytes: int = 64 * MB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What this machine can do, and in words why not more."""
+
+    level: Level
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """One run, all of it."""
+
+    argv: tuple[str, ...]
+    workspace: Path
+    limits: Limits
+    env: Mapping[str, str]
+    stdin: bytes = b""
+    is_writable: bool = True
+    folder: str = "."
+
+
+PROBE_JOB = _Job(
+    argv=("/bin/sh", "-c", "echo ready"),
+    workspace=Path("/usr"),
+    limits=Limits(timeout_s=5.0),
+    env=ENVIRONMENT,
+    is_writable=False,
+)
+
+
+class Sandbox:
+    """The one way to run somebody else's program. `forced` pins a level (tests, and a setting that distrusts one)."""
+
+    def __init__(self, *, forced: Level | None = None) -> None:
+        self._forced = forced
+        self._probe: Probe | None = None
+        self._bwrap = shutil.which("bwrap") or ""
+
+    async def probe(self) -> Probe:
+        """The best level that works here, tried once by really running something."""
+        if self._probe is None:
+            self._probe = await self._try_levels()
+        return self._probe
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        workspace: Path,
+        limits: Limits | None = None,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        is_writable: bool = True,
+        folder: str = ".",
+    ) -> Finished:
+        """Run `argv` in `workspace`/`folder`; ToolFailed when this machine has no sandbox at all."""
+        probe = await self.probe()
+        if probe.level == "none":
+            raise ToolFailed(f"There is no sandbox on this machine, so nothing was run. {probe.reason}")
+        job = _Job(
+            argv=tuple(argv),
+            workspace=workspace,
+            folder=folder,
+            is_writable=is_writable,
+            limits=limits or Limits(),
+            stdin=stdin,
+            env={**ENVIRONMENT, **(env or {})},
+        )
+        return await self._run(probe.level, job)
+
+    async def _run(self, level: Level, job: _Job) -> Finished:
+        return await (self._in_bubblewrap(job) if level == "bubblewrap" else _in_landlock(job))
+
+    async def _in_bubblewrap(self, job: _Job) -> Finished:
+        """Let bubblewrap wait at a pipe until the limits are laid on it, so that nothing starts without them."""
+        reading, writing = os.pipe()
+
+        async def hold(pid: int) -> str:
+            _limit(pid, job.limits)
+            os.write(writing, b"x")
+            return await _watch(pid, job.limits)
+
+        try:
+            return await run(
+                [self._bwrap, "--block-fd", str(reading), *_bubble(job)],
+                cwd=job.workspace,
+                timeout_s=job.limits.timeout_s,
+                stdin=job.stdin,
+                output_bytes=job.limits.output_bytes,
+                pass_fds=(reading,),
+                watch=hold,
+            )
+        finally:
+            os.close(reading)
+            os.close(writing)
+
+    async def _try_levels(self) -> Probe:
+        reasons: list[str] = []
+        for level in ("bubblewrap", "landlock"):
+            if self._forced not in (None, level):
+                continue
+            reason = await self._try(level)
+            if not reason:
+                return Probe(level=level, reason=" ".join(reasons))
+            reasons.append(reason)
+        return Probe(level="none", reason=" ".join(reasons) or "Switched off.")
+
+    async def _try(self, level: Literal["bubblewrap", "landlock"]) -> str:
+        """Why `level` does not work here; an empty text when it does."""
+        if level == "bubblewrap" and not self._bwrap:
+            return "bubblewrap is not installed (package `bubblewrap`)."
+        if level == "landlock" and (lacking := landlock.lacking()):
+            return lacking
+        try:
+            ended = await self._run(level, PROBE_JOB)
+        except ToolFailed as error:
+            return error.message
+        if ended.code == 0 and ended.out == "ready\n":
+            return ""
+        return f"{level} does not work here: {(ended.err or ended.killed).strip()[:200] or f'exit code {ended.code}'}."
+
+
+def _bubble(job: _Job) -> list[str]:
+    """The bubblewrap command line: new namespaces, own /tmp and /dev with a size, nothing of /etc, no capability."""
+    made = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]
+    made += ["--new-session", "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"]
+    made += ["--clearenv"]
+    for name, value in job.env.items():
+        made += ["--setenv", name, value]
+    made += ["--ro-bind", "/usr", "/usr"]
+    for name in ("bin", "sbin", "lib", "lib64", "lib32"):
+        place = Path("/") / name
+        if place.is_symlink():
+            made += ["--symlink", os.readlink(place), str(place)]
+        elif place.is_dir():
+            made += ["--ro-bind", str(place), str(place)]
+    for name in SYSTEM_FILES:
+        made += ["--ro-bind-try", name, name]
+    shared = str(min(job.limits.temporary_bytes, 16 * MB))
+    made += ["--proc", "/proc", "--dev", "/dev", "--size", shared, "--tmpfs", "/dev/shm"]  # noqa: S108 - inside
+    made += ["--size", str(job.limits.temporary_bytes), "--tmpfs", "/tmp"]  # noqa: S108 - inside
+    made += ["--bind" if job.is_writable else "--ro-bind", str(job.workspace), WORK]
+    made += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", os.path.normpath(f"{WORK}/{job.folder}")]
+    count = f"ulimit -u {job.limits.processes} 2>/dev/null || ulimit -p {job.limits.processes} 2>/dev/null"
+    return [*made, "--", "/bin/sh", "-c", f'{count}; exec "$@"', "sh", *job.argv]
+
+
+async def _in_landlock(job: _Job) -> Finished:
+    """The launcher lays limits and walls on itself; we give it a temporary folder and count its tree."""
+    temporary = await asyncio.to_thread(tempfile.mkdtemp, prefix="cortex-")
+    order = landlock.Order(
+        argv=job.argv,
+        workspace=str(job.workspace),
+        folder=str(job.workspace / job.folder),
+        temporary=temporary,
+        is_writable=job.is_writable,
+        processes=job.limits.processes,
+        limits=_limits(job.limits),
+        env=dict(job.env),
+    )
+
+    async def watch(pid: int) -> str:
+        _limit(pid, None)
+        return await _watch(pid, job.limits)
+
+    try:
+        return await run(
+            [sys.executable, "-I", "-S", landlock.__file__, order.to_text()],
+            cwd=job.workspace,
+            timeout_s=job.limits.timeout_s,
+            stdin=job.stdin,
+            output_bytes=job.limits.output_bytes,
+            watch=watch,
+        )
+    finally:
+        await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
+
+
+def _limits(limits: Limits) -> dict[int, int]:
+    """Per-process limits by their number in `resource`."""
+    return {
+        resource.RLIMIT_CPU: limits.cpu_s,
+        resource.RLIMIT_AS: limits.address_bytes,
+        resource.RLIMIT_FSIZE: limits.file_bytes,
+        resource.RLIMIT_NOFILE: 256,
+        resource.RLIMIT_CORE: 0,
+    }
+
+
+def _limit(pid: int, limits: Limits | None) -> None:
+    """Bind a process that has not begun yet; what it starts inherits it."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
+        for number, value in _limits(limits).items() if limits else ():
+            resource.prlimit(pid, number, (value, value))
+
+
+async def _watch(pid: int, limits: Limits) -> str:
+    """Count the tree's processes and memory: RLIMIT_NPROC does not bind root, and RLIMIT_AS binds one process each."""
+    while True:
+        await asyncio.sleep(WATCH_S)
+        count, memory_bytes = await asyncio.to_thread(tree_use, pid)
+        if count > limits.processes + 3:  # bubblewrap itself, its init, the first shell
+            return f"it started more than {limits.processes} processes"
+        if memory_bytes > limits.memory_bytes:
+            return f"it used more than {limits.memory_bytes // MB} MB of memory"
+
+
+def tree_use(root: int) -> tuple[int, int]:
+    """Processes below and including `root`, and the memory in bytes that they hold together."""
+    found = tree_of(root)
+    pages = 0
+    for pid in found:
+        with suppress(OSError, ValueError, IndexError):
+            resident, shared = Path(f"/proc/{pid}/statm").read_text().split()[1:3]
+            pages += max(0, int(resident) - int(shared))
+    return len(found), pages * resource.getpagesize()
