@@ -1,0 +1,48 @@
+"""A plan in the making: the votes and marks that one stage hands to the next. Frozen; stages return changed copies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from cortex.selection.types import Entry, Sent, StageName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """One stage's belief that a tool is needed, with its reason in words for the person."""
+
+    stage: StageName
+    p: float
+    why: str
+
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A plan in the making.
+
+    `is_shut`: nothing is sent; `is_all`: everything permitted is. `pins` are in, whatever the score; `resting` join
+    them once something else opens the epoch. `chances`: one probability a tool. `fresh`: what this round adds to
+    `kept`. `dropped`: why a wanted tool stays out.
+    """
+
+    permitted: tuple[Entry, ...] = ()
+    is_shut: bool = False
+    is_all: bool = False
+    pins: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)
+    resting: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)
+    votes: Mapping[str, tuple[Vote, ...]] = field(default_factory=lambda: NOTHING)
+    chances: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)
+    wanted: tuple[str, ...] = ()
+    threshold: float = 0.0
+    is_open: bool = False
+    boundary: str = ""
+    number: int = 0
+    kept: tuple[Sent, ...] = ()
+    fresh: tuple[Sent, ...] = ()
+    noted: tuple[str, ...] = ()
+    late: str = ""
+    dropped: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)

@@ -1,0 +1,54 @@
+"""Values of this room to JSON and back, by their types: any plan can be stored and replayed byte for byte.
+
+Knows frozen dataclasses, tuples, dicts, literals and plain values; nothing else appears in a plan.
+"""
+
+import dataclasses
+import json
+import types
+import typing
+from functools import lru_cache
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def dumps(value: Any) -> str:
+    """The value as canonical JSON: sorted keys, no blanks; equal values give equal bytes."""
+    return json.dumps(plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def plain(value: Any) -> Any:
+    """The value as dicts, lists and plain values."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return value
+
+
+def read(kind: type[T], data: Any) -> T:
+    """The value of this type that `plain` wrote; keys that the type no longer has are passed over."""
+    made: T = _read(kind, data)
+    return made
+
+
+def _read(kind: Any, data: Any) -> Any:
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        hints = _hints(kind)
+        return kind(**{name: _read(hints[name], item) for name, item in data.items() if name in hints})
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple:
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return tuple(_read(arguments[0], item) for item in data)
+        return tuple(_read(each, item) for each, item in zip(arguments, data, strict=True))
+    if origin in (typing.Union, types.UnionType) and data is not None:
+        return _read(next(each for each in arguments if each is not type(None)), data)
+    return float(data) if kind is float else data
+
+
+@lru_cache(maxsize=64)
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)

@@ -1,0 +1,69 @@
+"""The receipt of a plan: what is stored each round, shown under "Why these tools?", and enough to find memory again."""
+
+from typing import Any
+
+from cortex.selection.portable import plain
+from cortex.selection.types import META, Memory, Sent, ToolPlan
+
+
+def receipt(plan: ToolPlan) -> dict[str, Any]:
+    """The plan as portable JSON for the log; services add what system, message and history cost."""
+    entries = {decided.name: decided for decided in plan.decisions}
+    sent = [
+        {
+            "name": item.name,
+            "category": entries[item.name].category if item.name in entries else META,
+            "form": item.form,
+            "tokens": tokens,
+            "stage": item.stage,
+            "reason": item.reason,
+        }
+        for item, tokens in zip(plan.sent, plan.sent_tokens, strict=True)
+    ]
+    spent = plan.costs.tools + plan.costs.catalog
+    memory = plan.memory
+    return {
+        "mode": plan.mode,
+        "role": plan.role,
+        "recipe": plan.recipe,
+        "total": plan.total,
+        "total_tokens": plan.costs.total,
+        "permitted": len(plan.decisions),
+        "permitted_tokens": plan.costs.permitted,
+        "sent": sent,
+        "catalog_tokens": plan.costs.catalog,
+        "notes_tokens": plan.costs.notes,
+        "tokens": spent,
+        "saved": max(0, plan.costs.total - spent),
+        "decisions": [plain(decided) for decided in plan.decisions],
+        "epoch": {
+            "number": plan.epoch_number,
+            "is_open": bool(plan.sent),
+            "boundary": plan.boundary,
+            "opening": memory.opening,
+            "facts": _facts(memory),
+        },
+        "late": plan.late,
+        "reachable": list(plan.reachable),
+    }
+
+
+def remember(receipts: list[dict[str, Any]]) -> Memory:
+    """The planner's memory after these receipts, oldest first: what a restart or a lost row is mended from."""
+    memory = Memory()
+    for each in receipts:
+        epoch = each["epoch"]
+        facts = epoch["facts"]
+        sent = tuple(Sent(**{key: item[key] for key in ("name", "form", "stage", "reason")}) for item in each["sent"])
+        is_paused = facts["is_open"] and not epoch["is_open"]
+        memory = Memory(
+            **{**facts, "noted": tuple(facts["noted"])},
+            sent=memory.sent if is_paused else sent,
+            opening=epoch["opening"],
+        )
+    return memory
+
+
+def _facts(memory: Memory) -> dict[str, Any]:
+    """The memory without what the receipt says already."""
+    return {key: value for key, value in plain(memory).items() if key not in ("sent", "opening")}

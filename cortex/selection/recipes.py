@@ -1,0 +1,35 @@
+"""A recipe is an ordered list of stages. Adding a stage is its file and one line here; roles choose by name."""
+
+from collections.abc import Callable
+
+from cortex.base.errors import UserError
+from cortex.selection.draft import Draft
+from cortex.selection.index import Index
+from cortex.selection.stages.budget import budget
+from cortex.selection.stages.context import context
+from cortex.selection.stages.epoch import epoch
+from cortex.selection.stages.everything import everything
+from cortex.selection.stages.form import form
+from cortex.selection.stages.fuse import fuse
+from cortex.selection.stages.gate import gate
+from cortex.selection.stages.lexical import lexical
+from cortex.selection.stages.missing import missing
+from cortex.selection.stages.mode import mode
+from cortex.selection.stages.phrases import phrases
+from cortex.selection.stages.pins import pins
+from cortex.selection.types import PlanInput
+
+Stage = Callable[[PlanInput, Index, Draft], Draft]
+
+RECIPES: dict[str, tuple[Stage, ...]] = {
+    "cortex": (gate, mode, pins, phrases, lexical, context, missing, fuse, epoch, budget, form),
+    "all": (gate, mode, everything, phrases, lexical, context, fuse, epoch),
+}
+
+
+def recipe(name: str) -> tuple[Stage, ...]:
+    """The stages of this recipe in order; UserError naming the known ones for another name."""
+    stages = RECIPES.get(name)
+    if stages is None:
+        raise UserError(f"There is no recipe {name!r}; known: {', '.join(sorted(RECIPES))}.")
+    return stages

@@ -1,0 +1,47 @@
+"""The registry as selection sees it, with what each form costs. Counts tokens here, once, so that no plan has to."""
+
+from cortex.base import tokens
+from cortex.selection.types import META, Domain, Entry, Example, Snapshot, Trigger
+from cortex.toolkit.registry import Registry
+from cortex.toolkit.spec import Category, Tool
+
+
+def snapshot_of(registry: Registry) -> Snapshot:
+    """The snapshot of this registry; its version is the registry's. Loads the vocabulary."""
+    entries = tuple(_entry(tool) for tool in registry.tools.values())
+    domains = tuple(_domain(category) for category in registry.categories.values() if category.name != META)
+    return Snapshot(version=registry.version, entries=entries, domains=domains)
+
+
+def _entry(tool: Tool) -> Entry:
+    separator = 1
+    return Entry(
+        name=tool.name,
+        category=tool.category,
+        summary=tool.summary,
+        line=tool.line,
+        full=tool.full,
+        stub=tool.stub,
+        tokens_full=tokens.count_schema(tool.full) + separator,
+        tokens_stub=tokens.count_schema(tool.stub) + separator,
+        tokens_line=tokens.count(tool.line) + separator,
+        tokens_name=tokens.count(f" {tool.name}") + separator,
+        is_admin=tool.admin,
+        is_core=tool.policy == "core",
+        is_ambient=tool.ambient,
+        is_meta=tool.category == META,
+    )
+
+
+def _domain(category: Category) -> Domain:
+    line = f"{category.name}: {category.summary}\n"
+    return Domain(
+        name=category.name,
+        summary=category.summary,
+        triggers=tuple(
+            Trigger(text=phrase.text, weight=phrase.weight, tools=phrase.tools, unless=phrase.unless)
+            for phrase in category.phrases
+        ),
+        examples=tuple(Example(text=said, tools=wanted) for said, wanted in category.examples),
+        tokens=tokens.count(line),
+    )

@@ -1,0 +1,44 @@
+"""Drops the least probable of what a round would add while it costs more than the role's budget; never a pin.
+
+A role's own budget counts all that is declared; the shipped one counts what a round adds, so that a long
+conversation can still grow.
+"""
+
+from dataclasses import replace
+
+from cortex.selection.draft import Draft, Vote
+from cortex.selection.index import Index
+from cortex.selection.types import PlanInput, Sent
+
+ADDED_TOKENS = 560
+
+
+def budget(given: PlanInput, index: Index, draft: Draft) -> Draft:
+    """The draft with what fits; at least the most probable tool stays."""
+    allowed = ADDED_TOKENS
+    if given.role.budget_tokens is not None:
+        allowed = given.role.budget_tokens - sum(index.entries[item.name].cost(item.form) for item in draft.kept)
+    if draft.is_all:
+        return draft
+    spent, dropped = 0, dict(draft.dropped)
+    kept: set[str] = set()
+    for item in sorted(draft.fresh, key=lambda item: _rank(draft, item)):
+        cost = index.entries[item.name].cost(item.form)
+        is_sure = index.entries[item.name].is_meta or item.name in draft.pins
+        if is_sure or not any(not index.entries[name].is_meta for name in kept) or spent + cost <= allowed:
+            kept.add(item.name)
+            spent += 0 if index.entries[item.name].is_meta else cost
+        else:
+            why = f"would have been sent, but {allowed} tokens of tools are enough for one message"
+            dropped[item.name] = Vote(stage="budget", p=_p(draft, item.name), why=why)
+    return replace(draft, fresh=tuple(item for item in draft.fresh if item.name in kept), dropped=dropped)
+
+
+def _rank(draft: Draft, item: Sent) -> tuple[int, float, int]:
+    """Pins first, then by probability, stubs of neighbours last."""
+    return (0 if item.name in draft.pins else 1, -_p(draft, item.name), 0 if item.form == "full" else 1)
+
+
+def _p(draft: Draft, name: str) -> float:
+    vote = draft.chances.get(name)
+    return vote.p if vote else 0.0

@@ -1,0 +1,150 @@
+"""When the prefix may change: bare until the first need, then only growing, rebuilt only where it costs nothing.
+
+The free boundaries are those of SELECTION section 2. A chat-only round leaves an open epoch standing: the provider
+still holds its prefix, so the next round in Auto goes on with it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from hashlib import blake2b
+
+from cortex.selection.draft import Draft, Vote
+from cortex.selection.index import Index
+from cortex.selection.profile import has_bridge, late_way, takes_early_stubs
+from cortex.selection.types import Entry, Memory, PlanInput, Sent
+
+BRIDGE = "tool_call"
+NEIGHBOUR = "declared early as a stub, for a model that does not find late tools"
+WAY_BACK = "the way to the tools that were not sent"
+QUIET = frozenset({"nothing is cached here", "the cache had run out", "too short to be cached yet"})
+
+
+def epoch(given: PlanInput, index: Index, draft: Draft) -> Draft:
+    """The draft with what stays of the epoch, what this round adds, and the boundary if there is one."""
+    memory = given.memory
+    if draft.is_shut:
+        return _shut(memory, draft)
+    if given.is_last and not memory.is_open:
+        draft = replace(draft, wanted=(), pins={}, resting={})
+    boundary = boundary_of(given, draft.permitted, is_all=draft.is_all)
+    if memory.is_open and not boundary:
+        return _grow(given, index, draft)
+    opens, why = _opening(given, draft)
+    if not opens:
+        is_quiet = boundary in QUIET and not memory.is_open
+        number = memory.highest if not boundary or is_quiet else memory.highest + 1
+        return replace(draft, number=number, boundary="" if is_quiet else boundary)
+    draft = replace(draft, is_open=True, number=memory.highest + 1, boundary=boundary or why)
+    return replace(draft, fresh=_opened(given, index, draft))
+
+
+def digest(entries: Iterable[Entry]) -> str:
+    """What was permitted, as a short key."""
+    return blake2b(",".join(entry.name for entry in entries).encode(), digest_size=8).hexdigest()
+
+
+def boundary_of(given: PlanInput, permitted: tuple[Entry, ...], *, is_all: bool) -> str:
+    """Why the prefix may be rebuilt now at no cost, in words; "" = it must stand."""
+    memory = given.memory
+    if memory.number == 0:
+        return "a new conversation"
+    checks = (
+        (memory.version != given.snapshot.version, "the set of tools changed"),
+        (memory.permitted != digest(permitted), "what is permitted changed"),
+        (memory.role != given.role.name, "another role"),
+        (memory.mode != ("all" if is_all else "auto"), "you changed the tool mode"),
+        (memory.model != given.model, "another model"),
+        (memory.summary != given.summary, "the history was compacted"),
+    )
+    for holds, why in checks:
+        if holds:
+            return why
+    if given.round > 1 and memory.turn == given.turn:
+        return ""
+    if not given.profile.caches:
+        return "nothing is cached here"
+    if _idle_s(memory.last_at, given.now) > given.profile.life_s:
+        return "the cache had run out"
+    if 0 < memory.request_tokens < given.profile.minimum_tokens:
+        return "too short to be cached yet"
+    return ""
+
+
+def _shut(memory: Memory, draft: Draft) -> Draft:
+    """Chat only: nothing goes out; an open epoch waits, this round counts as one of its own."""
+    if memory.is_open:
+        return replace(draft, number=memory.highest + 1, boundary="chat only")
+    first = memory.number == 0
+    return replace(draft, number=max(1, memory.highest), boundary="a new conversation" if first else "")
+
+
+def _opening(given: PlanInput, draft: Draft) -> tuple[bool, str]:
+    """Whether the epoch opens with this round, and why."""
+    has_tools = any(not entry.is_meta for entry in draft.permitted)
+    if draft.is_all:
+        return has_tools, "you asked for all tools"
+    if draft.wanted:
+        return True, "the first need of a tool"
+    crosses = given.profile.caches and given.fixed_tokens >= given.profile.minimum_tokens and not given.is_last
+    return has_tools and crosses, "before the request that begins to be cached"
+
+
+def _opened(given: PlanInput, index: Index, draft: Draft) -> tuple[Sent, ...]:
+    """The tools of a new epoch: the way back first, then the wanted in registry order."""
+    business = [entry for entry in draft.permitted if not entry.is_meta]
+    if draft.is_all:
+        why = "All: everything that the role permits"
+        return tuple(Sent(name=entry.name, form="full", stage="all", reason=why) for entry in business)
+    wanted = {name for name in (*draft.wanted, *draft.resting)}
+    chosen = [_sent(draft, entry) for entry in business if entry.name in wanted]
+    if takes_early_stubs(given.profile):
+        homes = {index.entries[name].category for name in draft.wanted}
+        chosen += [
+            Sent(name=entry.name, form="stub", stage="form", reason=NEIGHBOUR)
+            for entry in business
+            if entry.name not in wanted and entry.category in homes
+        ]
+    if len(chosen) == len(business):
+        return tuple(chosen)
+    metas = [entry for entry in draft.permitted if entry.is_meta]
+    ways = [entry for entry in metas if entry.name != BRIDGE or has_bridge(given.profile)]
+    return (*(Sent(name=entry.name, form="full", stage="epoch", reason=WAY_BACK) for entry in ways), *chosen)
+
+
+def _grow(given: PlanInput, index: Index, draft: Draft) -> Draft:
+    """An open epoch: what was sent stays as it is; what is new goes to the end, or behind the message."""
+    memory = given.memory
+    known = {item.name for item in memory.sent}
+    noted = memory.noted
+    draft = replace(draft, is_open=True, number=memory.number, kept=memory.sent, noted=noted)
+    late = [] if given.is_last else [name for name in draft.wanted if name not in known]
+    if not late or draft.is_all:
+        return draft
+    way = late_way(
+        given.profile,
+        late_tokens=sum(index.entries[name].tokens_full for name in late),
+        following_tokens=given.fixed_tokens,
+        is_bridged=BRIDGE in known,
+    )
+    if way == "bridge":
+        told = tuple(name for name in late if name not in given.found and name not in noted)
+        return replace(draft, late=way if told else "", noted=(*noted, *told))
+    fresh = tuple(_sent(draft, index.entries[name]) for name in late)
+    return replace(draft, late=way, fresh=fresh)
+
+
+def _sent(draft: Draft, entry: Entry) -> Sent:
+    """The tool with the strongest reason for it."""
+    vote = draft.pins.get(entry.name) or draft.chances.get(entry.name) or draft.resting.get(entry.name) or _NO_VOTE
+    return Sent(name=entry.name, form="full", stage=vote.stage, reason=vote.why)
+
+
+_NO_VOTE = Vote(stage="epoch", p=0.0, why="joins the epoch")
+
+
+def _idle_s(before: str, now: str) -> float:
+    """Seconds between two moments in ISO form; 0 where one is unknown."""
+    if not before or not now:
+        return 0.0
+    return (datetime.fromisoformat(now) - datetime.fromisoformat(before)).total_seconds()

@@ -1,0 +1,12 @@
+"""Everything permitted, in full: the control that every recipe is measured against."""
+
+from dataclasses import replace
+
+from cortex.selection.draft import Draft
+from cortex.selection.index import Index
+from cortex.selection.types import PlanInput
+
+
+def everything(given: PlanInput, index: Index, draft: Draft) -> Draft:
+    """The draft with every permitted tool in."""
+    return replace(draft, is_all=True)

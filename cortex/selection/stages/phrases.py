@@ -1,0 +1,17 @@
+"""Trigger phrases of the categories in the user's message, on word bounds, with weights and negatives."""
+
+from dataclasses import replace
+
+from cortex.selection import evidence
+from cortex.selection.draft import Draft
+from cortex.selection.index import Index
+from cortex.selection.types import PlanInput
+
+
+def phrases(given: PlanInput, index: Index, draft: Draft) -> Draft:
+    """The draft with a vote for each tool that a phrase in the message speaks for."""
+    names = [entry.name for entry in draft.permitted if not entry.is_meta]
+    votes = dict(draft.votes)
+    for name, vote in evidence.phrases(index, given.message, names).items():
+        votes[name] = (*votes.get(name, ()), vote)
+    return replace(draft, votes=votes)

@@ -1,0 +1,48 @@
+"""Tools that are in whatever the score: named by the user, in use in this turn, the role's core, ambient, few in all.
+
+A conversation begins bare (SELECTION section 2): a greeting must cost nothing. So core, ambient and the tools of a
+small role *rest* on small talk and are pinned by the first message that is more; a name or a use pins at once.
+"""
+
+from dataclasses import replace
+
+from cortex.selection import talk, text
+from cortex.selection.draft import Draft, Vote
+from cortex.selection.index import Index
+from cortex.selection.types import PlanInput
+
+SMALL_ROLE_TOKENS = 600
+NAMED_P = 0.95
+
+
+def pins(given: PlanInput, index: Index, draft: Draft) -> Draft:
+    """The draft with its pins. Names count in the user's own words only.
+
+    A pin's p is what the message itself says about it: a standing pin is sent, but is no hint that it be called.
+    """
+    standing = {name: Vote(stage="pins", p=0.0, why=why) for name, why in _standing(given, draft)}
+    sure: dict[str, Vote] = {}
+    for entry in draft.permitted:
+        if not entry.is_meta and entry.name in given.found:
+            sure[entry.name] = Vote(stage="context", p=0.0, why="found or used in this turn")
+    open_to = frozenset(entry.name for entry in draft.permitted if not entry.is_meta)
+    for name in text.named(given.message, open_to):
+        sure[name] = Vote(stage="pins", p=NAMED_P, why="you named it")
+    if talk.is_small_talk(given.message):
+        return replace(draft, pins=sure, resting=standing)
+    return replace(draft, pins={**standing, **sure})
+
+
+def _standing(given: PlanInput, draft: Draft) -> list[tuple[str, str]]:
+    """The pins that do not depend on the message, with their reasons."""
+    entries = [entry for entry in draft.permitted if not entry.is_meta]
+    if sum(entry.tokens_full for entry in entries) < SMALL_ROLE_TOKENS:
+        return [(entry.name, "this role has few tools: nothing to choose") for entry in entries]
+    core = frozenset(given.role.core)
+    found = []
+    for entry in entries:
+        if entry.is_core or not core.isdisjoint({entry.name, entry.category}):
+            found.append((entry.name, f"core of the role {given.role.name}"))
+        elif entry.is_ambient:
+            found.append((entry.name, "in every conversation"))
+    return found

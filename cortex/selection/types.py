@@ -1,0 +1,254 @@
+"""The values of selection: the registry as it is seen here, a plan's input, and the plan.
+
+All frozen and portable (`portable.py`); nothing here reads a clock, a disk or a network.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from cortex.base.messages import ToolSchema
+from cortex.base.model import Profile
+from cortex.base.role import Channel, ToolMode
+
+Form = Literal["full", "stub"]
+StageName = Literal[
+    "gate",
+    "mode",
+    "pins",
+    "phrases",
+    "lexical",
+    "vectors",
+    "context",
+    "fuse",
+    "epoch",
+    "budget",
+    "form",
+    "missing",
+    "all",
+]
+META = "meta"
+PLAIN = Profile()
+
+
+# --- the registry as selection sees it ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """A phrase of a category. `tools` = () speaks for all of them."""
+
+    text: str
+    weight: float = 1.0
+    tools: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """An utterance as people speak, and the tools that it wants."""
+
+    text: str
+    tools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """A category with what is known about how people ask for it. `tokens`: its line in a catalog of domains."""
+
+    name: str
+    summary: str
+    triggers: tuple[Trigger, ...] = ()
+    examples: tuple[Example, ...] = ()
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One tool with what each of its forms costs, counted beforehand: the planner never tokenizes."""
+
+    name: str
+    category: str
+    summary: str
+    line: str
+    full: ToolSchema
+    stub: ToolSchema
+    tokens_full: int
+    tokens_stub: int
+    tokens_line: int
+    tokens_name: int
+    is_admin: bool = False
+    is_core: bool = False
+    is_ambient: bool = False
+    is_meta: bool = False
+
+    def cost(self, form: Form) -> int:
+        """Tokens of this form in the `tools` array."""
+        return self.tokens_full if form == "full" else self.tokens_stub
+
+    def schema(self, form: Form) -> ToolSchema:
+        """What a model is sent in this form."""
+        return self.full if form == "full" else self.stub
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All tools in registry order. Equal content has an equal `version`; the index is cached under it."""
+
+    version: str
+    entries: tuple[Entry, ...]
+    domains: tuple[Domain, ...]
+
+
+# --- input --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleView:
+    """What selection needs of a role; `base/role.py` says what the fields mean."""
+
+    name: str
+    tools: tuple[str, ...] = ()
+    admin_tools: tuple[str, ...] = ()
+    core: tuple[str, ...] = ()
+    budget_tokens: int | None = None
+    is_admin_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastTurn:
+    """An earlier turn, its voices kept apart. `untrusted` is recorded and never read by a stage."""
+
+    user: str
+    assistant: str = ""
+    called: tuple[str, ...] = ()
+    untrusted: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A tool as it stands in the `tools` array of the epoch."""
+
+    name: str
+    form: Form
+    stage: StageName = "epoch"
+    reason: str = "sent earlier in this epoch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What the planner knows of the conversation so far; can be re-derived from its receipts (`memory.py`).
+
+    `opening`: how many of `sent` stood there when the epoch opened; the frozen catalog lists what they leave out.
+    `highest`: the highest epoch number given out; a chat-only round in an open epoch takes one of its own.
+    """
+
+    number: int = 0
+    highest: int = 0
+    is_open: bool = False
+    sent: tuple[Sent, ...] = ()
+    opening: int = 0
+    mode: str = ""
+    role: str = ""
+    model: str = ""
+    version: str = ""
+    permitted: str = ""
+    summary: str = ""
+    turn: str = ""
+    last_at: str = ""
+    request_tokens: int = 0
+    noted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanInput:
+    """Everything that a plan depends on. `ready`: names of the tools whose services are configured and enabled.
+
+    `found`: tools that a discovery, a rescue or a call of this turn brought in; `missing`: an answer that said it
+    lacks a tool. `fixed_tokens`: system prompt, history and message as they will be sent, without tools.
+    """
+
+    snapshot: Snapshot
+    ready: tuple[str, ...]
+    role: RoleView
+    is_admin: bool
+    message: str
+    channel: Channel = "chat"
+    mode: ToolMode = "auto"
+    recipe: str = "cortex"
+    past: tuple[PastTurn, ...] = ()
+    memory: Memory = Memory()
+    profile: Profile = PLAIN
+    model: str = ""
+    now: str = ""
+    turn: str = ""
+    round: int = 1
+    is_last: bool = False
+    found: tuple[str, ...] = ()
+    missing: str = ""
+    summary: str = ""
+    fixed_tokens: int = 0
+    history_tokens: int = 0
+
+
+# --- the plan -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """Why one permitted tool is in or out."""
+
+    name: str
+    category: str
+    is_in: bool
+    stage: StageName
+    score: float
+    threshold: float
+    tokens: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """Tokens. `tools` and `catalog` are paid each round, `notes` once; `total` is every ready tool in full."""
+
+    tools: int = 0
+    catalog: int = 0
+    notes: int = 0
+    total: int = 0
+    permitted: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolPlan:
+    """What goes out with one model call, and the memory to keep for the next.
+
+    `catalog` belongs into the system text of the epoch, `notes` behind the user's message. `added`: tools that this
+    round brings in and the one before lacked. `calls_as_text`: no tool is declared, so past calls must be words.
+    `costs.catalog` and `costs.notes` are sums of parts until a service counts the texts themselves.
+    """
+
+    mode: ToolMode
+    role: str
+    recipe: str
+    sent: tuple[Sent, ...]
+    schemas: tuple[ToolSchema, ...]
+    sent_tokens: tuple[int, ...]
+    catalog: str
+    notes: str
+    noted: tuple[str, ...]
+    tool_choice: Literal["auto", "none"]
+    calls_as_text: bool
+    hints: tuple[tuple[str, float], ...]
+    added: tuple[str, ...]
+    decisions: tuple[Decided, ...]
+    reachable: tuple[str, ...]
+    costs: Costs
+    total: int
+    boundary: str
+    late: str
+    memory: Memory
+
+    @property
+    def epoch_number(self) -> int:
+        """The epoch of this round; a chat-only round in an open epoch has one of its own."""
+        return self.memory.number if self.sent or not self.memory.is_open else self.memory.highest
