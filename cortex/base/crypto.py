@@ -1,0 +1,38 @@
+"""Seals what may not lie open in the database. Where the key comes from is `base/settings.py`'s matter."""
+
+import base64
+import hashlib
+
+from cryptography.fernet import Fernet, InvalidToken
+
+from cortex.base.errors import ConfigError
+
+_PURPOSE = b"cortex/secrets/1"
+
+
+class Vault:
+    """Seals and opens short texts under one key of any form, at least 16 characters long.
+
+    Fernet (AES-128-CBC with HMAC-SHA256) under SHA-256(purpose, key): the key is random, not a password, so one
+    hash is enough.
+    """
+
+    def __init__(self, key: str) -> None:
+        if len(key) < 16:
+            raise ConfigError("The secret key is too short: give at least 16 characters, best 32 random bytes in hex.")
+        digest = hashlib.sha256(_PURPOSE + b"\0" + key.encode()).digest()
+        self._fernet = Fernet(base64.urlsafe_b64encode(digest))
+
+    def seal(self, text: str) -> bytes:
+        """The text encrypted and signed; another one each time."""
+        return self._fernet.encrypt(text.encode())
+
+    def open(self, sealed: bytes) -> str:
+        """What was sealed. ConfigError when it was sealed under another key or changed since."""
+        try:
+            return self._fernet.decrypt(sealed).decode()
+        except InvalidToken as error:
+            raise ConfigError(
+                "A stored secret cannot be opened: the secret key is not the one it was sealed with. "
+                "Put the old key back, or enter the secret again."
+            ) from error
