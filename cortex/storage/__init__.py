@@ -1,0 +1,1 @@
+"""Tables and files: the only floor that writes queries or touches a user's folder."""

@@ -1,0 +1,190 @@
+"""The database: engines, session scopes, and repositories opened for one user.
+
+SQLite has two engines on one file, because a deferred BEGIN that reads and then writes loses transactions to
+"database is locked" (1,913 of 2,000 with 50 writers, measured): `write` has one connection and begins IMMEDIATE,
+`read` four that cannot write. On PostgreSQL both are one engine. Migrations run through `storage/migrate.py`.
+"""
+
+import functools
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, cast
+
+from sqlalchemy import URL, event, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+from sqlalchemy.pool import AsyncAdaptedQueuePool
+
+from cortex.base import scan
+from cortex.base.clock import Clock, now
+from cortex.base.errors import ConfigError
+from cortex.storage.repository import Repository
+
+R = TypeVar("R", bound=Repository)
+
+BUSY_TIMEOUT_S = 30
+STATEMENT_TIMEOUT_S = 60
+READERS = 4
+POSTGRESQL_CONNECTIONS = 10
+
+
+class Opener(Protocol):
+    """Opens repositories that share one transaction."""
+
+    def __call__(self, kind: type[R], /) -> R:
+        """A repository of this kind, bound to the transaction's session and user."""
+        ...
+
+
+class Database:
+    """One database, opened lazily: nothing is connected before the first scope. `close` it in the end.
+
+    `url`: `sqlite:///path` or `postgresql://…`, with or without a driver's name.
+    """
+
+    def __init__(self, url: str, *, clock: Clock = now) -> None:
+        self.clock = clock
+        self.url = _normal(url)
+        self.is_postgresql = self.url.get_backend_name() == "postgresql"
+        if self.is_postgresql:
+            self.write = self.read = _postgresql(self.url)
+        else:
+            _make_private(Path(self.url.database or ""))
+            self.write = _sqlite(self.url, begin="BEGIN IMMEDIATE", pool_size=1, is_reading=False)
+            self.read = _sqlite(self.url, begin="BEGIN", pool_size=READERS, is_reading=True)
+        self._writing = async_sessionmaker(self.write, expire_on_commit=False)
+        self._reading = async_sessionmaker(self.read, expire_on_commit=False)
+
+    @asynccontextmanager
+    async def session_scope(self, *, reading: bool = False) -> AsyncIterator[AsyncSession]:
+        """A session that commits when the block ends well and rolls back when it does not."""
+        async with (self._reading if reading else self._writing)() as session, session.begin():
+            yield session
+
+    @asynccontextmanager
+    async def together(self, owner_id: str = "") -> AsyncIterator[Opener]:
+        """One transaction for several repositories of a user: all that they write stands, or nothing.
+
+        `async with db.together(user.id) as open: await open(Turns).create(...)`
+        """
+        async with self.session_scope() as session:
+
+            def opened(kind: type[R], /) -> R:
+                return kind(session, owner_id, self.clock)
+
+            yield opened
+
+    def open(self, kind: type[R], owner_id: str = "") -> R:
+        """A repository whose every method runs in a short scope of its own (`@reading` ones on the read engine)."""
+        if not owner_id and not kind.is_of_the_house:
+            raise ValueError(f"{kind.__name__} needs the user whose rows it may see")
+        # The door answers to every method of `kind` and to nothing else; no type can say so.
+        return cast("R", _Door(self, kind, owner_id))
+
+    async def migrate(self) -> str:
+        """Bring the tables up to date; the revision they then have."""
+        return await self.move_to("head")
+
+    async def move_to(self, revision: str) -> str:
+        """Migrate up or down to `revision` ("head", "base" or a number), in one transaction; what then stands."""
+        migrate = scan.load("cortex.storage.migrate")
+        async with self.write.begin() as connection:
+            return cast("str", await connection.run_sync(migrate.move_to, revision))
+
+    async def ping(self) -> None:
+        """Raise what the database raises when it cannot answer."""
+        async with self.read.connect() as connection:
+            await connection.exec_driver_sql("SELECT 1")
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[AsyncConnection]:
+        """A bare connection of the write engine, for backup and maintenance; the caller commits."""
+        async with self.write.connect() as connection:
+            yield connection
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+        await self.write.dispose()
+        if self.read is not self.write:
+            await self.read.dispose()
+
+
+class _Door:
+    """Stands for a repository; each call of a method opens a scope, makes the repository, and closes the scope."""
+
+    def __init__(self, database: Database, kind: type[Repository], owner_id: str) -> None:
+        self._database = database
+        self._kind = kind
+        self.owner_id = owner_id
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self._kind, name)  # AttributeError names the repository
+        if name.startswith("_") or not callable(method):
+            raise AttributeError(f"{self._kind.__name__}.{name} is no method to call from outside")
+
+        @functools.wraps(method)
+        async def in_a_scope(*args: Any, **kwargs: Any) -> Any:
+            database = self._database
+            async with database.session_scope(reading=getattr(method, "is_reading", False)) as session:
+                return await method(self._kind(session, self.owner_id, database.clock), *args, **kwargs)
+
+        return in_a_scope
+
+
+def _normal(url: str) -> URL:
+    try:
+        parsed = make_url(url.replace("postgres://", "postgresql://", 1) if url.startswith("postgres://") else url)
+    except ArgumentError as error:
+        raise ConfigError("the database URL cannot be read; write sqlite:///path or postgresql://…") from error
+    backend = parsed.get_backend_name()
+    if backend == "postgresql":
+        return parsed.set(drivername="postgresql+psycopg")
+    if backend == "sqlite" and parsed.database and parsed.database != ":memory:":
+        return parsed.set(drivername="sqlite+aiosqlite")
+    raise ConfigError(f"the database {backend!r} is not known; write sqlite:///path or postgresql://…")
+
+
+def _make_private(path: Path) -> None:
+    """The file and its folder, readable by their owner only; SQLite gives its side files the same mode."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+def _sqlite(url: URL, *, begin: str, pool_size: int, is_reading: bool) -> AsyncEngine:
+    engine = create_async_engine(
+        url, poolclass=AsyncAdaptedQueuePool, pool_size=pool_size, max_overflow=0, pool_timeout=BUSY_TIMEOUT_S * 2
+    )
+
+    @event.listens_for(engine.sync_engine, "connect")
+    def configure(connection: Any, _record: Any) -> None:  # Any: the driver's own connection
+        connection.isolation_level = None  # the driver begins nothing by itself; `begin` below does
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_S * 1000}")
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=FULL")  # NORMAL loses acknowledged commits at a power cut
+        cursor.execute("PRAGMA foreign_keys=ON")
+        if is_reading:
+            cursor.execute("PRAGMA query_only=ON")
+        cursor.close()
+
+    @event.listens_for(engine.sync_engine, "begin")
+    def begin_now(connection: Any) -> None:  # Any: SQLAlchemy types this hook's argument no closer
+        connection.exec_driver_sql(begin)
+
+    return engine
+
+
+def _postgresql(url: URL) -> AsyncEngine:
+    return create_async_engine(
+        url,
+        pool_size=POSTGRESQL_CONNECTIONS,
+        max_overflow=0,
+        pool_timeout=BUSY_TIMEOUT_S,
+        pool_pre_ping=True,
+        connect_args={
+            "connect_timeout": 10,
+            "options": f"-c statement_timeout={STATEMENT_TIMEOUT_S * 1000} -c timezone=UTC",
+        },
+    )

@@ -1,0 +1,92 @@
+"""What every repository is: queries bound to one session and one user. Knows no table.
+
+A query that forgets the user cannot be written: `_mine`, `_change`, `_remove` and `_insert` put the owner in.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import fields
+from typing import Any, ClassVar, TypeVar
+
+from sqlalchemy import Delete, Select, Update, delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import InstrumentedAttribute
+
+from cortex.base.clock import Clock, now
+from cortex.storage.table import Table
+
+V = TypeVar("V")
+F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
+
+
+def reading(method: F) -> F:
+    """Mark a repository method that only reads: it is served by the read engine, beside any writer."""
+    method.__dict__["is_reading"] = True
+    return method
+
+
+def _columns(kind: type[Any], table: type[Table]) -> tuple[InstrumentedAttribute[Any], ...]:
+    return tuple(getattr(table, field.name) for field in fields(kind) if hasattr(table, field.name))
+
+
+class Repository:
+    """Base of the queries of one noun, bound to `owner_id`. Nobody commits here: the session's scope does."""
+
+    is_of_the_house: ClassVar[bool] = False
+
+    def __init__(self, session: AsyncSession, owner_id: str, clock: Clock = now) -> None:
+        if not owner_id and not self.is_of_the_house:
+            raise ValueError(f"{type(self).__name__} needs the user whose rows it may see")
+        self.session = session
+        self.owner_id = owner_id
+        self.clock = clock
+
+    @property
+    def _is_postgresql(self) -> bool:
+        return self.session.get_bind().dialect.name == "postgresql"
+
+    def _mine(self, kind: type[Any], table: type[Any], *more: Any) -> Select[Any]:
+        """The user's rows of `table`, as the columns that the dataclass `kind` asks for, then the columns `more`."""
+        return select(*_columns(kind, table), *more).where(table.owner_id == self.owner_id)
+
+    def _change(self, table: type[Any]) -> Update:
+        return update(table).where(table.owner_id == self.owner_id)
+
+    def _remove(self, table: type[Any]) -> Delete:
+        return delete(table).where(table.owner_id == self.owner_id)
+
+    def _insert(self, table: type[Any], *rows: dict[str, Any]) -> postgresql.Insert | sqlite.Insert:
+        """An insert of the user's rows that can still be told what to do on a conflict."""
+        return self._upsert(table, *({**row, "owner_id": self.owner_id} for row in rows))
+
+    def _upsert(self, table: type[Any], *rows: dict[str, Any]) -> postgresql.Insert | sqlite.Insert:
+        """An insert in the database's own dialect, which knows `on_conflict_do_nothing` and `..._do_update`."""
+        values = list(rows)
+        return postgresql.insert(table).values(values) if self._is_postgresql else sqlite.insert(table).values(values)
+
+    async def _is_new(self, table: type[Any], values: dict[str, Any]) -> bool:
+        """Insert the row unless its key stands already; whether it was inserted."""
+        key = next(iter(table.__table__.primary_key.columns))
+        statement = self._insert(table, values).on_conflict_do_nothing().returning(key)
+        return (await self.session.execute(statement)).first() is not None
+
+    async def _all(self, kind: type[V], statement: Select[Any]) -> list[V]:
+        rows = await self.session.execute(statement)
+        return [kind(**row) for row in rows.mappings()]
+
+    async def _first(self, kind: type[V], statement: Select[Any]) -> V | None:
+        row = (await self.session.execute(statement.limit(1))).mappings().first()
+        return None if row is None else kind(**row)
+
+    async def _touched(self, statement: Update | Delete, key: Any) -> Sequence[Any]:
+        """Run the change; the `key` of each row that it touched."""
+        return (await self.session.execute(statement.returning(key))).scalars().all()
+
+
+class HouseRepository(Repository):
+    """For what belongs to the house and not to a user: accounts, the audit log, the engine's start."""
+
+    is_of_the_house: ClassVar[bool] = True
+
+    def __init__(self, session: AsyncSession, owner_id: str = "", clock: Clock = now) -> None:
+        super().__init__(session, owner_id, clock)

@@ -1,0 +1,44 @@
+"""Every table of Cortex, a class each. Queries stand in the repositories, history in `migrations/`."""
+
+from cortex.storage.schema.accounts import (
+    AccountTable,
+    AttemptTable,
+    AuditTable,
+    LoginTable,
+    PreferenceTable,
+    SecretTable,
+    SetupLinkTable,
+)
+from cortex.storage.schema.calls import ApprovalTable, CallTable, GrantTable, UndoTable
+from cortex.storage.schema.conversations import (
+    ConversationTable,
+    EventTable,
+    MessageTable,
+    PlanTable,
+    SummaryTable,
+    TurnTable,
+)
+from cortex.storage.schema.tasks import TaskTable
+from cortex.storage.table import Table
+
+__all__ = [
+    "AccountTable",
+    "ApprovalTable",
+    "AttemptTable",
+    "AuditTable",
+    "CallTable",
+    "ConversationTable",
+    "EventTable",
+    "GrantTable",
+    "LoginTable",
+    "MessageTable",
+    "PlanTable",
+    "PreferenceTable",
+    "SecretTable",
+    "SetupLinkTable",
+    "SummaryTable",
+    "Table",
+    "TaskTable",
+    "TurnTable",
+    "UndoTable",
+]

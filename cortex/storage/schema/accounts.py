@@ -1,0 +1,92 @@
+"""People, their sign-ins, the audit chain, preferences and sealed secrets. Columns, keys and indexes only."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cortex.storage.table import Serial, Table
+
+
+class AccountTable(Table):
+    """A person. `name_key` is the name folded, so that two that look alike cannot both exist."""
+
+    __tablename__ = "accounts"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    name_key: Mapped[str] = mapped_column(unique=True)
+    rank: Mapped[str]
+    password_hash: Mapped[str | None]
+    time_zone: Mapped[str]
+    is_active: Mapped[bool]
+    created_at: Mapped[datetime]
+
+
+class LoginTable(Table):
+    """A signed-in browser; the token itself is never stored."""
+
+    __tablename__ = "logins"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    owner_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"), index=True)
+    token_hash: Mapped[str] = mapped_column(unique=True)
+    address: Mapped[str]
+    agent: Mapped[str]
+    created_at: Mapped[datetime]
+    seen_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    confirmed_until: Mapped[datetime | None]
+
+
+class SetupLinkTable(Table):
+    """A one-time link: without an account it makes the first admin, with one it sets that account's password."""
+
+    __tablename__ = "setup_links"
+    token_hash: Mapped[str] = mapped_column(primary_key=True)
+    account_id: Mapped[str | None] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"))
+    expires_at: Mapped[datetime]
+    used_at: Mapped[datetime | None]
+
+
+class AttemptTable(Table):
+    """How often one name or address tried to sign in of late; the next try is heard from `not_before` on."""
+
+    __tablename__ = "attempts"
+    key: Mapped[str] = mapped_column(primary_key=True)
+    count: Mapped[int]
+    last_at: Mapped[datetime]
+    not_before: Mapped[datetime]
+
+
+class AuditTable(Table):
+    """A link of the audit chain; the database itself refuses to change or delete one."""
+
+    __tablename__ = "audit"
+    number: Mapped[int] = mapped_column(Serial, primary_key=True, autoincrement=False)
+    at: Mapped[datetime]
+    actor: Mapped[str]
+    action: Mapped[str]
+    subject: Mapped[str]
+    detail: Mapped[str]
+    previous_hash: Mapped[str]
+    hash: Mapped[str]
+
+
+class PreferenceTable(Table):
+    """A value set in the browser, as JSON under `value`."""
+
+    __tablename__ = "preferences"
+    owner_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    value: Mapped[dict[str, Any]]
+    updated_at: Mapped[datetime]
+
+
+class SecretTable(Table):
+    """A sealed secret; only its name is ever shown."""
+
+    __tablename__ = "secrets"
+    owner_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    ciphertext: Mapped[bytes]
+    updated_at: Mapped[datetime]

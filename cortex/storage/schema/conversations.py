@@ -1,0 +1,129 @@
+"""Conversations with their log, turns, messages, plans and summaries. Columns, keys and indexes only."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cortex.storage.table import Serial, Table, in_conversation, owner
+
+
+class ConversationTable(Table):
+    """A conversation; `seq` and `turn_count` are the counters that number its events and turns without gaps."""
+
+    __tablename__ = "conversations"
+    __table_args__ = (Index("ix_conversations_owner_id_updated_at", "owner_id", "updated_at"),)
+    id: Mapped[str] = mapped_column(primary_key=True)
+    owner_id: Mapped[str] = owner()
+    title: Mapped[str]
+    is_title_auto: Mapped[bool]
+    role: Mapped[str]
+    mode: Mapped[str]
+    max_rounds: Mapped[int | None]
+    is_pinned: Mapped[bool]
+    source: Mapped[str]
+    parent_id: Mapped[str | None]
+    seq: Mapped[int]
+    turn_count: Mapped[int]
+    selection_state: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    deleted_at: Mapped[datetime | None]
+
+
+class EventTable(Table):
+    """A row of a conversation's log."""
+
+    __tablename__ = "events"
+    __table_args__ = (Index("ix_events_conversation_id_turn_id", "conversation_id", "turn_id"),)
+    conversation_id: Mapped[str] = mapped_column(ForeignKey("conversations.id", ondelete="CASCADE"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    owner_id: Mapped[str] = owner()
+    kind: Mapped[str]
+    payload: Mapped[dict[str, Any]]
+    turn_id: Mapped[str | None]
+    at: Mapped[datetime]
+
+
+class TurnTable(Table):
+    """A user's message until its answer."""
+
+    __tablename__ = "turns"
+    __table_args__ = (
+        UniqueConstraint("conversation_id", "ordinal"),
+        Index("ix_turns_state", "state"),
+        Index("ix_turns_conversation_id_state", "conversation_id", "state"),
+    )
+    id: Mapped[str] = mapped_column(primary_key=True)
+    owner_id: Mapped[str] = owner()
+    conversation_id: Mapped[str] = in_conversation()
+    ordinal: Mapped[int]
+    state: Mapped[str]
+    text: Mapped[str]
+    mode: Mapped[str]
+    max_rounds: Mapped[int | None]
+    role: Mapped[str]
+    channel: Mapped[str]
+    models: Mapped[tuple[str, ...]]
+    created_at: Mapped[datetime]
+    started_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
+    rounds: Mapped[int]
+    error: Mapped[str]
+    is_dropped: Mapped[bool]
+    taken_by: Mapped[str | None]
+    taken_round: Mapped[int | None]
+    is_tainted: Mapped[bool]
+
+
+class MessageTable(Table):
+    """A finished message of a turn, in the order of `position`; `words` is what the search index reads."""
+
+    __tablename__ = "messages"
+    __table_args__ = (Index("ix_messages_conversation_id_position", "conversation_id", "position"),)
+    position: Mapped[int] = mapped_column(Serial, primary_key=True, autoincrement=True)
+    id: Mapped[str] = mapped_column(unique=True)
+    owner_id: Mapped[str] = owner()
+    conversation_id: Mapped[str] = in_conversation()
+    turn_id: Mapped[str] = mapped_column(ForeignKey("turns.id", ondelete="CASCADE"), index=True)
+    round: Mapped[int]
+    speaker: Mapped[str]
+    body: Mapped[dict[str, Any]]
+    words: Mapped[str]
+    is_tainted: Mapped[bool]
+    created_at: Mapped[datetime]
+
+
+class PlanTable(Table):
+    """What one round sent and cost: the receipt and the usage ledger."""
+
+    __tablename__ = "plans"
+    __table_args__ = (Index("ix_plans_owner_id_created_at", "owner_id", "created_at"),)
+    turn_id: Mapped[str] = mapped_column(ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True)
+    round: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    owner_id: Mapped[str] = owner()
+    receipt: Mapped[dict[str, Any]]
+    request_tokens: Mapped[int]
+    model: Mapped[str]
+    input_tokens: Mapped[int]
+    output_tokens: Mapped[int]
+    cached_tokens: Mapped[int]
+    written_tokens: Mapped[int]
+    cost_usd: Mapped[float | None]
+    created_at: Mapped[datetime]
+
+
+class SummaryTable(Table):
+    """What stands for the turns up to `upto_ordinal` in the model's view, unless it was undone."""
+
+    __tablename__ = "summaries"
+    __table_args__ = (Index("ix_summaries_conversation_id", "conversation_id"),)
+    id: Mapped[str] = mapped_column(primary_key=True)
+    owner_id: Mapped[str] = owner()
+    conversation_id: Mapped[str] = in_conversation()
+    upto_ordinal: Mapped[int]
+    text: Mapped[str]
+    is_tainted: Mapped[bool]
+    created_at: Mapped[datetime]
+    undone_at: Mapped[datetime | None]
