@@ -1,0 +1,251 @@
+"""Conversations and their logs: one ordered list of events each, numbered without gaps. Turns stand beside."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import Select, func, insert, select
+
+from cortex.base.errors import NotFound
+from cortex.base.events import Event, EventKind
+from cortex.base.ids import new_id
+from cortex.base.role import ToolMode
+from cortex.storage.repository import Repository, reading
+from cortex.storage.schema import ConversationTable, EventTable, TurnTable
+
+Source = Literal["chat", "job"]
+NewEvent = tuple[EventKind, dict[str, Any], str | None]
+
+_MOVES_UP: frozenset[EventKind] = frozenset({"message", "turn.end"})
+_TITLE_LENGTH = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """A conversation's head. `seq` is its last event's; `selection_state` is the planner's memory."""
+
+    id: str
+    title: str
+    is_title_auto: bool
+    role: str
+    mode: ToolMode
+    max_rounds: int | None
+    is_pinned: bool
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+    seq: int
+    turn_count: int
+    running_turn: str | None
+    selection_state: dict[str, Any]
+    source: Source
+    parent_id: str | None
+
+
+class Conversations(Repository):
+    """A user's conversations."""
+
+    async def create(
+        self,
+        role: str,
+        mode: ToolMode,
+        title: str = "",
+        *,
+        id: str | None = None,
+        max_rounds: int | None = None,
+        source: Source = "chat",
+        parent_id: str | None = None,
+    ) -> Conversation:
+        """A new conversation; an `id` that the user already has is handed back as it stands."""
+        at = self.clock()
+        conversation_id = id or new_id(self.clock)
+        await self._is_new(
+            ConversationTable,
+            {
+                "id": conversation_id,
+                "title": title[:_TITLE_LENGTH],
+                "is_title_auto": not title,
+                "role": role,
+                "mode": mode,
+                "max_rounds": max_rounds,
+                "is_pinned": False,
+                "source": source,
+                "parent_id": parent_id,
+                "seq": 0,
+                "turn_count": 0,
+                "selection_state": {},
+                "created_at": at,
+                "updated_at": at,
+                "deleted_at": None,
+            },
+        )
+        return await self.get(conversation_id)
+
+    @reading
+    async def get(self, id: str, *, with_deleted: bool = False) -> Conversation:
+        """The conversation; NotFound when it is absent, deleted or another user's."""
+        statement = self._heads().where(ConversationTable.id == id)
+        if not with_deleted:
+            statement = statement.where(ConversationTable.deleted_at.is_(None))
+        found = await self._first(Conversation, statement)
+        if found is None:
+            raise NotFound("There is no such conversation.")
+        return found
+
+    @reading
+    async def list(
+        self, query: str = "", limit: int = 50, before: datetime | None = None, *, source: Source | None = None
+    ) -> Sequence[Conversation]:
+        """The newest first; `query`: words of the title; `before`: only those last used before then, for paging."""
+        statement = self._heads().where(ConversationTable.deleted_at.is_(None))
+        for word in query.split():
+            statement = statement.where(ConversationTable.title.icontains(word, autoescape=True))
+        if before is not None:
+            statement = statement.where(ConversationTable.updated_at < before)
+        if source is not None:
+            statement = statement.where(ConversationTable.source == source)
+        order = (ConversationTable.updated_at.desc(), ConversationTable.id.desc())
+        return await self._all(Conversation, statement.order_by(*order).limit(limit))
+
+    @reading
+    async def pinned(self) -> Sequence[Conversation]:
+        """The pinned ones, the newest first."""
+        statement = self._heads().where(ConversationTable.deleted_at.is_(None), ConversationTable.is_pinned)
+        return await self._all(Conversation, statement.order_by(ConversationTable.updated_at.desc()))
+
+    async def rename(self, id: str, title: str, by_user: bool = True) -> None:
+        """Set the title. One that the user gave is not replaced by an automatic one any more."""
+        change = self._change(ConversationTable).where(ConversationTable.id == id)
+        if not by_user:
+            change = change.where(ConversationTable.is_title_auto)
+        touched = await self._touched(
+            change.values(title=title[:_TITLE_LENGTH], is_title_auto=not by_user), ConversationTable.id
+        )
+        if by_user and not touched:
+            raise NotFound("There is no such conversation.")
+
+    async def set_role(self, id: str, role: str) -> None:
+        """Give it another role, from the next turn on."""
+        await self._set(id, role=role)
+
+    async def set_mode(self, id: str, mode: ToolMode) -> None:
+        """Give it another tool mode, from the next turn on."""
+        await self._set(id, mode=mode)
+
+    async def set_max_rounds(self, id: str, max_rounds: int | None) -> None:
+        """Limit its rounds; None leaves that to role, model and settings."""
+        await self._set(id, max_rounds=max_rounds)
+
+    async def pin(self, id: str, on: bool) -> None:
+        """Keep it at the top of the list, or no longer."""
+        await self._set(id, is_pinned=on)
+
+    async def delete(self, id: str) -> None:
+        """Hide it everywhere; `restore` brings it back."""
+        await self._set(id, deleted_at=self.clock())
+
+    async def restore(self, id: str) -> None:
+        """Bring a deleted conversation back."""
+        await self._set(id, deleted_at=None)
+
+    async def save_selection_state(self, id: str, state: dict[str, Any]) -> None:
+        """Keep the planner's memory."""
+        await self._set(id, selection_state=state)
+
+    async def append(self, conversation_id: str, events: Sequence[NewEvent]) -> Sequence[Event]:
+        """Add (kind, payload, turn id) to the log in this transaction; the rows with their numbers, no gap ever.
+
+        The counter's row is locked until the commit, so that writers queue up; NotFound for a foreign conversation.
+        """
+        at = self.clock()
+        values: dict[str, Any] = {"seq": ConversationTable.seq + len(events)}
+        if any(kind in _MOVES_UP for kind, _, _ in events):
+            values["updated_at"] = at
+        change = self._change(ConversationTable).where(ConversationTable.id == conversation_id).values(values)
+        last = (await self._touched(change, ConversationTable.seq))[:1]
+        if not last:
+            raise NotFound("There is no such conversation.")
+        added = [
+            Event(conversation_id=conversation_id, seq=seq, kind=kind, payload=payload, turn_id=turn_id, at=at)
+            for seq, (kind, payload, turn_id) in enumerate(events, start=last[0] - len(events) + 1)
+        ]
+        await self._write(added)
+        return added
+
+    @reading
+    async def events(
+        self, conversation_id: str, after: int = 0, limit: int | None = None, before: int | None = None
+    ) -> Sequence[Event]:
+        """The log in order, from the one past `after` up to the one ahead of `before`; at most the first `limit`."""
+        statement = self._mine(Event, EventTable).where(
+            EventTable.conversation_id == conversation_id, EventTable.seq > after
+        )
+        if before is not None:
+            statement = statement.where(EventTable.seq < before)
+        return await self._all(Event, statement.order_by(EventTable.seq).limit(limit))
+
+    @reading
+    async def of_turn(self, conversation_id: str, turn_id: str) -> Sequence[Event]:
+        """The events of one turn, in order."""
+        statement = self._mine(Event, EventTable).where(
+            EventTable.conversation_id == conversation_id, EventTable.turn_id == turn_id
+        )
+        return await self._all(Event, statement.order_by(EventTable.seq))
+
+    @reading
+    async def first_seq(self, conversation_id: str, turn_id: str) -> int | None:
+        """The number of a turn's first event, None when it has none."""
+        statement = select(func.min(EventTable.seq)).where(
+            EventTable.owner_id == self.owner_id,
+            EventTable.conversation_id == conversation_id,
+            EventTable.turn_id == turn_id,
+        )
+        return (await self.session.execute(statement)).scalar_one()
+
+    @reading
+    async def last_seq(self, id: str) -> int:
+        """The number of the last event, 0 before the first; NotFound for a foreign conversation."""
+        statement = select(ConversationTable.seq).where(
+            ConversationTable.owner_id == self.owner_id, ConversationTable.id == id
+        )
+        seq = (await self.session.execute(statement)).scalar_one_or_none()
+        if seq is None:
+            raise NotFound("There is no such conversation.")
+        return seq
+
+    async def copy_log(self, events: Sequence[Event], into: str, *, turn_count: int) -> None:
+        """Lay a log, already renumbered from 1, into an empty conversation and set its counters (a branch)."""
+        await self._set(into, seq=len(events), turn_count=turn_count)
+        await self._write(events)
+
+    def _heads(self) -> Select[Any]:
+        running = (
+            select(func.min(TurnTable.id))
+            .where(TurnTable.conversation_id == ConversationTable.id, TurnTable.state.in_(("running", "waiting")))
+            .correlate(ConversationTable)
+            .scalar_subquery()
+            .label("running_turn")
+        )
+        return self._mine(Conversation, ConversationTable, running)
+
+    async def _set(self, id: str, **values: Any) -> None:  # Any: one of the columns' own types each
+        change = self._change(ConversationTable).where(ConversationTable.id == id).values(**values)
+        if not await self._touched(change, ConversationTable.id):
+            raise NotFound("There is no such conversation.")
+
+    async def _write(self, events: Sequence[Event]) -> None:
+        rows = [
+            {
+                "owner_id": self.owner_id,
+                "conversation_id": event.conversation_id,
+                "seq": event.seq,
+                "kind": event.kind,
+                "payload": event.payload,
+                "turn_id": event.turn_id,
+                "at": event.at,
+            }
+            for event in events
+        ]
+        if rows:
+            await self.session.execute(insert(EventTable), rows)

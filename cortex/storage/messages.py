@@ -1,0 +1,110 @@
+"""The transcript: finished messages, append-only, each written once however often its step is run."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select
+
+from cortex.base.errors import NotFound
+from cortex.base.ids import derived_id
+from cortex.base.messages import Message, from_json, to_json
+from cortex.storage.repository import Repository, reading
+from cortex.storage.schema import MessageTable, TurnTable
+from cortex.storage.words import indexed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredMessage:
+    """A message with the turn it belongs to; `ordinal` is the turn's place in the conversation."""
+
+    id: str
+    turn_id: str
+    ordinal: int
+    round: int
+    message: Message
+    is_tainted: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    id: str
+    turn_id: str
+    ordinal: int
+    round: int
+    body: dict[str, Any]
+    is_tainted: bool
+    created_at: datetime
+
+
+class Messages(Repository):
+    """The messages of a user's conversations."""
+
+    async def add(self, turn_id: str, round: int, message: Message, is_tainted: bool, *, nth: int = 0) -> str:
+        """Keep a message at the end of the transcript; its id, which is that of (turn, round, speaker, nth).
+
+        A repeat is a no-op. `nth` tells apart messages of one speaker in one round. NotFound for a foreign turn.
+        """
+        id = derived_id("message", turn_id, round, message.speaker, nth)
+        turn = self._mine(_TurnHead, TurnTable).where(TurnTable.id == turn_id)
+        head = await self._first(_TurnHead, turn)
+        if head is None:
+            raise NotFound("There is no such turn.")
+        statement = self._insert(
+            MessageTable,
+            {
+                "id": id,
+                "conversation_id": head.conversation_id,
+                "turn_id": turn_id,
+                "round": round,
+                "speaker": message.speaker,
+                "body": to_json(message),
+                "words": indexed(message.text) if message.speaker in ("user", "assistant") else "",
+                "is_tainted": is_tainted,
+                "created_at": self.clock(),
+            },
+        )
+        await self.session.execute(statement.on_conflict_do_nothing(index_elements=["id"]))
+        return id
+
+    @reading
+    async def of_conversation(
+        self, conversation_id: str, before_ordinal: int | None = None, after_ordinal: int = 0
+    ) -> list[StoredMessage]:
+        """The transcript in order without dropped turns: those past `after_ordinal` and ahead of `before_ordinal`."""
+        statement = self._kept().where(
+            MessageTable.conversation_id == conversation_id, TurnTable.ordinal > after_ordinal, ~TurnTable.is_dropped
+        )
+        if before_ordinal is not None:
+            statement = statement.where(TurnTable.ordinal < before_ordinal)
+        # A steered or queued turn has a higher ordinal than what is still said in the one before: turn first.
+        return await self._read(statement.order_by(TurnTable.ordinal, MessageTable.position))
+
+    @reading
+    async def of_turn(self, turn_id: str) -> list[StoredMessage]:
+        """A turn's messages in order, dropped or not."""
+        return await self._read(self._kept().where(MessageTable.turn_id == turn_id).order_by(MessageTable.position))
+
+    def _kept(self) -> Select[Any]:
+        return self._mine(_Kept, MessageTable, TurnTable.ordinal).join(TurnTable, TurnTable.id == MessageTable.turn_id)
+
+    async def _read(self, statement: Select[Any]) -> list[StoredMessage]:
+        return [
+            StoredMessage(
+                id=row.id,
+                turn_id=row.turn_id,
+                ordinal=row.ordinal,
+                round=row.round,
+                message=from_json(row.body),
+                is_tainted=row.is_tainted,
+                created_at=row.created_at,
+            )
+            for row in await self._all(_Kept, statement)
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TurnHead:
+    id: str
+    conversation_id: str

@@ -1,0 +1,77 @@
+"""Summaries: what stands for the older turns in the model's view. The transcript itself is never touched."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from cortex.base.errors import NotFound
+from cortex.base.ids import derived_id
+from cortex.storage.repository import Repository, reading
+from cortex.storage.schema import SummaryTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """A summary of the turns up to and including `upto_ordinal`."""
+
+    id: str
+    conversation_id: str
+    upto_ordinal: int
+    text: str
+    is_tainted: bool
+    created_at: datetime
+    undone_at: datetime | None
+
+
+class Summaries(Repository):
+    """The summaries of a user's conversations."""
+
+    async def add(
+        self, conversation_id: str, upto_ordinal: int, text: str, is_tainted: bool, *, id: str | None = None
+    ) -> Summary:
+        """Keep a summary; the same one written again is the one that stands."""
+        summary_id = id or derived_id("summary", conversation_id, upto_ordinal, text)
+        await self._is_new(
+            SummaryTable,
+            {
+                "id": summary_id,
+                "conversation_id": conversation_id,
+                "upto_ordinal": upto_ordinal,
+                "text": text,
+                "is_tainted": is_tainted,
+                "created_at": self.clock(),
+                "undone_at": None,
+            },
+        )
+        return await self.get(summary_id)
+
+    @reading
+    async def get(self, id: str) -> Summary:
+        """The summary; NotFound when it is absent or another user's."""
+        found = await self._first(Summary, self._mine(Summary, SummaryTable).where(SummaryTable.id == id))
+        if found is None:
+            raise NotFound("There is no such summary.")
+        return found
+
+    @reading
+    async def latest(self, conversation_id: str, before_ordinal: int | None = None) -> Summary | None:
+        """The summary in force: the furthest that was not undone, and ends ahead of `before_ordinal`."""
+        statement = self._mine(Summary, SummaryTable).where(
+            SummaryTable.conversation_id == conversation_id, SummaryTable.undone_at.is_(None)
+        )
+        if before_ordinal is not None:
+            statement = statement.where(SummaryTable.upto_ordinal < before_ordinal)
+        order = (SummaryTable.upto_ordinal.desc(), SummaryTable.created_at.desc(), SummaryTable.id.desc())
+        return await self._first(Summary, statement.order_by(*order))
+
+    @reading
+    async def of_conversation(self, conversation_id: str) -> Sequence[Summary]:
+        """All summaries of a conversation, undone ones too, in order."""
+        statement = self._mine(Summary, SummaryTable).where(SummaryTable.conversation_id == conversation_id)
+        return await self._all(Summary, statement.order_by(SummaryTable.upto_ordinal, SummaryTable.created_at))
+
+    async def undo(self, id: str) -> Summary:
+        """Let the turns stand for themselves again."""
+        change = self._change(SummaryTable).where(SummaryTable.id == id).values(undone_at=self.clock())
+        await self.session.execute(change)
+        return await self.get(id)

@@ -1,0 +1,234 @@
+"""Turns: a user's message until its answer, in order, with the state the engine left it in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypedDict, Unpack
+
+from sqlalchemy import Select, select
+
+from cortex.base.errors import Conflict, NotFound
+from cortex.base.role import Channel, ToolMode
+from cortex.base.turn import LOOP_ENDS, TurnState
+from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.schema import ConversationTable, TurnTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRow:
+    """A turn as it is kept. `taken_by`: the turn that took this queued message in as steering, at `taken_round`."""
+
+    id: str
+    owner_id: str
+    conversation_id: str
+    ordinal: int
+    state: TurnState
+    text: str
+    mode: ToolMode
+    max_rounds: int | None
+    role: str
+    channel: Channel
+    models: tuple[str, ...]
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    rounds: int
+    error: str
+    is_dropped: bool
+    taken_by: str | None
+    taken_round: int | None
+    is_tainted: bool
+
+
+class TurnFields(TypedDict, total=False):
+    """What may change together with a turn's state."""
+
+    error: str
+    rounds: int
+    max_rounds: int | None
+    models: tuple[str, ...]
+    role: str
+    mode: ToolMode
+    is_tainted: bool
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
+class Turns(Repository):
+    """The turns of a user's conversations."""
+
+    async def create(
+        self,
+        id: str,
+        conversation_id: str,
+        text: str,
+        *,
+        mode: ToolMode,
+        role: str,
+        channel: Channel = "chat",
+        max_rounds: int | None = None,
+        models: Sequence[str] = (),
+        state: TurnState = "queued",
+        is_tainted: bool = False,
+    ) -> TurnRow:
+        """A new turn at the end of the conversation; one that stands already is handed back as it is.
+
+        NotFound for a foreign or deleted conversation, Conflict for an id that another user's turn has.
+        """
+        known = await self._find(id)
+        if known is not None:
+            return known
+        at = self.clock()
+        values = {
+            "id": id,
+            "conversation_id": conversation_id,
+            "ordinal": await self._next_ordinal(conversation_id),
+            "state": state,
+            "text": text,
+            "mode": mode,
+            "max_rounds": max_rounds,
+            "role": role,
+            "channel": channel,
+            "models": tuple(models),
+            "created_at": at,
+            "started_at": at if state == "running" else None,
+            "ended_at": None,
+            "rounds": 0,
+            "error": "",
+            "is_dropped": False,
+            "taken_by": None,
+            "taken_round": None,
+            "is_tainted": is_tainted,
+        }
+        if not await self._is_new(TurnTable, values):
+            raise Conflict(f"The turn {id!r} stands already.")
+        return await self.get(id)
+
+    @reading
+    async def get(self, id: str) -> TurnRow:
+        """The turn; NotFound when it is absent or another user's."""
+        found = await self._find(id)
+        if found is None:
+            raise NotFound("There is no such turn.")
+        return found
+
+    async def set_state(
+        self,
+        id: str,
+        state: TurnState,
+        *,
+        only_from: Sequence[TurnState] | None = None,
+        **fields: Unpack[TurnFields],
+    ) -> TurnRow:
+        """Move the turn on; start and end times follow by themselves. The turn as it then stands.
+
+        only_from: leave it as it is, without an error, unless it is in one of these states now.
+        """
+        at = self.clock()
+        values: dict[str, Any] = {"state": state, **fields}
+        before = await self.get(id)
+        if state == "running" and before.started_at is None:
+            values.setdefault("started_at", at)
+        if state in LOOP_ENDS:
+            values.setdefault("ended_at", at)
+        change = self._change(TurnTable).where(TurnTable.id == id)
+        if only_from is not None:
+            change = change.where(TurnTable.state.in_(only_from))
+        await self.session.execute(change.values(**values))
+        return await self.get(id)
+
+    async def mark_tainted(self, id: str) -> None:
+        """Remember that the turn has read words from outside; never taken back."""
+        await self.session.execute(self._change(TurnTable).where(TurnTable.id == id).values(is_tainted=True))
+
+    @reading
+    async def running(self, conversation_id: str) -> TurnRow | None:
+        """The turn that runs or waits for an answer now."""
+        statement = self._of(conversation_id).where(TurnTable.state.in_(("running", "waiting")))
+        return await self._first(TurnRow, statement.order_by(TurnTable.ordinal))
+
+    @reading
+    async def active(self) -> Sequence[TurnRow]:
+        """Every turn of the user that has not ended, oldest first."""
+        statement = self._mine(TurnRow, TurnTable).where(TurnTable.state.in_(("queued", "running", "waiting")))
+        return await self._all(TurnRow, statement.order_by(TurnTable.created_at, TurnTable.ordinal))
+
+    @reading
+    async def queued(self, conversation_id: str) -> Sequence[TurnRow]:
+        """The messages that wait for their turn, oldest first."""
+        return await self._all(TurnRow, self._waiting_line(conversation_id).order_by(TurnTable.ordinal))
+
+    async def take_queued(self, conversation_id: str, by: str, after_round: int) -> Sequence[TurnRow]:
+        """Take the queued messages into the running turn `by` as steering; all it took at that round, oldest first.
+
+        Asked again for the same round it gives the same ones and those that came since: no message is lost when a
+        step is run twice.
+        """
+        ids = [turn.id for turn in await self.queued(conversation_id)]
+        change = self._change(TurnTable).where(TurnTable.id.in_(ids), TurnTable.state == "queued")
+        await self.session.execute(
+            change.values(state="done", taken_by=by, taken_round=after_round, ended_at=self.clock())
+        )
+        taken = self._of(conversation_id).where(TurnTable.taken_by == by, TurnTable.taken_round == after_round)
+        return await self._all(TurnRow, taken.order_by(TurnTable.ordinal))
+
+    @reading
+    async def list(
+        self,
+        conversation_id: str,
+        include_dropped: bool = False,
+        *,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> Sequence[TurnRow]:
+        """The turns in order; the last `limit` of those ahead of the ordinal `before`."""
+        statement = self._of(conversation_id)
+        if not include_dropped:
+            statement = statement.where(~TurnTable.is_dropped)
+        if before is not None:
+            statement = statement.where(TurnTable.ordinal < before)
+        newest_first = await self._all(TurnRow, statement.order_by(TurnTable.ordinal.desc()).limit(limit))
+        return newest_first[::-1]
+
+    async def drop_from(self, conversation_id: str, ordinal: int) -> Sequence[str]:
+        """Hide the turns from this ordinal on (an edit or a new try takes their place); their ids in order."""
+        statement = self._of(conversation_id).where(TurnTable.ordinal >= ordinal, ~TurnTable.is_dropped)
+        ids = [turn.id for turn in await self._all(TurnRow, statement.order_by(TurnTable.ordinal))]
+        await self.session.execute(self._change(TurnTable).where(TurnTable.id.in_(ids)).values(is_dropped=True))
+        return ids
+
+    async def put(self, turn: TurnRow) -> None:
+        """Lay a turn down exactly as given, under this user (a branch's copy)."""
+        values = {name: getattr(turn, name) for name in TurnRow.__dataclass_fields__ if name != "owner_id"}
+        await self.session.execute(self._insert(TurnTable, values))
+
+    async def _find(self, id: str) -> TurnRow | None:
+        return await self._first(TurnRow, self._mine(TurnRow, TurnTable).where(TurnTable.id == id))
+
+    async def _next_ordinal(self, conversation_id: str) -> int:
+        change = (
+            self._change(ConversationTable)
+            .where(ConversationTable.id == conversation_id, ConversationTable.deleted_at.is_(None))
+            .values(turn_count=ConversationTable.turn_count + 1)
+        )
+        counts = await self._touched(change, ConversationTable.turn_count)
+        if not counts:
+            raise NotFound("There is no such conversation.")
+        return int(counts[0])
+
+    def _of(self, conversation_id: str) -> Select[Any]:
+        return self._mine(TurnRow, TurnTable).where(TurnTable.conversation_id == conversation_id)
+
+    def _waiting_line(self, conversation_id: str) -> Select[Any]:
+        return self._of(conversation_id).where(TurnTable.state == "queued", ~TurnTable.is_dropped)
+
+
+class AllTurns(HouseRepository):
+    """The turns of everybody, for the engine's start only."""
+
+    @reading
+    async def unfinished(self) -> Sequence[TurnRow]:
+        """Every turn that has not ended, oldest first; `owner_id` says whose."""
+        columns = [getattr(TurnTable, name) for name in TurnRow.__dataclass_fields__]
+        statement = select(*columns).where(TurnTable.state.in_(("queued", "running", "waiting")))
+        return await self._all(TurnRow, statement.order_by(TurnTable.created_at, TurnTable.ordinal))
