@@ -1,0 +1,203 @@
+"""Calls that wait for a person's yes, and standing grants. Each yes is bound to exact arguments and used once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from sqlalchemy import Select, or_
+
+from cortex.base.errors import Conflict, NotFound
+from cortex.base.ids import new_id
+from cortex.storage.repository import Repository, reading
+from cortex.storage.schema import ApprovalTable, GrantTable, TurnTable
+
+ApprovalState = Literal["asked", "allowed", "denied", "expired", "used"]
+
+# From the person's answer to the effect a signal has to travel: an answer in time does not come too late for it.
+_GRACE = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """A question to the person. `detail` is the whole command or diff; `why` says what the model read before."""
+
+    id: str
+    call_id: str
+    turn_id: str
+    conversation_id: str
+    tool: str
+    arguments_hash: str
+    destination: str
+    verb: str
+    detail: str
+    why: str
+    risk: str
+    state: ApprovalState
+    created_at: datetime
+    expires_at: datetime
+    answered_at: datetime | None
+    answered_by: str | None
+
+
+class Approvals(Repository):
+    """The questions to one user."""
+
+    async def ask(
+        self,
+        call_id: str,
+        turn_id: str,
+        tool: str,
+        arguments_hash: str,
+        destination: str,
+        verb: str,
+        detail: str,
+        why: str,
+        risk: str,
+        expires_at: datetime,
+    ) -> Approval:
+        """Put the question; the one that stands for this call already is handed back as it is."""
+        await self._is_new(
+            ApprovalTable,
+            {
+                "id": new_id(self.clock),
+                "call_id": call_id,
+                "turn_id": turn_id,
+                "tool": tool,
+                "arguments_hash": arguments_hash,
+                "destination": destination,
+                "verb": verb,
+                "detail": detail,
+                "why": why,
+                "risk": risk,
+                "state": "asked",
+                "created_at": self.clock(),
+                "expires_at": expires_at,
+            },
+        )
+        return await self._one(self._questions().where(ApprovalTable.call_id == call_id))
+
+    @reading
+    async def get(self, id: str) -> Approval:
+        """The question; NotFound when it is absent or put to another user."""
+        return await self._one(self._questions().where(ApprovalTable.id == id))
+
+    @reading
+    async def of_call(self, call_id: str) -> Approval | None:
+        """The question about a call, None when there was none."""
+        return await self._first(Approval, self._questions().where(ApprovalTable.call_id == call_id))
+
+    @reading
+    async def pending(self) -> Sequence[Approval]:
+        """What waits for an answer and can still get one, oldest first."""
+        statement = self._questions().where(ApprovalTable.state == "asked", ApprovalTable.expires_at > self.clock())
+        return await self._all(Approval, statement.order_by(ApprovalTable.created_at, ApprovalTable.id))
+
+    async def answer(self, id: str, answer: Literal["allowed", "denied"], actor: str) -> Approval:
+        """Keep the answer, once; Conflict when there is one already or the time is up."""
+        at = self.clock()
+        change = self._change(ApprovalTable).where(
+            ApprovalTable.id == id, ApprovalTable.state == "asked", ApprovalTable.expires_at > at
+        )
+        touched = await self._touched(change.values(state=answer, answered_at=at, answered_by=actor), ApprovalTable.id)
+        approval = await self.get(id)
+        if not touched:
+            how = "has run out" if approval.state in ("asked", "expired") else f"was already {approval.state}"
+            raise Conflict(f"This question {how}; nothing was changed.")
+        return approval
+
+    async def expire(self, id: str) -> bool:
+        """Close a question that nobody answered; False when somebody just did."""
+        change = self._change(ApprovalTable).where(ApprovalTable.id == id, ApprovalTable.state == "asked")
+        return bool(await self._touched(change.values(state="expired"), ApprovalTable.id))
+
+    async def consume(self, id: str, arguments_hash: str) -> bool:
+        """Use the yes, once: whether it was given, for these very arguments, in time, and not used before."""
+        at = self.clock()
+        change = self._change(ApprovalTable).where(
+            ApprovalTable.id == id,
+            ApprovalTable.state == "allowed",
+            ApprovalTable.arguments_hash == arguments_hash,
+            ApprovalTable.expires_at > at - _GRACE,
+        )
+        return bool(await self._touched(change.values(state="used", used_at=at), ApprovalTable.id))
+
+    def _questions(self) -> Select[Any]:
+        statement = self._mine(Approval, ApprovalTable, TurnTable.conversation_id)
+        return statement.join(TurnTable, TurnTable.id == ApprovalTable.turn_id)
+
+    async def _one(self, statement: Select[Any]) -> Approval:
+        found = await self._first(Approval, statement)
+        if found is None:
+            raise NotFound("There is no such question.")
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A standing yes for a tool and one exact destination; everywhere when `conversation_id` is None."""
+
+    id: str
+    tool: str
+    destination: str
+    conversation_id: str | None
+    created_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None
+
+
+class Grants(Repository):
+    """The standing yeses of one user."""
+
+    async def add(
+        self, tool: str, destination: str, conversation_id: str | None, expires_at: datetime, *, id: str | None = None
+    ) -> Grant:
+        """A new grant; an `id` that stands already is handed back as it is."""
+        grant_id = id or new_id(self.clock)
+        await self._is_new(
+            GrantTable,
+            {
+                "id": grant_id,
+                "tool": tool,
+                "destination": destination,
+                "conversation_id": conversation_id,
+                "created_at": self.clock(),
+                "expires_at": expires_at,
+                "revoked_at": None,
+            },
+        )
+        found = await self._first(Grant, self._mine(Grant, GrantTable).where(GrantTable.id == grant_id))
+        if found is None:
+            raise NotFound("There is no such grant.")
+        return found
+
+    @reading
+    async def find(self, tool: str, destination: str, conversation_id: str | None) -> Grant | None:
+        """The grant that covers this tool and exact destination here and now."""
+        everywhere = GrantTable.conversation_id.is_(None)
+        statement = self._live().where(
+            GrantTable.tool == tool,
+            GrantTable.destination == destination,
+            or_(everywhere, GrantTable.conversation_id == conversation_id) if conversation_id else everywhere,
+        )
+        return await self._first(Grant, statement.order_by(GrantTable.expires_at.desc()))
+
+    @reading
+    async def list(self) -> Sequence[Grant]:
+        """The grants in force, the newest first."""
+        return await self._all(Grant, self._live().order_by(GrantTable.created_at.desc(), GrantTable.id.desc()))
+
+    async def revoke(self, id: str) -> None:
+        """End one; NotFound when it is absent or another user's."""
+        change = self._change(GrantTable).where(GrantTable.id == id).values(revoked_at=self.clock())
+        if not await self._touched(change, GrantTable.id):
+            raise NotFound("There is no such grant.")
+
+    async def revoke_all(self) -> int:
+        """End all; how many there were."""
+        change = self._change(GrantTable).where(GrantTable.revoked_at.is_(None)).values(revoked_at=self.clock())
+        return len(await self._touched(change, GrantTable.id))
+
+    def _live(self) -> Select[Any]:
+        statement = self._mine(Grant, GrantTable)
+        return statement.where(GrantTable.revoked_at.is_(None), GrantTable.expires_at > self.clock())

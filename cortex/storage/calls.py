@@ -1,0 +1,105 @@
+"""Uses of tools, kept from the gate's word to the result: intent, effect, done, so that none happens twice."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy import func, select
+
+from cortex.base.errors import NotFound
+from cortex.storage.repository import Repository, reading
+from cortex.storage.schema import CallTable, TurnTable
+
+CallState = Literal["decided", "intended", "done", "failed", "unknown", "refused"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRow:
+    """A call. `id` is unique in the house; `arguments` is canonical JSON; `spill` names the file of a long result."""
+
+    id: str
+    turn_id: str
+    conversation_id: str
+    round: int
+    name: str
+    arguments: str
+    arguments_hash: str
+    risk: str
+    state: CallState = "decided"
+    text: str = ""
+    is_error: bool = False
+    is_tainted: bool = False
+    ms: int | None = None
+    spill: str | None = None
+    created_at: datetime | None = None
+
+
+class Calls(Repository):
+    """The calls of a user's turns."""
+
+    async def decided(self, call: CallRow) -> bool:
+        """Keep the gate's word on a call (`created_at` is set here); False when it stands already, as it is."""
+        values = {name: getattr(call, name) for name in CallRow.__dataclass_fields__}
+        return await self._is_new(CallTable, {**values, "created_at": self.clock()})
+
+    async def intend(self, call_id: str) -> bool:
+        """Record that the call is about to act; False when that stood before: it may or may not have happened."""
+        change = self._change(CallTable).where(CallTable.id == call_id, CallTable.state == "decided")
+        return bool(await self._touched(change.values(state="intended"), CallTable.id))
+
+    async def finish(
+        self,
+        call_id: str,
+        state: CallState,
+        text: str,
+        *,
+        is_error: bool = False,
+        is_tainted: bool = False,
+        ms: int | None = None,
+        spill: str | None = None,
+    ) -> bool:
+        """Keep how the call ended, once; False when an ending stands already. NotFound for a foreign call."""
+        change = self._change(CallTable).where(CallTable.id == call_id, CallTable.state.in_(("decided", "intended")))
+        values = change.values(state=state, text=text, is_error=is_error, is_tainted=is_tainted, ms=ms, spill=spill)
+        if await self._touched(values, CallTable.id):
+            return True
+        await self.get(call_id)
+        return False
+
+    @reading
+    async def get(self, call_id: str) -> CallRow:
+        """The call; NotFound when it is absent or another user's."""
+        found = await self._first(CallRow, self._mine(CallRow, CallTable).where(CallTable.id == call_id))
+        if found is None:
+            raise NotFound("There is no such call.")
+        return found
+
+    @reading
+    async def of_turn(self, turn_id: str) -> Sequence[CallRow]:
+        """The calls of a turn, in order."""
+        statement = self._mine(CallRow, CallTable).where(CallTable.turn_id == turn_id)
+        return await self._all(CallRow, statement.order_by(CallTable.round, CallTable.created_at, CallTable.id))
+
+    @reading
+    async def of_conversation(self, conversation_id: str) -> Sequence[CallRow]:
+        """The calls of a conversation's turns, in order, without those of dropped turns."""
+        statement = (
+            self._mine(CallRow, CallTable)
+            .join(TurnTable, TurnTable.id == CallTable.turn_id)
+            .where(CallTable.conversation_id == conversation_id, ~TurnTable.is_dropped)
+        )
+        return await self._all(CallRow, statement.order_by(TurnTable.ordinal, CallTable.round, CallTable.created_at))
+
+    @reading
+    async def count_same(self, turn_id: str, name: str, arguments_hash: str, *, only_failed: bool = False) -> int:
+        """How often this turn used this tool with these very arguments, or failed to."""
+        statement = select(func.count()).where(
+            CallTable.owner_id == self.owner_id,
+            CallTable.turn_id == turn_id,
+            CallTable.name == name,
+            CallTable.arguments_hash == arguments_hash,
+        )
+        if only_failed:
+            statement = statement.where(CallTable.is_error)
+        return (await self.session.execute(statement)).scalar_one()

@@ -1,0 +1,96 @@
+"""The way back: how a call's effect can be taken back for a while, once. The category's own `undo` does it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from cortex.base.errors import Conflict, NotFound
+from cortex.base.ids import derived_id
+from cortex.storage.repository import Repository, reading
+from cortex.storage.schema import UndoTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undo:
+    """`before` is put back at `target` when it still stands at version `expected`; `label` is the button's words."""
+
+    id: str
+    call_id: str
+    category: str
+    target: str
+    before: dict[str, Any] | None
+    expected: str
+    label: str
+    created_at: datetime
+    expires_at: datetime
+    used_at: datetime | None
+
+
+class Undos(Repository):
+    """What one user can take back."""
+
+    async def add(
+        self,
+        call_id: str,
+        category: str,
+        target: str,
+        before: dict[str, Any] | None,
+        expected: str,
+        label: str,
+        expires_at: datetime,
+    ) -> Undo:
+        """Offer the way back; a repeat for the same call and target is a no-op."""
+        id = derived_id("undo", call_id, category, target)
+        await self._is_new(
+            UndoTable,
+            {
+                "id": id,
+                "call_id": call_id,
+                "category": category,
+                "target": target,
+                "before": before,
+                "expected": expected,
+                "label": label,
+                "created_at": self.clock(),
+                "expires_at": expires_at,
+                "used_at": None,
+            },
+        )
+        return await self.get(id)
+
+    @reading
+    async def get(self, id: str) -> Undo:
+        """The way back; NotFound when it is absent or another user's."""
+        found = await self._first(Undo, self._mine(Undo, UndoTable).where(UndoTable.id == id))
+        if found is None:
+            raise NotFound("There is nothing to take back.")
+        return found
+
+    async def use(self, id: str) -> Undo:
+        """Take it up, once; Conflict when it was used before or its time is up."""
+        at = self.clock()
+        change = self._change(UndoTable).where(
+            UndoTable.id == id, UndoTable.used_at.is_(None), UndoTable.expires_at > at
+        )
+        touched = await self._touched(change.values(used_at=at), UndoTable.id)
+        undo = await self.get(id)
+        if not touched:
+            raise Conflict("This was taken back already." if undo.used_at else "It is too late to take this back.")
+        return undo
+
+    async def give_back(self, id: str) -> None:
+        """Offer it again: taking it up did not work."""
+        await self.session.execute(self._change(UndoTable).where(UndoTable.id == id).values(used_at=None))
+
+    @reading
+    async def of_call(self, call_id: str) -> Sequence[Undo]:
+        """The ways back of one call, in the order they were left."""
+        statement = self._mine(Undo, UndoTable).where(UndoTable.call_id == call_id)
+        return await self._all(Undo, statement.order_by(UndoTable.created_at, UndoTable.id))
+
+    @reading
+    async def list(self, limit: int = 50) -> Sequence[Undo]:
+        """What can still be taken back, the newest first."""
+        statement = self._mine(Undo, UndoTable).where(UndoTable.used_at.is_(None), UndoTable.expires_at > self.clock())
+        return await self._all(Undo, statement.order_by(UndoTable.created_at.desc(), UndoTable.id).limit(limit))
