@@ -1,0 +1,277 @@
+"""People, their signed-in browsers, one-time links and the count of tries. Rules about passwords are the service's."""
+
+import hashlib
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Select, delete, func, insert, select, update
+
+from cortex.base.errors import Conflict, NotFound
+from cortex.base.user import Rank
+from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.schema import AccountTable, AttemptTable, LoginTable, SetupLinkTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """A person's account; without `password_hash` nobody can sign in until a link was used."""
+
+    id: str
+    name: str
+    name_key: str
+    rank: Rank
+    password_hash: str | None
+    time_zone: str
+    is_active: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """A signed-in browser. `confirmed_until`: the password was given again, good until then."""
+
+    id: str
+    owner_id: str
+    address: str
+    agent: str
+    created_at: datetime
+    seen_at: datetime
+    expires_at: datetime
+    confirmed_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupLink:
+    """What a one-time link is for: `account_id` None makes the first admin."""
+
+    account_id: str | None
+    expires_at: datetime
+
+
+def name_key(name: str) -> str:
+    """The name as it must be unique: compatibility forms, case and surrounding blanks folded away."""
+    return unicodedata.normalize("NFKC", name).strip().casefold()
+
+
+def token_hash(token: str) -> str:
+    """What is stored of a random token: SHA-256 is enough for 256 random bits."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+class Accounts(HouseRepository):
+    """The accounts of the house."""
+
+    @reading
+    async def count(self) -> int:
+        """How many accounts there are, inactive ones included."""
+        return (await self.session.execute(select(func.count()).select_from(AccountTable))).scalar_one()
+
+    @reading
+    async def get(self, id: str) -> Account:
+        """The account; NotFound when there is none."""
+        return self._there(await self._first(Account, self._accounts().where(AccountTable.id == id)))
+
+    @reading
+    async def named(self, name: str) -> Account | None:
+        """The account of this name, in any spelling of it."""
+        return await self._first(Account, self._accounts().where(AccountTable.name_key == name_key(name)))
+
+    @reading
+    async def list(self) -> Sequence[Account]:
+        """All accounts, by name."""
+        return await self._all(Account, self._accounts().order_by(AccountTable.name_key))
+
+    async def add(self, id: str, name: str, rank: Rank, password_hash: str | None, time_zone: str) -> Account:
+        """A new account; Conflict when the name is taken."""
+        values = {
+            "id": id,
+            "name": unicodedata.normalize("NFC", name).strip(),
+            "name_key": name_key(name),
+            "rank": rank,
+            "password_hash": password_hash,
+            "time_zone": time_zone,
+            "is_active": True,
+            "created_at": self.clock(),
+        }
+        statement = self._upsert(AccountTable, values).on_conflict_do_nothing().returning(AccountTable.id)
+        if (await self.session.execute(statement)).first() is None:
+            raise Conflict(f"There is an account named {name!r} already.")
+        return await self.get(id)
+
+    async def set_password(self, id: str, password_hash: str | None) -> None:
+        """Give it another password hash."""
+        await self._set(id, password_hash=password_hash)
+
+    async def set_rank(self, id: str, rank: Rank) -> None:
+        """Make it an admin's or a member's."""
+        await self._set(id, rank=rank)
+
+    async def set_time_zone(self, id: str, time_zone: str) -> None:
+        """Say which zone the person lives in."""
+        await self._set(id, time_zone=time_zone)
+
+    async def set_active(self, id: str, on: bool) -> None:
+        """Let the person sign in, or no longer."""
+        await self._set(id, is_active=on)
+
+    @reading
+    async def other_admins(self, id: str) -> int:
+        """How many active admins there are besides this account."""
+        statement = select(func.count()).where(
+            AccountTable.id != id, AccountTable.rank == "admin", AccountTable.is_active
+        )
+        return (await self.session.execute(statement)).scalar_one()
+
+    # --- one-time links
+
+    async def add_link(self, token: str, account_id: str | None, expires_at: datetime) -> None:
+        """Keep a link; older ones for the same purpose end with it."""
+        await self.session.execute(delete(SetupLinkTable).where(self._purpose(account_id)))
+        values = {"token_hash": token_hash(token), "account_id": account_id, "expires_at": expires_at, "used_at": None}
+        await self.session.execute(insert(SetupLinkTable), values)
+
+    @reading
+    async def link(self, token: str) -> SetupLink | None:
+        """What an unused link in time is for, None for any other."""
+        statement = select(*(getattr(SetupLinkTable, name) for name in SetupLink.__dataclass_fields__)).where(
+            SetupLinkTable.token_hash == token_hash(token),
+            SetupLinkTable.used_at.is_(None),
+            SetupLinkTable.expires_at > self.clock(),
+        )
+        return await self._first(SetupLink, statement)
+
+    async def use_link(self, token: str) -> bool:
+        """Use it up; False when it was used, is too old or never was."""
+        at = self.clock()
+        change = (
+            update(SetupLinkTable)
+            .where(
+                SetupLinkTable.token_hash == token_hash(token),
+                SetupLinkTable.used_at.is_(None),
+                SetupLinkTable.expires_at > at,
+            )
+            .values(used_at=at)
+        )
+        return bool(await self._touched(change, SetupLinkTable.token_hash))
+
+    # --- the count of tries
+
+    async def try_now(self, key: str, free: int, window: timedelta, longest: timedelta) -> float:
+        """Count a try under `key`; the seconds to wait when it is not to be heard (then it isn't counted), else 0.
+
+        `free` tries pass at once; each further one within `window` doubles the wait before the next, up to `longest`.
+        The count comes before the check of a password, so that many tries at one moment gain nothing.
+        """
+        at = self.clock()
+        fresh = {"key": key, "count": 0, "last_at": at, "not_before": at}
+        await self.session.execute(self._upsert(AttemptTable, fresh).on_conflict_do_nothing())
+        statement = select(AttemptTable.count, AttemptTable.last_at, AttemptTable.not_before)
+        count, last_at, not_before = (
+            await self.session.execute(statement.where(AttemptTable.key == key).with_for_update())
+        ).one()
+        if at < not_before:
+            return float((not_before - at).total_seconds())
+        count = count + 1 if at - last_at < window else 1
+        wait = min(timedelta(seconds=2 ** min(count - free, 30)), longest) if count >= free else timedelta()
+        await self.session.execute(
+            update(AttemptTable).where(AttemptTable.key == key).values(count=count, last_at=at, not_before=at + wait)
+        )
+        return 0.0
+
+    async def forget_tries(self, key: str) -> None:
+        """Begin to count anew: the right password came."""
+        await self.session.execute(delete(AttemptTable).where(AttemptTable.key == key))
+
+    def _accounts(self) -> Select[Any]:
+        return select(*(getattr(AccountTable, name) for name in Account.__dataclass_fields__))
+
+    def _purpose(self, account_id: str | None) -> Any:
+        column = SetupLinkTable.account_id
+        return column.is_(None) if account_id is None else column == account_id
+
+    def _there(self, account: Account | None) -> Account:
+        if account is None:
+            raise NotFound("There is no such account.")
+        return account
+
+    async def _set(self, id: str, **values: Any) -> None:  # Any: one of the columns' own types each
+        change = update(AccountTable).where(AccountTable.id == id).values(**values)
+        if not await self._touched(change, AccountTable.id):
+            raise NotFound("There is no such account.")
+
+
+class Logins(Repository):
+    """One user's signed-in browsers."""
+
+    async def add(self, id: str, token: str, address: str, agent: str, expires_at: datetime) -> Login:
+        """Keep a new login under the hash of its token."""
+        at = self.clock()
+        values = {
+            "id": id,
+            "token_hash": token_hash(token),
+            "address": address[:100],
+            "agent": agent[:300],
+            "created_at": at,
+            "seen_at": at,
+            "expires_at": expires_at,
+            "confirmed_until": None,
+        }
+        await self.session.execute(self._insert(LoginTable, values))
+        found = await self._first(Login, self._mine(Login, LoginTable).where(LoginTable.id == id))
+        if found is None:
+            raise NotFound("There is no such login.")
+        return found
+
+    @reading
+    async def list(self) -> Sequence[Login]:
+        """The logins in force, the latest seen first."""
+        statement = self._mine(Login, LoginTable).where(LoginTable.expires_at > self.clock())
+        return await self._all(Login, statement.order_by(LoginTable.seen_at.desc(), LoginTable.id))
+
+    async def slide(self, id: str, expires_at: datetime) -> None:
+        """Note that it was seen, and let it live on."""
+        change = self._change(LoginTable).where(LoginTable.id == id)
+        await self.session.execute(change.values(seen_at=self.clock(), expires_at=expires_at))
+
+    async def confirm(self, id: str, until: datetime) -> None:
+        """Note that the password was given again."""
+        change = self._change(LoginTable).where(LoginTable.id == id)
+        await self.session.execute(change.values(confirmed_until=until))
+
+    async def end(self, id: str) -> bool:
+        """Sign it out; whether it was there."""
+        return bool(await self._touched(self._remove(LoginTable).where(LoginTable.id == id), LoginTable.id))
+
+    async def end_all(self, *, but: str = "") -> int:
+        """Sign all out, except the one login `but`; how many."""
+        return len(await self._touched(self._remove(LoginTable).where(LoginTable.id != but), LoginTable.id))
+
+
+class AllLogins(HouseRepository):
+    """Whose a token is: the one question asked before the user is known."""
+
+    @reading
+    async def of_token(self, token: str) -> Login | None:
+        """The login in force of an active account that this token opens."""
+        columns = (getattr(LoginTable, name) for name in Login.__dataclass_fields__)
+        statement = (
+            select(*columns)
+            .join(AccountTable, AccountTable.id == LoginTable.owner_id)
+            .where(
+                LoginTable.token_hash == token_hash(token),
+                LoginTable.expires_at > self.clock(),
+                AccountTable.is_active,
+            )
+        )
+        return await self._first(Login, statement)
+
+    async def sweep(self) -> int:
+        """Forget logins, links and tries whose time is long up; how many logins."""
+        at = self.clock()
+        ended = await self._touched(delete(LoginTable).where(LoginTable.expires_at < at), LoginTable.id)
+        await self.session.execute(delete(SetupLinkTable).where(SetupLinkTable.expires_at < at - timedelta(days=1)))
+        await self.session.execute(delete(AttemptTable).where(AttemptTable.last_at < at - timedelta(days=1)))
+        return len(ended)

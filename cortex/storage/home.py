@@ -1,0 +1,273 @@
+"""The only hand that touches a user's folder `home/{user}/`: names checked, no symlink followed, no write half done.
+
+Text files that a person would open in an editor. The file tools of the assistant have their own walk over `files/`.
+"""
+
+import asyncio
+import errno
+import fcntl
+import hashlib
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from cortex.base.errors import Conflict, NotFound, UserError
+
+T = TypeVar("T")
+
+ABSENT = ""
+MAX_SIZE_BYTES = 8 * 1024 * 1024
+_MAX_NAME_BYTES = 200
+_MAX_DEPTH = 8
+_LOCK_WAIT_S = 10.0
+_BAD_SIGNS = frozenset('/\\:*?"<>|')
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class HomeFile(NamedTuple):
+    """A file's text and the tag of exactly this content, to be given back when it is written."""
+
+    text: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeEntry:
+    """What stands in a folder."""
+
+    name: str
+    is_folder: bool
+    size_bytes: int
+    changed_at: datetime
+
+
+class Homes:
+    """The folder that holds everybody's, `CORTEX_HOME`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def of(self, user_id: str) -> "Home":
+        """One user's folder."""
+        return Home(self.root, user_id)
+
+
+class Home:
+    """The folder of one user. Paths are relative, `/` between names: `notes/garden.md`."""
+
+    def __init__(self, root: Path, user_id: str) -> None:
+        _check_name(user_id)
+        self.path = root / user_id
+
+    async def read(self, path: str) -> HomeFile:
+        """The file's text with its version tag; NotFound when there is none."""
+        return await asyncio.to_thread(self._read, _checked(path))
+
+    async def version(self, path: str) -> str:
+        """The version tag of what stands there, `ABSENT` for nothing."""
+        try:
+            return (await self.read(path)).version
+        except NotFound:
+            return ABSENT
+
+    async def write(self, path: str, text: str, expected_version: str | None = None) -> str:
+        """Put the text there whole or not at all, folders made as needed; the new version tag.
+
+        expected_version: Conflict unless the file still has it (`ABSENT`: unless there is none); None: whatever it has.
+        """
+        data = text.encode("utf-8", "replace")
+        if len(data) > MAX_SIZE_BYTES:
+            raise UserError(f"This text is too long to keep: {len(data)} bytes, at most {MAX_SIZE_BYTES}.")
+        return await asyncio.to_thread(self._write, _checked(path), data, expected_version)
+
+    async def list(self, folder: str = "") -> Sequence[HomeEntry]:
+        """What stands in the folder, by name; nothing when there is no such folder. Hidden names are left out."""
+        return await asyncio.to_thread(self._list, _checked(folder) if folder else ())
+
+    async def remove(self, path: str, expected_version: str | None = None) -> HomeFile:
+        """Delete a file; what it was. NotFound when there is none, Conflict when it has another version."""
+        return await asyncio.to_thread(self._remove, _checked(path), expected_version)
+
+    async def rename(self, path: str, to: str) -> None:
+        """Give a file another name; Conflict when that is taken."""
+        await asyncio.to_thread(self._rename, _checked(path), _checked(to))
+
+    async def folder(self, path: str) -> Path:
+        """The real path of a folder in here, made when it is missing: the root of the file tools is one."""
+        return await asyncio.to_thread(self._folder, _checked(path))
+
+    def _read(self, names: tuple[str, ...]) -> HomeFile:
+        with self._parent(names, create=False) as parent:
+            return _read_in(parent, names[-1])
+
+    def _write(self, names: tuple[str, ...], data: bytes, expected_version: str | None) -> str:
+        with self._locked(), self._parent(names, create=True) as parent:
+            _check_version(parent, names, expected_version)
+            temporary = f".{secrets.token_hex(8)}.tmp"
+            handle = os.open(
+                temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=parent
+            )
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(temporary, names[-1], src_dir_fd=parent, dst_dir_fd=parent)
+            except OSError:
+                os.unlink(temporary, dir_fd=parent)
+                raise
+            os.fsync(parent)
+        return _tag(data)
+
+    def _list(self, names: tuple[str, ...]) -> Sequence[HomeEntry]:
+        found = []
+        try:
+            with self._walk(names, create=False) as folder, os.scandir(folder) as entries:
+                for entry in entries:
+                    about = entry.stat(follow_symlinks=False)
+                    is_folder = stat.S_ISDIR(about.st_mode)
+                    if not entry.name.startswith(".") and (is_folder or stat.S_ISREG(about.st_mode)):
+                        changed_at = datetime.fromtimestamp(about.st_mtime, UTC)
+                        size_bytes = 0 if is_folder else about.st_size
+                        found.append(
+                            HomeEntry(
+                                name=entry.name, is_folder=is_folder, size_bytes=size_bytes, changed_at=changed_at
+                            )
+                        )
+        except NotFound:
+            return []
+        return sorted(found, key=lambda entry: (entry.name.casefold(), entry.name))
+
+    def _remove(self, names: tuple[str, ...], expected_version: str | None) -> HomeFile:
+        with self._locked(), self._parent(names, create=False) as parent:
+            before = _read_in(parent, names[-1])
+            _check_version(parent, names, expected_version)
+            os.unlink(names[-1], dir_fd=parent)
+            os.fsync(parent)
+        return before
+
+    def _rename(self, names: tuple[str, ...], to: tuple[str, ...]) -> None:
+        with self._locked(), self._parent(names, create=False) as source, self._parent(to, create=True) as target:
+            _read_in(source, names[-1])
+            _check_version(target, to, ABSENT)
+            os.rename(names[-1], to[-1], src_dir_fd=source, dst_dir_fd=target)
+            os.fsync(target)
+
+    def _folder(self, names: tuple[str, ...]) -> Path:
+        with self._walk(names, create=True):
+            return self.path.joinpath(*names)
+
+    @contextmanager
+    def _parent(self, names: tuple[str, ...], *, create: bool) -> Iterator[int]:
+        with self._walk(names[:-1], create=create) as handle:
+            yield handle
+
+    @contextmanager
+    def _walk(self, names: tuple[str, ...], *, create: bool) -> Iterator[int]:
+        """An open folder, reached name by name so that a symlink put in the way at any moment is refused."""
+        if create:
+            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = _open_folder(str(self.path), None, create=False)
+        try:
+            for name in names:
+                deeper = _open_folder(name, handle, create=create)
+                os.close(handle)
+                handle = deeper
+            yield handle
+        finally:
+            os.close(handle)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One writer at a time in this folder, other processes included."""
+        with self._walk((), create=True) as handle:
+            deadline = time.monotonic() + _LOCK_WAIT_S
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise Conflict("Another program keeps your folder busy; try again in a moment.") from None
+                    time.sleep(0.005)
+            yield  # closing the folder lets go of the lock
+
+
+def _checked(path: str) -> tuple[str, ...]:
+    names = tuple(path.split("/"))
+    if len(names) > _MAX_DEPTH:
+        raise UserError(f"The path {path[:60]!r} is too deep: at most {_MAX_DEPTH} names.")
+    for name in names:
+        _check_name(name)
+    return names
+
+
+def _check_name(name: str) -> None:
+    """UserError unless this is a plain visible name on every system."""
+    reason = ""
+    if not name or name.startswith(".") or name != name.strip() or name.endswith("."):
+        reason = "is empty, hidden, or begins or ends with a dot or a blank"
+    elif not name.isprintable() or any(sign in _BAD_SIGNS for sign in name):
+        reason = "has a sign that names cannot have"
+    elif len(name.encode("utf-8", "replace")) > _MAX_NAME_BYTES:
+        reason = f"is longer than {_MAX_NAME_BYTES} bytes"
+    if reason:
+        raise UserError(f"The name {name[:60]!r} {reason}.")
+
+
+def _open_folder(name: str, within: int | None, *, create: bool) -> int:
+    if create and within is not None:
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=within)
+    return _or_not_found(lambda: os.open(name, _OPEN_FOLDER, dir_fd=within), name)
+
+
+def _read_in(parent: int, name: str) -> HomeFile:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # non-blocking: a FIFO would wait for ever
+    handle = _or_not_found(lambda: os.open(name, flags, dir_fd=parent), name)
+    with os.fdopen(handle, "rb") as file:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode):
+            raise NotFound(f"{name!r} is no file.")
+        if about.st_size > MAX_SIZE_BYTES:
+            raise UserError(f"{name!r} is too long to open here: {about.st_size} bytes.")
+        data = file.read(MAX_SIZE_BYTES + 1)
+    try:
+        return HomeFile(text=data.decode(), version=_tag(data))
+    except UnicodeDecodeError as error:
+        raise UserError(f"{name!r} is not a text in UTF-8.") from error
+
+
+def _check_version(parent: int, names: tuple[str, ...], expected: str | None) -> None:
+    """Conflict when another version stands there; NotFound when something stands there that is no file."""
+    try:
+        os.stat(names[-1], dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        found = ABSENT
+    else:
+        found = _read_in(parent, names[-1]).version
+    if expected is not None and found != expected:
+        how = "exists already" if expected == ABSENT else "was changed in between; look at it again"
+        raise Conflict(f"{'/'.join(names)!r} {how}. Nothing was overwritten.")
+
+
+def _or_not_found(opening: Callable[[], T], name: str) -> T:
+    try:
+        return opening()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        raise NotFound(f"There is no {os.path.basename(name)!r}.") from error
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # a symlink, which is never followed
+            raise NotFound(f"There is no {os.path.basename(name)!r}.") from error
+        raise
+
+
+def _tag(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]

@@ -1,0 +1,40 @@
+"""What a user set in the browser: small JSON values by name. Defaults and files are the services' matter."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from cortex.storage.repository import Repository, reading
+from cortex.storage.schema import PreferenceTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    key: str
+    value: dict[str, Any]
+
+
+class Preferences(Repository):
+    """One user's preferences. Values are whatever JSON can say, hence Any."""
+
+    @reading
+    async def get(self, key: str, default: Any = None) -> Any:
+        """The value, or the default when it was never set."""
+        statement = self._mine(_Kept, PreferenceTable).where(PreferenceTable.key == key)
+        found = await self._first(_Kept, statement)
+        return default if found is None else found.value["value"]
+
+    @reading
+    async def all(self) -> dict[str, Any]:
+        """Every value that was set, by name."""
+        kept = await self._all(_Kept, self._mine(_Kept, PreferenceTable).order_by(PreferenceTable.key))
+        return {row.key: row.value["value"] for row in kept}
+
+    async def set(self, key: str, value: Any) -> None:
+        """Keep a value."""
+        row = {"value": {"value": value}, "updated_at": self.clock()}
+        statement = self._insert(PreferenceTable, {"key": key, **row})
+        await self.session.execute(statement.on_conflict_do_update(index_elements=["owner_id", "key"], set_=row))
+
+    async def unset(self, key: str) -> None:
+        """Let the default stand again."""
+        await self.session.execute(self._remove(PreferenceTable).where(PreferenceTable.key == key))
