@@ -2,10 +2,12 @@
 
 Kinds and payloads (every payload of a turn carries `turn`):
 message      {turn, text, at, mode, is_steer}           a user's message; `mode` auto | chat | all
+steer        {turn, into, round}                        a queued message was taken into the running turn
 turn.start   {turn, role, model, max_rounds, max_rounds_from}
 selection    {turn, round, receipt}                     receipt: see selection/types.py `receipt()`
 part.start   {turn, round, part, kind, attempt}         kind text | thinking; deltas of it go through the hub
-part.end     {turn, round, part, kind, text, attempt}   the finished text; text "" drops the part
+part.end     {turn, round, part, kind, text, attempt, is_partial?}   the finished text; "" drops the part;
+             is_partial: cut by a stop or a failure: shown, but no history
 tool.call    {turn, round, call, name, arguments, brief, risk}
 tool.result  {turn, call, name, state, text, ms, undo, spill, is_tainted}   state ok | err | unknown
 approval     {turn, call, approval, state, tool, verb, destination, detail, why, risk, expires_at}
@@ -27,6 +29,7 @@ from typing import Any, Literal
 
 EventKind = Literal[
     "message",
+    "steer",
     "turn.start",
     "selection",
     "part.start",

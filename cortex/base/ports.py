@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One model call, provider-neutral. `hints` are dropped by every wire provider (DESIGN section 6)."""
+    """One model call, provider-neutral. Wire providers drop `hints` and `purpose` (DESIGN section 6)."""
 
     system: str
     messages: tuple[Message, ...]
@@ -30,6 +30,7 @@ class Request:
     parallel_calls: bool = True
     max_output_tokens: int | None = None
     hints: tuple[tuple[str, float], ...] = ()
+    purpose: Literal["talk", "summary"] = "talk"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +92,8 @@ class Planner(Protocol):
 class Thinker(Protocol):
     """Asks the chain of models, streams parts into the log, checks the budget first."""
 
-    async def answer(self, turn: Turn, plan: RoundPlan, messages: Sequence[Message]) -> Reply:
-        """The finished answer, or a failure in words; never half."""
+    async def answer(self, turn: Turn, plan: RoundPlan, past: Sequence[Message], added: Sequence[Message]) -> Reply:
+        """The finished answer to `past` and what this turn `added`, or a failure in words; never half."""
         ...
 
 
@@ -196,7 +197,7 @@ class CallBook(Protocol):
         """Note the call and show its card; a repeat is a no-op."""
         ...
 
-    async def intend(self, call_id: str) -> Literal["first", "again", "ended"]:
+    async def intend(self, turn: Turn, call_id: str) -> Literal["first", "again", "ended"]:
         """Note that the effect is about to happen; `again` when an earlier try never ended."""
         ...
 
@@ -220,11 +221,7 @@ class Desk(Protocol):
         """The approval's id; one row per call."""
         ...
 
-    async def wait(self, turn: Turn, approval_id: str) -> Answer:
-        """The person's answer, or expired; waits durably."""
-        ...
-
-    async def consume(self, approval_id: str, arguments_hash: str) -> bool:
+    async def consume(self, turn: Turn, approval_id: str, arguments_hash: str) -> bool:
         """Use the approval up: True once, if allowed, unexpired and for exactly these arguments."""
         ...
 

@@ -1,0 +1,135 @@
+"""Reads a call: which tool is meant (also behind the bridge), whether the arguments hold, how they are shown.
+
+Pure. Called by `agent/execute.py` alone.
+"""
+
+import hashlib
+import json
+import unicodedata
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ValidationError
+
+from cortex.base.messages import ToolCall
+from cortex.toolkit.registry import Registry
+from cortex.toolkit.spec import Tool
+
+BRIDGE = "tool_call"
+BRIEF_CHARS = 90
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A call that names a permitted tool with valid arguments. `canonical`: its arguments as sorted, minified JSON."""
+
+    asked_name: str
+    tool: Tool
+    arguments: BaseModel
+    canonical: str
+    brief: str
+
+
+def check(registry: Registry, permitted: frozenset[str], call: ToolCall) -> Checked | str:
+    """The call, understood, or the words that tell the model what is wrong with it.
+
+    A tool that is not permitted answers exactly as an unknown one.
+    """
+    values = _parse(call.arguments)
+    if isinstance(values, str):
+        tool = registry.get(call.name) if call.name in permitted else None
+        return f"{values} Expected: {tool.line}" if tool else values
+    name = call.name
+    if name == BRIDGE and name in permitted:
+        unwrapped = _unwrap(values)
+        if isinstance(unwrapped, str):
+            return unwrapped
+        name, values = unwrapped
+    tool = registry.get(name) if name in permitted else None
+    if tool is None:
+        return unknown_tool(name, _near(name, permitted))
+    try:
+        arguments = tool.arguments.model_validate(values)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}" for item in error.errors()
+        )
+        return f"Wrong arguments, nothing ran: {faults}. Expected: {tool.line} {json.dumps(tool.full.parameters)}"
+    text = json.dumps(arguments.model_dump(mode="json"), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return Checked(asked_name=call.name, tool=tool, arguments=arguments, canonical=text, brief=brief(text))
+
+
+def unknown_tool(name: str, near: str = "") -> str:
+    """The one answer for a tool that is not there and for one that is not permitted."""
+    hint = f" Did you mean {near}?" if near else ""
+    return f"There is no tool named {name[:80]!r} here.{hint}"
+
+
+def digest(tool: str, canonical: str) -> str:
+    """SHA-256 over tool and canonical arguments: what an approval is bound to."""
+    return hashlib.sha256(f"{tool}\n{canonical}".encode()).hexdigest()
+
+
+def destination(checked: Checked) -> str:
+    """The host a call sends to, lower case, or "" when it stays here."""
+    url = getattr(checked.arguments, "url", None)
+    return (urlsplit(str(url)).hostname or "").lower() if url else ""
+
+
+def visible(checked: Checked) -> str:
+    """The whole of what would run: the bare text of a single-argument call, else the JSON, with nothing hidden."""
+    values: dict[str, Any] = json.loads(checked.canonical)
+    if "command" in values:
+        lines = [str(values.pop("command"))]
+        lines += [f"{key}: {value}" for key, value in values.items() if value not in (None, "")]
+        return show_hidden("\n".join(lines))
+    return show_hidden(json.dumps(values, indent=2, ensure_ascii=False))
+
+
+def show_hidden(text: str) -> str:
+    """Control, bidi and invisible characters written out as U+XXXX; new lines and tabs stay."""
+    return "".join(_show(char) for char in text)
+
+
+def _show(char: str) -> str:
+    if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"}:
+        return char
+    return f"⟨U+{ord(char):04X}⟩"
+
+
+def brief(canonical: str) -> str:
+    """One line for the card: the values of the arguments, in order."""
+    values = json.loads(canonical)
+    words = [str(value) for value in values.values() if value not in (None, "", [], {}, False)]
+    line = " · ".join(" ".join(word.split()) for word in words)
+    return line if len(line) <= BRIEF_CHARS else line[: BRIEF_CHARS - 1] + "…"
+
+
+def _parse(arguments: str) -> dict[str, Any] | str:
+    """The argument object; no text at all means no arguments."""
+    try:
+        values = json.loads(arguments or "{}")
+    except ValueError as error:
+        return f"The arguments are not valid JSON ({error}); nothing ran."
+    if not isinstance(values, dict):
+        return "The arguments must be a JSON object; nothing ran."
+    return values
+
+
+def _unwrap(values: dict[str, Any]) -> tuple[str, dict[str, Any]] | str:
+    """What stands behind the bridge `tool_call(name, arguments)`."""
+    name, inner = values.get("name"), values.get("arguments", {})
+    if isinstance(inner, str):
+        inner = _parse(inner)
+        if isinstance(inner, str):
+            return inner
+    if not isinstance(name, str) or not isinstance(inner, dict) or name == BRIDGE:
+        return "tool_call needs a name and an object of arguments; nothing ran."
+    return name, inner
+
+
+def _near(name: str, permitted: frozenset[str]) -> str:
+    """One permitted name that is close, or ""."""
+    return next(iter(get_close_matches(name, sorted(permitted), n=1, cutoff=0.8)), "")

@@ -1,0 +1,270 @@
+"""The one gate: decides every call from every surface, then performs it (SECURITY section 1).
+
+Known tool and valid arguments -> user, role, channel -> admin only -> discovery cap and loop breaker -> taint rule
+-> approval -> intent -> effect -> result. What was sent to a model grants nothing here. Any exception is a no.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from cortex.agent.arguments import Checked, check, destination, digest, unknown_tool, visible
+from cortex.base.errors import CortexError, ToolRetry
+from cortex.base.ids import derived_id
+from cortex.base.messages import ToolCall, ToolResult
+from cortex.base.ports import CallBook, CallRecord, Desk, Ending, Plea, Scope, Standing, UndoOffer
+from cortex.base.turn import Answer, Decision, Performed, Turn
+from cortex.toolkit.context import Ctx, UndoNote
+from cortex.toolkit.registry import Registry
+from cortex.toolkit.spec import Output, Tool
+
+log = logging.getLogger(__name__)
+
+RESULT_CHARS_MAX = 8_000
+PREVIEW_CHARS = 3_000
+CALL_TIMEOUT_S = 150.0
+DISCOVERIES_MAX = 2
+SAME_CALLS_MAX = 3
+UNKNOWN = "Interrupted: it may or may not have happened. Tell the user and ask before trying again."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executor:
+    """Decides and performs calls over the registry, the call book and the approval desk.
+
+    The wait between the two is the engine's (`services/turns.py`), durable and outside any step.
+    """
+
+    registry: Registry
+    book: CallBook
+    desk: Desk
+    scope: Scope
+    ticks_s: Callable[[], float]
+
+    async def decide(self, turn: Turn, round_number: int, call: ToolCall) -> Decision:
+        """The gate's word, with the call's row and card written; never raises for a bad call."""
+        standing = await self.book.standing(turn)
+        call_id = derived_id(turn.id, str(round_number), call.id)
+        checked = check(self.registry, standing.permitted, call)
+        if isinstance(checked, str):
+            return await self._refuse(turn, round_number, call, call_id, checked)
+        record = _record(call_id, call, checked)
+        await self.book.record(turn, round_number, record)
+        why_not = refusal(standing, checked)
+        if why_not:
+            return await self._close(turn, call, record, checked.tool, why_not)
+        decision = Decision(
+            call_id=call_id,
+            verdict="run",
+            tool=checked.tool.name,
+            is_read=checked.tool.effect == "read",
+            is_free=checked.tool.free,
+            arguments_hash=record.hash,
+        )
+        plea = question(standing, checked)
+        if plea is None or await self.desk.granted(turn, plea.tool, plea.destination):
+            return decision
+        approval_id = await self.desk.ask(turn, record, plea)
+        return Decision(
+            call_id=call_id,
+            verdict="ask",
+            tool=checked.tool.name,
+            approval_id=approval_id,
+            arguments_hash=record.hash,
+        )
+
+    async def perform(
+        self, turn: Turn, round_number: int, call: ToolCall, decision: Decision, answer: Answer | None
+    ) -> Performed:
+        """Check again, note the intent, do it, store the result; at most one effect however often it is re-run."""
+        if decision.result is not None:
+            return Performed(result=decision.result)
+        standing = await self.book.standing(turn)
+        checked = check(self.registry, standing.permitted, call)
+        if isinstance(checked, str):
+            return Performed(result=_result(call, checked, is_error=True))
+        record = _record(decision.call_id, call, checked)
+        why_not = await self._still_no(turn, standing, checked, record, decision, answer)
+        if why_not:
+            ending = await self.book.end(turn, record, Ending(text=why_not, state="refused"))
+            return Performed(result=_result(call, ending.text, is_error=True))
+        return await self._effect(turn, call, checked, record, standing)
+
+    async def _still_no(
+        self,
+        turn: Turn,
+        standing: Standing,
+        checked: Checked,
+        record: CallRecord,
+        decision: Decision,
+        answer: Answer | None,
+    ) -> str:
+        """Why the call may not run after all, or "": the approval is used up here, once, for these bytes."""
+        if record.hash != decision.arguments_hash:
+            return "The arguments changed after the decision: not run."
+        if decision.verdict == "ask":
+            if answer == "denied":
+                return "The user said no to this call. Do not try it again; go on without it."
+            if answer != "allowed":
+                return "Nobody answered in time: not run. Say so and offer to ask again."
+            if not await self.desk.consume(turn, decision.approval_id, record.hash):
+                return "The approval was not valid for this call any more: not run."
+        return taint_refusal(standing, checked)
+
+    async def _effect(
+        self, turn: Turn, call: ToolCall, checked: Checked, record: CallRecord, standing: Standing
+    ) -> Performed:
+        """Intent, effect, result."""
+        tool = checked.tool
+        intent = await self.book.intend(turn, record.id)
+        if intent == "again" and not tool.idempotent and tool.effect == "write":
+            ending = await self.book.end(turn, record, Ending(text=UNKNOWN, state="unknown"))
+            return Performed(result=_result(call, ending.text, is_error=True))
+        ctx = Ctx(
+            user=standing.user,
+            conversation_id=turn.conversation_id,
+            turn_id=turn.id,
+            call_id=record.id,
+            role=standing.role,
+            now=standing.now,
+            scope=self.scope,
+            is_tainted=standing.is_tainted,
+        )
+        started_s = self.ticks_s()
+        output, state = await run_tool(tool, ctx, checked.arguments)
+        ending = await self._ending(turn, record, tool, ctx, output, state, self.ticks_s() - started_s)
+        stored = await self.book.end(turn, record, ending)
+        result = _result(call, stored.text, is_error=stored.state != "ok", is_tainted=stored.is_tainted)
+        return Performed(result=result, found=(tool.name, *output.found))
+
+    async def _ending(
+        self, turn: Turn, record: CallRecord, tool: Tool, ctx: Ctx, output: Output, state: str, took_s: float
+    ) -> Ending:
+        """The result as it is kept: capped with a spill file, with the offer to undo."""
+        text, spill = output.text, ""
+        if len(text) > RESULT_CHARS_MAX:
+            spill = await self.book.spill(turn, record.id, text)
+            shown = text[:PREVIEW_CHARS]
+            text = f"{shown}\n[... {len(text)} characters in all; read on with file_read path={spill!r}]"
+        note = ctx.undo_notes[-1] if ctx.undo_notes and state == "ok" else None
+        return Ending(
+            text=text,
+            state="ok" if state == "ok" else "err",
+            is_tainted=output.is_tainted or tool.reads_untrusted,
+            spill=spill,
+            ms=round(took_s * 1000),
+            undo=_offer(tool, note) if note else None,
+        )
+
+    async def _refuse(self, turn: Turn, round_number: int, call: ToolCall, call_id: str, why: str) -> Decision:
+        """A call that names no tool or has wrong arguments: its card says so, nothing runs."""
+        record = CallRecord(
+            id=call_id,
+            wire_id=call.id,
+            tool=call.name[:80],
+            arguments=call.arguments[:RESULT_CHARS_MAX],
+            hash="",
+            risk="low",
+            brief="",
+        )
+        await self.book.record(turn, round_number, record)
+        return await self._close(turn, call, record, None, why)
+
+    async def _close(self, turn: Turn, call: ToolCall, record: CallRecord, tool: Tool | None, why: str) -> Decision:
+        """End a call that will not run."""
+        ending = await self.book.end(turn, record, Ending(text=why, state="refused"))
+        return Decision(
+            call_id=record.id,
+            verdict="refuse",
+            tool=tool.name if tool else "",
+            is_free=tool is not None and tool.free,
+            result=_result(call, ending.text, is_error=True),
+        )
+
+
+def _offer(tool: Tool, note: UndoNote) -> UndoOffer:
+    """What the card's button will take back."""
+    return UndoOffer(
+        category=tool.category, target=note.target, before=note.before, expected=note.expected, label=note.label
+    )
+
+
+def refusal(standing: Standing, checked: Checked) -> str:
+    """Why this call is refused outright, or "": admin only, discovery cap, loop breaker, taint."""
+    tool = checked.tool
+    if tool.admin and not standing.user.is_admin:
+        return unknown_tool(checked.asked_name)
+    if tool.free and tool.name == "tools_discover" and standing.discoveries >= DISCOVERIES_MAX:
+        return f"{DISCOVERIES_MAX} searches for tools are enough for one message; work with what was found."
+    if standing.same_calls.get(f"{tool.name} {checked.canonical}", 0) >= SAME_CALLS_MAX - 1 and not tool.free:
+        return "This exact call was made before in this turn; its result stands above. Do something else or answer."
+    return taint_refusal(standing, checked)
+
+
+def taint_refusal(standing: Standing, checked: Checked) -> str:
+    """The rule that no person can wave through: private data may not leave on a stranger's word (SECURITY 2)."""
+    if not (checked.tool.sends_out and standing.is_tainted and standing.has_read_private):
+        return ""
+    host = destination(checked)
+    if host and host in standing.typed_hosts:
+        return ""
+    return (
+        f"Refused: this turn has read {standing.taint_source or 'text from outside'} and private data, and the user "
+        f"did not name {host or 'this destination'}. Tell the user; they can ask for it in their own words."
+    )
+
+
+def question(standing: Standing, checked: Checked) -> Plea | None:
+    """What to ask the person before this call, or None when nothing need be asked."""
+    tool = checked.tool
+    asks = tool.confirm or tool.risk == "high" or (tool.risk == "medium" and standing.is_tainted)
+    if not asks:
+        return None
+    why = f"because this turn read {standing.taint_source}" if standing.is_tainted else ""
+    return Plea(
+        tool=tool.name,
+        verb=tool.summary,
+        destination=destination(checked) or "this server",
+        detail=visible(checked),
+        why=why,
+        risk=tool.risk,
+    )
+
+
+async def run_tool(tool: Tool, ctx: Ctx, arguments: BaseModel) -> tuple[Output, str]:
+    """Call the function under a time limit; every failure becomes words the model can act on."""
+    values = {name: getattr(arguments, name) for name in type(arguments).model_fields}
+    try:
+        async with asyncio.timeout(CALL_TIMEOUT_S):
+            given = await tool.function(ctx, **values)
+    except TimeoutError:
+        return Output(text=f"{tool.name} took longer than {CALL_TIMEOUT_S:.0f} s and was stopped."), "err"
+    except ToolRetry as error:
+        return Output(text=f"{error.message} Expected: {tool.line}"), "err"
+    except CortexError as error:
+        return Output(text=error.message, is_tainted=tool.reads_untrusted), "err"
+    except Exception:  # the executor's broad except: a tool's fault must not end the turn
+        log.exception("tool %s failed", tool.name)
+        return Output(text=f"{tool.name} failed for a reason of its own; the log has the details."), "err"
+    return (given if isinstance(given, Output) else Output(text=given)), "ok"
+
+
+def _record(call_id: str, call: ToolCall, checked: Checked) -> CallRecord:
+    """The row of a checked call."""
+    return CallRecord(
+        id=call_id,
+        wire_id=call.id,
+        tool=checked.tool.name,
+        arguments=checked.canonical,
+        hash=digest(checked.tool.name, checked.canonical),
+        risk=checked.tool.risk,
+        brief=checked.brief,
+    )
+
+
+def _result(call: ToolCall, text: str, *, is_error: bool = False, is_tainted: bool = False) -> ToolResult:
+    """The result as the wire wants it: under the name and id that the model used."""
+    return ToolResult(call_id=call.id, name=call.name, text=text, is_error=is_error, tainted=is_tainted)

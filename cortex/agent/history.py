@@ -1,0 +1,56 @@
+"""Fits the past into a model's window. A view: the stored transcript is never touched.
+
+Past 70 % of the window the role `distill` writes a summary (`services/story.py` asks for it); this module says
+where to cut and how the summary stands in for what is before the cut.
+"""
+
+from collections.abc import Callable, Sequence
+
+from cortex.base.messages import Message, user
+
+SUMMARY_AT = 0.70
+KEEP_SHARE = 0.30
+Count = Callable[[Message], int]
+TurnMessages = tuple[int, tuple[Message, ...]]
+
+
+def total_tokens(turns: Sequence[TurnMessages], count: Count) -> int:
+    """Tokens of all messages of all turns."""
+    return sum(count(message) for _, messages in turns for message in messages)
+
+
+def cut(turns: Sequence[TurnMessages], window_tokens: int, count: Count) -> int | None:
+    """The ordinal of the last turn that a summary should stand for, or None while everything fits.
+
+    Keeps the newest turns that fit into 30 % of the window, and always the newest one.
+    """
+    if total_tokens(turns, count) <= window_tokens * SUMMARY_AT or len(turns) < 2:
+        return None
+    kept = 0
+    upto = turns[-2][0]
+    for ordinal, messages in reversed(turns[:-1]):
+        kept += sum(count(message) for message in messages)
+        if kept > window_tokens * KEEP_SHARE:
+            break
+        upto = ordinal - 1
+    return max(upto, turns[0][0])
+
+
+def view(turns: Sequence[TurnMessages], *, summary: str, upto: int) -> tuple[Message, ...]:
+    """The messages a model sees: the summary in place of turns up to `upto`, then the rest as they are."""
+    rest = tuple(message for ordinal, messages in turns if ordinal > upto for message in messages)
+    if not summary:
+        return tuple(message for _, messages in turns for message in messages)
+    return (user(f"(Summary of our conversation so far, written by Cortex)\n{summary}"), *rest)
+
+
+def newest(turns: Sequence[TurnMessages], limit_tokens: int, count: Count) -> list[TurnMessages]:
+    """The newest whole turns within `limit_tokens`: the last resort when no summary could be written."""
+    kept: list[TurnMessages] = []
+    left = limit_tokens
+    for ordinal, messages in reversed(turns):
+        left -= sum(count(message) for message in messages)
+        if left < 0 and kept:
+            break
+        kept.insert(0, (ordinal, messages))
+    return kept

@@ -1,0 +1,234 @@
+"""The ReAct loop: plan, ask the model, run its calls, again, until there is an answer. A pure function over ports.
+
+Nothing here touches a disk, a network or a clock: durability is put on the ports by `services/turns.py`, and the
+order of port calls is a function of what they return, so that a run can be replayed. Stays under 300 lines.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from cortex.agent.prompt import with_tail
+from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant, results, user
+from cortex.base.ports import Hands, Planner, Story, Thinker
+from cortex.base.turn import Answer, Decision, Need, Outcome, Performed, Reply, RoundPlan, Turn, TurnState
+from cortex.selection.missing import says_missing
+
+MAX_DISCOVERY_ROUNDS = 2
+SAME_MAX = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """The four ports a turn reaches the house through."""
+
+    story: Story
+    planner: Planner
+    thinker: Thinker
+    hands: Hands
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """What one turn remembers while it runs. `counted`: rounds that count against `max_rounds`."""
+
+    turn: Turn
+    world: World
+    past: tuple[Message, ...]
+    added: list[Message] = field(default_factory=list)
+    number: int = 0
+    counted: int = 0
+    discovery_rounds: int = 0
+    has_retried_missing: bool = False
+    found: list[str] = field(default_factory=list)
+    seen: dict[str, int] = field(default_factory=dict)
+
+    def count(self, key: str) -> int:
+        """Note the key once more; how often it was seen."""
+        self.seen[key] = self.seen.get(key, 0) + 1
+        return self.seen[key]
+
+    def ended(self, state: TurnState, text: str = "") -> Outcome:
+        """The outcome as it stands."""
+        return Outcome(state=state, rounds=self.number, messages=tuple(self.added), text=text)
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the coming round is the last that may be counted: it goes out without tools."""
+        return self.counted + 1 >= self.turn.max_rounds
+
+
+async def run_turn(turn: Turn, world: World) -> Outcome:
+    """Run a turn to its end.
+
+    The outcome always carries a text: the model's, or Cortex's own words for why it stopped. Raises only what a
+    port raises (CancelledError when the user stops it).
+    """
+    past = await world.story.past(turn)
+    run = _Run(turn=turn, world=world, past=past.messages, added=[user(turn.text)])
+    while True:
+        is_last = run.is_last
+        plan, reply = await _round(run, Need(round=run.number + 1, is_last=is_last, found=tuple(run.found)))
+        while reply.message is not None and not reply.message.calls:
+            retry = await _missing_round(run, reply, is_last=is_last)
+            if retry is None:
+                return run.ended("done", reply.message.text)
+            plan, reply = retry
+        if reply.message is None:
+            return run.ended("failed", reply.failure)
+        if is_last:
+            return await _refuse_last(run, reply.message)
+        ending = await _act(run, reply.message, plan)
+        if ending is not None:
+            return ending
+
+
+async def _round(run: _Run, need: Need) -> tuple[RoundPlan, Reply]:
+    """One model call; its message, if it came whole, joins the transcript."""
+    plan = await run.world.planner.plan(run.turn, need)
+    return plan, await _answer(run, plan)
+
+
+async def _answer(run: _Run, plan: RoundPlan) -> Reply:
+    """Ask the model with a plan, and count the round.
+
+    The plan's moving text stays in the transcript where it was said, so that the next request extends this one.
+    """
+    run.number += 1
+    run.counted += 1
+    run.added = with_tail(run.added, plan.tail)
+    reply = await run.world.thinker.answer(run.turn, plan, run.past, tuple(run.added))
+    if reply.message is not None:
+        run.added.append(reply.message)
+    return reply
+
+
+async def _missing_round(run: _Run, reply: Reply, *, is_last: bool) -> tuple[RoundPlan, Reply] | None:
+    """One extra round when an answer says that a tool is missing and the planner finds it; None = the answer stands.
+
+    Not counted as a round; once a turn (SELECTION section 3, "Missing tool").
+    """
+    text = reply.message.text if reply.message else ""
+    if is_last or run.has_retried_missing or run.turn.mode != "auto" or not says_missing(text):
+        return None
+    run.has_retried_missing = True
+    need = Need(round=run.number + 1, found=tuple(run.found), missing=text)
+    plan = await run.world.planner.plan(run.turn, need)
+    if not plan.added:
+        return None
+    names = ", ".join(plan.added)
+    await run.world.story.say(run.turn, run.number, f"Found {names}: trying again with it.", "notice")
+    run.added.append(user(f"(Cortex: these tools are available now: {names}. Go on with the request.)"))
+    run.counted -= 1
+    return plan, await _answer(run, plan)
+
+
+async def _refuse_last(run: _Run, message: Message) -> Outcome:
+    """A model that calls tools in its last round is refused; the turn still ends with words."""
+    run.added.append(results(*(_result(call, "Out of rounds: not run.") for call in message.calls)))
+    text = message.text or (
+        f"I stopped after {run.counted} rounds, before the work was finished. "
+        "What the tools above show is done; the rest is not. Continue gives me more rounds."
+    )
+    if not message.text:
+        await _speak(run, text)
+    return run.ended("out_of_rounds", text)
+
+
+async def _speak(run: _Run, text: str) -> None:
+    """Cortex's own words as the turn's answer."""
+    await run.world.story.say(run.turn, run.number, text, "answer")
+    run.added.append(assistant(text))
+
+
+async def _act(run: _Run, message: Message, plan: RoundPlan) -> Outcome | None:
+    """Run the calls of one message; an outcome when the loop must end here."""
+    decisions = [await run.world.hands.decide(run.turn, run.number, call) for call in message.calls]
+    answers = [await _wait(run, decision) for decision in decisions]
+    performed = await _perform(run, list(zip(message.calls, decisions, answers, strict=True)))
+    run.added.append(results(*(item.result for item in performed)))
+    for item in performed:
+        run.found.extend(name for name in item.found if name not in run.found)
+    if all(decision.is_free for decision in decisions) and run.discovery_rounds < MAX_DISCOVERY_ROUNDS:
+        run.discovery_rounds += 1
+        run.counted -= 1
+    broken = _broken(run, message.calls, performed)
+    if broken:
+        await _speak(run, broken)
+        return run.ended("done", broken)
+    for text in await run.world.story.steer(run.turn, run.number):
+        run.added.append(user(text))
+    return None
+
+
+async def _wait(run: _Run, decision: Decision) -> Answer | None:
+    """The person's answer where one is needed; all cards of a round are up before the first wait."""
+    if decision.verdict != "ask":
+        return None
+    return await run.world.hands.wait(run.turn, decision)
+
+
+Work = list[tuple[ToolCall, Decision, Answer | None]]
+
+
+async def _perform(run: _Run, work: Work) -> list[Performed]:
+    """Neighbouring reads side by side, writes one after the other; results in the order of the calls."""
+    done: list[Performed] = []
+    batch: Work = []
+    for item in work:
+        if item[1].is_read or item[1].verdict == "refuse":
+            batch.append(item)
+            continue
+        done += await _side_by_side(run, batch)
+        batch = []
+        done += await _side_by_side(run, [item])
+    return done + await _side_by_side(run, batch)
+
+
+async def _side_by_side(run: _Run, work: Work) -> list[Performed]:
+    """Perform calls at the same time, started in order so that a replay numbers its steps alike."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(run.world.hands.perform(run.turn, run.number, call, decision, answer))
+            for call, decision, answer in work
+        ]
+    return [task.result() for task in tasks]
+
+
+def _broken(run: _Run, calls: tuple[ToolCall, ...], performed: list[Performed]) -> str:
+    """Words when the same call, or the same failure, came for the third time, else "" (the loop breaker)."""
+    for call, item in zip(calls, performed, strict=True):
+        if run.count(f"{call.name} {call.arguments}") >= SAME_MAX:
+            return f"I stopped: `{call.name}` was called {SAME_MAX} times with the same arguments. {_last(item)}"
+        if item.result.is_error and run.count(f"{call.name} said {item.result.text}") >= SAME_MAX:
+            return f"I stopped: `{call.name}` failed {SAME_MAX} times in the same way. {_last(item)}"
+    return ""
+
+
+def _last(item: Performed) -> str:
+    """What the call said in the end, short."""
+    return f"Its last words: {item.result.text[:400]}"
+
+
+def _result(call: ToolCall, text: str) -> ToolResult:
+    """An error result for a call that was not run."""
+    return ToolResult(call_id=call.id, name=call.name, text=text, is_error=True)
+
+
+def as_text(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The same story with past calls and results told in words, for a request that declares no tool.
+
+    Providers refuse tool parts without tool definitions (DESIGN section 5); the words stay with their speaker, and
+    results become the user's side of the talk so that speakers still take turns.
+    """
+    told: list[Message] = []
+    for message in messages:
+        lines = [part.text for part in message.parts if isinstance(part, Text)]
+        lines += [f"[used {call.name} with {call.arguments}]" for call in message.calls]
+        lines += [f"[{part.name} gave: {part.text}]" for part in message.parts if isinstance(part, ToolResult)]
+        if message.speaker == "tool":
+            told.append(user("\n".join(lines)))
+        elif message.calls:
+            told.append(assistant("\n".join(lines)))
+        else:
+            told.append(message)
+    return tuple(told)

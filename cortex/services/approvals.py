@@ -1,0 +1,121 @@
+"""Approvals: asks on the page, waits durably, takes the person's answer once. Also serves `agent/execute.py`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from cortex.base.errors import UserError
+from cortex.base.ports import CallRecord, Plea
+from cortex.base.turn import Answer, Turn
+from cortex.base.user import User
+from cortex.services.house import House
+from cortex.storage.approvals import Approval, Approvals, Grants
+from cortex.storage.conversations import Conversations
+from cortex.storage.turns import Turns
+
+WATCHED_MINUTES = 5
+GRANT_HOURS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalsService:
+    """Implements the `Desk` port, and the page's side of it."""
+
+    house: House
+
+    async def granted(self, turn: Turn, tool: str, destination: str) -> bool:
+        """Whether a live grant of this conversation covers exactly this tool and destination."""
+        grant = await self.house.db.open(Grants, turn.user_id).find(tool, destination, turn.conversation_id)
+        return grant is not None and not turn.is_tainted
+
+    async def ask(self, turn: Turn, call: CallRecord, plea: Plea) -> str:
+        """Put the card up; the approval's id. One row per call: a repeat shows nothing twice."""
+        expires_at = self.house.clock() + timedelta(minutes=WATCHED_MINUTES)
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            is_new = await opened(Approvals).of_call(call.id) is None
+            row = await opened(Approvals).ask(
+                call_id=call.id,
+                turn_id=turn.id,
+                tool=plea.tool,
+                arguments_hash=call.hash,
+                destination=plea.destination,
+                verb=plea.verb,
+                detail=plea.detail,
+                why=plea.why,
+                risk=plea.risk,
+                expires_at=expires_at,
+            )
+            if is_new:
+                await opened(Turns).set_state(turn.id, "waiting")
+                await opened(Conversations).append(
+                    turn.conversation_id, [("approval", _payload(row, "asked"), turn.id)]
+                )
+        return row.id
+
+    async def wait(self, turn: Turn, approval_id: str) -> Answer:
+        """The answer, or expired; a durable wait, so a restart goes on waiting."""
+        value = await self.house.signals.wait(f"approval:{approval_id}", WATCHED_MINUTES * 60.0)
+        if value in ("allowed", "denied"):
+            return "allowed" if value == "allowed" else "denied"
+        return "expired"
+
+    async def consume(self, turn: Turn, approval_id: str, arguments_hash: str) -> bool:
+        """Use the approval up: True once, if allowed, unexpired and for exactly these arguments."""
+        return await self.house.db.open(Approvals, turn.user_id).consume(approval_id, arguments_hash)
+
+    async def settle(self, turn: Turn, approval_id: str, heard: Answer) -> Answer:
+        """After the wait: the turn runs again, and an unanswered card expires on the page.
+
+        The answer that counts is the row's: one that was given in the last moment is not lost.
+        """
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            await opened(Turns).set_state(turn.id, "running")
+            is_expired = heard == "expired" and await opened(Approvals).expire(approval_id)
+            row = await opened(Approvals).get(approval_id)
+            if is_expired:
+                await opened(Conversations).append(
+                    turn.conversation_id, [("approval", _payload(row, "expired"), turn.id)]
+                )
+        return "allowed" if row.state in ("allowed", "used") else "denied" if row.state == "denied" else "expired"
+
+    async def pending(self, user: User) -> Sequence[Approval]:
+        """What waits for this user's word, oldest first."""
+        return await self.house.db.open(Approvals, user.id).pending()
+
+    async def answer(self, user: User, approval_id: str, choice: str) -> None:
+        """The person's word: once | conversation | deny. Conflict when it was answered before or came too late.
+
+        `conversation` also grants this tool and destination for the rest of this conversation, up to 12 hours.
+        """
+        if choice not in ("once", "conversation", "deny"):
+            raise UserError(f"Choose once, conversation or deny, not {choice!r}.")
+        state: Answer = "denied" if choice == "deny" else "allowed"
+        waiting = await self.house.db.open(Approvals, user.id).get(approval_id)
+        async with self.house.telling(user.id, waiting.conversation_id) as opened:
+            row = await opened(Approvals).answer(approval_id, state, user.id)
+            if choice == "conversation":
+                await opened(Grants).add(
+                    tool=row.tool,
+                    destination=row.destination,
+                    conversation_id=row.conversation_id,
+                    expires_at=self.house.clock() + timedelta(hours=GRANT_HOURS),
+                )
+            await opened(Conversations).append(row.conversation_id, [("approval", _payload(row, state), row.turn_id)])
+        await self.house.signals.signal(row.turn_id, f"approval:{approval_id}", state)
+
+
+def _payload(row: Approval, state: str) -> dict[str, object]:
+    """The approval as the log tells it."""
+    return {
+        "turn": row.turn_id,
+        "call": row.call_id,
+        "approval": row.id,
+        "state": state,
+        "tool": row.tool,
+        "verb": row.verb,
+        "destination": row.destination,
+        "detail": row.detail,
+        "why": row.why,
+        "risk": row.risk,
+        "expires_at": row.expires_at.isoformat(),
+    }

@@ -1,0 +1,171 @@
+"""The book of calls: rows, cards and results of tool calls, each method one transaction. Serves `agent/execute.py`."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Literal
+from urllib.parse import urlsplit
+
+from cortex.base.ids import derived_id
+from cortex.base.ports import CallRecord, Ending, Standing
+from cortex.base.turn import Turn
+from cortex.services.accounts import Accounts
+from cortex.services.house import House
+from cortex.services.tools import ToolsService
+from cortex.storage.calls import CallRow, CallState, Calls
+from cortex.storage.conversations import Conversations
+from cortex.storage.home import Homes
+from cortex.storage.turns import Turns
+from cortex.storage.undo import Undos
+
+UNDO_HOURS = 24
+SPILL_FOLDER = "results"
+_URL = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
+_HOST = re.compile(r"(?<![\w@.-])(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,24}(?![\w.-])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Book:
+    """Implements the `CallBook` port over the database and the user's folder."""
+
+    house: House
+    accounts: Accounts
+    tools: ToolsService
+    homes: Homes
+
+    async def standing(self, turn: Turn) -> Standing:
+        """The facts the gate decides on, read now: rights may have changed since the turn began."""
+        user = await self.accounts.user(turn.user_id)
+        permitted = await self.tools.permitted(user, turn.role, channel=turn.channel, mode=turn.mode)
+        async with self.house.db.together(turn.user_id) as opened:
+            earlier = await opened(Calls).of_conversation(turn.conversation_id)
+            typed = [row.text for row in await opened(Turns).list(turn.conversation_id)]
+        mine = [row for row in earlier if row.turn_id == turn.id]
+        tainted = [row for row in earlier if row.is_tainted]
+        return Standing(
+            user=user,
+            role=turn.role,
+            permitted=permitted,
+            is_tainted=turn.is_tainted or bool(tainted),
+            taint_source=f"what {tainted[-1].name} brought" if tainted else "text from outside",
+            has_read_private=any(self._is_private(row) for row in earlier),
+            typed_hosts=hosts(typed),
+            discoveries=sum(row.name == "tools_discover" for row in mine),
+            same_calls=dict(Counter(f"{row.name} {row.arguments}" for row in mine)),
+            now=self.house.clock(),
+        )
+
+    def _is_private(self, row: CallRow) -> bool:
+        """Whether this call put data of the user's own before the model; a tool that is gone counts as such."""
+        tool = self.house.registry.get(row.name)
+        return row.state == "done" and (tool is None or tool.reads_private)
+
+    async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:
+        """Note the call and show its card; a repeat is a no-op."""
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            row = CallRow(
+                id=call.id,
+                turn_id=turn.id,
+                conversation_id=turn.conversation_id,
+                round=round_number,
+                name=call.tool,
+                arguments=call.arguments,
+                arguments_hash=call.hash,
+                risk=call.risk,
+            )
+            if await opened(Calls).decided(row):
+                payload = {
+                    "turn": turn.id,
+                    "round": round_number,
+                    "call": call.id,
+                    "name": call.tool,
+                    "arguments": call.arguments,
+                    "brief": call.brief,
+                    "risk": call.risk,
+                }
+                await opened(Conversations).append(turn.conversation_id, [("tool.call", payload, turn.id)])
+
+    async def intend(self, turn: Turn, call_id: str) -> Literal["first", "again", "ended"]:
+        """Note that the effect is about to happen; `again` when an earlier try never ended."""
+        async with self.house.db.together(turn.user_id) as opened:
+            calls = opened(Calls)
+            if await calls.intend(call_id):
+                return "first"
+            row = await calls.get(call_id)
+            return "again" if row.state == "intended" else "ended"
+
+    async def end(self, turn: Turn, call: CallRecord, ending: Ending) -> Ending:
+        """Store the result once; a repeat gives the stored one back and tells the log nothing new."""
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            calls = opened(Calls)
+            is_new = await calls.finish(
+                call.id,
+                _STATES[ending.state],
+                ending.text,
+                is_error=ending.state != "ok",
+                is_tainted=ending.is_tainted,
+                ms=ending.ms,
+                spill=ending.spill or None,
+            )
+            if not is_new:
+                return _stored(await calls.get(call.id), ending)
+            undo_id = await self._offer(opened(Undos), call, ending)
+            payload = {
+                "turn": turn.id,
+                "call": call.id,
+                "name": call.tool,
+                "state": ending.state,
+                "text": ending.text,
+                "ms": ending.ms,
+                "undo": undo_id,
+                "undo_label": ending.undo.label if ending.undo else "",
+                "spill": ending.spill,
+                "is_tainted": ending.is_tainted,
+            }
+            await opened(Conversations).append(turn.conversation_id, [("tool.result", payload, turn.id)])
+        return ending
+
+    async def _offer(self, undos: Undos, call: CallRecord, ending: Ending) -> str:
+        """The id of the undo row that this call leaves, or ""."""
+        if ending.undo is None:
+            return ""
+        row = await undos.add(
+            call_id=call.id,
+            category=ending.undo.category,
+            target=ending.undo.target,
+            before=ending.undo.before,
+            expected=ending.undo.expected,
+            label=ending.undo.label,
+            expires_at=self.house.clock() + timedelta(hours=UNDO_HOURS),
+        )
+        return row.id
+
+    async def spill(self, turn: Turn, call_id: str, text: str) -> str:
+        """Put a long result under the user's files; its path for file_read."""
+        path = f"{SPILL_FOLDER}/{derived_id(call_id)[:12]}.txt"
+        await self.homes.of(turn.user_id).write(f"files/{path}", text)
+        return path
+
+
+_STATES: dict[str, CallState] = {"ok": "done", "err": "failed", "unknown": "unknown", "refused": "refused"}
+_ENDINGS: dict[str, Literal["ok", "err", "unknown", "refused"]] = {
+    "done": "ok",
+    "failed": "err",
+    "unknown": "unknown",
+    "refused": "refused",
+}
+
+
+def _stored(row: CallRow, ending: Ending) -> Ending:
+    """The ending that stands in the book already."""
+    return replace(ending, text=row.text, state=_ENDINGS.get(row.state, "err"), is_tainted=row.is_tainted, undo=None)
+
+
+def hosts(texts: list[str]) -> frozenset[str]:
+    """Host names that stand in the user's own words, lower case: of whole URLs and of bare names."""
+    found: set[str] = set()
+    for text in texts:
+        found.update((urlsplit(url).hostname or "").lower() for url in _URL.findall(text))
+        found.update(name.lower() for name in _HOST.findall(_URL.sub(" ", text)))
+    return frozenset(found - {""})

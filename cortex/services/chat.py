@@ -1,0 +1,235 @@
+"""Talking: send, stop, again, edit, continue, and follow a conversation's log. The page's main door.
+
+A message is committed before it is acknowledged and before a model is asked; runs belong to the engine, never to a
+browser's connection.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from cortex.agent.titles import title
+from cortex.base.errors import Conflict, NotFound, UserError
+from cortex.base.events import Event, OpenPart
+from cortex.base.ids import new_id
+from cortex.base.role import ToolMode
+from cortex.base.user import User
+from cortex.services.house import House
+from cortex.services.parts import Row
+from cortex.services.turns import TurnRuns
+from cortex.storage.conversations import Conversation, Conversations
+from cortex.storage.plans import Plans
+from cortex.storage.summaries import Summaries
+from cortex.storage.turns import TurnRow, Turns
+
+MESSAGE_CHARS_MAX = 32_000
+FOLLOW_S = 300.0
+KEEP_ALIVE_S = 15.0
+ROUNDS_CAP = 25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPage:
+    """A stretch of a conversation's log: whole turns. `earlier`: pass it as `before` for the stretch above, or None."""
+
+    conversation: Conversation
+    events: list[Event]
+    earlier: int | None
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """Nothing happened for a while: the connection is kept open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chat:
+    """What a person does in a conversation."""
+
+    house: House
+    runs: TurnRuns
+
+    async def send(
+        self,
+        user: User,
+        conversation_id: str,
+        text: str,
+        *,
+        mode: ToolMode | None = None,
+        max_rounds: int | None = None,
+        role: str | None = None,
+    ) -> str:
+        """Commit the message and start its turn; the turn's id.
+
+        While another turn runs it is queued: taken in at that turn's next tool boundary, or answered after it.
+        """
+        words = _checked(text, max_rounds)
+        turn_id = f"turn:{new_id()}"
+        async with self.house.telling(user.id, conversation_id) as opened:
+            conversation = await opened(Conversations).get(conversation_id)
+            if role is not None and role != conversation.role:
+                await opened(Conversations).set_role(conversation_id, role)
+            row = await opened(Turns).create(
+                turn_id,
+                conversation_id,
+                words,
+                mode=mode or conversation.mode,
+                role=role or conversation.role,
+                max_rounds=max_rounds if max_rounds is not None else conversation.max_rounds,
+            )
+            ahead = [turn for turn in await opened(Turns).queued(conversation_id) if turn.ordinal < row.ordinal]
+            is_queued = bool(ahead) or await opened(Turns).running(conversation_id) is not None
+            rows: list[Row] = [("message", _message(row, is_queued), turn_id)]
+            if conversation.is_title_auto and not conversation.title:
+                name = title(words)
+                await opened(Conversations).rename(conversation_id, name, by_user=False)
+                rows.append(("title", {"title": name}, None))
+            await opened(Conversations).append(conversation_id, rows)
+        if not is_queued:
+            await self.runs.start(row)
+        return turn_id
+
+    async def stop(self, user: User, conversation_id: str) -> None:
+        """End the running turn now; what it said so far stays visible. Nothing running: nothing happens."""
+        await self.house.db.open(Conversations, user.id).get(conversation_id)
+        running = await self.house.db.open(Turns, user.id).running(conversation_id)
+        if running is not None:
+            await self.runs.stop(running)
+
+    async def again(self, user: User, turn_id: str, mode: ToolMode | None = None) -> str:
+        """A new try of a turn: it and what followed are set aside, its message is sent again."""
+        row = await self._settled(user, turn_id)
+        return await self._replace(user, row, row.text, mode or row.mode)
+
+    async def edit(self, user: User, turn_id: str, text: str) -> str:
+        """Say it differently: the turn and what followed are set aside, the new text is sent."""
+        row = await self._settled(user, turn_id)
+        return await self._replace(user, row, _checked(text, None), row.mode)
+
+    async def keep_going(self, user: User, turn_id: str) -> str:
+        """Give an interrupted turn, or one that ran out of rounds, another one to finish its work."""
+        row = await self._settled(user, turn_id)
+        text = "Continue where you stopped." if row.state != "failed" else row.text
+        return await self.send(user, row.conversation_id, text, mode=row.mode, max_rounds=row.max_rounds)
+
+    async def log(self, user: User, conversation_id: str, *, before: int | None = None, turns: int = 30) -> LogPage:
+        """The events of the newest `turns` turns, or of those ahead of the turn with ordinal `before`."""
+        async with self.house.db.together(user.id) as opened:
+            conversation = await opened(Conversations).get(conversation_id)
+            rows = await opened(Turns).list(conversation_id, before=before, limit=turns + 1)
+            shown, has_more = rows[-turns:], len(rows) > turns
+            first = await opened(Conversations).first_seq(conversation_id, shown[0].id) if has_more else None
+            end = await self._first_of(opened(Turns), opened(Conversations), conversation_id, before)
+            events = await opened(Conversations).events(conversation_id, after=(first or 1) - 1, before=end)
+        return LogPage(
+            conversation=conversation,
+            events=events,
+            earlier=shown[0].ordinal if has_more and shown else None,
+            seq=conversation.seq,
+        )
+
+    async def _first_of(
+        self, turns: Turns, conversations: Conversations, conversation_id: str, before: int | None
+    ) -> int | None:
+        """The seq of the first event of the turn with ordinal `before`."""
+        if before is None:
+            return None
+        row = next((row for row in await turns.list(conversation_id, True) if row.ordinal >= before), None)
+        return await conversations.first_seq(conversation_id, row.id) if row else None
+
+    async def follow(self, user: User, conversation_id: str, after: int) -> AsyncIterator[Event | OpenPart | Tick]:
+        """Rows past `after` in order, then open parts, whole, as they grow; a `Tick` every 15 quiet seconds.
+
+        Ends after five minutes, so that the caller checks the login again and the browser comes back.
+        """
+        conversations = self.house.db.open(Conversations, user.id)
+        await conversations.get(conversation_id)
+        shown: dict[str, OpenPart] = {}
+        seq, bell = after, -1
+        loop_ends = self.house.ticks_s() + FOLLOW_S
+        while self.house.ticks_s() < loop_ends:
+            heard = await self.house.hub.changed(conversation_id, bell, KEEP_ALIVE_S)
+            if heard == bell:
+                yield Tick()
+                continue
+            bell = heard
+            parts = self.house.hub.open_parts(conversation_id)
+            for event in await self._rows(conversations, conversation_id, seq):
+                seq = event.seq
+                yield event
+            for part in parts:
+                if shown.get(part.part) != part:
+                    shown[part.part] = part
+                    yield part
+
+    async def _rows(self, conversations: Conversations, conversation_id: str, seq: int) -> list[Event]:
+        """New rows of the log, if there are any."""
+        return await conversations.events(conversation_id, after=seq)
+
+    async def receipt(self, user: User, turn_id: str) -> dict[str, object]:
+        """The receipt of the turn's last planned round; NotFound when it never got that far."""
+        plans = await self.house.db.open(Plans, user.id).of_turn(turn_id)
+        if not plans:
+            raise NotFound("This turn has not chosen any tools yet.")
+        return plans[-1].receipt
+
+    async def undo_summary(self, user: User, conversation_id: str, summary_id: str) -> None:
+        """Let the model see the summarised messages themselves again, from the next turn on."""
+        async with self.house.telling(user.id, conversation_id) as opened:
+            row = await opened(Summaries).undo(summary_id)
+            payload = {
+                "summary": row.id,
+                "upto_turn": row.upto_ordinal,
+                "text": row.text,
+                "state": "undone",
+                "is_tainted": row.is_tainted,
+            }
+            await opened(Conversations).append(conversation_id, [("summary", payload, None)])
+
+    async def _settled(self, user: User, turn_id: str) -> TurnRow:
+        """The turn, if it has ended; Conflict while it runs."""
+        row = await self.house.db.open(Turns, user.id).get(turn_id)
+        if row.state in ("queued", "running", "waiting"):
+            raise Conflict("This answer is still being written. Stop it first.")
+        if row.is_dropped:
+            raise Conflict("This message was replaced by a later try.")
+        return row
+
+    async def _replace(self, user: User, row: TurnRow, text: str, mode: ToolMode) -> str:
+        """Set a turn and what followed aside and send a text in its place."""
+        running = await self.house.db.open(Turns, user.id).running(row.conversation_id)
+        if running is not None:
+            raise Conflict("An answer is being written. Stop it first.")
+        async with self.house.telling(user.id, row.conversation_id) as opened:
+            dropped = await opened(Turns).drop_from(row.conversation_id, row.ordinal)
+            for summary in await opened(Summaries).of_conversation(row.conversation_id):
+                if summary.undone_at is None and summary.upto_ordinal >= row.ordinal:
+                    await opened(Summaries).undo(summary.id)
+            await opened(Conversations).append(row.conversation_id, [("turn.drop", {"turns": dropped}, None)])
+        return await self.send(user, row.conversation_id, text, mode=mode, max_rounds=row.max_rounds)
+
+
+def _checked(text: str, max_rounds: int | None) -> str:
+    """The message without outer blanks; UserError for an empty or oversized one."""
+    words = text.strip()
+    if not words:
+        raise UserError("Write a message first.")
+    if len(words) > MESSAGE_CHARS_MAX:
+        raise UserError(
+            f"The message has {len(words):,} characters; {MESSAGE_CHARS_MAX:,} fit. Put the rest in a file."
+        )
+    if max_rounds is not None and not 1 <= max_rounds <= ROUNDS_CAP:
+        raise UserError(f"Rounds go from 1 to {ROUNDS_CAP}, not {max_rounds}.")
+    return words
+
+
+def _message(row: TurnRow, is_queued: bool) -> dict[str, object]:
+    """A user's message as the log tells it."""
+    return {
+        "turn": row.id,
+        "text": row.text,
+        "at": row.created_at.isoformat(),
+        "mode": row.mode,
+        "is_steer": is_queued,
+        "ordinal": row.ordinal,
+    }

@@ -1,0 +1,135 @@
+"""Ends turns: in order (`close`), by the user (`stop`), or by force (`interrupt`). One transaction each.
+
+Whoever ends a turn first has ended it: the state moves only from a living one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cortex.base.events import OpenPart
+from cortex.base.messages import Message, assistant, user
+from cortex.base.turn import Outcome, Turn, TurnState
+from cortex.services.house import House
+from cortex.services.parts import Row
+from cortex.storage.conversations import Conversations
+from cortex.storage.db import Opener
+from cortex.storage.messages import Messages
+from cortex.storage.plans import Plans
+from cortex.storage.turns import TurnRow, Turns
+
+LIVING: tuple[TurnState, ...] = ("queued", "running", "waiting")
+STOPPED = "(stopped by the user)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endings:
+    """The three ways a turn ends. Each gives back the id of the queued turn to start next, or ""."""
+
+    house: House
+
+    async def close(self, turn: Turn, outcome: Outcome) -> str:
+        """The loop came to its end: keep its messages, say how it ended, name the conversation."""
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            row = await opened(Turns).get(turn.id)
+            if row.state not in LIVING:
+                return ""
+            for index, message in enumerate(outcome.messages):
+                await opened(Messages).add(turn.id, index, message, is_tainted=_is_tainted(turn.is_tainted, message))
+            if not outcome.messages:
+                await opened(Messages).add(turn.id, 0, user(turn.text), is_tainted=turn.is_tainted)
+            error = outcome.text if outcome.state == "failed" else ""
+            rows = await self._last_rows(opened, row, outcome.state, outcome.rounds, error)
+            await opened(Conversations).append(turn.conversation_id, rows)
+            await opened(Turns).set_state(turn.id, outcome.state, rounds=outcome.rounds, error=error)
+            return await self._following(opened, turn.conversation_id)
+
+    async def stop(self, row: TurnRow, partial: Sequence[OpenPart]) -> str:
+        """The user stopped it: the words so far stay, marked as partial; open calls are told as stopped."""
+        async with self.house.telling(row.owner_id, row.conversation_id) as opened:
+            if (await opened(Turns).get(row.id)).state not in LIVING:
+                return ""
+            await self._mend(opened, row, "".join(part.text for part in partial if part.kind == "text"))
+            rows = [_cut(part) for part in partial] + await self._last_rows(opened, row, "stopped", row.rounds, "")
+            await opened(Conversations).append(row.conversation_id, rows)
+            await opened(Turns).set_state(row.id, "stopped")
+            following = await self._following(opened, row.conversation_id)
+        for part in partial:
+            self.house.hub.close(part.conversation_id, part.part)
+        return following
+
+    async def interrupt(self, row: TurnRow, text: str) -> str:
+        """No run will end it: say so and offer to go on."""
+        async with self.house.telling(row.owner_id, row.conversation_id) as opened:
+            if (await opened(Turns).get(row.id)).state not in LIVING:
+                return ""
+            await self._mend(opened, row, "")
+            rows: list[Row] = [("notice", {"turn": row.id, "level": "warn", "text": text}, row.id)]
+            rows += await self._last_rows(opened, row, "interrupted", row.rounds, "")
+            await opened(Conversations).append(row.conversation_id, rows)
+            await opened(Turns).set_state(row.id, "interrupted", error=text)
+            return await self._following(opened, row.conversation_id)
+
+    async def _mend(self, opened: Opener, row: TurnRow, partial: str) -> None:
+        """Leave a transcript that a provider takes: every call has a result, and an answer ends it."""
+        kept = await opened(Messages).of_turn(row.id)
+        messages = [item.message for item in kept]
+        if not messages:
+            messages.append(user(row.text))
+        last = messages[-1]
+        if last.calls:
+            messages.append(await self._results(opened, row, last))
+        if messages[-1].speaker != "assistant":
+            messages.append(assistant(f"{partial}\n{STOPPED}".strip()))
+        for index, message in enumerate(messages):
+            await opened(Messages).add(row.id, index, message, is_tainted=_is_tainted(row.is_tainted, message))
+
+    async def _last_rows(self, opened: Opener, row: TurnRow, state: TurnState, rounds: int, error: str) -> list[Row]:
+        """The log's last words on a turn, with what it sent and saved."""
+        plans = await opened(Plans).of_turn(row.id)
+        started = row.started_at or row.created_at
+        rows: list[Row] = []
+        if error:
+            rows.append(("error", {"turn": row.id, "text": error, "kind": "model", "can_retry": True}, row.id))
+        first = plans[0].receipt if plans else {}
+        rows.append(
+            (
+                "turn.end",
+                {
+                    "turn": row.id,
+                    "state": state,
+                    "rounds": rounds or len(plans),
+                    "seconds": round((self.house.clock() - started).total_seconds(), 1),
+                    "tools_sent": len({tool["name"] for plan in plans for tool in plan.receipt.get("sent", ())}),
+                    "tools_total": first.get("total", 0),
+                    "tokens_sent": sum(plan.receipt.get("tokens", 0) for plan in plans),
+                    "tokens_saved": sum(plan.receipt.get("saved", 0) for plan in plans),
+                    "can_continue": state in ("out_of_rounds", "interrupted"),
+                },
+                row.id,
+            )
+        )
+        return rows
+
+    async def _following(self, opened: Opener, conversation_id: str) -> str:
+        """The queued turn that is next in line, or ""."""
+        waiting = await opened(Turns).queued(conversation_id)
+        return waiting[0].id if waiting else ""
+
+
+def _cut(part: OpenPart) -> Row:
+    """The end of a part that was cut by a stop."""
+    payload = {
+        "turn": part.turn_id,
+        "round": 0,
+        "part": part.part,
+        "kind": part.kind,
+        "text": part.text,
+        "attempt": part.attempt,
+        "is_partial": True,
+    }
+    return "part.end", payload, part.turn_id
+
+
+def _is_tainted(turn_is_tainted: bool, message: Message) -> bool:
+    """Whether the message holds words from outside."""
+    return turn_is_tainted or any(getattr(part, "tainted", False) for part in message.parts)

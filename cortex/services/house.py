@@ -1,0 +1,34 @@
+"""What the services share: the database, the engine's sockets, the registry. Wired once by `cortex/app.py`."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from cortex.base.clock import Clock
+from cortex.base.ports import Hub, Runner, Scope, Signals
+from cortex.base.settings import Settings
+from cortex.storage.db import Database, Opener
+from cortex.toolkit.registry import Registry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """The collaborators of every service. `wired`: names of the ports that tools can open."""
+
+    settings: Settings
+    db: Database
+    hub: Hub
+    runner: Runner
+    signals: Signals
+    registry: Registry
+    scope: Scope
+    wired: frozenset[str]
+    clock: Clock
+    ticks_s: Callable[[], float]
+
+    @asynccontextmanager
+    async def telling(self, user_id: str, conversation_id: str) -> AsyncIterator[Opener]:
+        """One transaction whose log rows the conversation's watchers are told of after the commit."""
+        async with self.db.together(user_id) as opened:
+            yield opened
+        self.hub.ring(conversation_id)

@@ -1,0 +1,110 @@
+"""Asks the chain of models for one round: keeps the transcript first, streams parts into the log, counts the cost.
+
+Serves the loop as its `Thinker`. The retry and fallback rule is `services/asking.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cortex.agent.react import as_text
+from cortex.base.ids import derived_id
+from cortex.base.messages import Message, ToolCall
+from cortex.base.ports import Request
+from cortex.base.turn import Reply, RoundPlan, Turn
+from cortex.services.accounts import Accounts
+from cortex.services.asking import ask
+from cortex.services.budgets import Budgets
+from cortex.services.house import House
+from cortex.services.models import Models
+from cortex.services.parts import Row, Writer
+from cortex.storage.conversations import Conversations
+from cortex.storage.messages import Messages
+from cortex.storage.plans import Plans
+
+TOO_LONG = "The answer reached the model's output limit and was cut there."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thinking:
+    """Implements the `Thinker` port."""
+
+    house: House
+    accounts: Accounts
+    models: Models
+    budgets: Budgets
+
+    async def answer(self, turn: Turn, plan: RoundPlan, past: Sequence[Message], added: Sequence[Message]) -> Reply:
+        """The finished answer, or a failure in words; a cut or failed attempt never joins the transcript."""
+        await self.keep(turn, added)
+        user = await self.accounts.user(turn.user_id)
+        spent = await self.budgets.exceeded(user, turn)
+        if spent:
+            return Reply(failure=spent, failure_kind="budget")
+        messages = (*past, *added)
+        request = Request(
+            system=plan.system,
+            messages=as_text(messages) if plan.calls_as_text else messages,
+            tools=plan.tools,
+            tool_choice=plan.tool_choice,
+            parallel_calls=turn.parallel_calls,
+            hints=plan.hints,
+        )
+        writer = Writer(house=self.house, turn=turn, round_number=plan.round)
+        await writer.begin()
+        chain = await self.models.open_chain(user, turn.models)
+        reply = await ask(chain, request, on_delta=writer.delta, on_notice=writer.notice)
+        if reply.message is None:
+            await writer.abandon()
+            return reply
+        message = _with_ids(turn, plan.round, reply.message)
+        await self._finish(turn, plan, replace(reply, message=message), message, writer, len(added))
+        return replace(reply, message=message)
+
+    async def keep(self, turn: Turn, added: Sequence[Message]) -> None:
+        """Put the turn's messages into the transcript; those that stand there already stay as they are."""
+        async with self.house.db.together(turn.user_id) as opened:
+            for index, message in enumerate(added):
+                await opened(Messages).add(turn.id, index, message, is_tainted=_is_tainted(turn, message))
+
+    async def _finish(
+        self, turn: Turn, plan: RoundPlan, reply: Reply, message: Message, writer: Writer, index: int
+    ) -> None:
+        """One transaction: the finished part, the message, the usage."""
+        usage = reply.usage
+        cost = await self.models.cost(turn.user_id, reply.model, usage)
+        payload = {
+            "turn": turn.id,
+            "round": plan.round,
+            "model": reply.model,
+            "input": usage.input_tokens,
+            "output": usage.output_tokens,
+            "cached": usage.cached_tokens,
+            "written": usage.written_tokens,
+            "cost_usd": cost,
+        }
+        rows: list[Row] = [*await writer.whole(message.text), ("usage", payload, turn.id)]
+        if reply.finish == "length":
+            rows.append(("notice", {"turn": turn.id, "level": "warn", "text": TOO_LONG}, turn.id))
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            await opened(Messages).add(turn.id, index, message, is_tainted=turn.is_tainted)
+            await opened(Plans).usage(turn.id, plan.round, reply.model, usage, cost)
+            await opened(Conversations).append(turn.conversation_id, rows)
+        writer.close()
+
+
+def _is_tainted(turn: Turn, message: Message) -> bool:
+    """Whether the message holds words from outside."""
+    return turn.is_tainted or any(getattr(part, "tainted", False) for part in message.parts)
+
+
+def _with_ids(turn: Turn, round_number: int, message: Message) -> Message:
+    """Every call under an id of its own: an endpoint that sends none, or the same twice, still works."""
+    seen: set[str] = set()
+    parts = []
+    for index, part in enumerate(message.parts):
+        if isinstance(part, ToolCall):
+            if not part.id or part.id in seen:
+                part = replace(part, id=f"call_{derived_id(turn.id, str(round_number), str(index))[:20]}")
+            seen.add(part.id)
+        parts.append(part)
+    return replace(message, parts=tuple(parts))

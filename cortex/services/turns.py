@@ -1,0 +1,140 @@
+"""Turns as durable runs: opens a turn, runs the loop over durable ports, closes it, starts the next in line.
+
+The body `run` is what the engine replays: everything that may change between two runs of it is read inside a step
+(`open`, `close`, and the durable port calls). `services/chat.py` starts and stops; `app.py` registers `run`.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from cortex.agent.execute import Executor
+from cortex.agent.react import World, run_turn
+from cortex.base.errors import CortexError
+from cortex.base.messages import ToolCall
+from cortex.base.turn import LOOP_ENDS, Answer, Decision, Outcome, Performed, Turn
+from cortex.services.approvals import ApprovalsService
+from cortex.services.endings import Endings
+from cortex.services.house import House
+from cortex.services.openings import Openings
+from cortex.services.planning import Planning
+from cortex.services.story import Telling
+from cortex.services.thinking import Thinking
+from cortex.storage.turns import AllTurns, TurnRow
+
+log = logging.getLogger(__name__)
+
+WORKFLOW = "turn"
+LOST = "Cortex stopped in the middle of this answer and could not take it up again. What is shown was done."
+FAULT = "Something went wrong inside Cortex; the log has the details. Nothing you wrote is lost."
+
+P = TypeVar("P")
+
+
+class Durable(Protocol):
+    """Makes the named methods of a port durable steps (`cortex/engine/durable.py`, handed in by `app.py`)."""
+
+    def __call__(self, port: P, methods: Sequence[str], /) -> P:
+        """The port, durable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hands:
+    """Implements `Hands`: decide and perform are steps of the executor, the wait between them is the engine's."""
+
+    executor: Executor
+    desk: ApprovalsService
+    durable_desk: ApprovalsService
+
+    async def decide(self, turn: Turn, round_number: int, call: ToolCall) -> Decision:
+        return await self.executor.decide(turn, round_number, call)
+
+    async def wait(self, turn: Turn, decision: Decision) -> Answer:
+        heard = await self.desk.wait(turn, decision.approval_id)
+        return await self.durable_desk.settle(turn, decision.approval_id, heard)
+
+    async def perform(
+        self, turn: Turn, round_number: int, call: ToolCall, decision: Decision, answer: Answer | None
+    ) -> Performed:
+        return await self.executor.perform(turn, round_number, call, decision, answer)
+
+
+class TurnRuns:
+    """The runs of turns."""
+
+    def __init__(
+        self,
+        *,
+        house: House,
+        openings: Openings,
+        endings: Endings,
+        story: Telling,
+        planning: Planning,
+        thinking: Thinking,
+        executor: Executor,
+        desk: ApprovalsService,
+        durable: Durable,
+        is_closing: Callable[[], bool],
+    ) -> None:
+        """Compose the loop's world from durable ports."""
+        self.house = house
+        self.openings = durable(openings, ("open",))
+        self.endings = durable(endings, ("close",))
+        self.sudden = endings
+        self.is_closing = is_closing
+        self.world = World(
+            story=durable(story, ("steer", "say")),
+            planner=durable(planning, ("plan",)),
+            thinker=durable(thinking, ("answer",)),
+            hands=_Hands(
+                executor=durable(executor, ("decide", "perform")), desk=desk, durable_desk=durable(desk, ("settle",))
+            ),
+        )
+
+    async def start(self, row: TurnRow) -> None:
+        """Start the turn's run; a second start of the same turn is a no-op."""
+        argument = {"turn": row.id, "user": row.owner_id}
+        await self.house.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
+
+    async def run(self, run_id: str, argument: dict[str, Any]) -> None:
+        """The durable body of one turn."""
+        turn = await self.openings.open(argument["user"], argument["turn"])
+        if turn is None:
+            return
+        try:
+            outcome = await run_turn(turn, self.world)
+        except CortexError as error:
+            outcome = Outcome(state="failed", rounds=0, text=error.message)
+        except Exception:  # the job runner's broad except: a turn must end, and say so
+            log.exception("turn %s failed", run_id)
+            outcome = Outcome(state="failed", rounds=0, text=FAULT)
+        following = await self.endings.close(turn, outcome)
+        if following:
+            await self.start_id(turn.user_id, following)
+
+    async def start_id(self, user_id: str, turn_id: str) -> None:
+        """Start a queued turn by its id."""
+        await self.house.runner.start(turn_id, WORKFLOW, {"turn": turn_id, "user": user_id}, queue="chat", key=user_id)
+
+    async def stop(self, row: TurnRow) -> None:
+        """End a running turn now, keep what it said so far, and go on with what is queued behind it."""
+        partial = self.house.hub.open_parts(row.conversation_id)
+        await self.house.runner.cancel(row.id)
+        following = await self.sudden.stop(row, [part for part in partial if part.turn_id == row.id])
+        if following:
+            await self.start_id(row.owner_id, following)
+
+    async def recover(self) -> None:
+        """At the start: end the turns that no run will end, and start the queued ones that nobody started."""
+        rows = await self.house.db.open(AllTurns).unfinished()
+        for row in rows:
+            status = await self.house.runner.status(row.id)
+            if status in ("failed", "cancelled", "done") or (status == "unknown" and row.state != "queued"):
+                await self.sudden.interrupt(row, LOST)
+        busy = {row.conversation_id for row in rows if row.state not in (*LOOP_ENDS, "queued")}
+        for row in rows:
+            if row.state == "queued" and row.conversation_id not in busy and not row.is_dropped:
+                busy.add(row.conversation_id)
+                await self.start(row)

@@ -1,0 +1,150 @@
+from dataclasses import replace
+from itertools import pairwise
+
+from cortex.agent.react import World, as_text, run_turn
+from cortex.base.messages import Message, ToolResult, assistant, results, user
+from cortex.base.turn import Outcome, Reply, Turn
+from tests.plain_world import TURN, PlainPlanner, PlainStory, ScriptedThinker, TableHands, call, schema
+
+
+class Scene:
+    """One turn over plain ports."""
+
+    def __init__(self, *script: Message | Reply) -> None:
+        self.story, self.hands = PlainStory(), TableHands()
+        self.planner = PlainPlanner(tools=(schema("task_create"),), tail="[Sat 2026-11-21]")
+        self.thinker = ScriptedThinker(script=list(script))
+
+    async def run(self, turn: Turn = TURN) -> Outcome:
+        world = World(story=self.story, planner=self.planner, thinker=self.thinker, hands=self.hands)
+        return await run_turn(turn, world)
+
+
+async def test_an_answer_without_calls_ends_the_turn_after_one_round() -> None:
+    scene = Scene(assistant("Good morning."))
+    outcome = await scene.run()
+    assert (outcome.state, outcome.text, outcome.rounds) == ("done", "Good morning.", 1)
+
+
+async def test_every_request_extends_the_one_before() -> None:
+    scene = Scene(
+        assistant("", call("task_create")), assistant("", call("task_list", wire_id="w2")), assistant("Done.")
+    )
+    await scene.run()
+    requests = [messages for _, messages in scene.thinker.asked]
+    assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(requests))
+    assert requests[0][0].text == "add milk\n\n[Sat 2026-11-21]"
+
+
+async def test_neighbouring_reads_run_side_by_side_and_writes_alone_in_order() -> None:
+    scene = Scene(assistant("", *(call(n, wire_id=n) for n in ("read_a", "read_b", "write_a", "write_b"))))
+    scene.hands.reads = frozenset({"read_a", "read_b"})
+    outcome = await scene.run()
+    assert scene.hands.most_at_once == 2
+    assert scene.hands.trail[4:] == ["perform read_a", "perform read_b", "perform write_a", "perform write_b"]
+    names = [part.name for part in outcome.messages[2].parts if isinstance(part, ToolResult)]
+    assert names == ["read_a", "read_b", "write_a", "write_b"]
+
+
+async def test_all_cards_of_a_round_are_up_before_the_first_wait() -> None:
+    scene = Scene(assistant("", call("shell_exec", wire_id="a"), call("http_post", wire_id="b")))
+    scene.hands.asks = {"shell_exec": "denied", "http_post": "allowed"}
+    await scene.run()
+    assert scene.hands.trail == [
+        "decide shell_exec",
+        "decide http_post",
+        "wait shell_exec",
+        "wait http_post",
+        "perform shell_exec denied",
+        "perform http_post allowed",
+    ]
+
+
+async def test_the_last_of_n_rounds_goes_out_without_tools_and_answers_in_words() -> None:
+    scene = Scene(
+        assistant("", call("a", '{"n":1}')), assistant("", call("a", '{"n":2}')), assistant("So far so good.")
+    )
+    outcome = await scene.run(replace(TURN, max_rounds=3))
+    assert [need.is_last for need in scene.planner.needs] == [False, False, True]
+    assert scene.thinker.asked[-1][0].tools == ()
+    assert (outcome.state, outcome.text) == ("done", "So far so good.")
+
+
+async def test_calls_in_the_last_round_are_refused_and_the_turn_ends_with_words() -> None:
+    scene = Scene(assistant("", call("a", '{"n":1}')), assistant("", call("a", '{"n":2}')))
+    outcome = await scene.run(replace(TURN, max_rounds=2))
+    assert outcome.state == "out_of_rounds"
+    assert "stopped after 2 rounds" in outcome.text
+    assert scene.hands.trail.count("perform a") == 1
+    assert scene.story.said[-1][0] == "answer"
+
+
+async def test_the_third_identical_call_ends_the_turn_with_a_text() -> None:
+    scene = Scene(*(assistant("", call("a")) for _ in range(9)))
+    outcome = await scene.run(replace(TURN, max_rounds=9))
+    assert outcome.rounds == 3
+    assert "3 times with the same arguments" in outcome.text
+
+
+async def test_the_third_equal_error_ends_the_turn_whatever_the_arguments() -> None:
+    scene = Scene(*(assistant("", call("a", f'{{"n":{n}}}')) for n in range(9)))
+    scene.hands.failing = frozenset({"a"})
+    scene.hands.answers = {"a": "no such list"}
+    outcome = await scene.run(replace(TURN, max_rounds=9))
+    assert outcome.rounds == 3
+    assert "failed 3 times in the same way" in outcome.text
+    assert "no such list" in outcome.text
+
+
+async def test_two_discovery_rounds_are_not_counted_and_what_they_found_reaches_the_planner() -> None:
+    found = assistant("", call("tools_discover", '{"query":"x"}'))
+    again = assistant("", call("tools_discover", '{"query":"y"}'))
+    scene = Scene(found, again, assistant("", call("git_log")), assistant("Here."))
+    scene.hands.free = frozenset({"tools_discover"})
+    scene.hands.found = {"tools_discover": ("git_log",)}
+    outcome = await scene.run(replace(TURN, max_rounds=2))
+    assert [need.is_last for need in scene.planner.needs] == [False, False, False, True]
+    assert scene.planner.needs[1].found == ("git_log",)
+    assert (outcome.state, outcome.rounds) == ("done", 4)
+
+
+async def test_an_answer_that_lacks_a_tool_gets_one_extra_round_with_it() -> None:
+    scene = Scene(assistant("I don't have a tool to read the log."), assistant("", call("git_log")), assistant("Here."))
+    scene.planner.revealed_by_missing = ("git_log",)
+    outcome = await scene.run(replace(TURN, max_rounds=2))
+    assert scene.thinker.asked[1][0].added == ("git_log",)
+    assert outcome.text == "Here."
+    assert scene.story.said == [("notice", "Found git_log: trying again with it.")]
+
+
+async def test_an_answer_that_lacks_a_tool_stands_when_the_planner_finds_none() -> None:
+    scene = Scene(assistant("I don't have a tool to fly."))
+    outcome = await scene.run()
+    assert (outcome.rounds, outcome.text) == (1, "I don't have a tool to fly.")
+
+
+async def test_a_message_sent_meanwhile_steers_at_the_next_tool_boundary() -> None:
+    scene = Scene(assistant("", call("a")), assistant("Milk and eggs."))
+    scene.story.steering = ["and eggs"]
+    await scene.run()
+    assert scene.thinker.asked[1][1][-1] == user("and eggs")
+
+
+async def test_a_failed_model_ends_the_turn_as_failed_with_its_words() -> None:
+    scene = Scene(Reply(failure="The model could not be reached.", failure_kind="connection"))
+    outcome = await scene.run()
+    assert (outcome.state, outcome.text) == ("failed", "The model could not be reached.")
+    assert outcome.messages[0].speaker == "user"
+
+
+async def test_past_calls_are_told_in_words_when_no_tool_is_declared() -> None:
+    told = as_text(
+        (
+            user("add milk"),
+            assistant("", call("task_create", '{"title":"milk"}')),
+            results(ToolResult(call_id="w1", name="task_create", text="Created.")),
+        )
+    )
+    assert [message.speaker for message in told] == ["user", "assistant", "user"]
+    assert all(not message.calls for message in told)
+    assert "Created." in told[2].text
