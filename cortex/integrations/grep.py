@@ -1,15 +1,18 @@
 """Finds lines by a regular expression that a stranger may have written; time-limited, so that none can hang us."""
 
-from collections.abc import Iterator
+import asyncio
 from dataclasses import dataclass
 
 import regex
 
+from cortex.base.clock import ticks_s
 from cortex.base.errors import ToolFailed
 
 PATTERN_CHARACTERS = 500
 LINE_CHARACTERS = 20_000
 LINE_TIMEOUT_S = 0.25
+FILE_BYTES = 2_000_000
+TOTAL_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +33,21 @@ def compiled(pattern: str, *, ignore_case: bool) -> "regex.Pattern[str]":
         raise ToolFailed(f"The pattern {pattern!r} is not a regular expression: {error}.") from error
 
 
-def matches(pattern: "regex.Pattern[str]", text: str) -> Iterator[Line]:
-    """The matching lines of a text; ToolFailed when one line takes too long (the lock is let go meanwhile)."""
+async def found(pattern: "regex.Pattern[str]", text: str, most: int) -> list[Line]:
+    """The first `most` matching lines of a text; ToolFailed when the pattern takes too long on one line."""
+    return await asyncio.to_thread(_found, pattern, text, most)
+
+
+def _found(pattern: "regex.Pattern[str]", text: str, most: int) -> list[Line]:
+    lines: list[Line] = []
+    deadline_s = ticks_s() + TOTAL_S
     for number, line in enumerate(text.splitlines(), 1):
         try:
-            found = pattern.search(line[:LINE_CHARACTERS], timeout=LINE_TIMEOUT_S, concurrent=True)
+            match = pattern.search(line[:LINE_CHARACTERS], timeout=LINE_TIMEOUT_S, concurrent=True)
         except TimeoutError as error:
             raise ToolFailed("The pattern takes too long: write a simpler one, without nested repeats.") from error
-        if found:
-            yield Line(number=number, text=line)
+        if match:
+            lines.append(Line(number=number, text=line))
+        if len(lines) > most or ticks_s() > deadline_s:
+            break
+    return lines

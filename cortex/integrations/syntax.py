@@ -1,6 +1,7 @@
 """Says whether a file's text is well formed, by its kind. Nothing of it is ever executed. Loaded late (sqlglot)."""
 
 import ast
+import asyncio
 import json
 import tomllib
 from collections.abc import Callable
@@ -45,10 +46,17 @@ def kind_of(path: str, text: str) -> str:
     raise ToolFailed(f"{path!r} cannot be checked. These can: {', '.join(sorted(set(KINDS.values())))}.")
 
 
-def check_here(kind: str, text: str) -> str:
+async def check_here(kind: str, text: str) -> str:
     """The first fault of a text that a parser of ours reads, or "" when it is well formed."""
     if len(text) > TEXT_CHARACTERS:
         raise ToolFailed(f"It is longer than {TEXT_CHARACTERS} characters.")
+    try:
+        return await asyncio.wait_for(asyncio.to_thread(_parse, kind, text), LIMITS.timeout_s)
+    except TimeoutError as error:
+        raise ToolFailed(f"The check took longer than {LIMITS.timeout_s:g} s.") from error
+
+
+def _parse(kind: str, text: str) -> str:
     try:
         PARSERS[kind](text)
     except SyntaxError as error:

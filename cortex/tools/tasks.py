@@ -11,6 +11,7 @@ from cortex.base.zone import day, local
 from cortex.storage.tasks import Task, Tasks
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
+from cortex.toolkit.examples import said
 from cortex.toolkit.spec import Output, Phrase
 
 SUMMARY = "to-do and shopping lists: add, show, change, tick off"
@@ -37,7 +38,7 @@ async def task_list(
     """
     tasks = ctx.use(Tasks)
     name = await _known_list(tasks, list_name) if list_name else None
-    rows = await tasks.list(list_name=name, is_done=done, query=query)
+    rows = list(await tasks.list(list_name=name, is_done=done, query=query))
     if due_by is not None:
         rows = [row for row in rows if row.due is not None and row.due <= due_by]
     if not rows:
@@ -113,6 +114,8 @@ async def task_update(
     if not changes:
         return f"Nothing to change: {_line(ctx, row, show_list=True)}"
     before = {key: _plain(getattr(row, key)) for key in changes}
+    if ctx.is_tainted:
+        changes["is_tainted"] = True
     made = await tasks.update(row.id, expected_version=row.version, **changes)
     ctx.leave_undo(target=row.id, before=before, expected=str(made.version), label="Put the task back as it was")
     return f"Changed: {_line(ctx, made, show_list=True)}"
@@ -129,7 +132,7 @@ async def task_complete(ctx: Ctx, task: str) -> str:
     row = await _find(tasks, task)
     if row.is_done:
         return f"It was done already: {row.title}"
-    made = await tasks.complete(row.id)
+    made = await tasks.complete(row.id, row.version)
     ctx.leave_undo(target=row.id, before={"is_done": False}, expected=str(made.version), label="Open the task again")
     left = await tasks.list(list_name=row.list_name, is_done=False)
     return f"Done: {row.title} ({len(left)} left on {row.list_name})"
@@ -153,7 +156,7 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
 
 async def _known_list(tasks: Tasks, wanted: str) -> str:
     """The list's name as the user writes it: "Shopping list" and "shopping" mean the list that is there."""
-    names = await tasks.lists()
+    names = [known.name for known in await tasks.lists()]
     known = {_key(name): name for name in names}
     short = wanted.strip()
     if short.casefold().endswith(" list"):
@@ -199,7 +202,7 @@ async def _find(tasks: Tasks, wanted: str) -> Task:
 
 async def _nothing(tasks: Tasks, name: str | None, done: bool, *, is_narrowed: bool) -> str:
     """What to say when there is nothing to show, with the lists that do exist."""
-    others = [other for other in await tasks.lists() if other != name]
+    others = [other.name for other in await tasks.lists() if other.name != name]
     where = f" on the list {name!r}" if name else ""
     what = "finished task" if done else "open task"
     fit = " that fits" if is_narrowed else ""
@@ -238,64 +241,57 @@ PHRASES = (
     Phrase(text="to do list", weight=1.1),
     Phrase(text="add to my", weight=0.7, tools=("task_create",), unless=("journal", "notes", "scratchpad")),
     Phrase(text="need to buy", weight=0.8, tools=("task_create",)),
-    Phrase(text="what do i have to do", weight=1.0, tools=("task_list",)),
     Phrase(text="anything due", weight=1.0, tools=("task_list",)),
     Phrase(text="overdue", weight=0.7, tools=("task_list",), unless=("invoice", "rent")),
     Phrase(text="tick off", weight=1.0, tools=("task_complete",)),
     Phrase(text="cross off", weight=1.0, tools=("task_complete",)),
     Phrase(text="check off", weight=1.0, tools=("task_complete",)),
     Phrase(text="mark as done", weight=1.1, tools=("task_complete",)),
-    Phrase(text="due date", weight=0.8, tools=("task_update",)),
 )
 
-_LIST, _CREATE, _UPDATE, _DONE = ("task_list",), ("task_create",), ("task_update",), ("task_complete",)
 EXAMPLES = (
-    ("what's on my shopping list", _LIST),
-    ("what do I still have to do today?", _LIST),
-    ("show my todos", _LIST),
-    ("anything overdue", _LIST),
-    ("did I already put batteries on the list?", _LIST),
-    ("read me the groceries please i'm at the store", _LIST),
-    ("what have I finished this week", _LIST),
-    ("how full is my plate before Friday", _LIST),
-    ("im bored, whats left to do around the house", _LIST),
-    ("please to show me list of the works for tomorrow", _LIST),
-    ("what was it again that I needed from the hardware store", _LIST),
-    ("got five minutes, what small thing could I get out of the way", _LIST),
-    ("add milk and eggs to my shopping list", _CREATE),
-    ("put call the dentist on my to-do list for monday", _CREATE),
-    ("we're out of coffee", _CREATE),
-    ("new task: renew passport, due 3 march, high priority", _CREATE),
-    ("i must not forget buying the present for Ana, write it down as todo", _CREATE),
-    ("add tomatos to grocerys", _CREATE),
-    ("todo water the plants", _CREATE),
-    ("the gutter needs cleaning, stick it on the house list", _CREATE),
-    ("uh also toilet paper, put that on there too", _CREATE),
-    ("make a packing list entry for the phone charger", _CREATE),
-    ("I have to send the tax papers until the 15th, please save it to the tasks", _CREATE),
-    ("remember for the supermarket: rice, beans", _CREATE),
-    ("move the dentist task to next week", _UPDATE),
-    ("rename buy paint to buy white paint", _UPDATE),
-    ("push my passport todo back two days", _UPDATE),
-    ("that tax thing is really urgent, bump it up", _UPDATE),
-    ("the report is due on friday not thursday", _UPDATE),
-    ("put the ladder task on the garden list instead", _UPDATE),
-    ("take the deadline off the bookshelf", _UPDATE),
-    ("change milk to oat milk on the list", _UPDATE),
-    ("add a note to the plumber task: he only comes mornings", _UPDATE),
-    ("set prio of the insurance one to high", _UPDATE),
-    ("it can wait, shift gym signup to january", _UPDATE),
-    ("plese corect the todo, its anna not ana", _UPDATE),
-    ("mark the dentist as done", _DONE),
-    ("I bought the milk", _DONE),
-    ("tick off laundry", _DONE),
-    ("passport is finaly sorted, cross it off", _DONE),
-    ("done with the taxes!", _DONE),
-    ("the plants are watered", _DONE),
-    ("check eggs off my list", _DONE),
-    ("i have made the call to the bank, it is finish", _DONE),
-    ("you can close the gutter task", _DONE),
-    ("got the bread, got the butter still missing", _DONE),
-    ("finished vacuuming btw", _DONE),
-    ("that one about the car insurance, yeah that's handled", _DONE),
+    *said(
+        "task_list",
+        """
+        what's on my shopping list | what do I still have to do today? | show my todos | anything overdue
+        did I already put batteries on the list? | read me the groceries please i'm at the store
+        what have I finished this week | how full is my plate before Friday
+        im bored, whats left to do around the house | please to show me list of the works for tomorrow
+        what was it again that I needed from the hardware store
+        got five minutes, what small thing could I get out of the way
+        """,
+    ),
+    *said(
+        "task_create",
+        """
+        add milk and eggs to my shopping list | put call the dentist on my to-do list for monday
+        we're out of coffee | new task: renew passport, due 3 march, high priority
+        i must not forget buying the present for Ana, write it down as todo | add tomatos to grocerys
+        todo water the plants | the gutter needs cleaning, stick it on the house list
+        uh also toilet paper, put that on there too | make a packing list entry for the phone charger
+        I have to send the tax papers until the 15th, please save it to the tasks
+        remember for the supermarket: rice, beans
+        """,
+    ),
+    *said(
+        "task_update",
+        """
+        move the dentist task to next week | rename buy paint to buy white paint
+        push my passport todo back two days | that tax thing is really urgent, bump it up
+        the report is due on friday not thursday | put the ladder task on the garden list instead
+        take the deadline off the bookshelf | change milk to oat milk on the list
+        add a note to the plumber task: he only comes mornings | set prio of the insurance one to high
+        it can wait, shift gym signup to january | plese corect the todo, its anna not ana
+        """,
+    ),
+    *said(
+        "task_complete",
+        """
+        mark the dentist as done | I bought the milk | tick off laundry | passport is finaly sorted, cross it off
+        done with the taxes! | the plants are watered | check eggs off my list
+        i have made the call to the bank, it is finish | you can close the gutter task
+        got the bread, got the butter still missing | finished vacuuming btw
+        that one about the car insurance, yeah that's handled
+        """,
+    ),
 )

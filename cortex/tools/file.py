@@ -1,0 +1,294 @@
+"""The files of the user's own folder and of the folders that an admin allowed. The jail is `integrations/files.py`."""
+
+import asyncio
+import difflib
+import fnmatch
+from typing import Any
+
+from cortex.base import scan
+from cortex.base.clock import ticks_s
+from cortex.base.errors import NotFound, ToolFailed
+from cortex.base.zone import moment
+from cortex.integrations import grep
+from cortex.integrations.files import Entry, Files, version_of
+from cortex.integrations.sandbox import Sandbox
+from cortex.integrations.text import decoded
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.examples import said
+from cortex.toolkit.spec import Phrase
+
+SUMMARY = "files in the user's folders: read, list, write, compare, search, check syntax"
+NEEDS = ("Files",)
+PAGE_CHARACTERS = 6_000
+SHOWN = 100
+HITS = 60
+DIFF_CHARACTERS = 400_000
+HIT_CHARACTERS = 160
+
+
+@tool(effect="read", reads_private=True, reads_untrusted=True)
+async def file_read(ctx: Ctx, path: str, offset: int = 0) -> str:
+    """Read a text file from the user's folders.
+
+    Args:
+        path: Such as notes.md, or name:path in an allowed folder.
+        offset: Character to start at; a long file says how to go on.
+    """
+    text = await _text(ctx, path)
+    start = min(max(offset, 0), len(text))
+    page = text[start : start + PAGE_CHARACTERS]
+    rest = len(text) - start - len(page)
+    more = f"\n[{rest} more characters: file_read with offset={start + len(page)}]" if rest else ""
+    return (page + more) or "(the file is empty)"
+
+
+@tool(effect="read", reads_private=True, reads_untrusted=True)
+async def file_list(ctx: Ctx, path: str = "", pattern: str = "", deep: bool = False) -> str:
+    """List the files in a folder.
+
+    Args:
+        path: The folder; all of the user's own when left out.
+        pattern: Only names like *.md.
+        deep: Folders inside too.
+    """
+    files = ctx.use(Files)
+    found = [entry for entry in await files.list(path, is_deep=deep or bool(pattern)) if _fits(entry, pattern)]
+    lines = [_line(ctx, entry) for entry in found[:SHOWN]]
+    if len(found) > SHOWN:
+        lines.append(f"... and {len(found) - SHOWN} more: narrow it by path or pattern.")
+    if not path and (names := [root.name for root in (await files.roots())[1:]]):
+        lines.append(f"Allowed folders: {', '.join(f'{name}:' for name in names)}")
+    return "\n".join(lines) or "Nothing is there."
+
+
+@tool(risk="medium", idempotent=True)
+async def file_write(ctx: Ctx, path: str, text: str, replace: str = "") -> str:
+    """Write a file, or replace one passage in it.
+
+    Args:
+        path: Such as notes.md; folders are made.
+        text: The new content, or the new passage.
+        replace: The old passage, exactly and once in the file; empty writes the whole file.
+    """
+    files = ctx.use(Files)
+    content, expected = text, None
+    if replace:
+        raw = await files.read(path)
+        old = decoded(raw, path)
+        if text not in old and old.count(replace) != 1:
+            raise ToolFailed(f"That passage is {old.count(replace)} times in {path!r}; it must be there exactly once.")
+        content = old.replace(replace, text) if old.count(replace) == 1 else old
+        expected = version_of(raw)
+    made = await files.write(path, content.encode(), expected=expected)
+    if made.before == content.encode():
+        return f"{path} has that content already."
+    before = None if made.before is None else {"hex": made.before.hex()}
+    ctx.leave_undo(target=path, before=before, expected=made.version, label="Put the file back")
+    return f"{'Wrote' if made.before is None else 'Changed'} {path} ({len(content)} characters)."
+
+
+@tool(effect="read", reads_private=True, reads_untrusted=True)
+async def file_diff(ctx: Ctx, old: str, new: str) -> str:
+    """Show how two files differ.
+
+    Args:
+        old: Path of the one.
+        new: Path of the other.
+    """
+    before, after = await _text(ctx, old), await _text(ctx, new)
+    if len(before) + len(after) > DIFF_CHARACTERS:
+        raise ToolFailed(f"Together they are longer than {DIFF_CHARACTERS} characters: too long to compare.")
+    made = difflib.unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm="")
+    return _cut(await asyncio.to_thread("\n".join, made)) or "They are the same."
+
+
+@tool(effect="read", reads_private=True, reads_untrusted=True)
+async def file_grep(ctx: Ctx, pattern: str, path: str = "", names: str = "", ignore_case: bool = False) -> str:
+    """Search inside files for lines that match a pattern.
+
+    Args:
+        pattern: Regular expression.
+        path: Folder or file; all when left out.
+        names: Only files like *.py.
+        ignore_case: Capitals do not matter.
+    """
+    files, wanted = ctx.use(Files), grep.compiled(pattern, ignore_case=ignore_case)
+    lines: list[str] = []
+    deadline_s = ticks_s() + grep.TOTAL_S
+    for name in await _names_below(files, path, names):
+        if ticks_s() > deadline_s:
+            return "\n".join([*lines, "... stopped after some seconds: narrow the path."])
+        try:
+            text = decoded(await files.read(name, limit_bytes=grep.FILE_BYTES), name)
+        except (ToolFailed, NotFound):
+            continue
+        hits = await grep.found(wanted, text, HITS)
+        lines += [f"{name}:{line.number}: {line.text.strip()[:HIT_CHARACTERS]}" for line in hits]
+        if len(lines) > HITS:
+            return "\n".join([*lines[:HITS], "... and more: narrow the pattern or the path."])
+    return "\n".join(lines) or "Nothing matches."
+
+
+@tool(effect="read", reads_private=True, reads_untrusted=True)
+async def file_syntax_check(ctx: Ctx, path: str) -> str:
+    """Check a code or data file for syntax errors.
+
+    Args:
+        path: A .py, .json, .yaml, .toml, .sh, .sql or .js file.
+    """
+    text = await _text(ctx, path)
+    syntax = scan.load("cortex.integrations.syntax")
+    kind: str = syntax.kind_of(path, text)
+    if kind in syntax.CHECKERS:
+        try:
+            sandbox = ctx.use(Sandbox)
+        except NotFound:
+            raise ToolFailed(f"{kind} is checked in a sandbox only, and this machine has none.") from None
+        fault: str = await syntax.check_in_sandbox(kind, path, text, sandbox)
+    else:
+        fault = await syntax.check_here(kind, text)
+    return _cut(f"{path} is not well-formed {kind}: {fault}") if fault else f"{path} is well-formed {kind}."
+
+
+@tool(effect="read", reads_private=True, reads_untrusted=True)
+async def file_stat(ctx: Ctx, path: str) -> str:
+    """Tell a file's size, kind and time of last change.
+
+    Args:
+        path: The file or folder.
+    """
+    return _line(ctx, await ctx.use(Files).stat(path))
+
+
+async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
+    """Put the file's former content back, or remove a file that the call made. Conflict when it changed since."""
+    files = ctx.use(Files)
+    if before is None:
+        await files.remove(target, expected=expected)
+        return f"{target} is removed again."
+    await files.write(target, bytes.fromhex(before["hex"]), expected=expected)
+    return f"{target} is as it was."
+
+
+async def _text(ctx: Ctx, path: str) -> str:
+    return decoded(await ctx.use(Files).read(path), path)
+
+
+async def _names_below(files: Files, path: str, names: str) -> list[str]:
+    """The files that `path` means: itself, or all below it whose names fit."""
+    if path and (await files.stat(path)).kind == "file":
+        return [path]
+    found = await files.list(path, is_deep=True)
+    return [entry.path for entry in found if entry.kind == "file" and _fits(entry, names)]
+
+
+def _fits(entry: Entry, pattern: str) -> bool:
+    return not pattern or fnmatch.fnmatch(entry.path.rpartition("/")[2].casefold(), pattern.casefold())
+
+
+def _line(ctx: Ctx, entry: Entry) -> str:
+    if entry.kind == "folder":
+        return f"{entry.path}/"
+    kind = "" if entry.kind == "file" else f", {entry.kind}"
+    return f"{entry.path} ({entry.size_bytes} bytes, {moment(entry.changed_at, ctx.user.time_zone)}{kind})"
+
+
+def _cut(text: str) -> str:
+    left = len(text) - PAGE_CHARACTERS
+    return text if left <= 0 else f"{text[:PAGE_CHARACTERS]}\n[{left} more characters left out]"
+
+
+PHRASES = (
+    Phrase(text="read file", weight=1.1, tools=("file_read",)),
+    Phrase(text="read the file", weight=1.1, tools=("file_read",)),
+    Phrase(text="show file", weight=1.1, tools=("file_read",)),
+    Phrase(text="show the file", weight=1.1, tools=("file_read",)),
+    Phrase(text="open the file", weight=1.0, tools=("file_read",)),
+    Phrase(text="my files", weight=1.1, tools=("file_list",), unless=("audio files", "git")),
+    Phrase(text="list files", weight=1.1, tools=("file_list",)),
+    Phrase(text="in the folder", weight=0.8, tools=("file_list",)),
+    Phrase(text="directory", weight=0.6, tools=("file_list",), unless=("phone directory", "active directory")),
+    Phrase(text="save to a file", weight=1.2, tools=("file_write",)),
+    Phrase(text="write to the file", weight=1.1, tools=("file_write",)),
+    Phrase(text="save it as", weight=0.8, tools=("file_write",), unless=("draft", "task", "note")),
+    Phrase(text="grep", weight=1.1, tools=("file_grep",)),
+    Phrase(text="search in files", weight=1.1, tools=("file_grep",)),
+    Phrase(text="diff", weight=0.7, tools=("file_diff",), unless=("git", "commit", "branch", "staged")),
+    Phrase(text="compare the files", weight=1.1, tools=("file_diff",)),
+    Phrase(text="syntax check", weight=1.1, tools=("file_syntax_check",)),
+    Phrase(text="valid json", weight=1.0, tools=("file_syntax_check",)),
+    Phrase(text="file size", weight=1.0, tools=("file_stat",)),
+)
+
+EXAMPLES = (
+    *said(
+        "file_read",
+        """
+        show file notes.md | read me the readme | what does todo.txt say | open budget.csv pls
+        whats inside config.yaml | print the first part of diary.md | cat server.log
+        can you have a look into my letter draft and tell me if the tone is ok | i want see the content of recipe.txt
+        read on in that file, the next part | what did I write in ideas.md about the shed | shwo me meeting-notes.txt
+        quote the second paragraph of my cover letter
+        """,
+    ),
+    *said(
+        "file_list",
+        """
+        what files do I have | list my files | show the folder invoices | whats in the project directory
+        which pdf are there | did I save that recipe somewhere? | ls | do i have any csv files left
+        give me all markdown files, subfolders too | where did i put the tax documents
+        i dont remember how the file was named, something with garden | what is lying around in my folder
+        """,
+    ),
+    *said(
+        "file_write",
+        """
+        save this as poem.txt | write the list into packing.md | create a file called ideas.md with these points
+        replace 2024 by 2025 in header.txt | put that summary in a file for me | fix the typo in line two of letter.md
+        store your answer in my folder | make me a new config.json with port 8080 | add a line at the end of log.md
+        overwrite draft.txt with the short version | please to save the recipe so i can print it
+        jot the table to a csv
+        """,
+    ),
+    *said(
+        "file_diff",
+        """
+        what changed between v1.txt and v2.txt | compare draft.md with final.md | diff old.conf new.conf
+        are these two files the same | how is my contract different from the template | show differnce of both lists
+        which lines are new in report2.md | did he alter anything in the copy he sent back, copy.txt vs original.txt
+        put the two configs side by side | is backup.json identical to settings.json
+        spot what's been edited since the first version of the essay | compair a.py and b.py
+        """,
+    ),
+    *said(
+        "file_grep",
+        """
+        grep for TODO in my files | where do I mention the landlord | search the folder for "invoice 1042"
+        which file has the word budget in it | find every line with an email address | look for def main in project
+        in which of my texts did i speak about lisbon | find all errors in server.log | any file that says password?
+        serach my documents for warranty | how often does Anna come up in the minutes
+        I wrote the wifi code down in some file, find it
+        """,
+    ),
+    *said(
+        "file_syntax_check",
+        """
+        is config.json valid | check the syntax of script.py | does my yaml parse | why wont settings.toml load
+        lint deploy.sh for syntax errors | did I forget a bracket in data.json | verify query.sql is well formed
+        is there a comma missing somewhere in package.json | chek if backup.sh has a error
+        make sure the compose file is proper yaml before I use it | validate app.js
+        python says invalid syntax in tool.py, where
+        """,
+    ),
+    *said(
+        "file_stat",
+        """
+        how big is video.mp4 | when did I last change budget.csv | file size of archive.zip
+        is notes.md a file or folder
+        how old is that backup | did report.docx get modified today | how many bytes has data.bin
+        is the export still growing, check export.csv | when was letter.txt saved last time
+        how much space the photo.jpg takes | what date is on the lease scan | whats the timestamp of log.txt
+        """,
+    ),
+)
