@@ -1,0 +1,120 @@
+"""The engine is killed again and again: every run ends, and no step whose result was kept is made again."""
+
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.postgres import private_postgres
+
+CHILD = Path(__file__).with_name("engine_child.py")
+ROOT = Path(__file__).parents[2]
+
+
+class Crew:
+    """The processes of one test; whatever is left of them is killed at the end."""
+
+    def __init__(self, url: str, folder: Path, *, runs: int, steps: int, kind: str) -> None:
+        self.log = folder / "log"
+        self.log.touch()
+        self._arguments = (url, str(self.log), str(runs), str(steps), kind)
+        self._folder = folder
+        self.living: list[subprocess.Popen[bytes]] = []
+
+    def begin(self, executor_id: str) -> subprocess.Popen[bytes]:
+        with (self._folder / "errors").open("ab") as errors:
+            process = subprocess.Popen(
+                [sys.executable, str(CHILD), *self._arguments, executor_id],
+                cwd=ROOT,
+                env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+                stderr=errors,
+            )
+        self.living.append(process)
+        return process
+
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
+        process.kill()
+        process.wait(10)
+        self.living.remove(process)
+
+    def lines(self) -> list[list[str]]:
+        return [line.split() for line in self.log.read_text().splitlines()]
+
+    def wait_for(self, count: int, word: str, timeout_s: float) -> None:
+        deadline_s = time.monotonic() + timeout_s
+        while Counter(line[0] for line in self.lines())[word] < count:
+            assert time.monotonic() < deadline_s, (word, (self._folder / "errors").read_text()[-2000:])
+            time.sleep(0.02)
+
+    def errors(self) -> str:
+        return (self._folder / "errors").read_text()
+
+
+@pytest.fixture
+def crews() -> Iterator[list[Crew]]:
+    made: list[Crew] = []
+    yield made
+    for crew in made:
+        for process in list(crew.living):
+            crew.kill(process)
+
+
+def check(crew: Crew, runs: int, steps: int, kills: int) -> None:
+    lines = crew.lines()
+    assert {line[1] for line in lines if line[0] == "end"} == {f"run:{number}" for number in range(runs)}
+    begun: Counter[tuple[str, str]] = Counter()
+    kept: set[tuple[str, str]] = set()
+    for word, *facts in lines:
+        match word:
+            case "begin":
+                step = (facts[0], facts[1])
+                assert step not in kept, f"{step} was complete and was made again"
+                begun[step] += 1
+            case "kept":
+                kept.add((facts[0], facts[1]))
+    assert len(begun) == len(kept) == runs * steps
+    # A step cut between its effect and its record is made again: at most those in flight at a kill.
+    assert sum(begun.values()) - len(begun) <= kills * runs * 3
+
+
+def test_runs_survive_kills_on_sqlite(tmp_path: Path, crews: list[Crew]) -> None:
+    chance = random.Random(7)  # noqa: S311 - moments of kills, not secrets
+    crew = Crew(f"sqlite:///{tmp_path}/engine.db", tmp_path, runs=10, steps=60, kind="start")
+    crews.append(crew)
+    kills = 4
+    for life in range(kills):
+        process = crew.begin("")
+        crew.wait_for(life + 1, "ready", 30)
+        time.sleep(chance.uniform(0.05, 0.6))
+        crew.kill(process)
+    last = crew.begin("")
+    assert last.wait(60) == 0, crew.errors()
+    crew.living.remove(last)
+    check(crew, runs=10, steps=60, kills=kills)
+
+
+@pytest.mark.full
+def test_runs_survive_kills_of_two_workers_on_postgres(tmp_path: Path, crews: list[Crew]) -> None:
+    chance = random.Random(11)  # noqa: S311 - moments of kills, not secrets
+    kills = 5
+    with private_postgres() as url:
+        crew = Crew(url, tmp_path, runs=50, steps=120, kind="worker")
+        crews.append(crew)
+        pair = [crew.begin("a0"), crew.begin("b0")]
+        crew.wait_for(2, "ready", 60)
+        for life in range(1, kills + 1):
+            time.sleep(chance.uniform(1.0, 3.5))
+            side = chance.randrange(2)
+            crew.kill(pair[side])
+            # One comes back under its old name, the next never.
+            pair[side] = crew.begin(f"{'ab'[side]}{life if life % 2 else 0}")
+            crew.wait_for(2 + life, "ready", 60)
+        for process in pair:
+            assert process.wait(180) == 0, crew.errors()
+            crew.living.remove(process)
+        check(crew, runs=50, steps=120, kills=kills)
