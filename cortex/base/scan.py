@@ -6,7 +6,6 @@ What is heavy is loaded here on its first use, never at the daemon's start. Load
 import importlib
 import importlib.util
 import pkgutil
-from pathlib import Path
 from types import ModuleType
 
 _OURS = ("cortex", "web")
@@ -30,11 +29,3 @@ def modules(package_name: str) -> tuple[str, ...]:
     places = [] if spec is None or spec.submodule_search_locations is None else list(spec.submodule_search_locations)
     found = {info.name for info in pkgutil.iter_modules(places) if not info.name.startswith("_")}
     return tuple(sorted(found))
-
-
-def folder(package_name: str) -> Path:
-    """The folder a package of ours stands in, for the data files beside its modules."""
-    spec = importlib.util.find_spec(package_name)
-    if spec is None or spec.submodule_search_locations is None:
-        raise ModuleNotFoundError(f"no package {package_name!r}")
-    return Path(next(iter(spec.submodule_search_locations)))

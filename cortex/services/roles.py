@@ -1,0 +1,131 @@
+"""The role in force: the shipped file, then the user's file, then what was set in the browser; each value's origin.
+
+A missing `tools` key is the shipped default of that role, never everything; an unknown role has no tools.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from cortex.base.errors import NotFound, UserError
+from cortex.base.role import Role
+from cortex.base.user import User
+from cortex.services.role_files import checked, fields_of
+from cortex.storage.db import Database
+from cortex.storage.home import Homes
+from cortex.storage.preferences import Preferences
+
+SHIPPED = Path(__file__).parent.parent / "roles"
+PERSONA_FILE = "persona.md"
+PERSONA = (
+    "You are Cortex, a personal assistant that runs on the user's own machine. "
+    "Be brief, friendly and exact. Answer in the user's language. Say so when you do not know."
+)
+CHANGEABLE = ("mode", "max_rounds", "models", "core", "tool_budget_tokens", "budget_tokens", "budget_usd", "recipe")
+Origin = Literal["default", "shipped", "yours", "browser"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleInForce:
+    """A role with where each of its fields comes from."""
+
+    role: Role
+    origins: dict[str, Origin]
+
+
+class Roles:
+    """Reads roles. Without homes and database (the command line), the shipped files alone."""
+
+    def __init__(self, homes: Homes | None = None, db: Database | None = None) -> None:
+        """Read the shipped files once."""
+        self._homes = homes
+        self._db = db
+        self._shipped = {
+            path.stem: fields_of(path.read_text(encoding="utf-8"), f"roles/{path.name}")
+            for path in sorted(SHIPPED.glob("*.md"))
+        }
+
+    async def names(self, user: User) -> tuple[str, ...]:
+        """The roles that this user may take: shipped ones and their own, sorted; admin-only ones for admins."""
+        own: list[str] = []
+        if self._homes is not None:
+            try:
+                entries = await self._homes.of(user.id).list("roles")
+            except NotFound:
+                entries = []
+            own = [entry.name[:-3] for entry in entries if not entry.is_folder and entry.name.endswith(".md")]
+        shipped = [name for name, found in self._shipped.items() if user.is_admin or not found.get("is_admin_only")]
+        hidden = self._shipped.keys() - set(shipped)
+        return tuple(sorted({*shipped, *own} - hidden))
+
+    async def role(self, user: User, name: str) -> Role:
+        """The role in force; one that nobody wrote has no prompt and no tools."""
+        return (await self.in_force(user, name)).role
+
+    async def in_force(self, user: User, name: str) -> RoleInForce:
+        """The role with the origin of each field. UserError when the user's own file or setting has a slip."""
+        layers: tuple[tuple[Origin, Mapping[str, Any]], ...] = (
+            ("shipped", self._shipped.get(name, {})),
+            ("yours", await self._file(user, name)),
+            ("browser", await self._chosen(user, name)),
+        )
+        values: dict[str, Any] = {"prompt": ""}
+        origins: dict[str, Origin] = {field.name: "default" for field in fields(Role) if field.name != "name"}
+        for origin, layer in layers:
+            for key, value in layer.items():
+                if key == "is_admin_only" and values.get(key):
+                    continue  # a role that ships for admins alone stays so, whatever a home says
+                values[key] = value
+                origins[key] = origin
+        return RoleInForce(role=Role(name=name, **values), origins=origins)
+
+    async def change(self, user: User, name: str, values: Mapping[str, Any]) -> None:
+        """Set these fields in the browser's layer; None takes one back. UserError names a wrong field."""
+        if self._db is None:
+            raise UserError("Roles can be changed in a running Cortex only.")
+        wrong = sorted(set(values) - set(CHANGEABLE))
+        if wrong:
+            raise UserError(f"{wrong[0]!r} of a role is changed in its file, not here.")
+        if name not in await self.names(user):
+            raise UserError(f"There is no role {name!r}.")
+        kept = {**await self._stored(user, name), **values}
+        kept = {key: list(value) if isinstance(value, tuple) else value for key, value in kept.items()}
+        kept = {key: value for key, value in kept.items() if value is not None}
+        checked(kept, f"role {name}")
+        await self._db.open(Preferences, user.id).set(_key(name), kept)
+
+    async def persona(self, user: User) -> str:
+        """Who speaks: the user's persona.md, else the shipped words."""
+        return (await self._read(user, PERSONA_FILE)).strip() or PERSONA
+
+    async def _file(self, user: User, name: str) -> dict[str, Any]:
+        """What the user's own role file sets."""
+        if not name.isidentifier():
+            return {}
+        path = f"roles/{name}.md"
+        text = await self._read(user, path)
+        return fields_of(text, path) if text else {}
+
+    async def _read(self, user: User, path: str) -> str:
+        """A file of the user's home, "" when it is not there."""
+        if self._homes is None:
+            return ""
+        try:
+            return (await self._homes.of(user.id).read(path)).text
+        except NotFound:
+            return ""
+
+    async def _chosen(self, user: User, name: str) -> dict[str, Any]:
+        """What the browser's layer sets."""
+        return checked(await self._stored(user, name), f"role {name}")
+
+    async def _stored(self, user: User, name: str) -> dict[str, Any]:
+        if self._db is None:
+            return {}
+        found = await self._db.open(Preferences, user.id).get(_key(name), {})
+        return found if isinstance(found, dict) else {}
+
+
+def _key(name: str) -> str:
+    return f"role:{name}"
