@@ -67,10 +67,11 @@ class Catcher:
     """Answers an unforeseen failure inside the other layers, so that its page has their headers too."""
 
     def __init__(self, app: ASGIApp) -> None:
+        """Guard this application."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on; when that fails before an answer began, answer 500."""
+        """Pass on; when that fails before an answer began, answer 500: in the frame, else without it."""
         has_begun = False
 
         async def noted(message: Message) -> None:
@@ -78,15 +79,27 @@ class Catcher:
             has_begun = True
             await send(message)
 
-        try:
-            await self._app(scope, receive, noted)
-        except Exception as error:  # whatever it is, the person gets a page and the log a traceback
-            request = Request(scope, receive)
-            log.error("request=%s %s %s", request_id(request), request.method, request.url.path, exc_info=error)
-            if has_begun:
-                raise
-            answer = await answer_error(request, 500, TEXTS[500])
-            await answer(scope, receive, send)
+        for step in (self._app, _broken, _bare):
+            try:
+                return await step(scope, receive, noted)
+            except Exception as error:  # whatever it is, the person gets a page and the log a traceback
+                where = f"{scope.get('method', '')} {scope.get('path', '')}"
+                log.error("request=%s %s", scope.get("state", {}).get("request_id"), where, exc_info=error)
+                if has_begun:
+                    raise
+        return None
+
+
+async def _broken(scope: Scope, receive: Receive, send: Send) -> None:
+    answer = await answer_error(Request(scope, receive), 500, TEXTS[500])
+    await answer(scope, receive, send)
+
+
+async def _bare(scope: Scope, receive: Receive, send: Send) -> None:
+    """The database may be the very thing that is broken: an error page must not fail for want of a sidebar."""
+    request = Request(scope, receive)
+    answer = respond(request, "error.html", _context(request, Frame(), 500, TEXTS[500]), status=500)
+    await answer(scope, receive, send)
 
 
 async def _to_login(request: Request, _error: Exception) -> Response:
@@ -153,7 +166,11 @@ async def answer_error(request: Request, status: int, text: str) -> Response:
     if wants_json(request):
         return _as_json(request, status, text)
     frame = Frame() if wants_fragment(request) else await _frame(request)
-    context = ErrorContext(
+    return respond(request, "error.html", _context(request, frame, status, text), status=status)
+
+
+def _context(request: Request, frame: Frame, status: int, text: str) -> ErrorContext:
+    return ErrorContext(
         frame=frame,
         layout="frame.html" if frame.user else "bare.html",
         title=TITLES.get(status, "Something broke" if status >= 500 else "That did not work"),
@@ -161,7 +178,6 @@ async def answer_error(request: Request, status: int, text: str) -> Response:
         status=status,
         request_id=request_id(request),
     )
-    return respond(request, "error.html", context, status=status)
 
 
 def _as_json(request: Request, status: int, text: str) -> Response:
@@ -169,11 +185,7 @@ def _as_json(request: Request, status: int, text: str) -> Response:
 
 
 async def _frame(request: Request) -> Frame:
-    """The reader's own frame when that can be had; an error page must not fail for want of a sidebar."""
+    """The reader's own frame, or that of a visitor."""
     cortex = house(request)
-    try:
-        login = await login_or_none(request, cortex)
-        return await frame_of(request, cortex, login.user) if login else Frame()
-    except Exception:  # the database may be the very thing that is broken; named in tests/test_house.py
-        log.exception("request=%s no frame for the error page", request_id(request))
-        return Frame()
+    login = await login_or_none(request, cortex)
+    return await frame_of(request, cortex, login.user) if login else Frame()

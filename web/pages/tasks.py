@@ -1,0 +1,207 @@
+"""To-do lists: `/tasks` and one task's own page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+
+from cortex.base.errors import Conflict, UserError
+from cortex.services.tasks import INBOX, Task, TaskList
+from web.deps import CurrentUser, House
+from web.frame import frame_of
+from web.render import Context, NavEntry, described, respond, zone_of
+from web.security import local_path
+from web.toast import redirect
+
+router = APIRouter()
+NAV = NavEntry(title="Tasks", href="/tasks", icon="task", order=10)
+PAGE_ROWS = 100
+
+Text = Annotated[str, Form()]
+Number = Annotated[int, Form()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TasksContext(Context):
+    """The lists."""
+
+    tasks: Sequence[Task] = described("this page's tasks, in order")
+    lists: Sequence[TaskList] = described("every list with its counts")
+    list_name: str = described("the list shown, empty for all")
+    is_done: bool = described("whether done tasks are shown")
+    query: str = described("words to filter by")
+    here: str = described("this page's own address, for forms to come back to")
+    today: date = described("the reader's day, to mark what is late")
+    newer: str = described("address of the rows before, or empty")
+    older: str = described("address of the rows after, or empty")
+    draft: str = described("a title that was refused", default="")
+    error: str = described("why it was refused", default="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskContext(Context):
+    """One task."""
+
+    task: Task = described("the task, with what was typed when that was refused")
+    error: str = described("why saving was refused", default="")
+    error_field: str = described("the field the error is about, or empty", default="")
+
+
+@router.get("/tasks")
+async def show(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    list: str = "",
+    done: bool = False,
+    q: str = "",
+    start: int = 0,
+) -> Response:
+    """The tasks of one list or all, open or done, filtered."""
+    return respond(request, "tasks.html", await _context(request, house, user, list, done, q, max(0, start)))
+
+
+@router.post("/tasks")
+async def add(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    title: Text = "",
+    list_name: Text = INBOX,
+    due: Text = "",
+    back: Text = "/tasks",
+) -> Response:
+    """Add one and come back to the list."""
+    try:
+        await house.tasks.create(user, title, list_name=list_name, due=_day(due))
+    except UserError as refused:
+        context = await _context(request, house, user, "", False, "", 0, draft=title, error=refused.message)
+        return respond(request, "tasks.html", context, status=422)
+    return redirect(request, local_path(back, "/tasks"))
+
+
+@router.get("/tasks/{task_id}")
+async def show_one(request: Request, house: House, user: CurrentUser, task_id: str) -> Response:
+    """One task to edit."""
+    task = await house.tasks.get(user, task_id)
+    frame = await frame_of(request, house, user, here="/tasks")
+    return respond(request, "task.html", TaskContext(frame=frame, task=task))
+
+
+@router.post("/tasks/{task_id}")
+async def save(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    task_id: str,
+    version: Number,
+    title: Text = "",
+    list_name: Text = "",
+    due: Text = "",
+    priority: Number = 0,
+    notes: Text = "",
+) -> Response:
+    """Save the task, unless it was changed in between: then it is shown as it stands."""
+    try:
+        await house.tasks.update(
+            user,
+            task_id,
+            version,
+            {"title": title, "list_name": list_name, "due": _day(due), "priority": priority, "notes": notes},
+        )
+    except (UserError, Conflict) as refused:
+        task = await house.tasks.get(user, task_id)
+        frame = await frame_of(request, house, user, here="/tasks")
+        field = refused.field if isinstance(refused, UserError) else ""
+        context = TaskContext(frame=frame, task=task, error=refused.message, error_field=field)
+        return respond(request, "task.html", context, status=refused.status)
+    return redirect(request, "/tasks", "Saved.")
+
+
+@router.post("/tasks/{task_id}/complete")
+async def complete(request: Request, house: House, user: CurrentUser, task_id: str, back: Text = "/tasks") -> Response:
+    """Tick it off."""
+    task = await house.tasks.complete(user, task_id)
+    undo = f"/tasks/{task_id}/reopen"
+    return redirect(request, local_path(back, "/tasks"), f"Done: {task.title}", undo_href=undo)
+
+
+@router.post("/tasks/{task_id}/reopen")
+async def reopen(request: Request, house: House, user: CurrentUser, task_id: str, back: Text = "/tasks") -> Response:
+    """Untick it."""
+    await house.tasks.reopen(user, task_id)
+    return redirect(request, local_path(back, "/tasks"))
+
+
+@router.post("/tasks/{task_id}/move")
+async def move(
+    request: Request, house: House, user: CurrentUser, task_id: str, by: Number, back: Text = "/tasks"
+) -> Response:
+    """One place up (-1) or down (1)."""
+    await house.tasks.move(user, task_id, 1 if by > 0 else -1)
+    return redirect(request, local_path(back, "/tasks"))
+
+
+@router.post("/tasks/{task_id}/delete")
+async def delete(
+    request: Request, house: House, user: CurrentUser, task_id: str, version: Number, back: Text = "/tasks"
+) -> Response:
+    """Delete it; the next page offers it back."""
+    task = await house.tasks.delete(user, task_id, version)
+    undo = f"/tasks/{task_id}/restore"
+    return redirect(request, local_path(back, "/tasks"), f"Deleted: {task.title}", undo_href=undo)
+
+
+@router.post("/tasks/{task_id}/restore")
+async def restore(request: Request, house: House, user: CurrentUser, task_id: str) -> Response:
+    """Bring a deleted task back."""
+    task = await house.tasks.restore(user, task_id)
+    return redirect(request, "/tasks", f"Back again: {task.title}")
+
+
+async def _context(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    list_name: str,
+    is_done: bool,
+    query: str,
+    start: int,
+    *,
+    draft: str = "",
+    error: str = "",
+) -> TasksContext:
+    rows = await house.tasks.list(user, list_name=list_name, is_done=is_done, query=query)
+
+    def address(first: int) -> str:
+        asked = {"list": list_name, "done": "1" if is_done else "", "q": query, "start": str(first) if first else ""}
+        chosen = urlencode({name: value for name, value in asked.items() if value})
+        return "/tasks" + (f"?{chosen}" if chosen else "")
+
+    return TasksContext(
+        frame=await frame_of(request, house, user, here="/tasks"),
+        tasks=rows[start : start + PAGE_ROWS],
+        lists=await house.tasks.lists(user),
+        list_name=list_name,
+        is_done=is_done,
+        query=query,
+        here=address(start),
+        today=datetime.now(zone_of(user)).date(),
+        newer=address(max(0, start - PAGE_ROWS)) if start else "",
+        older=address(start + PAGE_ROWS) if start + PAGE_ROWS < len(rows) else "",
+        draft=draft,
+        error=error,
+    )
+
+
+def _day(text: str) -> date | None:
+    if not text.strip():
+        return None
+    try:
+        return date.fromisoformat(text.strip())
+    except ValueError as error:
+        raise UserError("Write the day as 2026-12-24.", field="due") from error
