@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,7 +18,8 @@ FaultKind = Literal[
     "no_finish",  # the stream ends properly, but no finish reason came
     "malformed",  # the arguments of a call are no JSON, the stream is whole
     "unknown_tool",  # call a tool nobody declared
-    "empty",  # no choices, no content
+    "empty",  # a whole answer with nothing in it
+    "no_choices",  # OpenAI: not one choice in the whole stream
     "length",  # the answer is cut by the token limit
     "slow",  # wait `seconds` before each piece
     "error_event",  # an error object in the middle of the stream
@@ -48,7 +50,7 @@ class Seen:
     status: int = 0
     usage: dict[str, Any] = field(default_factory=dict)
     sent_bytes: int = 0
-    is_left_by_client: bool = False
+    left: threading.Event = field(default_factory=threading.Event)  # set when the client closed the connection
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -104,7 +106,7 @@ class Pipe:
         while await self._reader.read(1024):
             pass
         if self.seen is not None:
-            self.seen.is_left_by_client = True
+            self.seen.left.set()
         raise Left
 
     async def _pause(self, seconds: float) -> None:
@@ -134,7 +136,7 @@ def bent(said: Spoken, fault: Fault | None) -> Spoken:
             return Spoken(text=said.text, calls=tuple(Call(c.id, c.name, c.arguments[:-1] + ",") for c in said.calls))
         case "unknown_tool":
             return Spoken(calls=(Call("call_unknown", "no_such_tool", "{}"),))
-        case "empty":
+        case "empty" | "no_choices":
             return Spoken()
         case _:
             return said

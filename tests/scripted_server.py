@@ -134,7 +134,7 @@ class ScriptedServer:
         finish = None if fault and fault.kind == "no_finish" else "tool_calls" if said.calls else "stop"
         finish = "length" if fault and fault.kind == "length" else finish
         pieces = wire.chunks(seen.body, said, seen.usage, finish)
-        if fault and fault.kind == "empty" and wire is scripted_openai:
+        if fault and fault.kind == "no_choices" and wire is scripted_openai:
             pieces = [piece for piece in pieces if b'"delta"' not in piece]
         if fault and fault.kind == "error_event":
             error = json.dumps(wire.error(500, "The engine fell over.")).encode()

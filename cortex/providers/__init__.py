@@ -21,7 +21,7 @@ class Surroundings:
 
     `policy`: where its requests may go. `count`: tokens of a text. `chunk_delay_s`: the pause between two pieces of
     an answer of the offline model. `connect_s`, `first_s`, `between_s`: limits in seconds for opening a connection,
-    for the first byte of an answer and for the silence between two pieces.
+    for the first piece of an answer and for the silence between two; None takes the entry's `timeout_s`.
     """
 
     policy: Policy = PUBLIC
@@ -30,7 +30,7 @@ class Surroundings:
     chunk_delay_s: float = 0.02
     connect_s: float = 10.0
     first_s: float | None = None
-    between_s: float = 60.0
+    between_s: float | None = None
 
 
 def connect(entry: ModelEntry, secret: str | None = None, surroundings: Surroundings | None = None) -> Provider:

@@ -1,6 +1,5 @@
 """The scripted server itself, cross-checked with the vendors' own clients."""
 
-import time
 from typing import Any
 
 import anthropic
@@ -137,7 +136,4 @@ def test_it_notices_that_the_client_left(scripted: ScriptedServer) -> None:
     scripted.delay_s = 5
     with client(scripted) as api:
         api.chat.completions.create(model="scripted", messages=[{"role": "user", "content": "a"}], stream=True).close()
-    deadline = time.monotonic() + 3
-    while not scripted.log[0].is_left_by_client and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert scripted.log[0].is_left_by_client
+    assert scripted.log[0].left.wait(3)

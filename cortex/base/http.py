@@ -1,0 +1,179 @@
+"""Cortex's own outgoing HTTP: an httpx client whose every connection passes the egress rule, capped in size and time.
+
+Used by tools and integrations (never for model SDKs: `providers/egress.py`). Ignores the environment's proxies.
+"""
+
+import asyncio
+import codecs
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import httpcore
+import httpx
+
+from cortex.base.address import Policy
+from cortex.base.dial import Resolver, resolve, vetted
+from cortex.base.errors import ToolFailed
+
+MAX_REDIRECTS = 5
+MAX_BYTES = 5_000_000
+TOTAL_S = 30.0
+_PIECE = 65_536
+
+
+class GuardedBackend(httpcore.AsyncNetworkBackend):
+    """httpcore's asyncio backend, with names resolved and vetted here; TLS still checks the name of the URL."""
+
+    def __init__(self, policy: Policy, resolver: Resolver, inner: httpcore.AsyncNetworkBackend | None = None) -> None:
+        self._policy = policy
+        self._resolver = resolver
+        self._inner = inner or httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore's
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """A connection to the first vetted address that answers."""
+        try:
+            addresses = await vetted(host, port, self._policy, self._resolver)
+        except TimeoutError as error:
+            raise httpcore.ConnectTimeout(f"{host} could not be looked up in time") from error
+        except OSError as error:
+            raise httpcore.ConnectError(f"{host} could not be looked up") from error
+        failure: Exception | None = None
+        for address in addresses:
+            try:
+                return await self._inner.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure or httpcore.ConnectError(f"{host} has no address")
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore's
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Never: a socket file is inside by definition."""
+        raise httpcore.ConnectError("socket files are not reached")
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, for httpcore's retries (which are off)."""
+        await asyncio.sleep(seconds)
+
+
+class GuardedTransport(httpx.AsyncHTTPTransport):
+    """httpx's transport over the guarded backend."""
+
+    def __init__(
+        self, policy: Policy, resolver: Resolver = resolve, inner: httpcore.AsyncNetworkBackend | None = None
+    ) -> None:
+        context = httpx.create_ssl_context(trust_env=False)
+        super().__init__(verify=context, trust_env=False)
+        # httpx offers no parameter for the backend; the pool it has just made holds no connection yet.
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=context,
+            max_connections=20,
+            max_keepalive_connections=5,
+            keepalive_expiry=30.0,
+            network_backend=GuardedBackend(policy, resolver, inner),
+        )
+
+
+def open_client(
+    policy: Policy,
+    *,
+    timeout_s: float = 15.0,
+    follow_redirects: bool = True,
+    headers: Mapping[str, str] | None = None,
+    resolver: Resolver = resolve,
+) -> httpx.AsyncClient:
+    """A client under this policy; close it with `async with` or `aclose`. NotAllowed is raised by its requests."""
+    return httpx.AsyncClient(
+        transport=GuardedTransport(policy, resolver),
+        trust_env=False,
+        timeout=httpx.Timeout(timeout_s),
+        follow_redirects=follow_redirects,
+        max_redirects=MAX_REDIRECTS,
+        headers={"User-Agent": "Cortex (self-hosted assistant)", **(headers or {})},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """An answer, read up to the cap. `url`: where it came from in the end. `is_cut`: there was more."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    is_cut: bool
+    encoding: str = "utf-8"
+
+    @property
+    def text(self) -> str:
+        """The body as text; what can't be decoded is replaced."""
+        return self.body.decode(self.encoding, "replace")
+
+
+async def fetch(
+    client: httpx.AsyncClient,
+    url: str,
+    *,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    content: bytes | None = None,
+    max_bytes: int = MAX_BYTES,
+    total_s: float = TOTAL_S,
+) -> Fetched:
+    """Send one request and read its body, never more than `max_bytes` unpacked, never longer than `total_s`.
+
+    Raises NotAllowed when the policy forbids the address, ToolFailed for everything else that goes wrong.
+    """
+    # gzip only: it can be unpacked piece by piece, so that a small body can't grow without end.
+    sent = {"Accept-Encoding": "gzip", **(headers or {})}
+    try:
+        async with (
+            asyncio.timeout(total_s),
+            client.stream(method, url, headers=sent, content=content) as response,
+        ):
+            body, is_cut = await _read(response, max_bytes)
+    except TimeoutError as error:
+        raise ToolFailed(f"{url} did not answer within {total_s:g} seconds.") from error
+    except httpx.TooManyRedirects as error:
+        raise ToolFailed(f"{url} redirects more than {MAX_REDIRECTS} times.") from error
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, zlib.error) as error:
+        raise ToolFailed(f"{url} could not be read: {str(error) or type(error).__name__}.") from error
+    return Fetched(
+        url=str(response.url),
+        status=response.status_code,
+        headers=dict(response.headers),
+        body=body,
+        is_cut=is_cut,
+        encoding=_known(response.charset_encoding),
+    )
+
+
+async def _read(response: httpx.Response, max_bytes: int) -> tuple[bytes, bool]:
+    coding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if coding not in ("identity", "", "gzip", "x-gzip"):
+        raise httpx.DecodingError(f"unasked-for content encoding {coding!r}")
+    unpack = zlib.decompressobj(wbits=31) if "gzip" in coding else None
+    body = bytearray()
+    async for piece in response.aiter_raw(_PIECE):
+        body += piece if unpack is None else unpack.decompress(piece, max_bytes + 1 - len(body))
+        if len(body) > max_bytes:
+            return bytes(body[:max_bytes]), True
+    return bytes(body), False
+
+
+def _known(encoding: str | None) -> str:
+    try:
+        return codecs.lookup(encoding or "utf-8").name
+    except LookupError:
+        return "utf-8"

@@ -1,0 +1,39 @@
+"""Anthropic's Messages API, with its prompt cache switched on. Builds the model; `wire.py` does the call."""
+
+from anthropic import AsyncAnthropic
+from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.providers.anthropic import AnthropicProvider
+
+from cortex.base.model import ModelEntry
+from cortex.providers import Surroundings
+from cortex.providers.egress import open_client
+from cortex.providers.pydantic import Wire
+from cortex.providers.wire import Line, WireProvider
+
+OWN_URL = "https://api.anthropic.com"
+
+
+def connect(entry: ModelEntry, secret: str | None, surroundings: Surroundings) -> WireProvider:
+    """The model behind this entry's `base_url`; without one, Anthropic's own."""
+    http = open_client(surroundings.policy, connect_s=surroundings.connect_s, read_s=entry.timeout_s)
+    client = AsyncAnthropic(
+        base_url=(entry.base_url or OWN_URL).rstrip("/").removesuffix("/v1"), api_key=secret or "none", http_client=http, max_retries=0
+    )
+    provider = AnthropicProvider(anthropic_client=client)
+    model = AnthropicModel(entry.model, provider=provider, profile=ModelProfile(json_schema_transformer=None))
+    line = Line(
+        model=model, wire=Wire(name="anthropic", has_safe_ids=True), settings=_caching(entry), close=client.close
+    )
+    return WireProvider(entry, line, surroundings)
+
+
+def _caching(entry: ModelEntry) -> dict[str, bool]:
+    """Marks after the tools, the system prompt and the last message: three of the four that are allowed."""
+    if not entry.profile.caches:
+        return {}
+    return {
+        "anthropic_cache_tool_definitions": True,
+        "anthropic_cache_instructions": True,
+        "anthropic_cache_messages": True,
+    }
