@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cortex.selection.types import Domain, Entry
 
 BUDGET_TOKENS = 220
+LINES_BUDGET_TOKENS = 160
 _HEAD = "More tools, had by tools_discover:"
 _HEAD_TOKENS = 9
 
@@ -31,7 +32,7 @@ def catalog(entries: Sequence[Entry], domains: Sequence[Domain], budget_tokens: 
         return Listing()
     lines = _HEAD_TOKENS + sum(entry.tokens_line + 2 for entry in listed)
     names = _HEAD_TOKENS + sum(entry.tokens_name + 1 for entry in listed) + 3 * len(filled)
-    if lines <= budget_tokens:
+    if lines <= min(LINES_BUDGET_TOKENS, budget_tokens):
         rows = [f"- {_quoted(entry.name)}: {_quoted(entry.summary)}" for entry in listed]
         return Listing(text="\n".join((_HEAD, *rows)), tokens=lines)
     if names <= budget_tokens:

@@ -1,0 +1,160 @@
+"""One planned request: the plan, the words around it, and what all of it costs. The code path of every real turn.
+
+`services/tools.py` gathers the inputs and calls this; nothing here reads a table or a file.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from cortex.agent.prompt import system_prompt, tail
+from cortex.base import tokens
+from cortex.base.messages import Message, ToolResult
+from cortex.base.model import Profile
+from cortex.base.role import Channel, Role, ToolMode
+from cortex.base.turn import Need, RoundPlan
+from cortex.base.user import User
+from cortex.selection import portable
+from cortex.selection.pipeline import plan
+from cortex.selection.receipt import receipt, remember
+from cortex.selection.types import Memory, PastTurn, PlanInput, RoleView, Snapshot, ToolPlan
+
+TAINTED_CHARACTERS = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a round is planned from. `memory`: the conversation's `selection_state`, {} for a new one.
+
+    `history_tokens`: what stands between system prompt and this message; an estimate will do. `recipe` overrides
+    the role's. `summary_id`: the summary in use, "" for none. `model`: name of the first model of the chain.
+    """
+
+    user: User
+    role: Role
+    message: str
+    mode: ToolMode = "auto"
+    channel: Channel = "chat"
+    past: tuple[PastTurn, ...] = ()
+    memory: dict[str, Any] = field(default_factory=dict)
+    profile: Profile = field(default_factory=Profile)
+    model: str = ""
+    turn_id: str = ""
+    need: Need = field(default_factory=lambda: Need(round=1))
+    now: datetime
+    summary_id: str = ""
+    history_tokens: int = 0
+    recipe: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A round as it goes out, with what is stored: the receipt for the log, the memory for the conversation."""
+
+    round: RoundPlan
+    receipt: dict[str, Any]
+    memory: dict[str, Any]
+    plan: ToolPlan
+
+
+def planned(asked: Asked, snapshot: Snapshot, ready: Sequence[str], persona: str) -> Planned:
+    """The round that this is asked for; UserError for an unknown recipe. Counts tokens: run it off the event loop."""
+    bare = system_prompt(persona, asked.role.prompt, "")
+    bare_tokens = tokens.count_text_message("system", bare)
+    message_tokens = tokens.count_text_message("user", asked.message)
+    given = plan_input(asked, snapshot, ready, bare_tokens + asked.history_tokens + message_tokens)
+    made = plan(given)
+    system = system_prompt(persona, asked.role.prompt, made.catalog)
+    notes = tokens.count(made.notes)
+    catalog = tokens.count_text_message("system", system) - bare_tokens
+    costs = replace(made.costs, catalog=catalog, notes=notes)
+    made = replace(made, costs=costs)
+    moving = tail(
+        asked.now,
+        asked.user.time_zone,
+        round_number=asked.need.round,
+        notes=made.notes,
+        is_last=asked.need.is_last,
+    )
+    said = f"{asked.message}\n\n{moving}" if moving else asked.message
+    told = {
+        **receipt(made),
+        "system_tokens": bare_tokens,
+        "message_tokens": tokens.count_text_message("user", said) - notes,
+        "history_tokens": asked.history_tokens,
+    }
+    out = RoundPlan(
+        round=asked.need.round,
+        system=system,
+        tools=made.schemas,
+        tail=moving,
+        tool_choice=made.tool_choice,
+        calls_as_text=made.calls_as_text,
+        added=made.added,
+        hints=made.hints,
+    )
+    return Planned(round=out, receipt=told, memory=portable.plain(made.memory), plan=made)
+
+
+def plan_input(asked: Asked, snapshot: Snapshot, ready: Sequence[str], fixed_tokens: int) -> PlanInput:
+    """The planner's input, recorded as it is: what a stored plan is replayed from."""
+    role = asked.role
+    return PlanInput(
+        snapshot=snapshot,
+        ready=tuple(ready),
+        role=RoleView(
+            name=role.name,
+            tools=role.tools,
+            admin_tools=role.admin_tools,
+            core=role.core,
+            budget_tokens=role.tool_budget_tokens,
+            is_admin_only=role.is_admin_only,
+        ),
+        is_admin=asked.user.is_admin,
+        message=asked.message,
+        channel=asked.channel,
+        mode=asked.mode,
+        recipe=asked.recipe or role.recipe,
+        past=asked.past,
+        memory=portable.read(Memory, asked.memory),
+        profile=asked.profile,
+        model=asked.model,
+        now=asked.now.isoformat(),
+        turn=asked.turn_id,
+        round=asked.need.round,
+        is_last=asked.need.is_last,
+        found=asked.need.found,
+        missing=asked.need.missing,
+        summary=asked.summary_id,
+        fixed_tokens=fixed_tokens,
+        history_tokens=asked.history_tokens,
+    )
+
+
+def past_turns(turns: Sequence[Sequence[Message]]) -> tuple[PastTurn, ...]:
+    """Earlier turns with their voices kept apart, from the stored messages of each turn, oldest first."""
+    return tuple(_past_turn(messages) for messages in turns)
+
+
+def memory_from(receipts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The planner's memory found again from a conversation's stored receipts, oldest first."""
+    found: dict[str, Any] = portable.plain(remember(list(receipts)))
+    return found
+
+
+def _past_turn(messages: Sequence[Message]) -> PastTurn:
+    said: dict[str, list[str]] = {"user": [], "assistant": []}
+    called: list[str] = []
+    outside: list[str] = []
+    for message in messages:
+        if message.speaker in said and message.text:
+            said[message.speaker].append(message.text)
+        called += [call.name for call in message.calls]
+        outside += [part.text for part in message.parts if isinstance(part, ToolResult)]
+    return PastTurn(
+        user=said["user"][0] if said["user"] else "",
+        assistant=said["assistant"][-1] if said["assistant"] else "",
+        called=tuple(dict.fromkeys(called)),
+        untrusted="\n".join(outside)[:TAINTED_CHARACTERS],
+    )

@@ -1,0 +1,174 @@
+"""Tools as services see them: what a user may use, the plan of a round, a plan explained, the price of a message.
+
+Counting loads the vocabulary, so every way in does its work in a thread, at the first need and not before.
+"""
+
+import asyncio
+from typing import Any
+
+from cortex.base import tokens
+from cortex.base.clock import Clock, now
+from cortex.base.model import OFFLINE, Profile
+from cortex.base.role import Channel, ToolMode
+from cortex.base.tool_ports import Discovered
+from cortex.base.user import User
+from cortex.selection.discover import discover
+from cortex.selection.gate import granted, permits
+from cortex.selection.snapshot import snapshot_of
+from cortex.selection.stages.epoch import BRIDGE
+from cortex.selection.types import META, Snapshot
+from cortex.services.roles import Roles
+from cortex.services.tool_plans import Asked, Planned, planned
+from cortex.toolkit.registry import Registry
+
+REQUEST_FRAME = '{"messages":[,],"tools":[]}'
+
+
+class ToolsService:
+    """The registry of this house. `wired`: names of the ports that tools can open here."""
+
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        wired: frozenset[str],
+        roles: Roles,
+        clock: Clock = now,
+        assume_configured: bool = False,
+    ) -> None:
+        """Count nothing yet. `assume_configured`: treat every tool as ready (explain, prompt-size, bench)."""
+        self._registry = registry
+        self._roles = roles
+        self._now = clock
+        ready = frozenset(registry.tools) if assume_configured else registry.configured(wired)
+        self._ready = tuple(name for name in registry.tools if name in ready)
+        self._configured = registry.configured(wired)
+        self._kept: list[Snapshot] = []
+
+    async def permitted(
+        self, user: User, role_name: str, *, channel: Channel = "chat", mode: ToolMode = "auto"
+    ) -> frozenset[str]:
+        """Names of all that this user may run: a function of user, role, channel, mode and what is ready alone.
+
+        In Chat-only mode nothing. The meta tools are in where there is anything to find.
+        """
+        if mode == "chat":
+            return frozenset()
+        role = await self._roles.role(user, role_name)
+        words = granted(role, is_admin=user.is_admin)
+        metas = frozenset(name for name in self._ready if self._registry.tools[name].category == META)
+        found = frozenset(
+            name
+            for name in self._ready
+            if name not in metas
+            and permits(
+                words,
+                name=name,
+                category=self._registry.tools[name].category,
+                is_admin_tool=self._registry.tools[name].admin,
+                is_admin=user.is_admin,
+                channel=channel,
+            )
+        )
+        return found | metas if found else frozenset()
+
+    async def plan_turn(self, asked: Asked) -> Planned:
+        """The plan of one round. Store `receipt` with the round and `memory` as the conversation's state."""
+        persona = await self._roles.persona(asked.user)
+        snapshot = await self.snapshot()
+        return await asyncio.to_thread(planned, asked, snapshot, self._ready, persona)
+
+    async def discover(
+        self,
+        user: User,
+        role_name: str,
+        query: str,
+        *,
+        channel: Channel = "chat",
+        mode: ToolMode = "auto",
+        memory: dict[str, Any] | None = None,
+    ) -> Discovered:
+        """What `tools_discover` answers; `memory` (the conversation's state) tells whether the bridge is declared."""
+        permitted = await self.permitted(user, role_name, channel=channel, mode=mode)
+        is_bridged = any(item["name"] == BRIDGE for item in (memory or {}).get("sent", ()))
+        snapshot = await self.snapshot()
+        found = await asyncio.to_thread(discover, query, snapshot, tuple(permitted), is_bridged=is_bridged)
+        return Discovered(text=found.text, names=found.names)
+
+    async def explain(
+        self,
+        user: User,
+        role_name: str,
+        message: str,
+        *,
+        mode: ToolMode = "auto",
+        recipe: str = "",
+        profile: Profile = OFFLINE.profile,
+    ) -> dict[str, Any]:
+        """The receipt of the message as the first of a new conversation; no model is called."""
+        return (await self._first(user, role_name, message, mode, recipe, profile)).receipt
+
+    async def prompt_size(
+        self,
+        user: User,
+        role_name: str,
+        message: str,
+        *,
+        mode: ToolMode = "auto",
+        recipe: str = "",
+        profile: Profile = OFFLINE.profile,
+    ) -> dict[str, int]:
+        """Tokens of the exact first request, each part as minified wire JSON; the parts add up to `total`."""
+        first = await self._first(user, role_name, message, mode, recipe, profile)
+        told = first.receipt
+        parts = {
+            "system": told["system_tokens"],
+            "tools": sum(item["tokens"] for item in told["sent"]),
+            "catalog": told["catalog_tokens"],
+            "notes": told["notes_tokens"],
+            "message": told["message_tokens"] + tokens.count(REQUEST_FRAME),
+        }
+        return {**parts, "total": sum(parts.values()), "model_calls": 1}
+
+    async def preview(self, asked: Asked) -> dict[str, Any]:
+        """What the next message of a conversation would carry; stores nothing."""
+        return (await self.plan_turn(asked)).receipt
+
+    async def listing(self) -> list[dict[str, Any]]:
+        """Every tool of the registry, for `cortex tools` and the Tools page."""
+        snapshot = await self.snapshot()
+        costs = {entry.name: entry for entry in snapshot.entries}
+        return [
+            {
+                "name": tool.name,
+                "category": tool.category,
+                "risk": tool.risk,
+                "admin": tool.admin,
+                "confirm": tool.confirm,
+                "tokens_full": costs[tool.name].tokens_full,
+                "tokens_stub": costs[tool.name].tokens_stub,
+                "configured": tool.name in self._configured,
+            }
+            for tool in self._registry.tools.values()
+        ]
+
+    def missing(self, name: str, wired: frozenset[str]) -> tuple[str, ...]:
+        """What a tool still needs before it is ready."""
+        return self._registry.missing(name, wired)
+
+    async def snapshot(self) -> Snapshot:
+        """The registry as selection sees it, counted once."""
+        if not self._kept:
+            counted = await asyncio.to_thread(snapshot_of, self._registry)
+            self._kept[:] = [counted]
+        return self._kept[0]
+
+    async def _first(
+        self, user: User, role_name: str, message: str, mode: ToolMode, recipe: str, profile: Profile
+    ) -> Planned:
+        """The plan of a first message."""
+        role = await self._roles.role(user, role_name)
+        asked = Asked(
+            user=user, role=role, message=message, mode=mode, profile=profile, recipe=recipe, now=self._clock()
+        )
+        return await self.plan_turn(replace(asked, turn_id="first"))
