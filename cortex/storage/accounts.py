@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, delete, func, insert, select, update
+from sqlalchemy import Select, case, delete, func, insert, select, update
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.user import Rank
@@ -180,6 +180,12 @@ class Accounts(HouseRepository):
             update(AttemptTable).where(AttemptTable.key == key).values(count=count, last_at=at, not_before=at + wait)
         )
         return 0.0
+
+    async def give_try_back(self, key: str) -> None:
+        """Uncount one try: it was a good one."""
+        less = case((AttemptTable.count > 0, AttemptTable.count - 1), else_=0)
+        change = update(AttemptTable).where(AttemptTable.key == key)
+        await self.session.execute(change.values(count=less, not_before=self.clock()))
 
     async def forget_tries(self, key: str) -> None:
         """Begin to count anew: the right password came."""
