@@ -1,10 +1,11 @@
 """The transcript: finished messages, append-only, each written once however often its step is run."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select
+from sqlalchemy import Select, insert
 
 from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id
@@ -86,6 +87,22 @@ class Messages(Repository):
         """A turn's messages in order, dropped or not."""
         return await self._read(self._kept().where(MessageTable.turn_id == turn_id).order_by(MessageTable.position))
 
+    async def copy(self, turns: Mapping[str, str], into: str) -> None:
+        """Lay the messages of these turns (old id -> new id) down again in the conversation `into`, in order."""
+        statement = self._mine(_Whole, MessageTable).where(MessageTable.turn_id.in_(turns))
+        copies = [
+            {
+                **{name: getattr(row, name) for name in _Whole.__dataclass_fields__},
+                "id": derived_id("copy", turns[row.turn_id], row.id),
+                "turn_id": turns[row.turn_id],
+                "conversation_id": into,
+                "owner_id": self.owner_id,
+            }
+            for row in await self._all(_Whole, statement.order_by(MessageTable.position))
+        ]
+        if copies:
+            await self.session.execute(insert(MessageTable), copies)
+
     def _kept(self) -> Select[Any]:
         return self._mine(_Kept, MessageTable, TurnTable.ordinal).join(TurnTable, TurnTable.id == MessageTable.turn_id)
 
@@ -108,3 +125,15 @@ class Messages(Repository):
 class _TurnHead:
     id: str
     conversation_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Whole:
+    id: str
+    turn_id: str
+    round: int
+    speaker: str
+    body: dict[str, Any]
+    words: str
+    is_tainted: bool
+    created_at: datetime

@@ -1,0 +1,118 @@
+"""A conversation as a file to keep: Markdown to read, JSON to process. Pure functions, called by `conversations.py`."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime, tzinfo
+from typing import Any
+
+from cortex.base.events import Event
+from cortex.base.messages import Message, Text, ToolCall, ToolResult, to_json
+from cortex.storage.conversations import Conversation
+from cortex.storage.messages import StoredMessage
+from cortex.storage.turns import TurnRow
+
+FORMAT = "cortex.conversation/1"
+
+
+def file_name(conversation: Conversation, suffix: str) -> str:
+    """A name for the download that every system takes, such as `plan-for-the-garden.md`."""
+    words = re.sub(r"[^\w]+", "-", conversation.title.casefold()).strip("-_")[:60].strip("-")
+    return f"{words or 'conversation'}.{suffix}"
+
+
+def as_markdown(
+    conversation: Conversation, turns: Sequence[TurnRow], messages: Sequence[StoredMessage], zone: tzinfo
+) -> str:
+    """The turns in order: what the user said, what was answered, each tool used with its result."""
+    of_turn: dict[str, list[Message]] = {}
+    for stored in messages:
+        of_turn.setdefault(stored.turn_id, []).append(stored.message)
+    blocks = [f"# {conversation.title or 'Conversation'}", f"{_time(conversation.created_at, zone)}, Cortex"]
+    for turn in turns:
+        if turn.taken_by is not None:  # stands in the turn that took it in
+            continue
+        said = of_turn.get(turn.id, [])
+        if said and said[0].speaker == "user":
+            said = said[1:]
+        blocks += [f"## You, {_time(turn.created_at, zone)}", turn.text]
+        blocks += [block for message in said for block in _blocks(message)]
+        if turn.state not in ("done", "running", "waiting", "queued"):
+            blocks.append(f"*{turn.state.replace('_', ' ').capitalize()}.{' ' + turn.error if turn.error else ''}*")
+    return "\n\n".join(blocks) + "\n"
+
+
+def as_json(
+    conversation: Conversation, turns: Sequence[TurnRow], messages: Sequence[StoredMessage], events: Sequence[Event]
+) -> str:
+    """Turns (superseded ones marked), the messages of those that stand, and the whole log."""
+    of_turn: dict[str, list[dict[str, Any]]] = {}
+    for stored in messages:
+        kept = {"id": stored.id, "round": stored.round, "is_tainted": stored.is_tainted, "at": stored.created_at}
+        of_turn.setdefault(stored.turn_id, []).append({**kept, **to_json(stored.message)})
+    whole = {
+        "format": FORMAT,
+        "id": conversation.id,
+        "title": conversation.title,
+        "role": conversation.role,
+        "mode": conversation.mode,
+        "max_rounds": conversation.max_rounds,
+        "created_at": conversation.created_at,
+        "updated_at": conversation.updated_at,
+        "parent_id": conversation.parent_id,
+        "turns": [
+            {
+                "id": turn.id,
+                "ordinal": turn.ordinal,
+                "state": turn.state,
+                "role": turn.role,
+                "mode": turn.mode,
+                "text": turn.text,
+                "created_at": turn.created_at,
+                "ended_at": turn.ended_at,
+                "rounds": turn.rounds,
+                "error": turn.error,
+                "is_dropped": turn.is_dropped,
+                "taken_by": turn.taken_by,
+                "messages": of_turn.get(turn.id, []),
+            }
+            for turn in turns
+        ],
+        "events": [
+            {"seq": event.seq, "kind": event.kind, "turn": event.turn_id, "at": event.at, "payload": event.payload}
+            for event in events
+        ],
+    }
+    return json.dumps(whole, indent=1, default=_iso) + "\n"
+
+
+def _blocks(message: Message) -> Iterator[str]:
+    if message.speaker == "user":
+        yield "## You"
+    for part in message.parts:
+        match part:
+            case Text():
+                yield f"### Cortex\n\n{part.text}" if message.speaker == "assistant" else part.text
+            case ToolCall():
+                yield f"Used `{part.name}` with:\n\n{_fenced(part.arguments, 'json')}"
+            case ToolResult():
+                yield f"{'It failed' if part.is_error else 'It gave'}:\n\n{_fenced(part.text, '')}"
+            case _:
+                continue
+
+
+def _fenced(text: str, language: str) -> str:
+    """The text in a code block whose fence is longer than any in it."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _time(at: datetime, zone: tzinfo) -> str:
+    return f"{at.astimezone(zone):%Y-%m-%d %H:%M}"
+
+
+def _iso(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} has no place in an export")
