@@ -168,7 +168,5 @@ class ToolsService:
     ) -> Planned:
         """The plan of a first message."""
         role = await self._roles.role(user, role_name)
-        asked = Asked(
-            user=user, role=role, message=message, mode=mode, profile=profile, recipe=recipe, now=self._clock()
-        )
-        return await self.plan_turn(replace(asked, turn_id="first"))
+        asked = Asked(user=user, role=role, message=message, mode=mode, profile=profile, recipe=recipe, now=self._now())
+        return await self.plan_turn(asked)

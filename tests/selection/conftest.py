@@ -1,0 +1,16 @@
+import pytest
+
+from cortex.selection.snapshot import snapshot_of
+from cortex.selection.types import Snapshot
+from cortex.tools import load
+from tests.selection.made import HOUSE
+
+
+@pytest.fixture(scope="session")
+def shipped() -> Snapshot:
+    return snapshot_of(load())
+
+
+@pytest.fixture(scope="session")
+def house() -> Snapshot:
+    return HOUSE
