@@ -32,7 +32,7 @@ def open_database(url: str) -> sa.Engine:
             connect_args={"connect_timeout": 10, "application_name": "cortex-engine"},
         )
     engine = sa.create_engine(
-        url,
+        sa.make_url(url).set(drivername="sqlite"),
         poolclass=QueuePool,
         pool_size=SQLITE_POOL,
         max_overflow=0,

@@ -8,56 +8,42 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import sqlalchemy as sa
-from dbos import (
-    DBOS,
-    DBOSClient,
-    DBOSConfig,
-    DBOSPortableJSONSerializer,
-    SetEnqueueOptions,
-    SetWorkflowID,
-    WorkflowStatus,
-)
+from dbos import DBOS, SetEnqueueOptions, SetWorkflowID, WorkflowStatus
 from dbos import error as dbos_error
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
 from cortex.engine import quiet, runs
+from cortex.engine.config import (
+    AT_ONCE,
+    CANCEL_POLL_S,
+    EAGER_S,
+    HOUSEKEEPING_S,
+    HOUSEKEEPING_SHARED_S,
+    MAX_RECOVERY_ATTEMPTS,
+    OPEN_STATES,
+    QUEUE_POLL_S,
+    STATES,
+    STREAM_POLL_S,
+    VERSION,
+    config,
+)
 from cortex.engine.database import is_postgres, open_database
 from cortex.engine.recover import Recovery
-from cortex.engine.slots import AT_ONCE, Slots
+from cortex.engine.remote import client_of
+from cortex.engine.slots import Slots
 
 Body = Callable[[str, dict[str, Any]], Coroutine[Any, Any, None]]
 Workflow = Callable[[str, dict[str, Any], str, str], Coroutine[Any, Any, None]]
 
-APP = "cortex"
-VERSION = "cortex-1"
-MAX_RECOVERY_ATTEMPTS = 5
-QUEUE_POLL_S = 2.0
-EAGER_S = 5.0  # after a start: runs left over are resumed at once
-HOUSEKEEPING_S = 60.0
-HOUSEKEEPING_SHARED_S = 4.0  # PostgreSQL ends the session that holds this lock after 5 idle seconds
-LISTEN_POLL_S = 0.25  # SQLite only: how soon a signal wakes a waiting run
-STREAM_POLL_S = 0.05
-CANCEL_POLL_S = 0.5  # how soon a cancel made by another process is seen
-THREADS = 24  # also the event loop's default pool, while the engine is open
-
-OPEN_STATES = ["PENDING", "ENQUEUED", "DELAYED"]
-STATES = {
-    "PENDING": "running",
-    "ENQUEUED": "queued",
-    "DELAYED": "queued",
-    "SUCCESS": "done",
-    "ERROR": "failed",
-    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "failed",
-    "CANCELLED": "cancelled",
-}
-
 
 class Engine:
     """Implements `base.ports.Runner` and `base.ports.Signals`. Open, register, launch, use, close."""
+
+    _launched: ClassVar["Engine | None"] = None  # DBOS keeps its state in its module: one at a time
 
     def __init__(self, database: sa.Engine, *, executor_id: str, is_worker: bool, is_shared: bool) -> None:
         """Use `open`."""
@@ -73,7 +59,6 @@ class Engine:
         self._watcher: asyncio.Task[None] | None = None
         self._recovery: Recovery | None = None
         self._calming: asyncio.TimerHandle | None = None
-        self._is_launched = False
 
     @classmethod
     def open(cls, url: str, *, executor_id: str = "", is_worker: bool = False) -> Self:
@@ -93,27 +78,17 @@ class Engine:
 
     def register(self, name: str, body: Body) -> None:
         """Name an async function as a kind of run. Before `launch`; the name stays with the runs."""
-        if self._is_launched:
+        if Engine._launched is self:
             raise RuntimeError("register before launch")
         self._bodies[name] = body
 
     async def launch(self) -> None:
-        """Create or upgrade the tables, resume what was left unfinished, listen."""
+        """Create or upgrade the tables, resume what was left unfinished, listen. `close` also after a failure."""
+        if Engine._launched is not None:
+            raise RuntimeError("Another engine is open in this process: close it first")
+        Engine._launched = self
         quiet.hush()
-        config: DBOSConfig = {
-            "name": APP,
-            "system_database_engine": self._database,
-            "serializer": DBOSPortableJSONSerializer(),
-            "application_version": VERSION,
-            "executor_id": self.executor_id,
-            "max_executor_threads": THREADS,
-            "notification_listener_polling_interval_sec": LISTEN_POLL_S,
-            "notification_coalesce_sec": 0.05,
-            "scheduler_polling_interval_sec": 3600.0,
-            "enable_otlp": False,
-            "log_level": "WARNING",
-        }
-        instance = DBOS(config=config)
+        instance = DBOS(config=config(self._database, self.executor_id))
         quiet.slow_housekeeping(HOUSEKEEPING_SHARED_S if self._is_shared else HOUSEKEEPING_S)
         quiet.eager(instance)
         for name, body in self._bodies.items():
@@ -125,7 +100,6 @@ class Engine:
             self._recovery = Recovery(self._database, self.executor_id, VERSION, self._runs)
             await self._recovery.claim()
         DBOS.launch()
-        self._is_launched = True
         self._calming = asyncio.get_running_loop().call_later(EAGER_S, quiet.calm, instance)
         if self._has_queues:
             await self._register_queues()
@@ -142,30 +116,30 @@ class Engine:
 
     async def close(self, grace_s: float = 5.0) -> None:
         """Let running steps end for so long, then leave the rest to the next start (or to another worker)."""
-        if not self._is_launched:
-            self._database.dispose()
-            return
+        if Engine._launched is self:
+            await self._shut_down(grace_s)
+            Engine._launched = None
+        if self._recovery is not None:
+            await self._recovery.stop()
+        self._database.dispose()
+
+    async def _shut_down(self, grace_s: float) -> None:
         left = await self._runs.wind_down(grace_s)
         if self._watcher is not None:
             self._watcher.cancel()
         if self._calming is not None:
             self._calming.cancel()
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
+        left += await self._runs.wind_down(0)  # taken from a queue meanwhile
         # DBOS made its own pool the loop's default, and shut it down.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
         await asyncio.to_thread(self._hand_over, left)
-        if self._recovery is not None:
-            await self._recovery.stop()
-        self._database.dispose()
-        self._is_launched = False
 
     def _hand_over(self, left: list[str]) -> None:
         """An orderly end is no failed attempt: put what is left back in line, its count of attempts at zero."""
         if not left:
             return
-        client = DBOSClient(
-            system_database_engine=self._database, serializer=DBOSPortableJSONSerializer(), application_name=APP
-        )
+        client = client_of(self._database)
         try:
             for state in client.list_workflows(workflow_ids=left, status="PENDING", load_input=False):
                 client.resume_workflow(state.workflow_id, queue_name=state.queue_name)
@@ -276,8 +250,12 @@ class Engine:
 
     async def read(self, run_id: str, key: str, offset: int = 0) -> AsyncIterator[str]:
         """The stream's values from `offset` on, until the run ends."""
-        async for value in DBOS.read_stream_async(run_id, key, offset=offset, polling_interval_sec=STREAM_POLL_S):
-            yield value
+        values = DBOS.read_stream_async(run_id, key, offset=offset, polling_interval_sec=STREAM_POLL_S)
+        try:
+            async for value in values:
+                yield str(value)
+        finally:
+            await values.aclose()
 
     async def _watch_cancels(self) -> None:
         """Stop runs that execute here and were cancelled by another process."""

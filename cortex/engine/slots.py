@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-AT_ONCE = {"chat": 3, "jobs": 2, "agents": 4}
+from cortex.engine.config import AT_ONCE
 
 
 class Slots:

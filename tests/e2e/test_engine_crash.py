@@ -84,18 +84,18 @@ def check(crew: Crew, runs: int, steps: int, kills: int) -> None:
 
 def test_runs_survive_kills_on_sqlite(tmp_path: Path, crews: list[Crew]) -> None:
     chance = random.Random(7)  # noqa: S311 - moments of kills, not secrets
-    crew = Crew(f"sqlite:///{tmp_path}/engine.db", tmp_path, runs=10, steps=60, kind="start")
+    crew = Crew(f"sqlite:///{tmp_path}/engine.db", tmp_path, runs=10, steps=90, kind="start")
     crews.append(crew)
     kills = 4
     for life in range(kills):
         process = crew.begin("")
         crew.wait_for(life + 1, "ready", 30)
-        time.sleep(chance.uniform(0.05, 0.6))
+        time.sleep(chance.uniform(0.4, 1.2))
         crew.kill(process)
     last = crew.begin("")
     assert last.wait(60) == 0, crew.errors()
     crew.living.remove(last)
-    check(crew, runs=10, steps=60, kills=kills)
+    check(crew, runs=10, steps=90, kills=kills)
 
 
 @pytest.mark.full

@@ -238,7 +238,7 @@ async def test_a_run_of_another_version_is_reported_and_left_alone(opened, monke
         return {"turn": body}
 
     with monkeypatch.context() as older:
-        older.setattr("cortex.engine.dbos.VERSION", "cortex-0")
+        older.setattr("cortex.engine.config.VERSION", "cortex-0")
         async with opened(prepare) as engine:
             await engine.start("turn:old", "turn", {})
             await asyncio.sleep(0.1)

@@ -1,0 +1,49 @@
+"""The engine's fixed choices: names that are kept with every run, intervals, limits.
+
+`VERSION` is pinned: with an automatic one every upgrade would strand the turns that are running.
+"""
+
+import sqlalchemy as sa
+from dbos import DBOSConfig, DBOSPortableJSONSerializer
+
+APP = "cortex"
+VERSION = "cortex-1"
+MAX_RECOVERY_ATTEMPTS = 5  # a run that kills its process ends after as many lives
+THREADS = 24  # also the event loop's default pool, while an engine is open
+
+AT_ONCE = {"chat": 3, "jobs": 2, "agents": 4}  # chat: for each user
+QUEUE_POLL_S = 2.0
+EAGER_S = 5.0  # after a start: runs left over are resumed at once
+HOUSEKEEPING_S = 60.0
+HOUSEKEEPING_SHARED_S = 4.0  # PostgreSQL ends the session that holds this lock after 5 idle seconds
+LISTEN_POLL_S = 0.25  # SQLite only: how soon a signal wakes a waiting run
+STREAM_POLL_S = 0.05
+CANCEL_POLL_S = 0.5  # how soon a cancel made by another process is seen
+
+OPEN_STATES = ["PENDING", "ENQUEUED", "DELAYED"]
+STATES = {
+    "PENDING": "running",
+    "ENQUEUED": "queued",
+    "DELAYED": "queued",
+    "SUCCESS": "done",
+    "ERROR": "failed",
+    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "failed",
+    "CANCELLED": "cancelled",
+}
+
+
+def config(database: sa.Engine, executor_id: str) -> DBOSConfig:
+    """What DBOS is told: our database, portable JSON, no telemetry, no console, few threads."""
+    return {
+        "name": APP,
+        "system_database_engine": database,
+        "serializer": DBOSPortableJSONSerializer(),
+        "application_version": VERSION,
+        "executor_id": executor_id,
+        "max_executor_threads": THREADS,
+        "notification_listener_polling_interval_sec": LISTEN_POLL_S,
+        "notification_coalesce_sec": 0.05,
+        "scheduler_polling_interval_sec": 3600.0,
+        "enable_otlp": False,
+        "log_level": "WARNING",
+    }

@@ -1,0 +1,88 @@
+"""The engine seen from a process that runs nothing (`cortex web`): put in line, signal, cancel, look, read streams.
+
+No threads, no polling: every call is one statement. The tables must exist; a worker makes them.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Self
+
+import sqlalchemy as sa
+from dbos import DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions
+from dbos import error as dbos_error
+
+from cortex.base.errors import NotFound
+from cortex.engine.config import APP, AT_ONCE, OPEN_STATES, STATES, STREAM_POLL_S, VERSION
+from cortex.engine.database import open_database
+
+
+class Remote:
+    """Implements `base.ports.Runner` and the sending half of `Signals`."""
+
+    def __init__(self, database: sa.Engine, client: DBOSClient) -> None:
+        """Use `open`."""
+        self._database = database
+        self._client = client
+
+    @classmethod
+    async def open(cls, url: str) -> Self:
+        """Connect; the URL as for `Engine.open`."""
+        database = open_database(url)
+        return cls(database, await asyncio.to_thread(client_of, database))
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await asyncio.to_thread(self._client.destroy)
+        self._database.dispose()
+
+    async def start(
+        self, run_id: str, workflow: str, argument: dict[str, Any], *, queue: str = "", key: str = ""
+    ) -> None:
+        """Put it in line for a worker; a second start of the same id is a no-op. Without a queue: `agents`."""
+        name = queue or "agents"
+        if name not in AT_ONCE:
+            raise NotFound(f"No queue {name!r}")
+        options: EnqueueOptions = {
+            "workflow_name": workflow,
+            "queue_name": name,
+            "workflow_id": run_id,
+            "app_version": VERSION,
+        }
+        if name == "chat":
+            options["queue_partition_key"] = key
+        await self._client.enqueue_async(options, run_id, argument, "", "")
+
+    async def cancel(self, run_id: str) -> None:
+        """Stop it for good; the worker sees it within a second."""
+        await self._client.cancel_workflow_async(run_id)
+
+    async def status(self, run_id: str) -> str:
+        """One of unknown, queued, running, done, failed, cancelled."""
+        states = await self._client.list_workflows_async(workflow_ids=[run_id], load_input=False, load_output=False)
+        return STATES[states[0].status] if states else "unknown"
+
+    async def unfinished(self) -> list[str]:
+        """Ids of the runs that have not ended, oldest first."""
+        states = await self._client.list_workflows_async(status=OPEN_STATES, load_input=False, load_output=False)
+        return [state.workflow_id for state in states]
+
+    async def signal(self, run_id: str, topic: str, value: str) -> None:
+        """Deliver a value to a run, wherever it runs. NotFound for an unknown one."""
+        try:
+            await self._client.send_async(run_id, value, topic)
+        except dbos_error.DBOSNonExistentWorkflowError as error:
+            raise NotFound(f"No run {run_id!r}") from error
+
+    async def read(self, run_id: str, key: str, offset: int = 0) -> AsyncIterator[str]:
+        """The stream's values from `offset` on, until the run ends."""
+        values = self._client.read_stream_async(run_id, key, offset=offset, polling_interval_sec=STREAM_POLL_S)
+        try:
+            async for value in values:
+                yield str(value)
+        finally:
+            await values.aclose()
+
+
+def client_of(database: sa.Engine) -> DBOSClient:
+    """A DBOS client on our database; DBOSInitializationError and the like when it cannot be reached."""
+    return DBOSClient(system_database_engine=database, serializer=DBOSPortableJSONSerializer(), application_name=APP)
