@@ -285,10 +285,10 @@ EXAMPLES = (
         "file_stat",
         """
         how big is video.mp4 | when did I last change budget.csv | file size of archive.zip
-        is notes.md a file or folder
-        how old is that backup | did report.docx get modified today | how many bytes has data.bin
-        is the export still growing, check export.csv | when was letter.txt saved last time
-        how much space the photo.jpg takes | what date is on the lease scan | whats the timestamp of log.txt
+        is notes.md a file or folder | how old is that backup | did report.docx get modified today
+        how many bytes has data.bin | is the export still growing, check export.csv
+        when was letter.txt saved last time | how much space the photo.jpg takes | what date is on the lease scan
+        whats the timestamp of log.txt
         """,
     ),
 )

@@ -264,8 +264,8 @@ EXAMPLES = (
     *said(
         "task_create",
         """
-        add milk and eggs to my shopping list | put call the dentist on my to-do list for monday
-        we're out of coffee | new task: renew passport, due 3 march, high priority
+        add milk and eggs to my shopping list | put call the dentist on my to-do list for monday | we're out of coffee
+        new task: renew passport, due 3 march, high priority
         i must not forget buying the present for Ana, write it down as todo | add tomatos to grocerys
         todo water the plants | the gutter needs cleaning, stick it on the house list
         uh also toilet paper, put that on there too | make a packing list entry for the phone charger
@@ -276,12 +276,12 @@ EXAMPLES = (
     *said(
         "task_update",
         """
-        move the dentist task to next week | rename buy paint to buy white paint
-        push my passport todo back two days | that tax thing is really urgent, bump it up
-        the report is due on friday not thursday | put the ladder task on the garden list instead
-        take the deadline off the bookshelf | change milk to oat milk on the list
-        add a note to the plumber task: he only comes mornings | set prio of the insurance one to high
-        it can wait, shift gym signup to january | plese corect the todo, its anna not ana
+        move the dentist task to next week | rename buy paint to buy white paint | push my passport todo back two days
+        that tax thing is really urgent, bump it up | the report is due on friday not thursday
+        put the ladder task on the garden list instead | take the deadline off the bookshelf
+        change milk to oat milk on the list | add a note to the plumber task: he only comes mornings
+        set prio of the insurance one to high | it can wait, shift gym signup to january
+        plese corect the todo, its anna not ana
         """,
     ),
     *said(

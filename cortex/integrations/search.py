@@ -1,0 +1,116 @@
+"""Searches the web through what an admin configured: a SearXNG, Brave's API, or DuckDuckGo."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import urlencode, urlsplit
+
+import httpx
+
+from cortex.base import scan
+from cortex.base.address import PUBLIC, named
+from cortex.base.errors import ToolFailed
+from cortex.base.http import fetch, open_client
+
+TIMEOUT_S = 12
+BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
+SNIPPET_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """One result."""
+
+    title: str
+    url: str
+    snippet: str
+
+
+class WebSearch(Protocol):
+    """A search engine."""
+
+    async def search(self, query: str, count: int) -> list[Found]:
+        """Up to `count` results, the best first; ToolFailed when the engine does not answer."""
+        ...
+
+
+def web_search_from(*, searxng_url: str = "", brave_api_key: str = "", ddgs: bool = False) -> WebSearch | None:
+    """The engine that the settings name, in this order; None when none is configured."""
+    if searxng_url:
+        return SearxngSearch(searxng_url)
+    if brave_api_key:
+        return BraveSearch(brave_api_key)
+    return DdgsSearch() if ddgs else None
+
+
+class SearxngSearch:
+    """A SearXNG instance's JSON API; it may stand in the house's own network, at exactly this host and port."""
+
+    def __init__(self, url: str, opened: Callable[[], httpx.AsyncClient] | None = None) -> None:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._url = url.rstrip("/") + "/search"
+        self._opened = opened or (lambda: open_client(named((parts.hostname or "", port))))
+
+    async def search(self, query: str, count: int) -> list[Found]:
+        """Ask it; a 403 means that its settings do not allow the JSON format."""
+        address = f"{self._url}?{urlencode({'q': query, 'format': 'json'})}"
+        rows = await _rows(self._opened, address, {}, "results")
+        return [_found(row, "title", "url", "content") for row in rows[:count]]
+
+
+class BraveSearch:
+    """Brave's web search API."""
+
+    def __init__(
+        self, key: str, opened: Callable[[], httpx.AsyncClient] | None = None, *, url: str = BRAVE_URL
+    ) -> None:
+        self._key = key
+        self._url = url
+        self._opened = opened or (lambda: open_client(PUBLIC, follow_redirects=False))
+
+    async def search(self, query: str, count: int) -> list[Found]:
+        """Ask it, with the key in a header."""
+        address = f"{self._url}?{urlencode({'q': query[:400], 'count': count})}"
+        headers = {"X-Subscription-Token": self._key, "Accept": "application/json"}
+        rows = await _rows(self._opened, address, headers, "web", "results")
+        return [_found(row, "title", "url", "description") for row in rows[:count]]
+
+
+class DdgsSearch:
+    """DuckDuckGo through a library that brings its own client; it talks to its fixed engines only."""
+
+    async def search(self, query: str, count: int) -> list[Found]:
+        """Ask it in a thread."""
+        ddgs = scan.load("cortex.integrations.ddgs_search")
+        try:
+            work = asyncio.to_thread(ddgs.search, query, count, TIMEOUT_S)
+            rows = await asyncio.wait_for(work, TIMEOUT_S * 2)
+        except TimeoutError as error:
+            raise ToolFailed("The search took too long. Try again later.") from error
+        return [_found(row, "title", "href", "body") for row in rows[:count]]
+
+
+async def _rows(
+    opened: Callable[[], httpx.AsyncClient], address: str, headers: Mapping[str, str], *path: str
+) -> list[dict[str, Any]]:
+    """The list that stands at `path` in the engine's JSON answer."""
+    async with opened() as client:
+        got = await fetch(client, address, headers=headers, total_s=TIMEOUT_S)
+    if got.status != 200:
+        hint = " Its settings must allow `json` under search.formats." if got.status == 403 else ""
+        raise ToolFailed(f"The search engine answered with status {got.status}.{hint}")
+    try:
+        value: Any = json.loads(got.text)
+    except ValueError as error:
+        raise ToolFailed("The search engine's answer was no JSON.") from error
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def _found(row: Mapping[str, Any], title: str, url: str, snippet: str) -> Found:
+    words = " ".join(str(row.get(snippet) or "").split())
+    return Found(title=str(row.get(title) or ""), url=str(row.get(url) or ""), snippet=words[:SNIPPET_CHARACTERS])

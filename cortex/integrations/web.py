@@ -1,0 +1,79 @@
+"""Fetches pages from the public web through the one egress rule. A client of its own per request: no cookie is kept."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import httpx
+
+from cortex.base import scan
+from cortex.base.address import PUBLIC
+from cortex.base.errors import ToolFailed
+from cortex.base.http import Fetched, fetch, open_client
+
+URL_CHARACTERS = 2_000
+READ_TIMEOUT_S = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebPage:
+    """A page that was read: its place in the end, its title, its readable text."""
+
+    url: str
+    title: str
+    text: str
+
+
+def public_client() -> httpx.AsyncClient:
+    """A client that reaches public addresses only."""
+    return open_client(PUBLIC)
+
+
+class Web:
+    """The public web. `opened` makes a client (tests give one with a transport of their own)."""
+
+    def __init__(self, opened: Callable[[], httpx.AsyncClient] = public_client) -> None:
+        self._opened = opened
+
+    async def fetch(self, url: str) -> Fetched:
+        """What stands at the address, whatever the status; NotAllowed for inside addresses, ToolFailed else."""
+        async with self._opened() as client:
+            return await fetch(client, checked_url(url))
+
+    async def read(self, url: str) -> WebPage:
+        """The readable text of a page or a plain text; ToolFailed when there is none to read."""
+        got = await self.fetch(url)
+        kind = got.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if got.status >= 400:
+            raise ToolFailed(f"{url} answered with status {got.status}.")
+        if kind in ("text/html", "application/xhtml+xml", ""):
+            return await self._readable(got)
+        if kind.startswith("text/") or kind.endswith(("json", "xml")):
+            return WebPage(url=got.url, title="", text=got.text)
+        raise ToolFailed(f"{url} is {kind}, which has no text to read.")
+
+    async def _readable(self, got: Fetched) -> WebPage:
+        page_text = scan.load("cortex.integrations.page_text")
+        try:
+            work = asyncio.to_thread(page_text.readable, got.text, got.url)
+            title, text = await asyncio.wait_for(work, READ_TIMEOUT_S)
+        except TimeoutError as error:
+            raise ToolFailed(f"{got.url} is too large to be read.") from error
+        if not text:
+            raise ToolFailed(f"{got.url} has no readable text; http_fetch shows its source.")
+        return WebPage(url=got.url, title=title, text=text)
+
+
+def checked_url(url: str) -> str:
+    """The address, when it is a plain http or https one; ToolFailed when it is not."""
+    try:
+        parts = urlsplit(url.strip())
+        port_is_fine = parts.port is None or 0 < parts.port < 65_536
+    except ValueError:
+        raise ToolFailed(f"{url[:100]!r} is not a web address.") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_fine or len(url) > URL_CHARACTERS:
+        raise ToolFailed(f"{url[:100]!r} is not a web address: it must begin with http:// or https://.")
+    if parts.username is not None or parts.password is not None:
+        raise ToolFailed("An address with a name or password in it is not fetched.")
+    return url.strip()

@@ -1,0 +1,156 @@
+"""One text page of a user's home (scratchpad, the assistant's notes) as tools keep it: cut, marked, taken back.
+
+Pure over two protocols; the tool file hands in the real home and the real marks. Words that a turn wrote after reading
+from outside are marked, and stay so until the page is emptied or written anew.
+"""
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from cortex.base.errors import Conflict, NotFound, ToolFailed
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.spec import Output
+
+PAGE_CHARACTERS = 6_000
+KEEP_CHARACTERS = 200_000
+ABSENT = ""
+
+
+class Kept(Protocol):
+    """A text with the tag of exactly this content."""
+
+    @property
+    def text(self) -> str:
+        """The content."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Its tag."""
+        ...
+
+
+class Texts(Protocol):
+    """Text files by path; a user's home is one."""
+
+    def read(self, path: str) -> Awaitable[Kept]:
+        """The text; NotFound when there is none."""
+        ...
+
+    def write(self, path: str, text: str, expected_version: str | None = None) -> Awaitable[str]:
+        """Put it there; its new version. Conflict unless `expected_version` stands."""
+        ...
+
+    def remove(self, path: str, expected_version: str | None = None) -> Awaitable[object]:
+        """Delete it; Conflict unless `expected_version` stands."""
+        ...
+
+
+class Marks(Protocol):
+    """Small values by name; a user's preferences are some."""
+
+    def get(self, key: str, default: Any = None) -> Awaitable[Any]:
+        """The value, or the default."""
+        ...
+
+    def set(self, key: str, value: Any) -> Awaitable[None]:
+        """Keep a value."""
+        ...
+
+    def unset(self, key: str) -> Awaitable[None]:
+        """Forget it."""
+        ...
+
+
+def mark_of(path: str) -> str:
+    """The name of the mark that says: this page holds words from outside."""
+    return f"tainted:{path}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page at `path`; `title` is what the model and the person call it."""
+
+    ctx: Ctx
+    texts: Texts
+    marks: Marks
+    path: str
+    title: str
+
+    async def read(self, offset: int = 0) -> Output:
+        """A stretch of the page from character `offset`, and how to go on."""
+        text, _ = await self._now()
+        start = min(max(offset, 0), len(text))
+        shown = text[start : start + PAGE_CHARACTERS]
+        rest = len(text) - start - len(shown)
+        more = f"\n[{rest} more characters: read on with offset={start + len(shown)}]" if rest else ""
+        return Output(text=shown + more or f"The {self.title} is empty.", is_tainted=await self._is_marked())
+
+    async def write(self, text: str) -> str:
+        """Replace all of it."""
+        _, version = await self._now()
+        await self._put(text.strip() + "\n", version, is_marked=self.ctx.is_tainted, label=f"Put the {self.title} back")
+        return f"The {self.title} now holds {len(text.strip())} characters."
+
+    async def append(self, text: str) -> str:
+        """Add lines at the end."""
+        old, version = await self._now()
+        marked = self.ctx.is_tainted or await self._is_marked()
+        joined = f"{old.rstrip()}\n{text.strip()}\n".lstrip("\n")
+        await self._put(joined, version, is_marked=marked, label="Take the addition back")
+        return f"Added to the {self.title}."
+
+    async def clear(self) -> str:
+        """Empty it."""
+        text, version = await self._now()
+        if version == ABSENT:
+            return f"The {self.title} was empty already."
+        before = {"text": text, "is_marked": await self._is_marked()}
+        await self.texts.remove(self.path, version)
+        await self.marks.unset(mark_of(self.path))
+        self.ctx.leave_undo(target=self.path, before=before, expected=ABSENT, label=f"Put the {self.title} back")
+        return f"The {self.title} is empty now."
+
+    async def undo(self, before: dict[str, Any] | None, expected: str) -> str:
+        """Put back what was there before a call; Conflict when it changed since."""
+        _, version = await self._now()
+        if version != expected:
+            raise Conflict(f"The {self.title} was changed since; it was left as it is.")
+        if before is None:
+            await self.texts.remove(self.path, expected)
+        else:
+            await self.texts.write(self.path, str(before["text"]), expected)
+        await self._mark(bool(before and before["is_marked"]))
+        return f"The {self.title} is as it was."
+
+    async def _now(self) -> tuple[str, str]:
+        """Text and version as they stand; empty and `ABSENT` when there is no page."""
+        try:
+            kept = await self.texts.read(self.path)
+        except NotFound:
+            return "", ABSENT
+        return kept.text, kept.version
+
+    async def _put(self, text: str, version: str, *, is_marked: bool, label: str) -> None:
+        """Write it with the mark set first, so that no moment shows outside words as the user's own."""
+        if not text.strip():
+            raise ToolFailed("There is nothing to write: the text is empty.")
+        if len(text) > KEEP_CHARACTERS:
+            raise ToolFailed(f"The {self.title} may have {KEEP_CHARACTERS} characters; put longer text into a file.")
+        old, _ = await self._now()
+        if old == text:
+            return
+        before = None if version == ABSENT else {"text": old, "is_marked": await self._is_marked()}
+        if is_marked:
+            await self._mark(True)
+        made = await self.texts.write(self.path, text, version)
+        if not is_marked:
+            await self._mark(False)
+        self.ctx.leave_undo(target=self.path, before=before, expected=made, label=label)
+
+    async def _is_marked(self) -> bool:
+        return bool(await self.marks.get(mark_of(self.path), False))
+
+    async def _mark(self, on: bool) -> None:
+        await (self.marks.set(mark_of(self.path), True) if on else self.marks.unset(mark_of(self.path)))

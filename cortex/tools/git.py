@@ -1,0 +1,130 @@
+"""Reading git repositories in the user's folders. How that is made safe stands in `integrations/git.py`."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from cortex.base.errors import ToolFailed
+from cortex.integrations.files import Files
+from cortex.integrations.git import Git
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.examples import said
+from cortex.toolkit.spec import Phrase
+
+SUMMARY = "git repositories in the user's folders: status, history, changes"
+NEEDS = ("Files", "Git")
+PAGE_CHARACTERS = 6_000
+REVISION_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/~^@{}-")
+
+
+@tool(effect="read", reads_private=True, reads_untrusted=True)
+async def git_status(ctx: Ctx, folder: str = "") -> str:
+    """Show branch and uncommitted changes of a git repository.
+
+    Args:
+        folder: The repository's folder.
+    """
+    text = await _git(ctx, folder, "status", "--short", "--branch", "--ignore-submodules=all", "--no-renames")
+    lines = text.splitlines()
+    return _cut(text) if len(lines) > 1 else f"{text.strip()}\nNothing to commit."
+
+
+@tool(effect="read", reads_private=True, reads_untrusted=True)
+async def git_log(
+    ctx: Ctx, folder: str = "", count: Annotated[int, Field(ge=1, le=50)] = 10, revision: str = "HEAD", path: str = ""
+) -> str:
+    """Show the latest commits of a git repository.
+
+    Args:
+        folder: The repository's folder.
+        count: How many.
+        revision: Branch, tag or range.
+        path: Only commits that touch it.
+    """
+    shape = "--format=%h %ad %an: %s"
+    options = ("--no-show-signature", "--no-mailmap", "--date=short", shape, f"--max-count={count}")
+    return _cut(await _git(ctx, folder, "log", *options, _revision(revision), "--", *_paths(path))) or "No commits."
+
+
+@tool(effect="read", reads_private=True, reads_untrusted=True)
+async def git_diff(ctx: Ctx, folder: str = "", revision: str = "HEAD", path: str = "") -> str:
+    """Show what changed in a git repository, line by line.
+
+    Args:
+        folder: The repository's folder.
+        revision: Compare with it, or a range such as v1..v2.
+        path: Only this file or folder.
+    """
+    options = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--stat", "--patch")
+    return _cut(await _git(ctx, folder, "diff", *options, _revision(revision), "--", *_paths(path))) or "No changes."
+
+
+async def _git(ctx: Ctx, folder: str, *arguments: str) -> str:
+    root, rest = await ctx.use(Files).place(folder)
+    return await ctx.use(Git).read(root.path, rest, *arguments)
+
+
+def _revision(text: str) -> str:
+    """The revision, when it can be nothing but one; ToolFailed for options and other tricks."""
+    if not text or text.startswith("-") or not set(text) <= REVISION_SIGNS or len(text) > 200:
+        raise ToolFailed(f"{text!r} is no revision: name a branch, a tag, a hash or a range such as v1..v2.")
+    return text
+
+
+def _paths(path: str) -> tuple[str, ...]:
+    if "\0" in path or path.startswith(("/", "~")):
+        raise ToolFailed(f"{path!r} must be a path inside the repository.")
+    return (path,) if path else ()
+
+
+def _cut(text: str) -> str:
+    left = len(text) - PAGE_CHARACTERS
+    return text.strip() if left <= 0 else f"{text[:PAGE_CHARACTERS]}\n[{left} more characters: narrow it by path]"
+
+
+PHRASES = (
+    Phrase(text="git", weight=1.1),
+    Phrase(text="git status", weight=1.3, tools=("git_status",)),
+    Phrase(text="git log", weight=1.3, tools=("git_log",)),
+    Phrase(text="git diff", weight=1.3, tools=("git_diff",)),
+    Phrase(text="commit", weight=0.8, unless=("commit to a relationship", "commit to the gym", "commit a crime")),
+    Phrase(text="commits", weight=0.9, tools=("git_log",)),
+    Phrase(text="uncommitted", weight=1.1, tools=("git_status", "git_diff")),
+    Phrase(text="working tree", weight=1.0, tools=("git_status",)),
+    Phrase(text="which branch", weight=1.0, tools=("git_status",), unless=("bank", "library")),
+    Phrase(text="repository", weight=0.8, unless=("package repository", "apt repository")),
+    Phrase(text="repo", weight=0.8),
+    Phrase(text="pull request", weight=0.5, tools=("git_diff",)),
+)
+
+EXAMPLES = (
+    *said(
+        "git_status",
+        """
+        git status | is the repo clean | do I have uncommitted changes in project | what branch am I on
+        anything left to commit | which files did i touch since the last commit | are there untracked files
+        state of the repository please | did I forget to commit something | is website ahead of origin
+        hows the working tree look | on wich branch is the app at the moment
+        """,
+    ),
+    *said(
+        "git_log",
+        """
+        git log | show the last five commits | who changed the parser last | what happened in the repo this week
+        history of README.md | when was version 2 tagged | what did Kim commit lately | list commits on develop
+        recent changes of the project, by commit | give me the comit messages from yesterday
+        which commit brought in the login page | what has been merged in the last days
+        """,
+    ),
+    *said(
+        "git_diff",
+        """
+        git diff | what did I change in the code | show the changes since v1.2 | diff between main and develop
+        what exactly is different in app.py against the last commit | review my uncommitted edits
+        show me the patch for the config folder | what lines changed in the last commit
+        whats new since yesterdays tag | let me see my edits before I commit | compare this branch with main
+        explain what the pending changes do
+        """,
+    ),
+)

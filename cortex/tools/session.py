@@ -1,0 +1,138 @@
+"""The user's own past conversations: find words in them, read one. What a tool once read from outside stays marked."""
+
+from cortex.base.errors import NotFound, ToolFailed
+from cortex.base.messages import Text, ToolCall, ToolResult
+from cortex.base.zone import moment
+from cortex.storage.conversations import Conversations
+from cortex.storage.messages import Messages, StoredMessage
+from cortex.storage.search import Search
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.examples import said
+from cortex.toolkit.spec import Output, Phrase
+
+SUMMARY = "earlier conversations with this user: search them, read one"
+NEEDS = ("Search", "Conversations", "Messages")
+HITS = 12
+RECENT = 15
+PAGE_CHARACTERS = 6_000
+PART_CHARACTERS = 700
+SPEAKERS = {"user": "User", "assistant": "You", "tool": "Tool", "system": "System"}
+
+
+@tool(effect="read", reads_private=True)
+async def session_search(ctx: Ctx, query: str) -> Output:
+    """Search earlier conversations for what was said.
+
+    Args:
+        query: Words that were said; all must be in one message.
+    """
+    hits = [
+        hit
+        for hit in await ctx.use(Search).messages_matching(query, HITS * 2)
+        if hit.conversation_id != ctx.conversation_id
+    ][:HITS]
+    lines = [
+        f"- {moment(hit.at, ctx.user.time_zone)} {SPEAKERS.get(hit.speaker, hit.speaker)}, in {hit.title!r} "
+        f"(conversation {hit.conversation_id}){' [from outside]' if hit.is_tainted else ''}: {hit.snippet}"
+        for hit in hits
+    ]
+    text = "\n".join(lines) or f"No earlier conversation has {query!r}. Try fewer or other words."
+    return Output(text=text, is_tainted=any(hit.is_tainted for hit in hits))
+
+
+@tool(effect="read", reads_private=True)
+async def session_read(ctx: Ctx, conversation: str = "", offset: int = 0) -> Output:
+    """Read an earlier conversation, or list the latest ones.
+
+    Args:
+        conversation: Its id, as session_search gives it; empty lists the latest.
+        offset: Character to start at.
+    """
+    if not conversation:
+        return Output(text=await _latest(ctx))
+    try:
+        head = await ctx.use(Conversations).get(conversation.strip())
+    except NotFound:
+        raise ToolFailed("There is no such conversation. Find its id with session_search.") from None
+    stored = await ctx.use(Messages).of_conversation(head.id)
+    text = "\n".join(line for message in stored if (line := _told(message)))
+    start = min(max(offset, 0), len(text))
+    shown = text[start : start + PAGE_CHARACTERS]
+    rest = len(text) - start - len(shown)
+    more = f"\n[{rest} more characters: session_read with offset={start + len(shown)}]" if rest else ""
+    title = f"{head.title!r}, {moment(head.created_at, ctx.user.time_zone)}\n"
+    return Output(text=title + (shown or "(nothing was said)") + more, is_tainted=any(map(_is_tainted, stored)))
+
+
+async def _latest(ctx: Ctx) -> str:
+    heads = [head for head in await ctx.use(Conversations).list(limit=RECENT + 1) if head.id != ctx.conversation_id]
+    lines = [
+        f"- {moment(head.updated_at, ctx.user.time_zone)} {head.title or '(no title)'!r} (conversation {head.id})"
+        for head in heads[:RECENT]
+    ]
+    return "\n".join(lines) or "There is no earlier conversation."
+
+
+def _is_tainted(stored: StoredMessage) -> bool:
+    return stored.is_tainted or any(isinstance(part, ToolResult) and part.tainted for part in stored.message.parts)
+
+
+def _told(stored: StoredMessage) -> str:
+    """A message in one paragraph: words, the names of the calls, results cut short."""
+    said_parts = [part for part in (_part(part) for part in stored.message.parts) if part]
+    mark = " [from outside]" if _is_tainted(stored) else ""
+    return f"{SPEAKERS.get(stored.message.speaker, '?')}{mark}: {' '.join(said_parts)}" if said_parts else ""
+
+
+def _part(part: object) -> str:
+    match part:
+        case Text():
+            return part.text
+        case ToolCall():
+            return f"[called {part.name}]"
+        case ToolResult():
+            cut = "..." if len(part.text) > PART_CHARACTERS else ""
+            return f"[{part.name}] {part.text[:PART_CHARACTERS]}{cut}"
+        case _:
+            return ""
+
+
+PHRASES = (
+    Phrase(text="last time we", weight=1.0),
+    Phrase(text="what did we", weight=0.9, tools=("session_search",)),
+    Phrase(text="did we talk", weight=1.1, tools=("session_search",)),
+    Phrase(text="we talked about", weight=1.0, tools=("session_search",)),
+    Phrase(text="we discussed", weight=1.0, tools=("session_search",)),
+    Phrase(text="previous conversation", weight=1.1),
+    Phrase(text="earlier conversation", weight=1.1),
+    Phrase(text="our last chat", weight=1.1, tools=("session_read",)),
+    Phrase(text="past conversations", weight=1.1),
+    Phrase(text="chat history", weight=1.0, unless=("browser", "talk", "nextcloud")),
+    Phrase(text="as i told you", weight=0.7, tools=("session_search",)),
+    Phrase(text="you told me", weight=0.7, tools=("session_search",)),
+)
+
+EXAMPLES = (
+    *said(
+        "session_search",
+        """
+        what did we say about the heating last week | when did I ask you about visas
+        find the chat where we planned Rome | did we ever talk about my knee
+        search our old conversations for the lasagne recipe | you gave me a book tip some time ago, which was it
+        wich router did you recomend me in march | i know we discussed the contract, dig it up
+        what was the name of that tool you told me yesterday | look through our history for "escrow"
+        have I mentioned my cousin before | we once worked out a training plan, where is it
+        """,
+    ),
+    *said(
+        "session_read",
+        """
+        open our last conversation | what were we doing yesterday | continue where we stopped last time
+        show me the whole chat about the tax return | list my recent conversations | read me the previous session
+        summarise what we talked over on monday | recap our last chat please | what are the latest things i asked you
+        go back to the discussion before this one | pls resume the talk from this morning
+        what have we been up to this week, you and me
+        """,
+    ),
+)

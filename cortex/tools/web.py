@@ -1,0 +1,126 @@
+"""The public web: search, read a page, fetch raw. All that comes back was written by strangers, and is marked so."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from cortex.base.errors import ToolFailed
+from cortex.integrations.search import WebSearch
+from cortex.integrations.web import Web
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.examples import said
+from cortex.toolkit.spec import Phrase
+
+SUMMARY = "the web: search it, read a page, fetch an address"
+PREFIXES = ("web_", "http_")
+PAGE_CHARACTERS = 6_000
+QUERY_CHARACTERS = 400
+
+
+@tool(risk="medium", effect="read", reads_untrusted=True, needs=("WebSearch",))
+async def web_search(ctx: Ctx, query: str, count: Annotated[int, Field(ge=1, le=10)] = 5) -> str:
+    """Search the web for news, facts, prices, weather.
+
+    Args:
+        query: What to look for.
+        count: How many results.
+    """
+    if not 0 < len(query.strip()) <= QUERY_CHARACTERS:
+        raise ToolFailed(f"A query has 1 to {QUERY_CHARACTERS} characters.")
+    found = await ctx.use(WebSearch).search(query.strip(), count)
+    lines = [f"{number}. {row.title}\n   {row.url}\n   {row.snippet}" for number, row in enumerate(found, 1)]
+    return "\n".join(lines) or f"Nothing was found for {query!r}. Try other words."
+
+
+@tool(risk="medium", effect="read", reads_untrusted=True, sends_out=True, needs=("Web",))
+async def web_read(ctx: Ctx, url: str, offset: int = 0) -> str:
+    """Read the text of a web page.
+
+    Args:
+        url: Its address.
+        offset: Character to start at; a long page says how to go on.
+    """
+    page = await ctx.use(Web).read(url)
+    title = f"# {page.title}\n" if page.title and not offset else ""
+    return title + _page(page.text, offset, "web_read")
+
+
+@tool(risk="medium", effect="read", reads_untrusted=True, sends_out=True, needs=("Web",))
+async def http_fetch(ctx: Ctx, url: str, offset: int = 0) -> str:
+    """Fetch an address as it is: JSON, an API, page source.
+
+    Args:
+        url: The address.
+        offset: Character to start at.
+    """
+    got = await ctx.use(Web).fetch(url)
+    kind = got.headers.get("content-type", "unknown kind")
+    if b"\0" in got.body[:1_000]:
+        return f"Status {got.status}, {kind}, {len(got.body)} bytes of binary data."
+    cut = " The rest was left out: it is too large." if got.is_cut else ""
+    return f"Status {got.status}, {kind}.{cut}\n{_page(got.text, offset, 'http_fetch')}"
+
+
+def _page(text: str, offset: int, name: str) -> str:
+    start = min(max(offset, 0), len(text))
+    shown = text[start : start + PAGE_CHARACTERS]
+    rest = len(text) - start - len(shown)
+    return shown + (f"\n[{rest} more characters: {name} with offset={start + len(shown)}]" if rest else "")
+
+
+PHRASES = (
+    Phrase(text="search the web", weight=1.3, tools=("web_search",)),
+    Phrase(text="search online", weight=1.2, tools=("web_search",)),
+    Phrase(text="look up", weight=0.7, tools=("web_search",), unless=("my notes", "my files", "journal", "database")),
+    Phrase(text="google", weight=1.0, tools=("web_search",), unless=("google calendar", "google home", "google drive")),
+    Phrase(text="on the internet", weight=1.1, tools=("web_search",)),
+    Phrase(text="weather", weight=0.9, tools=("web_search",), unless=("weather sensor", "weather station")),
+    Phrase(text="forecast", weight=0.8, tools=("web_search",), unless=("sales forecast", "budget forecast")),
+    Phrase(text="news", weight=0.8, tools=("web_search",), unless=("good news", "bad news", "newsletter")),
+    Phrase(text="latest version of", weight=0.9, tools=("web_search",)),
+    Phrase(text="opening hours", weight=1.0, tools=("web_search",)),
+    Phrase(text="website", weight=0.7, tools=("web_search", "web_read"), unless=("my website project", "website repo")),
+    Phrase(text="this page", weight=0.7, tools=("web_read",)),
+    Phrase(text="this link", weight=1.0, tools=("web_read",)),
+    Phrase(text="this article", weight=0.9, tools=("web_read",)),
+    Phrase(text="https", weight=1.0, tools=("web_read", "http_fetch")),
+    Phrase(text="http", weight=0.8, tools=("web_read", "http_fetch"), unless=("http status", "http protocol")),
+    Phrase(text="curl", weight=0.9, tools=("http_fetch",), unless=("hair", "bicep")),
+)
+
+EXAMPLES = (
+    *said(
+        "web_search",
+        """
+        whats the weather in Lisbon tomorrow | search the web for cheap e-bikes | who won the match last night
+        any news about the rail strike | how much does a ton of pellets cost right now
+        find me a good ramen place nearby | when does the pharmacy on main street open
+        is there a newer version of the printer driver | do i need umbrela today
+        what happend in parliament this week | look up the symptoms of lyme disease online
+        I wonder what people think of that new phone | dollar to euro rate at the moment
+        """,
+    ),
+    *said(
+        "web_read",
+        """
+        summarise this article https://example.org/story | read https://example.com and tell me the main points
+        what does this page say about refunds: https://shop.example/terms | open the link and translate it
+        here is a blog post https://blog.example/x, is it any good? | whats on example.net today
+        can you read me that wikipedia page about otters | get the recipe from https://cook.example/pie
+        tl;dr of https://news.example/1234 | extract the opening times from their website
+        please have a look to this site and say if it is serious | go on with the next part of that page
+        """,
+    ),
+    *said(
+        "http_fetch",
+        """
+        fetch https://api.example.com/v1/status | get the json at https://example.org/data.json
+        call this endpoint and show me the answer | does https://example.net/health return 200
+        what content type has that address | curl https://example.com/robots.txt | show the html source of example.org
+        download the csv from https://example.org/rates.csv and read it | hit the api for the latest release
+        is my site up? https://mysite.example | query the public api for the bus times
+        whats the raw response of that url | grab the rss feed of the blog
+        """,
+    ),
+)
