@@ -1,0 +1,125 @@
+"""A person's notes, scratchpad and what the assistant keeps for itself, for the page. All are files of their home."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from cortex.base.errors import Conflict, NotFound, UserError
+from cortex.base.user import User
+from cortex.storage.db import Database
+from cortex.storage.home import ABSENT, HomeFile, Homes
+from cortex.storage.preferences import Preferences
+from cortex.toolkit.page import mark_of
+
+NOTES = "notes"
+AGENT_NOTES = "agent_notes"
+SCRATCHPAD = "scratchpad.md"
+SUFFIX = ".md"
+NAME_CHARS_MAX = 80
+TEXT_CHARS_MAX = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A note in the list."""
+
+    name: str
+    changed_at: datetime
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentNotes:
+    """What the assistant noted about the person while it had this role."""
+
+    role: str
+    text: str
+
+
+class NotesService:
+    """Every method takes whose texts. A version tag guards each write: Conflict when somebody else wrote in between."""
+
+    def __init__(self, homes: Homes, db: Database) -> None:
+        """`db` holds the marks of pages with words from outside."""
+        self._homes = homes
+        self._db = db
+
+    async def list(self, user: User) -> Sequence[Note]:
+        """The notes, the latest changed first."""
+        entries = await self._homes.of(user.id).list(NOTES)
+        found = [
+            Note(name=entry.name.removesuffix(SUFFIX), changed_at=entry.changed_at, size_bytes=entry.size_bytes)
+            for entry in entries
+            if entry.name.endswith(SUFFIX) and not entry.is_folder
+        ]
+        return sorted(found, key=lambda note: note.changed_at, reverse=True)
+
+    async def read(self, user: User, name: str) -> HomeFile:
+        """A note's text with its version; NotFound."""
+        return await self._homes.of(user.id).read(_path(NOTES, name))
+
+    async def create(self, user: User, name: str) -> str:
+        """A new note that holds its own heading; the name it got. UserError when the name cannot be one."""
+        words = " ".join(name.split())
+        if not words or len(words) > NAME_CHARS_MAX:
+            raise UserError(f"A note needs a name of 1 to {NAME_CHARS_MAX} characters.", field="name")
+        try:
+            await self._homes.of(user.id).write(_path(NOTES, words), f"# {words}\n", ABSENT)
+        except Conflict as error:
+            raise UserError(f"There is a note named {words!r} already.", field="name") from error
+        except NotFound as error:
+            raise UserError("A note's name must be one that a file can have.", field="name") from error
+        return words
+
+    async def write(self, user: User, name: str, text: str, version: str) -> str:
+        """Put the text there; its new version."""
+        return await self._homes.of(user.id).write(_path(NOTES, name), _checked(text), version)
+
+    async def remove(self, user: User, name: str) -> None:
+        """Delete a note; NotFound."""
+        await self._homes.of(user.id).remove(_path(NOTES, name))
+
+    async def scratchpad(self, user: User) -> HomeFile:
+        """The scratchpad; empty at first."""
+        try:
+            return await self._homes.of(user.id).read(SCRATCHPAD)
+        except NotFound:
+            return HomeFile(text="", version=ABSENT)
+
+    async def write_scratchpad(self, user: User, text: str, version: str) -> str:
+        """Put the text there; its new version. What a person writes by hand is theirs, so the mark of outside goes."""
+        made = await self._homes.of(user.id).write(SCRATCHPAD, _checked(text), version)
+        await self._db.open(Preferences, user.id).unset(mark_of(SCRATCHPAD))
+        return made
+
+    async def agent_notes(self, user: User) -> Sequence[AgentNotes]:
+        """What the assistant keeps for itself, role by role."""
+        home = self._homes.of(user.id)
+        names = [entry.name for entry in await home.list(AGENT_NOTES) if entry.name.endswith(SUFFIX)]
+        return [
+            AgentNotes(role=name.removesuffix(SUFFIX), text=(await home.read(f"{AGENT_NOTES}/{name}")).text)
+            for name in names
+        ]
+
+    async def agent_notes_of(self, user: User, role: str) -> AgentNotes:
+        """Those of one role; NotFound."""
+        kept = await self._homes.of(user.id).read(_path(AGENT_NOTES, role))
+        return AgentNotes(role=role, text=kept.text)
+
+    async def clear_agent_notes(self, user: User, role: str) -> None:
+        """Forget those of one role; NotFound."""
+        path = _path(AGENT_NOTES, role)
+        await self._homes.of(user.id).remove(path)
+        await self._db.open(Preferences, user.id).unset(mark_of(path))
+
+
+def _path(folder: str, name: str) -> str:
+    if "/" in name:
+        raise NotFound("There is nothing of this name.")
+    return f"{folder}/{name}{SUFFIX}"
+
+
+def _checked(text: str) -> str:
+    if len(text) > TEXT_CHARS_MAX:
+        raise UserError(f"That is too long: at most {TEXT_CHARS_MAX:,} characters.", field="text")
+    return text.replace("\r\n", "\n")

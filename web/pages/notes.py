@@ -1,0 +1,234 @@
+"""Notes, the scratchpad, and what the assistant keeps for itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+
+from cortex.base.errors import Conflict, UserError
+from cortex.services.notes import AgentNotes, Note
+from web.deps import CurrentUser, House
+from web.frame import frame_of
+from web.render import ConfirmContext, Context, NavEntry, described, respond
+from web.toast import redirect
+
+router = APIRouter()
+NAV = NavEntry(title="Notes", href="/notes", icon="note", order=20)
+
+Text = Annotated[str, Form()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotesContext(Context):
+    """The list of everything."""
+
+    notes: Sequence[Note] = described("the person's notes, latest first")
+    scratchpad: str = described("the scratchpad's text")
+    agent_notes: Sequence[AgentNotes] = described("what the assistant keeps, by role")
+    draft: str = described("a name that was refused", default="")
+    error: str = described("why it was refused", default="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteContext(Context):
+    """One text."""
+
+    title: str = described("heading of the page")
+    label: str = described("what the text is, for its label")
+    text: str = described("the text, with what was typed when that was refused")
+    version: str = described("the tag of the text as it stands", default="")
+    action: str = described("where saving posts, empty for a text that is only shown", default="")
+    is_editable: bool = described("whether the person may write here", default=True)
+    theirs: str | None = described("what stands there now, when it was changed in between", default=None)
+    error: str = described("why saving was refused", default="")
+    delete: str = described("address of the confirm page that deletes it, or empty", default="")
+    delete_words: str = described("the link to it, a verb", default="")
+
+
+@router.get("/notes")
+async def show(request: Request, house: House, user: CurrentUser) -> Response:
+    """The notes, the scratchpad's first words, the assistant's notes."""
+    return respond(request, "notes.html", await _list(request, house, user))
+
+
+@router.post("/notes")
+async def create(request: Request, house: House, user: CurrentUser, name: Text = "") -> Response:
+    """A new note, opened."""
+    try:
+        made = await house.notes.create(user, name)
+    except UserError as refused:
+        context = await _list(request, house, user, draft=name, error=refused.message)
+        return respond(request, "notes.html", context, status=422)
+    return redirect(request, f"/notes/{quote(made, safe='')}")
+
+
+@router.get("/notes/{name}")
+async def show_note(request: Request, house: House, user: CurrentUser, name: str) -> Response:
+    """One note to edit."""
+    kept = await house.notes.read(user, name)
+    return await _note(request, house, user, name, kept.text, kept.version)
+
+
+@router.post("/notes/{name}")
+async def save_note(
+    request: Request, house: House, user: CurrentUser, name: str, text: Text = "", version: Text = ""
+) -> Response:
+    """Save it; when it was changed in between, show both and lose neither."""
+    try:
+        await house.notes.write(user, name, text, version)
+    except Conflict:
+        kept = await house.notes.read(user, name)
+        return await _note(request, house, user, name, text, kept.version, theirs=kept.text, status=409)
+    except UserError as refused:
+        return await _note(request, house, user, name, text, version, error=refused.message, status=422)
+    return redirect(request, f"/notes/{quote(name, safe='')}", "Saved.")
+
+
+@router.get("/notes/{name}/delete")
+async def ask_delete(request: Request, house: House, user: CurrentUser, name: str) -> Response:
+    """Really?"""
+    await house.notes.read(user, name)
+    here = f"/notes/{quote(name, safe='')}"
+    context = ConfirmContext(
+        frame=await frame_of(request, house, user, here="/notes"),
+        title=f"Delete the note “{name}”?",
+        text="It is gone for good.",
+        action=f"{here}/delete",
+        words="Delete it",
+        back=here,
+    )
+    return respond(request, "confirm.html", context)
+
+
+@router.post("/notes/{name}/delete")
+async def delete(request: Request, house: House, user: CurrentUser, name: str) -> Response:
+    """Delete the note."""
+    await house.notes.remove(user, name)
+    return redirect(request, "/notes", f"Deleted: {name}")
+
+
+@router.get("/scratchpad")
+async def show_scratchpad(request: Request, house: House, user: CurrentUser) -> Response:
+    """The scratchpad to edit."""
+    kept = await house.notes.scratchpad(user)
+    return await _scratchpad(request, house, user, kept.text, kept.version)
+
+
+@router.post("/scratchpad")
+async def save_scratchpad(
+    request: Request, house: House, user: CurrentUser, text: Text = "", version: Text = ""
+) -> Response:
+    """Save it; when it was changed in between, show both and lose neither."""
+    try:
+        await house.notes.write_scratchpad(user, text, version)
+    except Conflict:
+        kept = await house.notes.scratchpad(user)
+        return await _scratchpad(request, house, user, text, kept.version, theirs=kept.text, status=409)
+    except UserError as refused:
+        return await _scratchpad(request, house, user, text, version, error=refused.message, status=422)
+    return redirect(request, "/scratchpad", "Saved.")
+
+
+@router.get("/agent-notes/{role}")
+async def show_agent_notes(request: Request, house: House, user: CurrentUser, role: str) -> Response:
+    """What the assistant keeps, to read."""
+    kept = await house.notes.agent_notes_of(user, role)
+    context = NoteContext(
+        frame=await frame_of(request, house, user, here="/notes"),
+        title=f"The assistant's notes: {role}",
+        label="What it keeps",
+        text=kept.text,
+        is_editable=False,
+        delete=f"/agent-notes/{quote(role, safe='')}/clear",
+        delete_words="Clear",
+    )
+    return respond(request, "note.html", context)
+
+
+@router.get("/agent-notes/{role}/clear")
+async def ask_clear(request: Request, house: House, user: CurrentUser, role: str) -> Response:
+    """Really?"""
+    await house.notes.agent_notes_of(user, role)
+    here = f"/agent-notes/{quote(role, safe='')}"
+    context = ConfirmContext(
+        frame=await frame_of(request, house, user, here="/notes"),
+        title=f"Clear what the assistant noted as {role}?",
+        text="It forgets what it kept for itself in this role. Your chats stay.",
+        action=f"{here}/clear",
+        words="Clear it",
+        back=here,
+    )
+    return respond(request, "confirm.html", context)
+
+
+@router.post("/agent-notes/{role}/clear")
+async def clear(request: Request, house: House, user: CurrentUser, role: str) -> Response:
+    """Forget them."""
+    await house.notes.clear_agent_notes(user, role)
+    return redirect(request, "/notes", "Cleared.")
+
+
+async def _list(request: Request, house: House, user: CurrentUser, *, draft: str = "", error: str = "") -> NotesContext:
+    return NotesContext(
+        frame=await frame_of(request, house, user, here="/notes"),
+        notes=await house.notes.list(user),
+        scratchpad=(await house.notes.scratchpad(user)).text,
+        agent_notes=await house.notes.agent_notes(user),
+        draft=draft,
+        error=error,
+    )
+
+
+async def _note(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    name: str,
+    text: str,
+    version: str,
+    *,
+    theirs: str | None = None,
+    error: str = "",
+    status: int = 200,
+) -> Response:
+    here = f"/notes/{quote(name, safe='')}"
+    context = NoteContext(
+        frame=await frame_of(request, house, user, here="/notes"),
+        title=name,
+        label="The note, in Markdown",
+        text=text,
+        version=version,
+        action=here,
+        theirs=theirs,
+        error=error,
+        delete=f"{here}/delete",
+        delete_words="Delete",
+    )
+    return respond(request, "note.html", context, status=status)
+
+
+async def _scratchpad(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    text: str,
+    version: str,
+    *,
+    theirs: str | None = None,
+    error: str = "",
+    status: int = 200,
+) -> Response:
+    context = NoteContext(
+        frame=await frame_of(request, house, user, here="/notes"),
+        title="Scratchpad",
+        label="The scratchpad, in Markdown",
+        text=text,
+        version=version,
+        action="/scratchpad",
+        theirs=theirs,
+        error=error,
+    )
+    return respond(request, "note.html", context, status=status)
