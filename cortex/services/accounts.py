@@ -16,7 +16,8 @@ from cortex.base.user import User
 from cortex.services.passwords import refuse_weak
 from cortex.services.people import People, as_user, refuse_odd_name
 from cortex.storage import accounts as rows
-from cortex.storage.accounts import Account, AllLogins, Login, Logins, name_key, token_hash
+from cortex.storage.accounts import Account, AllLogins, Logins, name_key, token_hash
+from cortex.storage.accounts import Login as Login
 from cortex.storage.audit import Audit
 from cortex.storage.db import Database
 

@@ -12,7 +12,8 @@ from cortex.base.ids import new_id
 from cortex.base.user import Rank, User
 from cortex.services.passwords import Passwords, refuse_weak
 from cortex.storage import accounts as rows
-from cortex.storage.accounts import Account, Logins, name_key
+from cortex.storage.accounts import Account as Account
+from cortex.storage.accounts import Logins, name_key
 from cortex.storage.audit import Audit
 from cortex.storage.db import Database
 

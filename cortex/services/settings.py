@@ -4,17 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
-from cortex.base.errors import UserError
+from cortex.base.errors import NotFound, UserError
 from cortex.base.role import ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
+from cortex.services.roles import PERSONA_FILE
 from cortex.storage.db import Database
+from cortex.storage.home import ABSENT, HomeFile, Homes
 from cortex.storage.preferences import Preferences as Rows
 
 Theme = Literal["auto", "light", "dark"]
 Density = Literal["normal", "dense"]
 Origin = Literal["default", "yours"]
 DEFAULT_ROLE = "orchestrator"
+PERSONA_CHARS_MAX = 8_000
 _UNSET = ""
 
 
@@ -44,9 +47,10 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 class PreferencesService:
     """Reads and writes one person's preferences."""
 
-    def __init__(self, db: Database) -> None:
-        """Rows are read afresh at each call: another device may have changed them."""
+    def __init__(self, db: Database, homes: Homes) -> None:
+        """Rows and files are read afresh at each call: another device may have changed them."""
         self._db = db
+        self._homes = homes
 
     async def get(self, user: User) -> Preferences:
         """The values in force."""
@@ -67,6 +71,20 @@ class PreferencesService:
         for name, value in checked.items():
             await rows.set(name, value)
         return await self.get(user)
+
+    async def persona(self, user: User) -> HomeFile:
+        """The person's own words on who the assistant is to them; empty while the shipped ones are in force."""
+        try:
+            return await self._homes.of(user.id).read(PERSONA_FILE)
+        except NotFound:
+            return HomeFile(text="", version=ABSENT)
+
+    async def save_persona(self, user: User, text: str, version: str) -> str:
+        """Put these words in force; none at all brings the shipped ones back. Conflict when `version` is an old one."""
+        words = text.replace("\r\n", "\n").strip()
+        if len(words) > PERSONA_CHARS_MAX:
+            raise UserError(f"That is too long: at most {PERSONA_CHARS_MAX:,} characters.", field="persona")
+        return await self._homes.of(user.id).write(PERSONA_FILE, f"{words}\n" if words else "", version)
 
     async def _stored(self, user: User) -> dict[str, Any]:
         """What was chosen and not taken back. Any: each value was checked by `change` before it was written."""

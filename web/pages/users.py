@@ -1,0 +1,132 @@
+"""Admin: the people of this house. Every change asks for the password again and is in the audit log."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+
+from cortex.base.errors import UserError
+from cortex.services.people import Account
+from web.deps import House, ReauthedAdmin
+from web.errors import not_found
+from web.frame import frame_of
+from web.render import ConfirmContext, Context, NavEntry, described, respond
+from web.toast import redirect
+
+router = APIRouter()
+NAV = NavEntry(title="People", href="/admin/users", icon="user", order=80, is_admin_only=True)
+
+Text = Annotated[str, Form()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsersContext(Context):
+    """The people."""
+
+    people: Sequence[Account] = described("every account, closed ones too")
+    link: str = described("a fresh password link, shown this once, or empty", default="")
+    link_name: str = described("whom the link is for", default="")
+    draft: str = described("a name that was refused", default="")
+    error: str = described("why the last change was refused", default="")
+    error_field: str = described("the field the error is about, or empty", default="")
+
+
+@router.get("/admin/users")
+async def show(request: Request, house: House, user: ReauthedAdmin) -> Response:
+    """Who there is."""
+    return await _page(request, house, user)
+
+
+@router.post("/admin/users")
+async def add(
+    request: Request,
+    house: House,
+    user: ReauthedAdmin,
+    name: Text = "",
+    rank: Annotated[Literal["admin", "member"], Form()] = "member",
+) -> Response:
+    """A new account and the link that sets its password."""
+    try:
+        invited = await house.accounts.add_user(name, rank, by=user.id)
+    except UserError as refused:
+        return await _page(
+            request, house, user, draft=name, error=refused.message, error_field=refused.field, status=422
+        )
+    return await _page(request, house, user, link=_link(request, house, invited.token), link_name=invited.user.name)
+
+
+@router.post("/admin/users/{user_id}/reset")
+async def reset(request: Request, house: House, user: ReauthedAdmin, user_id: str) -> Response:
+    """A link for another password."""
+    account = await _account(house, user_id)
+    token = await house.accounts.reset(account.name, by=user.id)
+    return await _page(request, house, user, link=_link(request, house, token), link_name=account.name)
+
+
+@router.get("/admin/users/{user_id}/disable")
+async def ask_disable(request: Request, house: House, user: ReauthedAdmin, user_id: str) -> Response:
+    """Really?"""
+    account = await _account(house, user_id)
+    context = ConfirmContext(
+        frame=await frame_of(request, house, user, here="/admin/users"),
+        title=f"Switch off {account.name}?",
+        text="Their logins end and their running work stops. Nothing is deleted; you can switch them on again.",
+        action=f"/admin/users/{user_id}/disable",
+        words="Switch off",
+        back="/admin/users",
+    )
+    return respond(request, "confirm.html", context)
+
+
+@router.post("/admin/users/{user_id}/disable")
+async def disable(request: Request, house: House, user: ReauthedAdmin, user_id: str) -> Response:
+    """End their logins and let them in no more."""
+    account = await _account(house, user_id)
+    await house.accounts.set_active(account.name, False, by=user.id)
+    return redirect(request, "/admin/users", f"{account.name} is switched off.")
+
+
+@router.post("/admin/users/{user_id}/enable")
+async def enable(request: Request, house: House, user: ReauthedAdmin, user_id: str) -> Response:
+    """Let them in again."""
+    account = await _account(house, user_id)
+    await house.accounts.set_active(account.name, True, by=user.id)
+    return redirect(request, "/admin/users", f"{account.name} is switched on.")
+
+
+async def _account(house: House, user_id: str) -> Account:
+    found = next((one for one in await house.accounts.all_accounts() if one.id == user_id), None)
+    if found is None:
+        raise not_found()
+    return found
+
+
+def _link(request: Request, house: House, token: str) -> str:
+    place = house.settings.public_url or str(request.base_url).rstrip("/")
+    return f"{place}/welcome#{token}"
+
+
+async def _page(
+    request: Request,
+    house: House,
+    user: ReauthedAdmin,
+    *,
+    link: str = "",
+    link_name: str = "",
+    draft: str = "",
+    error: str = "",
+    error_field: str = "",
+    status: int = 200,
+) -> Response:
+    context = UsersContext(
+        frame=await frame_of(request, house, user, here="/admin/users"),
+        people=await house.accounts.all_accounts(),
+        link=link,
+        link_name=link_name,
+        draft=draft,
+        error=error,
+        error_field=error_field,
+    )
+    return respond(request, "users.html", context, status=status)
