@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -17,12 +18,12 @@ def names(made: ToolPlan) -> list[str]:
     return business([item.name for item in made.sent])
 
 
-def talk(messages: Sequence[str], **changes: object) -> list[ToolPlan]:
+def talk(messages: Sequence[str], **changes: Any) -> list[ToolPlan]:
     """The plans of a conversation, each with the memory of the one before."""
     made: list[ToolPlan] = []
     memory = Memory()
     for at, message in enumerate(messages):
-        given = replace(asked(message, turn=f"t{at}", memory=memory), **changes)  # type: ignore[arg-type]
+        given = replace(asked(message, turn=f"t{at}", memory=memory), **changes)
         made.append(plan(given))
         memory = made[-1].memory
     return made
@@ -180,12 +181,12 @@ def test_a_weak_model_gets_its_neighbours_as_stubs_from_the_start() -> None:
     ],
     ids=["idle", "model", "compacted", "permission", "registry", "mode", "role"],
 )
-def test_a_free_boundary_rebuilds_the_smallest_set(change: dict[str, object], why: str) -> None:
+def test_a_free_boundary_rebuilds_the_smallest_set(change: dict[str, Any], why: str) -> None:
     first = plan(asked("turn off the light", profile=CACHED, fixed_tokens=2_000))
     second = plan(
         replace(
             asked("what's on my list", profile=CACHED, fixed_tokens=2_000, memory=first.memory, turn="t2"),
-            **change,  # type: ignore[arg-type]
+            **change,
         )
     )
     assert second.boundary == why
@@ -257,7 +258,7 @@ def test_admin_tools_are_for_admins() -> None:
 def test_a_role_without_tools_sends_none_in_any_mode(tools: tuple[str, ...]) -> None:
     role = RoleView(name="bare", tools=tools)
     for mode in ("auto", "all", "chat"):
-        made = plan(replace(asked("turn off the light"), role=role, mode=mode))  # type: ignore[arg-type]
+        made = plan(replace(asked("turn off the light"), role=role, mode=mode))
         assert made.sent == ()
         assert made.reachable == ()
 

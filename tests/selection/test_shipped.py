@@ -1,0 +1,36 @@
+"""The shipped tools: ordinary requests find their tool at the first request, plain talk finds none."""
+
+import pytest
+
+from cortex.selection.pipeline import plan
+from cortex.selection.types import PlanInput, RoleView, Snapshot
+
+ROLE = RoleView(name="admin", tools=("all",))
+
+
+def names(shipped: Snapshot, message: str) -> list[str]:
+    ready = tuple(entry.name for entry in shipped.entries)
+    made = plan(PlanInput(snapshot=shipped, ready=ready, role=ROLE, is_admin=True, message=message))
+    return [item.name for item in made.sent if not item.name.startswith("tool")]
+
+
+@pytest.mark.parametrize(
+    ("message", "tool"),
+    [
+        ("add milk and eggs to my shopping list", "task_create"),
+        ("what's on my list", "task_list"),
+        ("show file notes.md", "file_read"),
+        ("run `df -h` in the shell", "shell_exec"),
+        ("what did we say about the boiler", "session_search"),
+    ],
+)
+def test_a_plain_request_finds_its_tool(shipped: Snapshot, message: str, tool: str) -> None:
+    assert tool in names(shipped, message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["hello", "thanks a lot", "write me a poem about autumn", "what is the capital of France", "tell me a joke"],
+)
+def test_plain_talk_finds_none(shipped: Snapshot, message: str) -> None:
+    assert names(shipped, message) == []
