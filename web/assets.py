@@ -74,7 +74,9 @@ def _npm(place: Path) -> tuple[list[str], dict[str, str]]:
 def _install(requirement: str, target: Path) -> None:
     sys.stderr.write(f"node is not here: installing {requirement} for this build\n")
     uv = shutil.which("uv")
-    attempts = [[uv, "pip", "install", "-q", "--python", sys.executable, "--target", str(target), requirement]] if uv else []
+    attempts = (
+        [[uv, "pip", "install", "-q", "--python", sys.executable, "--target", str(target), requirement]] if uv else []
+    )
     attempts.append([sys.executable, "-m", "pip", "install", "-q", "--target", str(target), requirement])
     for command in attempts:
         if subprocess.run(command, timeout=LIMIT_S).returncode == 0:  # noqa: S603  (fixed words)
