@@ -18,7 +18,10 @@ def connect(entry: ModelEntry, secret: str | None, surroundings: Surroundings) -
     """The model behind this entry's `base_url`; without one, Anthropic's own."""
     http = open_client(surroundings.policy, connect_s=surroundings.connect_s, read_s=entry.timeout_s)
     client = AsyncAnthropic(
-        base_url=(entry.base_url or OWN_URL).rstrip("/").removesuffix("/v1"), api_key=secret or "none", http_client=http, max_retries=0
+        base_url=(entry.base_url or OWN_URL).rstrip("/").removesuffix("/v1"),
+        api_key=secret or "none",
+        http_client=http,
+        max_retries=0,
     )
     provider = AnthropicProvider(anthropic_client=client)
     model = AnthropicModel(entry.model, provider=provider, profile=ModelProfile(json_schema_transformer=None))

@@ -30,7 +30,6 @@ _CATALOG_LINE = re.compile(
 )
 _MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:?\d\d|Z)?)?)")
 _ALIGNED = re.compile(r"\S {2,}\S|\t")
-_SUMMARY = re.compile(r"\bsummar", re.IGNORECASE)
 
 
 def connect(entry: ModelEntry, secret: str | None, surroundings: Surroundings) -> "Offline":
@@ -70,7 +69,7 @@ class Offline:
         results = [
             part for each in request.messages[start + 1 :] for part in each.parts if isinstance(part, ToolResult)
         ]
-        if not request.tools and _SUMMARY.search(request.system[:400]):
+        if request.purpose == "summary":
             return assistant(_extract(words))
         call = self._next_call(request, words, results) if request.tool_choice == "auto" else None
         if call is not None:
@@ -107,7 +106,14 @@ class Offline:
 
 
 def _last_user(messages: tuple[Message, ...]) -> int:
-    return max((index for index, each in enumerate(messages) if each.speaker == "user"), default=-1)
+    """Where the person last spoke; a note of Cortex in brackets, put behind results, is not the person."""
+    spoken = [
+        index
+        for index, each in enumerate(messages)
+        if each.speaker == "user"
+        and not (index and messages[index - 1].speaker == "tool" and each.text.startswith("("))
+    ]
+    return spoken[-1] if spoken else -1
 
 
 def _asked(messages: tuple[Message, ...], start: int) -> str:

@@ -155,6 +155,13 @@ async def test_notes_of_cortex_after_the_words_are_not_taken_for_words() -> None
     assert json.loads(done.message.calls[0].arguments) == {"title": "milk", "due": "2027-01-01"}
 
 
+async def test_a_note_behind_the_results_is_not_the_person() -> None:
+    call = (await run(ask(user("add milk"), task_create=0.9)))[1].message
+    done = results(ToolResult(call_id=call.calls[0].id, name="task_create", text="Added milk."))
+    text, _ = await run(ask(user("add milk"), call, done, user("(This is the last round.)"), task_create=0.9))
+    assert text == "Added milk."
+
+
 async def test_usage_counts_the_schemas() -> None:
     _, bare = await run(ask(user("hello"), tools=()))
     _, armed = await run(ask(user("hello")))
@@ -165,6 +172,7 @@ async def test_usage_counts_the_schemas() -> None:
 async def test_asked_for_a_summary_it_takes_sentences() -> None:
     request = Request(
         system="Write a summary of the conversation.",
+        purpose="summary",
         messages=(user("User: My cat is Tom. He is old.\nAssistant: Nice to know! I will remember."),),
     )
     text, _ = await run(request)

@@ -1,0 +1,116 @@
+"""Asks a chain of models until one gives a whole answer: the retry and fallback rule, and nothing else.
+
+One more try of the same model where that is safe, then the next model, each step told in a notice. Never raises for a
+failing model: the reply carries the sentence. A try that began to speak is started again with a higher `attempt`.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from cortex.base.errors import ProviderError
+from cortex.base.model import ModelEntry
+from cortex.base.ports import Delta, Finished, Provider, Request
+from cortex.base.turn import Reply
+
+TRIES = 2
+WAIT_CAP_S = 30.0
+_FIRST_WAIT_S = 1.0
+_MEND = {
+    "auth": "Check its key on the Models page.",
+    "request": "Check its settings on the Models page.",
+    "connection": "Check that its server runs and the address on the Models page is right.",
+}
+
+OnDelta = Callable[[Literal["text", "thinking"], str, int], Awaitable[None]]
+OnNotice = Callable[[str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One model of a chain, ready to be asked."""
+
+    entry: ModelEntry
+    provider: Provider
+
+
+def _jitter() -> float:
+    return random.uniform(0.0, 0.25)  # noqa: S311 - spreads retries, guards nothing
+
+
+async def ask(
+    chain: Sequence[Link],
+    request: Request,
+    *,
+    on_delta: OnDelta,
+    on_notice: OnNotice,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    jitter: Callable[[], float] = _jitter,
+) -> Reply:
+    """The first whole answer of the chain, or a reply whose `failure` is a sentence for the person.
+
+    `attempt` of `on_delta` counts from 1 over all models; with a higher one everything of the lower is void.
+    """
+    failures: list[ProviderError] = []
+    attempt = 0
+    for position, link in enumerate(chain):
+        has_next = position + 1 < len(chain)
+        for tries_left in reversed(range(TRIES)):
+            attempt += 1
+            try:
+                finished = await _once(link, request, on_delta, attempt)
+            except ProviderError as error:
+                wait_s = _wait_s(error, tries_left, jitter)
+                if wait_s is None:
+                    failures.append(error)
+                    break
+                await on_notice(f"{error.message} Trying again{f' in {wait_s:.0f} s' if wait_s >= 2 else ''}.")
+                await sleep(wait_s)
+            else:
+                return Reply(
+                    message=finished.message, usage=finished.usage, model=link.entry.name, finish=finished.finish
+                )
+        if has_next:
+            await on_notice(f"{failures[-1].message} Going on with {chain[position + 1].entry.name}.")
+    return Reply(
+        model=chain[-1].entry.name if chain else "",
+        failure=_sentence(failures),
+        failure_kind=failures[-1].kind if failures else "request",
+    )
+
+
+async def _once(link: Link, request: Request, on_delta: OnDelta, attempt: int) -> Finished:
+    # Every provider's stream is an async generator; closing it closes the connection at once, not when it is collected.
+    stream = cast("AsyncGenerator[Delta | Finished, None]", link.provider.stream(request))
+    async with aclosing(stream) as items:
+        async for item in items:
+            if isinstance(item, Finished):
+                return item
+            await on_delta(item.kind, item.text, attempt)
+    raise ProviderError(f"{link.entry.name}: the answer was cut off.", kind="cut", is_retryable=True)
+
+
+def _wait_s(error: ProviderError, tries_left: int, jitter: Callable[[], float]) -> float | None:
+    """Seconds until the same model is tried again; None when it should not be."""
+    if not error.is_retryable or not tries_left:
+        return None
+    if error.retry_after_s is not None and error.retry_after_s > WAIT_CAP_S:
+        return None
+    asked = _FIRST_WAIT_S if error.retry_after_s is None else max(0.0, error.retry_after_s)
+    return asked * (1.0 + jitter())
+
+
+def _sentence(failures: Sequence[ProviderError]) -> str:
+    """What the person reads when no model answered."""
+    if not failures:
+        return "No model is configured. Add one on the Models page."
+    last = failures[-1]
+    mend = _MEND.get(last.kind, "")
+    if last.retry_after_s is not None and last.retry_after_s > WAIT_CAP_S:
+        mend = f"It asks to wait {last.retry_after_s:.0f} seconds."
+    told = " ".join(dict.fromkeys(error.message for error in failures))
+    start = "No model of the chain answered. " if len(failures) > 1 else ""
+    return f"{start}{told}{' ' + mend if mend else ''} You can try again."
