@@ -30,15 +30,17 @@ STATES = {
     "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "failed",
     "CANCELLED": "cancelled",
 }
+ENDED_STATES = [state for state in STATES if state not in OPEN_STATES]
+PRUNE_AT_ONCE = 200  # runs deleted in one transaction
 
 
-def config(database: sa.Engine, executor_id: str) -> DBOSConfig:
+def config(database: sa.Engine, executor_id: str, version: str) -> DBOSConfig:
     """What DBOS is told: our database, portable JSON, no telemetry, no console, few threads."""
     return {
         "name": APP,
         "system_database_engine": database,
         "serializer": DBOSPortableJSONSerializer(),
-        "application_version": VERSION,
+        "application_version": version,
         "executor_id": executor_id,
         "max_executor_threads": THREADS,
         "notification_listener_polling_interval_sec": LISTEN_POLL_S,

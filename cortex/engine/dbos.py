@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
+from datetime import datetime
 from typing import Any, ClassVar, Self
 
 import sqlalchemy as sa
@@ -21,10 +22,12 @@ from cortex.engine.config import (
     AT_ONCE,
     CANCEL_POLL_S,
     EAGER_S,
+    ENDED_STATES,
     HOUSEKEEPING_S,
     HOUSEKEEPING_SHARED_S,
     MAX_RECOVERY_ATTEMPTS,
     OPEN_STATES,
+    PRUNE_AT_ONCE,
     QUEUE_POLL_S,
     STATES,
     STREAM_POLL_S,
@@ -33,7 +36,7 @@ from cortex.engine.config import (
 )
 from cortex.engine.database import is_postgres, open_database
 from cortex.engine.recover import Recovery
-from cortex.engine.remote import client_of
+from cortex.engine.remote import hand_over
 from cortex.engine.slots import Slots
 
 Body = Callable[[str, dict[str, Any]], Coroutine[Any, Any, None]]
@@ -45,8 +48,11 @@ class Engine:
 
     _launched: ClassVar["Engine | None"] = None  # DBOS keeps its state in its module: one at a time
 
-    def __init__(self, database: sa.Engine, *, executor_id: str, is_worker: bool, is_shared: bool) -> None:
+    def __init__(
+        self, database: sa.Engine, *, executor_id: str, is_worker: bool, is_shared: bool, version: str
+    ) -> None:
         """Use `open`."""
+        self.version = version
         self.executor_id = executor_id
         self.is_worker = is_worker
         self._is_shared = is_shared
@@ -61,7 +67,7 @@ class Engine:
         self._calming: asyncio.TimerHandle | None = None
 
     @classmethod
-    def open(cls, url: str, *, executor_id: str = "", is_worker: bool = False) -> Self:
+    def open(cls, url: str, *, executor_id: str = "", is_worker: bool = False, version: str = VERSION) -> Self:
         """An engine that is not launched yet.
 
         Args:
@@ -69,10 +75,11 @@ class Engine:
             executor_id: This process among others. On SQLite "local" by default, so that a restart finds its own
                 runs; on PostgreSQL a new name for each life, for `recover.py` brings the runs of the dead.
             is_worker: Take chat turns from the queue, not only those started here.
+            version: Runs of another one are not resumed here: see `stranded`.
         """
         shared = is_postgres(url)
         name = executor_id or (f"worker-{new_id()}" if shared else "local")
-        return cls(open_database(url), executor_id=name, is_worker=is_worker, is_shared=shared)
+        return cls(open_database(url), executor_id=name, is_worker=is_worker, is_shared=shared, version=version)
 
     # --- life ---------------------------------------------------------------------------------------------------
 
@@ -88,7 +95,7 @@ class Engine:
             raise RuntimeError("Another engine is open in this process: close it first")
         Engine._launched = self
         quiet.hush()
-        instance = DBOS(config=config(self._database, self.executor_id))
+        instance = DBOS(config=config(self._database, self.executor_id, self.version))
         quiet.slow_housekeeping(HOUSEKEEPING_SHARED_S if self._is_shared else HOUSEKEEPING_S)
         quiet.eager(instance)
         for name, body in self._bodies.items():
@@ -97,7 +104,7 @@ class Engine:
             )
         DBOS.listen_queues(list(AT_ONCE) if self._has_queues else [])
         if self._is_shared:
-            self._recovery = Recovery(self._database, self.executor_id, VERSION, self._runs)
+            self._recovery = Recovery(self._database, self.executor_id, self.version, self._runs)
             await self._recovery.claim()
         DBOS.launch()
         self._calming = asyncio.get_running_loop().call_later(EAGER_S, quiet.calm, instance)
@@ -133,18 +140,7 @@ class Engine:
         left += await self._runs.wind_down(0)  # taken from a queue meanwhile
         # DBOS made its own pool the loop's default, and shut it down.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
-        await asyncio.to_thread(self._hand_over, left)
-
-    def _hand_over(self, left: list[str]) -> None:
-        """An orderly end is no failed attempt: put what is left back in line, its count of attempts at zero."""
-        if not left:
-            return
-        client = client_of(self._database)
-        try:
-            for state in client.list_workflows(workflow_ids=left, status="PENDING", load_input=False):
-                client.resume_workflow(state.workflow_id, queue_name=state.queue_name)
-        finally:
-            client.destroy()
+        await asyncio.to_thread(hand_over, self._database, left)
 
     def _guarded(self, body: Body) -> Workflow:
         async def run(run_id: str, argument: dict[str, Any], queue: str, key: str) -> None:
@@ -206,7 +202,23 @@ class Engine:
 
     async def stranded(self) -> list[str]:
         """Unfinished runs of another application version: nobody will resume them; mark them interrupted."""
-        return [state.workflow_id for state in await self._open_runs() if state.app_version != VERSION]
+        return [state.workflow_id for state in await self._open_runs() if state.app_version != self.version]
+
+    async def prune(self, before: datetime) -> int:
+        """Forget the runs, with their steps and streams, that ended before this moment; how many."""
+        forgotten = 0
+        while True:
+            ended = await DBOS.list_workflows_async(
+                status=ENDED_STATES,
+                completed_before=before.isoformat(),
+                limit=PRUNE_AT_ONCE,
+                load_input=False,
+                load_output=False,
+            )
+            if not ended:
+                return forgotten
+            await DBOS.delete_workflows_async([state.workflow_id for state in ended])
+            forgotten += len(ended)
 
     async def _open_runs(self) -> list[WorkflowStatus]:
         return await DBOS.list_workflows_async(status=OPEN_STATES, load_input=False, load_output=False)

@@ -86,3 +86,15 @@ class Remote:
 def client_of(database: sa.Engine) -> DBOSClient:
     """A DBOS client on our database; DBOSInitializationError and the like when it cannot be reached."""
     return DBOSClient(system_database_engine=database, serializer=DBOSPortableJSONSerializer(), application_name=APP)
+
+
+def hand_over(database: sa.Engine, left: list[str]) -> None:
+    """An orderly end is no failed attempt: put what is left back in line, its count of attempts at zero."""
+    if not left:
+        return
+    client = client_of(database)
+    try:
+        for state in client.list_workflows(workflow_ids=left, status="PENDING", load_input=False):
+            client.resume_workflow(state.workflow_id, queue_name=state.queue_name)
+    finally:
+        client.destroy()

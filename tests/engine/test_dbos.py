@@ -1,11 +1,14 @@
 import asyncio
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from cortex.base.errors import NotFound
+from cortex.engine.dbos import Body, Engine
 from cortex.engine.durable import durable
+from tests.engine.opening import Opener, is_state, true, until
 
 
 class Work:
@@ -37,10 +40,10 @@ class Work:
 METHODS = ("note", "hold")
 
 
-async def test_a_run_starts_once_per_id(opened, until) -> None:
+async def test_a_run_starts_once_per_id(opened: Opener) -> None:
     work = Work()
 
-    def prepare(engine):
+    def prepare(engine: Engine) -> dict[str, Body]:
         port = durable(work, engine, METHODS)
 
         async def body(run_id: str, argument: dict[str, Any]) -> None:
@@ -58,8 +61,8 @@ async def test_a_run_starts_once_per_id(opened, until) -> None:
         assert await engine.unfinished() == []
 
 
-async def test_a_run_that_raises_is_failed(opened, until) -> None:
-    def prepare(engine):
+async def test_a_run_that_raises_is_failed(opened: Opener) -> None:
+    def prepare(engine: Engine) -> dict[str, Body]:
         async def body(run_id: str, argument: dict[str, Any]) -> None:
             raise NotFound("no such thing")
 
@@ -70,11 +73,11 @@ async def test_a_run_that_raises_is_failed(opened, until) -> None:
         await until(lambda: is_state(engine, "turn:1", "failed"))
 
 
-async def test_cancel_closes_what_the_step_held_within_200_ms(opened, until) -> None:
+async def test_cancel_closes_what_the_step_held_within_200_ms(opened: Opener) -> None:
     work = Work()
     closed: list[str] = []
 
-    def prepare(engine):
+    def prepare(engine: Engine) -> dict[str, Body]:
         port = durable(work, engine, METHODS)
 
         async def body(run_id: str, argument: dict[str, Any]) -> None:
@@ -87,7 +90,7 @@ async def test_cancel_closes_what_the_step_held_within_200_ms(opened, until) -> 
 
     async with opened(prepare) as engine:
         await engine.start("turn:1", "turn", {})
-        await until(lambda: holds(work.open == {"a", "b"}))
+        await until(lambda: true(work.open == {"a", "b"}))
         began = time.monotonic()
         async with asyncio.timeout(0.2):
             stopping = asyncio.create_task(engine.cancel("turn:1"))
@@ -99,8 +102,8 @@ async def test_cancel_closes_what_the_step_held_within_200_ms(opened, until) -> 
         assert work.done == []
 
 
-async def test_a_cancelled_wait_ends_and_a_run_that_is_done_stays_done(opened, until) -> None:
-    def prepare(engine):
+async def test_a_cancelled_wait_ends_and_a_run_that_is_done_stays_done(opened: Opener) -> None:
+    def prepare(engine: Engine) -> dict[str, Body]:
         async def waiting(run_id: str, argument: dict[str, Any]) -> None:
             await engine.wait("answer", 60)
 
@@ -119,10 +122,10 @@ async def test_a_cancelled_wait_ends_and_a_run_that_is_done_stays_done(opened, u
         assert await engine.status("s") == "done"
 
 
-async def test_a_signal_is_kept_until_the_run_waits(opened, until) -> None:
+async def test_a_signal_is_kept_until_the_run_waits(opened: Opener) -> None:
     got: list[str | None] = []
 
-    def prepare(engine):
+    def prepare(engine: Engine) -> dict[str, Body]:
         async def body(run_id: str, argument: dict[str, Any]) -> None:
             await asyncio.sleep(0.3)
             got.append(await engine.wait("approval:1", 10))
@@ -138,10 +141,10 @@ async def test_a_signal_is_kept_until_the_run_waits(opened, until) -> None:
     assert got == ["allowed", "too early for the first"]
 
 
-async def test_a_wait_ends_with_nothing_when_the_time_is_up(opened, until) -> None:
+async def test_a_wait_ends_with_nothing_when_the_time_is_up(opened: Opener) -> None:
     got: list[str | None] = []
 
-    def prepare(engine):
+    def prepare(engine: Engine) -> dict[str, Body]:
         async def body(run_id: str, argument: dict[str, Any]) -> None:
             got.append(await engine.wait("approval:1", 0.1))
 
@@ -153,17 +156,17 @@ async def test_a_wait_ends_with_nothing_when_the_time_is_up(opened, until) -> No
     assert got == [None]
 
 
-async def test_a_signal_to_nobody_is_not_found(opened) -> None:
+async def test_a_signal_to_nobody_is_not_found(opened: Opener) -> None:
     async with opened(lambda engine: {}) as engine:
         with pytest.raises(NotFound):
             await engine.signal("turn:none", "t", "v")
 
 
-async def test_a_restart_goes_on_after_the_last_completed_step(opened, until) -> None:
+async def test_a_restart_goes_on_after_the_last_completed_step(opened: Opener) -> None:
     work = Work()
     ends: list[Any] = []
 
-    def prepare(engine):
+    def prepare(engine: Engine) -> dict[str, Body]:
         port = durable(work, engine, METHODS)
 
         async def body(run_id: str, argument: dict[str, Any]) -> None:
@@ -175,7 +178,7 @@ async def test_a_restart_goes_on_after_the_last_completed_step(opened, until) ->
 
     async with opened(prepare, grace_s=0.1) as engine:
         await engine.start("turn:1", "turn", {})
-        await until(lambda: holds(work.open == {"held"} and len(work.done) == 3))
+        await until(lambda: true(work.open == {"held"} and len(work.done) == 3))
         await asyncio.sleep(0.1)
     assert work.done == ["first", "left", "right"]
     assert work.open == set()
@@ -187,10 +190,10 @@ async def test_a_restart_goes_on_after_the_last_completed_step(opened, until) ->
     assert ends == [(("first", 1), [("left", 2), "held", ("right", 3)], ("last", 5))]
 
 
-async def test_closing_lets_a_step_end_and_begins_no_other(opened, until) -> None:
+async def test_closing_lets_a_step_end_and_begins_no_other(opened: Opener) -> None:
     work = Work()
 
-    def prepare(engine):
+    def prepare(engine: Engine) -> dict[str, Body]:
         port = durable(work, engine, METHODS)
 
         async def body(run_id: str, argument: dict[str, Any]) -> None:
@@ -201,7 +204,7 @@ async def test_closing_lets_a_step_end_and_begins_no_other(opened, until) -> Non
 
     async with opened(prepare, grace_s=5) as engine:
         await engine.start("turn:1", "turn", {})
-        await until(lambda: holds(bool(work.open)))
+        await until(lambda: true(bool(work.open)))
         asyncio.get_running_loop().call_later(0.2, work.gate.set)
     assert work.done == ["held"]
     async with opened(prepare) as engine:
@@ -209,10 +212,10 @@ async def test_closing_lets_a_step_end_and_begins_no_other(opened, until) -> Non
     assert work.done == ["held", "after"]
 
 
-async def test_a_waiting_run_gets_its_signal_after_a_restart(opened, until) -> None:
+async def test_a_waiting_run_gets_its_signal_after_a_restart(opened: Opener) -> None:
     got: list[str | None] = []
 
-    def prepare(engine):
+    def prepare(engine: Engine) -> dict[str, Body]:
         async def body(run_id: str, argument: dict[str, Any]) -> None:
             got.append(await engine.wait("approval", 60))
 
@@ -227,21 +230,21 @@ async def test_a_waiting_run_gets_its_signal_after_a_restart(opened, until) -> N
     assert got == ["denied"]
 
 
-async def test_a_run_of_another_version_is_reported_and_left_alone(opened, monkeypatch) -> None:
+async def test_a_run_of_another_version_is_reported_and_left_alone(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ran: list[str] = []
 
-    def prepare(engine):
+    def prepare(engine: Engine) -> dict[str, Body]:
         async def body(run_id: str, argument: dict[str, Any]) -> None:
             ran.append(run_id)
             await engine.wait("never", 60)
 
         return {"turn": body}
 
-    with monkeypatch.context() as older:
-        older.setattr("cortex.engine.config.VERSION", "cortex-0")
-        async with opened(prepare) as engine:
-            await engine.start("turn:old", "turn", {})
-            await asyncio.sleep(0.1)
+    async with opened(prepare, version="cortex-0") as engine:
+        await engine.start("turn:old", "turn", {})
+        await asyncio.sleep(0.1)
     async with opened(prepare) as engine:
         await engine.start("turn:new", "turn", {})
         await asyncio.sleep(2.5)
@@ -251,12 +254,12 @@ async def test_a_run_of_another_version_is_reported_and_left_alone(opened, monke
     assert ran == ["turn:old", "turn:new"]
 
 
-async def test_a_run_may_start_another_from_inside_a_step(opened, until) -> None:
+async def test_a_run_may_start_another_from_inside_a_step(opened: Opener) -> None:
     class Starter:
-        async def go(self, engine) -> None:
+        async def go(self, engine: Engine) -> None:
             await engine.start("turn:1:sub:2", "sub", {})
 
-    def prepare(engine):
+    def prepare(engine: Engine) -> dict[str, Body]:
         port = durable(Starter(), engine, ("go",))
 
         async def parent(run_id: str, argument: dict[str, Any]) -> None:
@@ -273,13 +276,13 @@ async def test_a_run_may_start_another_from_inside_a_step(opened, until) -> None
         await until(lambda: is_state(engine, "turn:1:sub:2", "done"))
 
 
-async def test_a_stream_is_read_from_an_offset_until_the_run_ends(opened, until) -> None:
+async def test_a_stream_is_read_from_an_offset_until_the_run_ends(opened: Opener) -> None:
     class Speaker:
-        async def speak(self, engine) -> None:
+        async def speak(self, engine: Engine) -> None:
             for word in ("one", "two", "three"):
                 await engine.write("text", word)
 
-    def prepare(engine):
+    def prepare(engine: Engine) -> dict[str, Body]:
         port = durable(Speaker(), engine, ("speak",))
 
         async def body(run_id: str, argument: dict[str, Any]) -> None:
@@ -293,10 +296,10 @@ async def test_a_stream_is_read_from_an_offset_until_the_run_ends(opened, until)
             assert [word async for word in engine.read("turn:1", "text", 1)] == ["two", "three"]
 
 
-async def test_a_worker_takes_queued_turns(opened, until) -> None:
+async def test_a_worker_takes_queued_turns(opened: Opener) -> None:
     ran: list[str] = []
 
-    def prepare(engine):
+    def prepare(engine: Engine) -> dict[str, Body]:
         async def body(run_id: str, argument: dict[str, Any]) -> None:
             ran.append(run_id)
 
@@ -310,9 +313,28 @@ async def test_a_worker_takes_queued_turns(opened, until) -> None:
     assert sorted(ran) == ["job:1", "turn:1"]
 
 
-async def is_state(engine, run_id: str, state: str) -> bool:
-    return await engine.status(run_id) == state
+async def test_old_runs_are_forgotten_and_open_ones_kept(opened: Opener) -> None:
+    def prepare(engine: Engine) -> dict[str, Body]:
+        async def short(run_id: str, argument: dict[str, Any]) -> None:
+            return
+
+        async def waiting(run_id: str, argument: dict[str, Any]) -> None:
+            await engine.wait("answer", 60)
+
+        return {"short": short, "waiting": waiting}
+
+    async with opened(prepare) as engine:
+        await engine.start("old", "short", {})
+        await engine.start("open", "waiting", {})
+        await until(lambda: is_state(engine, "old", "done"))
+        assert await engine.prune(datetime.now(UTC) - timedelta(days=14)) == 0
+        assert await engine.prune(datetime.now(UTC) + timedelta(seconds=1)) == 1
+        assert await engine.status("old") == "unknown"
+        assert await engine.unfinished() == ["open"]
 
 
-async def holds(fact: bool) -> bool:
-    return fact
+async def test_only_one_engine_is_open_in_a_process(opened: Opener) -> None:
+    async with opened(lambda engine: {}):
+        with pytest.raises(RuntimeError, match="Another engine"):
+            async with opened(lambda engine: {}):
+                pass

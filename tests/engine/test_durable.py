@@ -4,7 +4,9 @@ from typing import Any
 import pytest
 
 from cortex.base.errors import ProviderError
+from cortex.engine.dbos import Body, Engine
 from cortex.engine.durable import durable
+from tests.engine.opening import Opener, true, until
 
 
 class Port:
@@ -27,7 +29,7 @@ class Port:
         return 7
 
 
-async def test_outside_a_run_calls_go_straight_through(opened) -> None:
+async def test_outside_a_run_calls_go_straight_through(opened: Opener) -> None:
     async with opened(lambda engine: {}) as engine:
         port = durable(Port(), engine, ("ask",))
         assert await port.ask("hey", loud=True) == "HEY"
@@ -35,7 +37,7 @@ async def test_outside_a_run_calls_go_straight_through(opened) -> None:
         assert port.label == "kept"
 
 
-async def test_only_async_methods_become_durable(opened) -> None:
+async def test_only_async_methods_become_durable(opened: Opener) -> None:
     async with opened(lambda engine: {}) as engine:
         with pytest.raises(TypeError, match=r"Port\.plain"):
             durable(Port(), engine, ("plain",))
@@ -43,11 +45,11 @@ async def test_only_async_methods_become_durable(opened) -> None:
             durable(Port(), engine, ("missing",))
 
 
-async def test_a_steps_error_is_the_same_after_a_replay(opened, until) -> None:
+async def test_a_steps_error_is_the_same_after_a_replay(opened: Opener) -> None:
     inner = Port()
     seen: list[Any] = []
 
-    def prepare(engine):
+    def prepare(engine: Engine) -> dict[str, Body]:
         port = durable(inner, engine, ("fail",))
 
         async def body(run_id: str, argument: dict[str, Any]) -> None:
@@ -69,10 +71,10 @@ async def test_a_steps_error_is_the_same_after_a_replay(opened, until) -> None:
     assert seen[0] == seen[1] == ("busy", "rate_limit", True, 2.0)
 
 
-async def test_a_second_call_in_a_parallel_branch_is_refused(opened, until) -> None:
+async def test_a_second_call_in_a_parallel_branch_is_refused(opened: Opener) -> None:
     seen: list[str] = []
 
-    def prepare(engine):
+    def prepare(engine: Engine) -> dict[str, Body]:
         port = durable(Port(), engine, ("ask",))
 
         async def branch(text: str) -> None:
@@ -92,7 +94,3 @@ async def test_a_second_call_in_a_parallel_branch_is_refused(opened, until) -> N
         await until(lambda: true(bool(seen)))
         await asyncio.sleep(0.2)
     assert "Port.ask" in seen[0]
-
-
-async def true(fact: bool) -> bool:
-    return fact

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from cortex.engine.recover import lock_key
@@ -53,7 +54,7 @@ def running(log: Path, count: int) -> set[str]:
     return begun & {f"run:{number}" for number in range(count)}
 
 
-def wait_until(holds) -> None:
+def wait_until(holds: Callable[[], bool]) -> None:
     deadline_s = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline_s

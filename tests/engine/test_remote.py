@@ -1,14 +1,17 @@
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cortex.base.errors import NotFound
+from cortex.engine.dbos import Body, Engine
 from cortex.engine.durable import durable
 from cortex.engine.remote import Remote
+from tests.engine.opening import Opener, is_state, until
 
 
-async def test_a_process_that_runs_nothing_starts_signals_and_stops_runs(opened, until, tmp_path) -> None:
+async def test_a_process_that_runs_nothing_starts_signals_and_stops_runs(opened: Opener, tmp_path: Path) -> None:
     closed = asyncio.Event()
 
     class Model:
@@ -18,7 +21,7 @@ async def test_a_process_that_runs_nothing_starts_signals_and_stops_runs(opened,
             finally:
                 closed.set()
 
-    def prepare(engine):
+    def prepare(engine: Engine) -> dict[str, Body]:
         port = durable(Model(), engine, ("hold",))
 
         async def waiting(run_id: str, argument: dict[str, Any]) -> None:
@@ -47,7 +50,3 @@ async def test_a_process_that_runs_nothing_starts_signals_and_stops_runs(opened,
             assert await remote.status("turn:none") == "unknown"
         finally:
             await remote.close()
-
-
-async def is_state(remote: Remote, run_id: str, state: str) -> bool:
-    return await remote.status(run_id) == state
