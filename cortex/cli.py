@@ -1,0 +1,207 @@
+"""The commands of `cortex` that need neither a running daemon nor a network. `web/__main__.py` adds `serve`.
+
+Each opens the house at rest (no engine, no timers), asks one service and prints; `--json` for programs.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from cortex.app import Cortex, tools_at_rest
+from cortex.base.log import Blotter, set_up
+from cortex.base.role import ToolMode
+from cortex.base.settings import Settings, load_settings
+from cortex.base.user import Rank, User
+
+T = TypeVar("T")
+
+app = typer.Typer(
+    name="cortex",
+    help="A self-hosted assistant: one daemon, one page, tools chosen per turn and explained.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+people = typer.Typer(help="Accounts: add, list, reset a password, print the set-up link.", no_args_is_help=True)
+app.add_typer(people, name="user")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Message = Annotated[str, typer.Argument(help="What a person would write.")]
+RoleName = Annotated[str, typer.Option("--role", help="The role that answers.")]
+RankName = Annotated[Rank, typer.Option("--rank", help="As whom: admin or member.")]
+Mode = Annotated[ToolMode, typer.Option("--mode", help="Tool mode: auto, chat or all.")]
+Recipe = Annotated[str, typer.Option("--recipe", help="Another way of choosing tools; empty: the role's own.")]
+Configured = Annotated[bool, typer.Option("--assume-configured", help="As if every service were set up.")]
+Name = Annotated[str, typer.Argument(help="The account's name.")]
+
+
+def settings_in_force() -> Settings:
+    """The settings, with logging set up by them. ConfigError for a wrong one."""
+    settings = load_settings()
+    set_up(settings.log_level, Blotter(settings.secret_key, settings.brave_api_key))
+    return settings
+
+
+@app.command()
+def migrate() -> None:
+    """Bring the database's tables up to date."""
+    _say(f"The tables are at {_at_rest(lambda cortex: cortex.migrate())}.")
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Say what is wrong here and how to mend it; exit code 1 when something is."""
+    found = _at_rest(lambda cortex: cortex.doctor.examine())
+    if as_json:
+        _print_json([one.to_dict() for one in found])
+    else:
+        for one in found:
+            mark = {"good": "ok  ", "warn": "note", "bad": "BAD "}[one.state]
+            _say(f"{mark}  {one.name}: {one.text}" + (f"\n      {one.mend}" if one.mend else ""))
+    if any(one.state == "bad" for one in found):
+        raise typer.Exit(1)
+
+
+@people.command("setup-link")
+def setup_link() -> None:
+    """Print a fresh link that makes the first admin, good for 15 minutes."""
+    _say(_link("setup", _with_people(lambda cortex: cortex.accounts.setup_link())))
+
+
+@people.command("add")
+def add(
+    name: Name,
+    is_admin: Annotated[bool, typer.Option("--admin", help="May also change the house.")] = False,
+    password_from_input: Annotated[bool, typer.Option("--password-stdin", help="Read it from the first line.")] = False,
+) -> None:
+    """Add a person; prints the link that sets their password, unless one is given."""
+    password = sys.stdin.readline().rstrip("\n") if password_from_input else None
+    rank: Rank = "admin" if is_admin else "member"
+    invited = _with_people(lambda cortex: cortex.accounts.add_user(name, rank, password))
+    _say(f"{invited.user.name} is added as {rank}.")
+    if invited.token:
+        _say(f"Their password is set, within 15 minutes, at {_link('welcome', invited.token)}")
+
+
+@people.command("reset")
+def reset(name: Name) -> None:
+    """Print a link that gives this account another password and ends its logins."""
+    _say(_link("welcome", _with_people(lambda cortex: cortex.accounts.reset(name))))
+
+
+@people.command("list")
+def list_people(as_json: Json = False) -> None:
+    """List the accounts."""
+    accounts = _with_people(lambda cortex: cortex.accounts.all_accounts())
+    rows = [{"name": one.name, "rank": one.rank, "is_active": one.is_active} for one in accounts]
+    if as_json:
+        _print_json(rows)
+        return
+    for row in rows:
+        _say(f"{row['name']}  {row['rank']}" + ("" if row["is_active"] else "  (off)"))
+    if not rows:
+        _say("No account yet: cortex user setup-link")
+
+
+@app.command()
+def explain(
+    message: Message,
+    role: RoleName = "orchestrator",
+    recipe: Recipe = "",
+    mode: Mode = "auto",
+    rank: RankName = "admin",
+    assume_configured: Configured = False,
+    as_json: Json = False,
+) -> None:
+    """Show which tools this message would be given, and why. No model is asked."""
+    tools = tools_at_rest(settings_in_force(), assume_configured=assume_configured)
+    receipt = asyncio.run(tools.explain(_somebody(rank), role, message, mode=mode, recipe=recipe))
+    if as_json:
+        _print_json(receipt)
+        return
+    saved = receipt["saved"]
+    _say(
+        f"{len(receipt['sent'])} of {receipt['permitted']} tools, {receipt['tokens']:,} tokens a round, {saved:,} saved"
+    )
+    for one in receipt["sent"]:
+        _say(f"  {one['name']:<24} {one['form']:<6} {one['tokens']:>5}  {one['reason']}")
+    for one in receipt["decisions"]:
+        if not one["is_in"]:
+            _say(f"  {one['name']:<24} out          {one['reason']}")
+
+
+@app.command("prompt-size")
+def prompt_size(
+    message: Message,
+    role: RoleName = "orchestrator",
+    recipe: Recipe = "",
+    mode: Mode = "auto",
+    rank: RankName = "admin",
+    assume_configured: Configured = False,
+    as_json: Json = False,
+) -> None:
+    """Count the tokens of the exact first request that this message makes."""
+    tools = tools_at_rest(settings_in_force(), assume_configured=assume_configured)
+    parts = asyncio.run(tools.prompt_size(_somebody(rank), role, message, mode=mode, recipe=recipe))
+    if as_json:
+        _print_json(parts)
+        return
+    for name, count in parts.items():
+        _say(f"{name:<12} {count:>6,}")
+
+
+@app.command("tools")
+def list_tools(assume_configured: Configured = False, as_json: Json = False) -> None:
+    """List every tool with its risk and its price in tokens."""
+    tools = tools_at_rest(settings_in_force(), assume_configured=assume_configured)
+    rows = asyncio.run(tools.listing())
+    if as_json:
+        _print_json(rows)
+        return
+    for row in rows:
+        marks = [name for name in ("admin", "confirm") if row[name]] + ([] if row["configured"] else ["not set up"])
+        price = f"{row['tokens_full']:>5} {row['tokens_stub']:>5}"
+        _say(f"{row['category']:<14} {row['name']:<24} {row['risk']:<7} {price}  {', '.join(marks)}".rstrip())
+
+
+def _at_rest(ask: Callable[[Cortex], Awaitable[T]]) -> T:
+    """Ask the house without starting it; its tables may be old."""
+
+    async def asked() -> T:
+        async with Cortex.at_rest(settings_in_force()) as cortex:
+            return await ask(cortex)
+
+    return asyncio.run(asked())
+
+
+def _with_people(ask: Callable[[Cortex], Awaitable[T]]) -> T:
+    """The same, with the tables brought up to date first."""
+
+    async def asked(cortex: Cortex) -> T:
+        await cortex.migrate()
+        return await ask(cortex)
+
+    return _at_rest(asked)
+
+
+def _somebody(rank: Rank) -> User:
+    """A person without files and preferences of their own, so that what is shown is what ships."""
+    return User(id="somebody", name="somebody", rank=rank)
+
+
+def _link(page: str, token: str) -> str:
+    settings = load_settings()
+    place = settings.public_url or f"http://{settings.host}:{settings.port}"
+    return f"{place}/{page}#{token}"
+
+
+def _print_json(value: Any) -> None:  # Any: whatever JSON can say
+    _say(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _say(line: str) -> None:
+    typer.echo(line)
