@@ -1,0 +1,81 @@
+"""A house small enough for tool tests: real database, homes and files; what else is wired, the test says."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from cortex import tools
+from cortex.base.errors import NotFound
+from cortex.base.user import User
+from cortex.integrations.files import Files, Root
+from cortex.storage.db import Database
+from cortex.storage.home import Home, Homes
+from cortex.storage.repository import Repository
+from cortex.toolkit.context import Ctx, UndoNote
+from cortex.toolkit.registry import Registry
+from cortex.toolkit.spec import Output
+
+T = TypeVar("T")
+NOW = datetime(2026, 11, 20, 22, 30, tzinfo=UTC)  # in Berlin a quarter of a day from midnight: 23:30
+
+
+@dataclass(slots=True, kw_only=True)
+class World:
+    """Calls tools as the executor does: checked arguments, a context of one user, its own call id."""
+
+    db: Database
+    homes: Homes
+    allowed: dict[str, Path] = field(default_factory=dict)
+    wired: dict[type[Any], object] = field(default_factory=dict)
+    registry: Registry = field(default_factory=tools.load)
+    calls: int = 0
+
+    def open(self, kind: type[T], user_id: str) -> T:
+        if issubclass(kind, Repository):
+            return cast("T", self.db.open(kind, user_id))
+        if kind is Home:
+            return cast("T", self.homes.of(user_id))
+        if kind is Files:
+            own = self.homes.root / user_id / "files"
+            own.mkdir(parents=True, exist_ok=True)
+            return cast("T", Files(own, self.roots))
+        if kind in self.wired:
+            return cast("T", self.wired[kind])
+        raise NotFound(f"{kind.__name__} is not wired.")
+
+    async def roots(self) -> tuple[Root, ...]:
+        return tuple(Root(name=name, path=path) for name, path in self.allowed.items())
+
+    def ctx(self, user: User, *, is_tainted: bool = False, call_id: str = "", role: str = "orchestrator") -> Ctx:
+        self.calls += 1
+        return Ctx(
+            user=user,
+            conversation_id="here",
+            turn_id="turn:1",
+            call_id=call_id or f"call-{self.calls}",
+            role=role,
+            now=NOW,
+            scope=self,
+            is_tainted=is_tainted,
+        )
+
+    async def run(self, ctx: Ctx, name: str, **arguments: Any) -> Output:
+        tool = self.registry.tools[name]
+        checked = tool.arguments.model_validate(arguments)
+        values = {key: getattr(checked, key) for key in type(checked).model_fields}
+        made = await tool.function(ctx, **values)
+        return made if isinstance(made, Output) else Output(text=made)
+
+    async def text(self, user: User, name: str, **arguments: Any) -> str:
+        return (await self.run(self.ctx(user), name, **arguments)).text
+
+    async def noted(self, user: User, name: str, **arguments: Any) -> tuple[str, UndoNote]:
+        ctx = self.ctx(user)
+        text = (await self.run(ctx, name, **arguments)).text
+        return text, ctx.undo_notes[-1]
+
+    async def undo(self, user: User, category: str, note: UndoNote) -> str:
+        undo = self.registry.categories[category].undo
+        assert undo is not None
+        return await undo(self.ctx(user), note.target, note.before, note.expected)

@@ -1,0 +1,28 @@
+"""Two users in one house."""
+
+from pathlib import Path
+
+import pytest
+
+from cortex.base.user import User
+from cortex.storage.accounts import Accounts
+from cortex.storage.db import Database
+from cortex.storage.home import Homes
+from tests.tool_world import World
+
+
+@pytest.fixture
+async def ann(db: Database) -> User:
+    account = await db.open(Accounts).add("ann", "Ann", "admin", None, "Europe/Berlin")
+    return User(id=account.id, name="ann", rank="admin", time_zone="Europe/Berlin")
+
+
+@pytest.fixture
+async def ben(db: Database) -> User:
+    account = await db.open(Accounts).add("ben", "Ben", "member", None, "UTC")
+    return User(id=account.id, name="ben", rank="member")
+
+
+@pytest.fixture
+def world(db: Database, tmp_path: Path) -> World:
+    return World(db=db, homes=Homes(tmp_path / "home"))
