@@ -27,6 +27,7 @@ KEY_FILE = "secret.key"
 _HIDDEN = ("secret_key", "brave_api_key", "database_url", "engine_url")
 
 Words = Annotated[tuple[str, ...], NoDecode]
+Folders = Annotated[dict[str, Path], NoDecode]
 
 
 class Settings(BaseSettings):
@@ -56,6 +57,10 @@ class Settings(BaseSettings):
     secret_key: str = Field(
         "", repr=False, description="Encrypts stored secrets. Empty: made once in HOME/secret.key (mode 0600)."
     )
+    folders: Folders = Field(
+        default_factory=dict,
+        description="Further folders for admins' file and git tools: name=/absolute/path, comma separated.",
+    )
     max_rounds: int = Field(
         5,
         ge=1,
@@ -63,6 +68,9 @@ class Settings(BaseSettings):
         description="Model calls a message may take, at most 25; roles and models may say otherwise.",
     )
     time_zone: str = Field("UTC", description="Zone of new accounts, an IANA name such as Europe/Berlin.")
+    allowed_folders: Words = Field(
+        (), description="Further folders for the file and git tools of admins: name=/path, comma separated."
+    )
     searxng_url: str = Field("", description="A SearXNG instance for web search.")
     brave_api_key: str = Field("", repr=False, description="Or a key for Brave's search API.")
     ddgs: bool = Field(default=False, description="Or search through DuckDuckGo without a key.")
@@ -75,12 +83,22 @@ class Settings(BaseSettings):
     )
     offline_delay_ms: int = Field(12, ge=0, le=5000, description="Pause between the words of the offline demo model.")
 
-    @field_validator("trusted_proxies", "allowed_hosts", mode="before")
+    @field_validator("trusted_proxies", "allowed_hosts", "allowed_folders", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
             return tuple(word.strip() for word in value.split(",") if word.strip())
         return value
+
+    @field_validator("folders", mode="before")
+    @classmethod
+    def _pairs(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        pairs = [word.strip().partition("=") for word in value.split(",") if word.strip()]
+        if any(not name.strip().isidentifier() or not Path(place.strip()).is_absolute() for name, _, place in pairs):
+            raise ValueError("write name=/absolute/path, several with commas between")
+        return {name.strip(): place.strip() for name, _, place in pairs}
 
     @field_validator("trusted_proxies")
     @classmethod
@@ -120,6 +138,15 @@ class Settings(BaseSettings):
             raise ValueError("must have at least 32 characters")
         return value
 
+    @field_validator("allowed_folders")
+    @classmethod
+    def _check_folders(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for item in value:
+            name, _, path = item.partition("=")
+            if not name.strip().isidentifier() or not Path(path.strip()).is_absolute():
+                raise ValueError(f"{item!r} is not name=/absolute/path")
+        return value
+
     @property
     def database(self) -> str:
         """The database in force, as a URL."""
@@ -131,6 +158,11 @@ class Settings(BaseSettings):
         if self.engine_url:
             return self.engine_url
         return self.database if self.is_postgresql else f"sqlite:///{self.home / 'engine.db'}"
+
+    @property
+    def folders(self) -> dict[str, str]:
+        """The further folders by name."""
+        return {name.strip(): path.strip() for name, _, path in (item.partition("=") for item in self.allowed_folders)}
 
     @property
     def is_postgresql(self) -> bool:
@@ -204,9 +236,8 @@ def env_example() -> str:
     """The text of `.env.example`: every setting with its description and default, commented out."""
     lines = ["# Copy to .env and remove the # of what you change. Generated: `make docs` writes this file.", ""]
     for name, field in Settings.model_fields.items():
-        default = field.default
-        shown = ",".join(default) if isinstance(default, tuple) else str(default)
-        shown = shown.lower() if isinstance(default, bool) else shown
+        default = field.get_default(call_default_factory=True)
+        shown = "" if default in ((), {}) else str(default).lower() if isinstance(default, bool) else str(default)
         lines += [f"# {field.description}", f"#{PREFIX}{name.upper()}={shown}", ""]
     return "\n".join(lines)
 
