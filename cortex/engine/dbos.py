@@ -62,6 +62,7 @@ class Engine:
         self._workflows: dict[str, Workflow] = {}
         self._runs = runs.Runs()
         self._slots = Slots()
+        self._starting: set[asyncio.Task[None]] = set()
         self._watcher: asyncio.Task[None] | None = None
         self._recovery: Recovery | None = None
         self._calming: asyncio.TimerHandle | None = None
@@ -171,8 +172,12 @@ class Engine:
         """
         if self.is_closing:
             raise Conflict("Cortex is stopping: try again in a moment")
-        # An empty context: a run started inside another one's step is nobody's child.
-        await asyncio.create_task(self._start(run_id, workflow, argument, queue, key), context=Context())
+        # An empty context: a run started inside another one's step is nobody's child. Shielded: a caller who goes
+        # away between the row and the task would leave a run that stands still until the next start.
+        starting = asyncio.create_task(self._start(run_id, workflow, argument, queue, key), context=Context())
+        self._starting.add(starting)
+        starting.add_done_callback(self._starting.discard)
+        await asyncio.shield(starting)
 
     async def _start(self, run_id: str, workflow: str, argument: dict[str, Any], queue: str, key: str) -> None:
         body = self._workflows[workflow]

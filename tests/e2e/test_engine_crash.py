@@ -99,6 +99,23 @@ def test_runs_survive_kills_on_sqlite(tmp_path: Path, crews: list[Crew]) -> None
 
 
 @pytest.mark.full
+def test_a_run_that_kills_its_process_is_given_up(tmp_path: Path) -> None:
+    program = [sys.executable, str(CHILD.with_name("engine_poison.py")), f"sqlite:///{tmp_path}/engine.db"]
+    codes = [
+        subprocess.run(
+            [*program, str(tmp_path / "log")],
+            cwd=ROOT,
+            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+            timeout=60,
+            check=False,
+        ).returncode
+        for _ in range(7)
+    ]
+    assert codes == [-9] * 6 + [0]
+    assert (tmp_path / "log").read_text().split() == ["life"] * 6 + ["failed"]
+
+
+@pytest.mark.full
 def test_runs_survive_kills_of_two_workers_on_postgres(tmp_path: Path, crews: list[Crew]) -> None:
     chance = random.Random(11)  # noqa: S311 - moments of kills, not secrets
     kills = 5

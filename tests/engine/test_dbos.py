@@ -61,6 +61,28 @@ async def test_a_run_starts_once_per_id(opened: Opener) -> None:
         assert await engine.unfinished() == []
 
 
+async def test_a_run_starts_even_when_its_starter_goes_away(opened: Opener) -> None:
+    work = Work()
+
+    def prepare(engine: Engine) -> dict[str, Body]:
+        port = durable(work, engine, METHODS)
+
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            await port.note(run_id)
+
+        return {"turn": body}
+
+    async with opened(prepare) as engine:
+        for number in range(20):
+            starter = asyncio.create_task(engine.start(f"turn:{number}", "turn", {}))
+            await asyncio.sleep(number * 0.0003)
+            starter.cancel()
+            await asyncio.wait({starter})
+        await until(lambda: true(len(work.done) == 20))
+        await until(lambda: is_state(engine, "turn:19", "done"))
+        assert len(set(work.done)) == 20
+
+
 async def test_a_run_that_raises_is_failed(opened: Opener) -> None:
     def prepare(engine: Engine) -> dict[str, Body]:
         async def body(run_id: str, argument: dict[str, Any]) -> None:
