@@ -12,11 +12,13 @@ from functools import lru_cache
 from rapidfuzz.distance import DamerauLevenshtein
 
 from cortex.selection import text
+from cortex.selection.talk import common_terms
 from cortex.selection.types import Entry, Snapshot, Trigger
 
 K1, B = 1.5, 0.75
 TYPO_LETTERS = 5
 _RARE_SHARE = 0.25
+UNKNOWN_WORTH = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class Index:
         for entry in snapshot.entries:
             self.by_category[entry.category] = (*self.by_category.get(entry.category, ()), entry)
         self.phrases = self._phrases()
+        self._common = common_terms()
         self._tools: dict[str, dict[str, float]] = {}
         self._examples: dict[str, list[int]] = {}
         self._example: list[tuple[tuple[str, ...], float]] = []
@@ -86,7 +89,7 @@ class Index:
         spread = Counter(term for bag in counts.values() for term in bag)
         total = len(counts)
         self.idf = {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in spread.items()}
-        self.unknown = math.log(1 + (total + 0.5) / 0.5) * 0.5
+        self.unknown = math.log(1 + (total + 0.5) / 0.5) * UNKNOWN_WORTH
         for name, bag in counts.items():
             norm = K1 * (1 - B + B * sizes[name] / mean)
             for term, n in bag.items():
@@ -120,7 +123,7 @@ class Index:
     def matches(self, asked: str, names: Iterable[str]) -> Mapping[str, Match]:
         """How well the text fits each of the tools; those with no word in common are left out.
 
-        The rarest-term gate: a tool whose shared words all are spread over many categories is left out too.
+        The rarest-term gate: a tool whose shared words all are common or spread over many categories is left out.
         """
         said = tuple(dict.fromkeys(self.mend(term) for term in text.terms(asked)))
         weight = sum(self.idf.get(term, self.unknown) * (K1 + 1) for term in said) or 1.0
@@ -137,13 +140,13 @@ class Index:
         return {
             name: Match(score / weight, nearest.get(name, 0.0), tuple(met[name]))
             for name, score in scores.items()
-            if any(len(self._spread[term]) <= few for term in met[name])
+            if any(term not in self._common and len(self._spread[term]) <= few for term in met[name])
         }
 
     def _nearest(self, said: tuple[str, ...]) -> dict[str, float]:
         """The best cosine of the text with an example of each tool."""
         longest = math.log(1 + len(self._example)) if self._example else 1.0
-        norm = math.sqrt(sum(self.example_idf.get(term, longest * 0.5) ** 2 for term in said)) or 1.0
+        norm = math.sqrt(sum(self.example_idf.get(term, longest * UNKNOWN_WORTH) ** 2 for term in said)) or 1.0
         dots: dict[int, float] = {}
         for term in said:
             square = self.example_idf.get(term, 0.0) ** 2

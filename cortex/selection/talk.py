@@ -3,7 +3,9 @@
 Decides nothing about tools; the stages do. English first, the greetings of its neighbours beside it.
 """
 
-from cortex.selection.text import words
+from functools import lru_cache
+
+from cortex.selection.text import stem, words
 
 
 def _set(listed: str) -> frozenset[str]:
@@ -31,7 +33,27 @@ _ASSENT_FIRST = _set("""
 _FOLLOW_FIRST = _set("and also what about now then same again another too plus or but und auch y et e anche")
 _POINTING = _set("it that this them those these ones same again too it's that's das den eso ça")
 _PARTING = _set("thanks thank thx bye goodbye danke gracias merci grazie tschüss ciao adiós obrigado")
+_COMMON = _set("""
+    a an the this that these those there here i you he she it we they me him her us them my your his its our their
+    mine yours who whom what which when where why how whose whether if of to in on at by for from with without about
+    into onto over under up down out off as than then and or but not no nor so too very just only also again ever yet
+    still already now today soon later right ok okay please thanks thank hello hi is are was were be been being am do
+    does did done doing have has had having can could will would shall should may might must need want like let make
+    made get got give gave given take took go going gone come came know knew think thought say said tell told ask see
+    saw look seem mean help try use thing things stuff something anything everything nothing some any all each every
+    both few many much more most other another such same own one two three first last next new old good bad great well
+    really actually maybe perhaps i'm i've i'd i'll you're you've it's that's there's what's who's how's let's don't
+    doesn't didn't isn't aren't wasn't can't couldn't won't wouldn't because while during before after between through
+    way kind sort type lot bit time times day days people person man guy since until per like name answer question
+    type everyone anyone someone mr mrs much long
+""")
 _SHORT, _LEANING, _POINTING_WORDS = 8, 12, 8
+
+
+@lru_cache(maxsize=1)
+def common_terms() -> frozenset[str]:
+    """Stems that say nothing about what somebody wants: they can't carry a tool in by themselves."""
+    return frozenset(stem(word) for word in _COMMON)
 
 
 def is_small_talk(text: str) -> bool:

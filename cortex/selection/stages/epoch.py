@@ -105,8 +105,6 @@ def _opened(given: PlanInput, index: Index, draft: Draft) -> tuple[Sent, ...]:
             for entry in business
             if entry.name not in wanted and entry.category in homes
         ]
-    if len(chosen) == len(business):
-        return tuple(chosen)
     metas = [entry for entry in draft.permitted if entry.is_meta]
     ways = [entry for entry in metas if entry.name != BRIDGE or has_bridge(given.profile)]
     return (*(Sent(name=entry.name, form="full", stage="epoch", reason=WAY_BACK) for entry in ways), *chosen)
