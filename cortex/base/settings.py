@@ -7,6 +7,7 @@ A wrong value stops the start with one line that names it (`ConfigError`). `pyth
 import difflib
 import ipaddress
 import os
+import re
 import secrets
 import sys
 import zoneinfo
@@ -27,7 +28,6 @@ KEY_FILE = "secret.key"
 _HIDDEN = ("secret_key", "brave_api_key", "database_url", "engine_url")
 
 Words = Annotated[tuple[str, ...], NoDecode]
-Folders = Annotated[dict[str, Path], NoDecode]
 
 
 class Settings(BaseSettings):
@@ -57,10 +57,6 @@ class Settings(BaseSettings):
     secret_key: str = Field(
         "", repr=False, description="Encrypts stored secrets. Empty: made once in HOME/secret.key (mode 0600)."
     )
-    folders: Folders = Field(
-        default_factory=dict,
-        description="Further folders for admins' file and git tools: name=/absolute/path, comma separated.",
-    )
     max_rounds: int = Field(
         5,
         ge=1,
@@ -70,6 +66,9 @@ class Settings(BaseSettings):
     time_zone: str = Field("UTC", description="Zone of new accounts, an IANA name such as Europe/Berlin.")
     allowed_folders: Words = Field(
         (), description="Further folders for the file and git tools of admins: name=/path, comma separated."
+    )
+    model_hosts: Words = Field(
+        (), description="Model servers inside the network that every account may use: host:port, comma separated."
     )
     searxng_url: str = Field("", description="A SearXNG instance for web search.")
     brave_api_key: str = Field("", repr=False, description="Or a key for Brave's search API.")
@@ -83,22 +82,27 @@ class Settings(BaseSettings):
     )
     offline_delay_ms: int = Field(12, ge=0, le=5000, description="Pause between the words of the offline demo model.")
 
-    @field_validator("trusted_proxies", "allowed_hosts", "allowed_folders", mode="before")
+    @field_validator("trusted_proxies", "allowed_hosts", "allowed_folders", "model_hosts", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
             return tuple(word.strip() for word in value.split(",") if word.strip())
         return value
 
-    @field_validator("folders", mode="before")
+    @field_validator("allowed_folders")
     @classmethod
-    def _pairs(cls, value: object) -> object:
-        if not isinstance(value, str):
-            return value
-        pairs = [word.strip().partition("=") for word in value.split(",") if word.strip()]
+    def _pairs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        pairs = [word.partition("=") for word in value]
         if any(not name.strip().isidentifier() or not Path(place.strip()).is_absolute() for name, _, place in pairs):
             raise ValueError("write name=/absolute/path, several with commas between")
-        return {name.strip(): place.strip() for name, _, place in pairs}
+        return value
+
+    @field_validator("model_hosts")
+    @classmethod
+    def _hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not re.fullmatch(r"[^\s:/]+:\d{1,5}", word) for word in value):
+            raise ValueError("write host:port, several with commas between")
+        return value
 
     @field_validator("trusted_proxies")
     @classmethod
@@ -158,6 +162,12 @@ class Settings(BaseSettings):
         if self.engine_url:
             return self.engine_url
         return self.database if self.is_postgresql else f"sqlite:///{self.home / 'engine.db'}"
+
+    @property
+    def model_places(self) -> tuple[tuple[str, int], ...]:
+        """`model_hosts` as pairs of host and port."""
+        pairs = (word.partition(":") for word in self.model_hosts)
+        return tuple((host.lower(), int(port)) for host, _, port in pairs)
 
     @property
     def folders(self) -> dict[str, str]:

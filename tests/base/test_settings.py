@@ -19,7 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
         ("PUBLIC_URL", "example.org", "CORTEX_PUBLIC_URL: must be an address such as"),
         ("TRUSTED_PROXIES", "proxy", "CORTEX_TRUSTED_PROXIES: 'proxy' does not appear"),
         ("MAX_ROUNDS", "26", "CORTEX_MAX_ROUNDS: Input should be less than or equal to 25"),
-        ("FOLDERS", "code=here", "CORTEX_FOLDERS: write name=/absolute/path"),
+        ("MODEL_HOSTS", "box.lan", "CORTEX_MODEL_HOSTS: write host:port"),
+        ("ALLOWED_FOLDERS", "code=here", "CORTEX_ALLOWED_FOLDERS: write name=/absolute/path"),
         ("DATABASE_URL", "mysql://x", "CORTEX_DATABASE_URL: must begin with sqlite: or postgresql:"),
         ("ALLOW_PLAIN_HTTP", "yes", "CORTEX_ALLOW_PLAIN_HTTP: Input should be '' or 'lan'"),
     ],
@@ -67,9 +68,9 @@ def test_the_environment_wins_over_the_env_file(tmp_path: Path, monkeypatch: pyt
 
 
 def test_folders_are_read_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CORTEX_FOLDERS", "code=/srv/code, docs=/srv/docs")
+    monkeypatch.setenv("CORTEX_ALLOWED_FOLDERS", "code=/srv/code, docs=/srv/docs")
     folders = load_settings(None, home=tmp_path).folders
-    assert folders == {"code": Path("/srv/code"), "docs": Path("/srv/docs")}
+    assert folders == {"code": "/srv/code", "docs": "/srv/docs"}
 
 
 def test_databases_default_to_files_in_home_and_follow_postgresql(tmp_path: Path) -> None:
