@@ -38,7 +38,7 @@ def side_groups(groups: Any) -> tuple[SideGroup, ...]:
         SideGroup(
             label=group.label,
             items=tuple(
-                SideItem(id=c.id, title=c.title, running_turn=c.running_turn, source=c.source, pinned=c.pinned)
+                SideItem(id=c.id, title=c.title, running_turn=c.running_turn, source=c.source, pinned=c.is_pinned)
                 for c in group.conversations
             ),
         )

@@ -20,6 +20,7 @@ from jinja2.runtime import Context as JinjaContext
 from markupsafe import Markup
 
 from cortex.base.user import User
+from web import words
 
 HERE = Path(__file__).parent
 LOCALE = "en_GB"  # the copy is English; catalogues come later, and with them the account's own locale
@@ -107,9 +108,10 @@ class ConfirmContext(Context):
 
 
 class Renderer:
-    """Templates and static addresses. `is_fresh`: read files again at each use (development, tests)."""
+    """Templates and static addresses."""
 
     def __init__(self, templates: Path = HERE / "templates", static: Path = HERE / "static") -> None:
+        """Templates are compiled on first use and kept; a file's address is hashed once."""
         self._static = static
         self.env = Environment(
             loader=FileSystemLoader(templates),
@@ -121,6 +123,7 @@ class Renderer:
         self.env.globals.update({"_": gettext, "static": lru_cache(maxsize=256)(self.static_url)})
         self.env.filters.update(
             {
+                **words.FILTERS,
                 "number": number,
                 "compact": compact,
                 "clock": _in_zone(clock),
@@ -159,11 +162,9 @@ def respond(
 ) -> HTMLResponse:
     """The page, or only `block` of it when htmx asks for a part of the document."""
     pages: Renderer = request.app.state.pages
-    if wants_fragment(request):
-        body = str(pages.fragment(template, block, context))
-    else:
-        body = pages.page(template, context)
-    return HTMLResponse(body, status, headers={"Vary": "HX-Request", "Cache-Control": "no-store"})
+    part = wants_fragment(request)
+    body = str(pages.fragment(template, block, context)) if part else pages.page(template, context)
+    return HTMLResponse(body, status, headers={"Vary": "HX-Request"})
 
 
 def wants_fragment(request: Request) -> bool:

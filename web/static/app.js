@@ -1,2 +1,172 @@
-// Everything here is an enhancement: without it forms post and links navigate. The chat's own part comes last.
-(() => {})();
+// Everything here is an enhancement: without it forms post and links navigate.
+(() => {
+  const $ = (selector, root = document) => root.querySelector(selector);
+  const all = selector => [...document.querySelectorAll(selector)];
+  const on = (type, act, options) => document.addEventListener(type, act, options);
+  const log = $('#log'), text = () => $('#text'), form = () => $('#composer'), dock = $('.dock'), jump = $('#jump');
+  const root = document.scrollingElement;
+  const calm = () => matchMedia('(prefers-reduced-motion:reduce)').matches ? 'instant' : 'smooth';
+  const say = words => { const line = $('#sr'); line.textContent = ''; setTimeout(() => line.textContent = words, 60); };
+  const typing = event => event.target.closest('input:not([type=radio]),textarea,select,[contenteditable]');
+  const last = selector => all(selector).at(-1);
+
+  // --- reading position: the question goes to the top, the answer grows below it, nothing else moves the page
+  const px = (element, name) => parseFloat(getComputedStyle(element)[name]) || 0;
+  const room = () => {
+    const answer = log?.lastElementChild, question = answer?.previousElementSibling;
+    if (!answer?.matches('.bot')) return;
+    const above = question?.matches('.user') ? question.offsetHeight + px(question, 'marginBottom') : 0;
+    log.style.setProperty('--room', Math.max(0, innerHeight - px(root, 'scrollPaddingTop') - dock.offsetHeight
+      - px($('main'), 'paddingBottom') - px(answer, 'marginBottom') - above) + 'px');
+  };
+  const below = () => (log?.lastElementChild?.lastElementChild?.getBoundingClientRect().bottom ?? 0) - innerHeight + (dock?.offsetHeight ?? 0);
+  let frame;
+  const spot = () => { cancelAnimationFrame(frame); frame = requestAnimationFrame(() => { if (jump) jump.hidden = below() < 30; }); };
+  const toQuestion = (id, behavior) => { log.dataset.roomy = ''; room(); $('#' + id)?.scrollIntoView({ block: 'start', behavior }); };
+  addEventListener('scroll', spot, { passive: true });
+  jump?.addEventListener('click', () => { root.scrollBy({ top: below() + 16, behavior: calm() }); text().focus({ preventScroll: true }); });
+  on('htmx:sse:after:message', spot);
+  on('turn', event => { toQuestion(event.detail.data, calm()); say('Sent. Cortex is answering.'); });
+  on('run', event => {
+    const now = event.detail.data;
+    if (now !== 'ask') form().dataset.running = now === 'start' ? 1 : 0;
+    if (now === 'ask') say('Cortex asks for your approval. Press . to go there.');
+  });
+  on('ended', event => say({ done: 'Answer complete.', stopped: 'Stopped.', failed: 'The answer stopped with an error.' }[event.detail.data] ?? 'The answer ended early.'));
+  on('title', event => document.title = event.detail.data + ' · Cortex');
+  if (log && !location.hash && !location.search.includes('before')) {
+    const running = form()?.dataset.running === '1' && last('.turn.user');
+    running ? toQuestion(running.id, 'instant') : root.scrollTo({ top: root.scrollHeight, behavior: 'instant' });
+  }
+  spot();
+
+  // older messages go in above: one compensation, ours, with the browser's own anchoring off for that frame
+  on('htmx:before:swap', event => {
+    const source = event.detail.ctx?.sourceElement;
+    if (!source?.closest?.('.earlier')) return;
+    const height = root.scrollHeight, top = root.scrollTop;
+    root.style.overflowAnchor = 'none';
+    queueMicrotask(function mend() {
+      if (root.scrollHeight === height && source.isConnected) return requestAnimationFrame(mend);
+      root.scrollTop = top + root.scrollHeight - height;
+      requestAnimationFrame(() => root.style.overflowAnchor = '');
+    });
+  });
+
+  // --- composer
+  const draft = 'draft:' + location.pathname;
+  const typed = () => text().dispatchEvent(new Event('input', { bubbles: true }));
+  const fits = CSS.supports('field-sizing', 'content');
+  on('input', event => {
+    const box = event.target;
+    if (box.id !== 'text') return;
+    if (!fits) { box.style.height = 'auto'; box.style.height = box.scrollHeight + 'px'; }
+    box.value ? sessionStorage[draft] = box.value : delete sessionStorage[draft];
+  });
+  if (text() && !text().value && sessionStorage[draft]) { text().value = sessionStorage[draft]; setTimeout(typed, 300); }
+  on('keydown', event => {
+    if (event.key !== 'Enter' || event.isComposing) return;
+    if (event.target.matches('.ask [name=choice]:not([value=deny])')) { event.preventDefault(); return say('Enter does not approve. Press Space, or click.'); }
+    if (event.target.id !== 'text' || event.shiftKey) return;
+    if (matchMedia('(pointer:coarse)').matches && !event.metaKey && !event.ctrlKey) return; // on phones Enter is a new line
+    event.preventDefault();
+    const box = form(), was = box.mode.value;
+    if (event.altKey) { box.mode.value = 'chat'; box.quick.value = 1; }
+    box.requestSubmit($('.send:not(.stop)'));
+    if (event.altKey) setTimeout(() => { box.mode.value = was; box.quick.value = ''; }, 50);
+  });
+  on('htmx:after:request', event => {
+    const source = event.detail.ctx?.sourceElement, status = event.detail.ctx?.response?.status ?? 0;
+    if (source?.matches?.('[data-ask]') && status < 400) text()?.focus({ preventScroll: true });
+    if (source !== form() || !source) return;
+    if (!status || status >= 400) return say('Not sent. What you wrote is still there.');
+    text().value = ''; delete sessionStorage[draft]; typed();
+  });
+
+  // --- clicks: copy, steps, examples, dialogs, why
+  const closeTo = async (link, event) => {
+    const box = link.closest(link.dataset.close);
+    if (!box) return;
+    event.preventDefault();
+    box.close ? box.close() : box.remove();
+  };
+  const copy = async button => {
+    const from = button.matches('[data-copy]') ? button.closest('.code').querySelector('code') : button.closest('.turn').querySelector('.said,.prose');
+    try { await navigator.clipboard.writeText(from.innerText); say('Copied.'); button.classList.add('did'); setTimeout(() => button.classList.remove('did'), 1200); }
+    catch { say('Copying was blocked.'); }
+  };
+  const step = button => {
+    const count = form().max_rounds;
+    count.value = Math.min(+count.max, Math.max(+count.min, +count.value + +button.dataset.step));
+    $('#rounds-o').textContent = count.value;
+  };
+  const fill = link => { text().value = link.textContent; text().focus(); typed(); };
+  const ask = async link => {
+    const box = $('#confirm');
+    await htmx.ajax('GET', link.getAttribute('href'), { target: box, swap: 'innerHTML' });
+    $('#menu')?.hidePopover?.();
+    box.showModal();
+  };
+  const why = async link => {
+    const box = $('#why');
+    box.style.positionAnchor = 'auto';
+    await htmx.ajax('GET', link.getAttribute('href'), { target: '#why-b', swap: 'innerHTML' });
+    box.showPopover({ source: link });
+  };
+  const clicks = [['[data-close]', closeTo], ['[data-copy],[data-copy-turn]', copy], ['[data-step]', step], ['[data-fill]', fill, true], ['[data-confirm]', ask, true], ['[data-pop=why]', why, true]];
+  on('click', event => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    for (const [selector, act, stays] of clicks) {
+      const found = event.target.closest(selector);
+      if (!found) continue;
+      if (stays) event.preventDefault();
+      return act(found, event);
+    }
+  });
+  $('#why')?.addEventListener('beforetoggle', event => {
+    if (event.newState === 'closed') event.target.style.positionAnchor = '';
+    else if (!event.source?.dataset?.pop && form()) htmx.ajax('POST', '/why', { values: Object.fromEntries(new FormData(form())), target: '#why-b', swap: 'innerHTML' });
+  });
+  setInterval(() => all('[data-left]').forEach(time => {
+    const left = Math.round((new Date(time.dateTime) - Date.now()) / 1000);
+    if (left > 0 && left < 3600) time.title = Math.floor(left / 60) + ' min ' + left % 60 + ' s left';
+  }), 1000);
+
+  // --- keyboard
+  let leader = '';
+  const walk = way => {
+    const turns = all('.turn'), at = turns.indexOf(document.activeElement.closest('.turn'));
+    const next = turns[at < 0 ? (way < 0 ? turns.length - 1 : 0) : Math.min(turns.length - 1, Math.max(0, at + way))];
+    next?.focus({ preventScroll: true }); next?.scrollIntoView({ block: 'nearest' });
+  };
+  const mode = () => { const modes = [...form().mode], at = modes.findIndex(one => one.checked); modes[(at + 1) % modes.length].click(); };
+  const places = { c: '/', t: '/tasks', n: '/notes', m: '/models', a: '/account', r: '/reminders', j: '/jobs', u: '/usage' };
+  const keys = {
+    '/': () => text()?.focus(), n: () => location = '/c/new', s: () => $('.find input')?.focus(), j: () => walk(1), k: () => walk(-1),
+    y: () => last('.bot [data-copy-turn]')?.click(), e: () => last('[data-edit]')?.click(), r: () => last('[data-again]')?.click(),
+    w: () => (last('[data-pop=why]') ?? $('#cost'))?.click(), m: () => form() && mode(), '.': () => last('.ask [value=deny]')?.focus(),
+    '?': () => $('#keys').showModal(), g: () => { leader = 'g'; setTimeout(() => leader = '', 1200); },
+  };
+  on('keydown', event => {
+    const floats = $(':popover-open,dialog[open]');
+    if (event.key === 'Escape' && form()?.dataset.running === '1' && !floats) return $('.stop')?.click();
+    if (event.ctrlKey || event.metaKey || event.altKey || floats || typing(event) || document.body.dataset.keys === 'off') return;
+    if (leader) { leader = ''; if (places[event.key]) location = places[event.key]; return; }
+    const act = keys[event.key];
+    if (act) { event.preventDefault(); act(); }
+  });
+
+  // --- connection
+  const banner = $('#offline');
+  const show = words => { banner.textContent = words ?? ''; banner.hidden = !words; };
+  const net = () => show(navigator.onLine ? '' : banner.dataset.offline);
+  addEventListener('online', net); addEventListener('offline', net);
+  if (!navigator.onLine) net();
+  on('htmx:sse:error', event => { if (event.detail.status === 401) location.reload(); else show(banner.dataset.lost); });
+  on('htmx:sse:after:connection', () => show(''));
+  on('htmx:error', () => { if (!navigator.onLine) net(); });
+
+  // --- the code of a one-time link stands after #, which no server sees: into the form, out of the address
+  const code = $('[data-setup] [name=token]');
+  if (code && location.hash.length > 8) { code.value = location.hash.slice(1); history.replaceState(null, '', location.pathname); }
+})();

@@ -1,0 +1,91 @@
+"""What a person may set before sending, and what holds if they set nothing: role, tool mode, rounds, model, examples.
+
+Read by the chat page for each conversation and for a new one.
+"""
+
+from dataclasses import dataclass
+
+from cortex.base.role import ToolMode
+from cortex.base.user import User
+from cortex.services.house import House
+from cortex.services.models import Models
+from cortex.services.openings import max_rounds
+from cortex.services.roles import Roles
+from cortex.services.settings import PreferencesService
+from cortex.services.tools import ToolsService
+from cortex.storage.conversations import Conversation, Conversations
+from cortex.toolkit.registry import Registry
+
+EXAMPLES_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composer:
+    """The composer as it stands. `max_rounds_from` says which level set the rounds; `roles` are the user's."""
+
+    role: str
+    roles: tuple[str, ...]
+    mode: ToolMode
+    max_rounds: int
+    max_rounds_from: str
+    model: str
+    is_offline: bool
+    window_tokens: int
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComposerService:
+    """Gathers a `Composer` from the services that own its parts."""
+
+    house: House
+    preferences: PreferencesService
+    roles: Roles
+    models: Models
+    tools: ToolsService
+
+    async def composer(self, user: User, conversation: Conversation | None = None, role: str = "") -> Composer:
+        """For this conversation, or for a new one in `role` (else the user's preferred role)."""
+        chosen = await self.preferences.get(user)
+        name = conversation.role if conversation else role or chosen.role
+        current = await self.roles.role(user, name)
+        names = await self.models.names(user, current)
+        entry = await self.models.entry(user, names[0])
+        own = conversation.max_rounds if conversation else chosen.max_rounds
+        rounds, origin = max_rounds(self.house.settings.max_rounds, entry, current, own)
+        return Composer(
+            role=current.name,
+            roles=tuple(await self.roles.names(user)),
+            mode=conversation.mode if conversation else chosen.mode or current.mode,
+            max_rounds=rounds,
+            max_rounds_from=origin,
+            model=entry.name,
+            is_offline=entry.provider == "offline",
+            window_tokens=entry.context_tokens,
+            examples=await self._examples(user, current.name),
+        )
+
+    async def keep(self, user: User, conversation_id: str, mode: ToolMode, rounds: int | None) -> None:
+        """Let the conversation start with this tool mode, and with these rounds when they were set, from now on."""
+        conversations = self.house.db.open(Conversations, user.id)
+        conversation = await conversations.get(conversation_id)
+        if conversation.mode != mode:
+            await conversations.set_mode(conversation_id, mode)
+        if rounds is not None and conversation.max_rounds != rounds:
+            await conversations.set_max_rounds(conversation_id, rounds)
+
+    async def _examples(self, user: User, role: str) -> tuple[str, ...]:
+        permitted = set(await self.tools.permitted(user, role, channel="chat", mode="auto"))
+        return examples(self.house.registry, permitted)
+
+
+def examples(registry: Registry, permitted: set[str]) -> tuple[str, ...]:
+    """Three things to say that the permitted tools can do, from categories far apart."""
+    offers = [
+        next((words for words, names in category.examples if names and permitted.issuperset(names)), "")
+        for category in registry.categories.values()
+    ]
+    offers = [words for words in offers if words]
+    if len(offers) > EXAMPLES_SHOWN:
+        offers = [offers[i * (len(offers) - 1) // (EXAMPLES_SHOWN - 1)] for i in range(EXAMPLES_SHOWN)]
+    return tuple(words[:1].upper() + words[1:] for words in offers)

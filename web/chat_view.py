@@ -1,0 +1,109 @@
+"""What the chat's pages share: the context of `chat.html`, and how a POST answers with and without htmx.
+
+Not a page: `web/pages/chat.py`, `turns.py` and `conversations.py` call it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+
+from cortex.base.errors import NotFound
+from cortex.base.user import User
+from cortex.services.chat import LogPage
+from cortex.services.composer import Composer
+from cortex.services.transcript import Transcript
+from cortex.services.transcript_views import TurnView
+from web.deps import House
+from web.frame import frame_of
+from web.render import described
+from web.security import local_path
+from web.sse import TurnContext, open_streams
+
+OLD_FROM = 8  # turns above the newest eight are skipped by the browser's layout until they come into view
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatContext(TurnContext):
+    """The chat page."""
+
+    conversation: Any = described("the conversation's head; None for a new one", default=None)
+    title: str = described("its title, or the words for a new one")
+    log: Transcript = described("the folded conversation")
+    turns: tuple[TurnView, ...] = described("the turns shown, oldest first")
+    old_from: int = described("turns before this index are laid out lazily", default=0)
+    earlier: int | None = described("`before` of the link to what stands above, or None", default=None)
+    is_past: bool = described("whether this is a stretch of the past, without the live stream", default=False)
+    seq: int = described("the log is folded up to here; the stream goes on after it", default=0)
+    composer: Composer = described("what can be set before sending")
+    receipt: dict[str, Any] | None = described("what the draft would cost, when that is known already", default=None)
+    draft: str = described("text to begin with", default="")
+    error: str = described("why the last message was not taken", default="")
+    context_percent: float = described("share of the model's window that the last request filled", default=0.0)
+
+
+async def chat_context(
+    request: Request,
+    house: House,
+    user: User,
+    page: LogPage | None,
+    *,
+    role: str = "",
+    before: int | None = None,
+    draft: str = "",
+    error: str = "",
+) -> ChatContext:
+    """The context of a conversation's page, or of a new one (`page` None)."""
+    conversation = page.conversation if page else None
+    cid = conversation.id if conversation else "new"
+    composer = await house.composer.composer(user, conversation, role)
+    log = Transcript(page.events if page else (), title=conversation.title if conversation else "")
+    return ChatContext(
+        frame=await frame_of(request, house, user, here="/" if page is None else "", conversation_id=cid),
+        cid=cid,
+        opens=open_streams(house.hub.open_parts(cid)) if page else {},
+        conversation=conversation,
+        title=log.title or "New chat",
+        log=log,
+        turns=log.turns,
+        old_from=max(0, len(log.turns) - OLD_FROM),
+        earlier=page.earlier if page else None,
+        is_past=before is not None,
+        seq=page.seq if page else 0,
+        composer=composer,
+        receipt=await house.planning.preview(user, cid if page else None, "", "all", role=composer.role)
+        if composer.mode == "all"
+        else None,
+        draft=draft,
+        error=error,
+        context_percent=min(100.0, 100 * log.context_tokens / composer.window_tokens),
+    )
+
+
+def done(request: Request, place: str, *, is_new_place: bool = False) -> Response:
+    """After a POST: nothing to swap for htmx (the stream brings what changed), a redirect otherwise.
+
+    `is_new_place`: the browser must go there in either case.
+    """
+    if request.headers.get("HX-Request") != "true":
+        return RedirectResponse(place, 303)
+    return Response(status_code=204, headers={"HX-Redirect": place} if is_new_place else {})
+
+
+def back_to(place: str) -> str:
+    """Where a form without htmx returns: a path of ours, else the start."""
+    return local_path(place, "/")
+
+
+async def find_turn(house: House, user: User, cid: str, turn_id: str) -> TurnView:
+    """One turn of a conversation, however far back; NotFound when it is not there, or was replaced."""
+    before: int | None = None
+    while True:
+        page = await house.chat.log(user, cid, before=before)
+        turn = Transcript(page.events).turn(turn_id)
+        if turn is not None:
+            return turn
+        if page.earlier is None:
+            raise NotFound("This message is not there any more.")
+        before = page.earlier

@@ -1,0 +1,114 @@
+"""The conversation: read it, write into it, stop it, follow it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Header, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from markupsafe import Markup
+
+from cortex.base.errors import UserError
+from cortex.base.role import ToolMode
+from cortex.services.transcript import Transcript
+from web.chat_view import chat_context, done
+from web.deps import CurrentUser, House
+from web.render import Frame, Renderer, respond
+from web.sse import HEADERS, Painter, TurnContext
+
+router = APIRouter()
+
+Text = Annotated[str, Form()]
+Mode = Annotated[ToolMode, Form()]
+Rounds = Annotated[str, Form()]
+
+
+@router.get("/")
+async def home(house: House, user: CurrentUser) -> Response:
+    """The newest conversation, or a new one."""
+    groups = await house.conversations.list(user, "")
+    first = next((c.id for group in groups for c in group.conversations), "new")
+    return RedirectResponse(f"/c/{first}", 303)
+
+
+@router.get("/c/new")
+async def new(request: Request, house: House, user: CurrentUser, role: str = "", text: str = "") -> Response:
+    """An empty conversation; nothing is stored before the first message."""
+    context = await chat_context(request, house, user, None, role=role, draft=text)
+    return respond(request, "chat.html", context)
+
+
+@router.get("/c/{cid}")
+async def show(request: Request, house: House, user: CurrentUser, cid: str, before: int | None = None) -> Response:
+    """A conversation: its newest turns with the live stream, or an older stretch."""
+    page = await house.chat.log(user, cid, before=before)
+    context = await chat_context(request, house, user, page, before=before)
+    return respond(request, "chat.html", context)
+
+
+@router.get("/c/{cid}/earlier")
+async def earlier(request: Request, house: House, user: CurrentUser, cid: str, before: int) -> Response:
+    """The turns above, as a fragment that takes the place of the link to them."""
+    page = await house.chat.log(user, cid, before=before)
+    log = Transcript(page.events)
+    pages: Renderer = request.app.state.pages
+    macros = pages.macros("turn.html", TurnContext(frame=Frame(user=user), cid=cid, opens={}))
+    link = [macros.earlier(page.earlier)] if page.earlier is not None else []
+    turns = [macros.turn(turn, True, log.marker_after(turn)) for turn in log.turns]
+    return HTMLResponse(Markup("").join([*link, *turns]), headers={"Vary": "HX-Request", "Cache-Control": "no-store"})
+
+
+@router.post("/c/{cid}/messages")
+async def send(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    cid: str,
+    text: Text = "",
+    mode: Mode = "auto",
+    max_rounds: Rounds = "",
+    rounds_default: Rounds = "",
+    role: Text = "",
+    quick: Text = "",
+) -> Response:
+    """Take a message; a new conversation begins with it. Rounds left at their default are not fixed.
+
+    Mode and rounds stay with the conversation, but for a `quick` question.
+    """
+    rounds = int(max_rounds) if max_rounds.isdecimal() and max_rounds != rounds_default else None
+    is_new = cid == "new"
+    try:
+        if is_new and text.strip():
+            cid = (await house.conversations.new(user, role, "auto" if quick else mode)).id
+        await house.chat.send(user, cid, text, mode=mode, max_rounds=rounds)
+        if not quick:
+            await house.composer.keep(user, cid, mode, rounds)
+    except UserError as refused:
+        page = None if cid == "new" else await house.chat.log(user, cid)
+        context = await chat_context(request, house, user, page, role=role, draft=text, error=refused.message)
+        return respond(request, "chat.html", context, block="composer", status=422)
+    return done(request, f"/c/{cid}", is_new_place=is_new)
+
+
+@router.post("/c/{cid}/stop")
+async def stop(request: Request, house: House, user: CurrentUser, cid: str) -> Response:
+    """End the answer that is being written; what is there stays."""
+    await house.chat.stop(user, cid)
+    return done(request, f"/c/{cid}")
+
+
+@router.get("/c/{cid}/events")
+async def events(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    cid: str,
+    after: int = 0,
+    last_event_id: Annotated[str, Header()] = "",
+) -> Response:
+    """The log from `after` (or from what the browser saw last) on, as it grows."""
+    seq = int(last_event_id) if last_event_id.isdecimal() else after
+    page = await house.chat.log(user, cid)
+    log = Transcript((event for event in page.events if event.seq <= seq), title=page.conversation.title)
+    log.seq = max(log.seq, seq)
+    painter = Painter(request.app.state.pages, TurnContext(frame=Frame(user=user), cid=cid, opens={}), log)
+    stream = painter.messages(house.chat.follow(user, cid, seq))
+    return StreamingResponse(stream, media_type="text/event-stream", headers=HEADERS)

@@ -1,0 +1,248 @@
+"""A conversation's events as messages for the browser: the macros of the page, aimed at the parts that changed.
+
+One `Painter` per open page. It folds the same log as the page, so that the live document equals a reloaded one.
+"""
+
+import re
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from cortex.base.events import Event, OpenPart
+from cortex.services.chat import Tick
+from cortex.services.transcript import Transcript
+from cortex.services.transcript_views import (
+    CallCard,
+    CallGroup,
+    Change,
+    Part,
+    TextPart,
+    ThinkingPart,
+    TurnView,
+    dom_id,
+    key_of,
+)
+from web.markdown_stream import Change as Piece
+from web.markdown_stream import Stream
+from web.render import Context, Renderer, described
+
+RETRY_MS = 800
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+KEEP_ALIVE = ": still here\n\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnContext(Context):
+    """What `turn.html` reads."""
+
+    cid: str = described("the conversation's id")
+    opens: dict[str, Stream] = described("part id -> what is shown of a part that is being written")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One SSE message. `event`: a named one for app.js; else `data` is swapped. `id`: where to resume."""
+
+    data: str
+    event: str = ""
+    id: int | None = None
+    retry_ms: int | None = None
+
+    def encode(self) -> str:
+        """The message as it goes over the wire; a line break in the data can never end it early."""
+        head = f"id: {self.id}\n" if self.id is not None else ""
+        head += f"event: {self.event}\n" if self.event else ""
+        head += f"retry: {self.retry_ms}\n" if self.retry_ms is not None else ""
+        return head + "".join(f"data: {line}\n" for line in _LINE_ENDS.split(self.data)) + "\n"
+
+
+def partial(target: str, swap: str, html: str = "") -> Markup:
+    """An aimed piece: htmx puts `html` (ours or sanitised) at `target`."""
+    return Markup('<hx-partial hx-target="{}" hx-swap="{}">{}</hx-partial>').format(target, swap, Markup(html))  # noqa: S704
+
+
+def open_streams(parts: tuple[OpenPart, ...]) -> dict[str, Stream]:
+    """What a page shows of the parts that are being written while it is rendered."""
+    return {part.part: _fed(part) for part in parts}
+
+
+class Painter:
+    """Turns events and open parts into messages, for one page that showed the log up to some `seq`."""
+
+    def __init__(self, pages: Renderer, context: TurnContext, transcript: Transcript) -> None:
+        """`context.opens` must be empty: this painter fills it with what it has sent."""
+        self._macros: Any = pages.macros("turn.html", context)  # Jinja makes the macros' names at run time
+        self._cid = context.cid
+        self._shown = context.opens
+        self._attempts: dict[str, int] = {}
+        self._log = transcript
+
+    async def messages(self, items: AsyncIterable[Event | OpenPart | Tick]) -> AsyncIterator[str]:
+        """The stream, encoded; first a greeting that sets the browser's waiting time."""
+        yield Message(data="", event="ready", retry_ms=RETRY_MS).encode()
+        async for item in items:
+            if isinstance(item, Tick):
+                yield KEEP_ALIVE
+            for message in self.paint(item):
+                yield message.encode()
+
+    def paint(self, item: Event | OpenPart | Tick) -> list[Message]:
+        """The messages that bring the page up to date with one item."""
+        if isinstance(item, OpenPart):
+            html = self._paint_open(item)
+            return [Message(data=html)] if html else []
+        return self._paint_event(item) if isinstance(item, Event) else []
+
+    def _paint_event(self, event: Event) -> list[Message]:
+        was_running = self._log.running is not None
+        changes = self._log.apply(event)
+        # one message a change: a piece may aim at an element that the piece before has made
+        found = [Message(data=html) for change in changes if (html := self._paint_change(change))]
+        found += [Message(data=data, event=name) for name, data in self._signals(event, changes, was_running)]
+        if found:
+            found[-1] = Message(data=found[-1].data, event=found[-1].event, id=event.seq)
+        return found or [Message(data="", event="seen", id=event.seq)]
+
+    def _signals(self, event: Event, changes: list[Change], was_running: bool) -> Iterator[tuple[str, str]]:
+        """What app.js must know: scroll to a question, switch the stop button, say it in the status line."""
+        for change in changes:
+            if change.kind == "turn.new":
+                yield "turn", f"q{key_of(change.turn)}"
+        if event.kind == "title":
+            yield "title", " ".join(self._log.title.split())
+        if event.kind == "approval" and event.payload["state"] == "asked":
+            yield "run", "ask"
+        if event.kind == "turn.end":
+            yield "ended", str(event.payload["state"])
+        is_running = self._log.running is not None
+        if is_running != was_running:
+            yield "run", "start" if is_running else "idle"
+
+    def _paint_change(self, change: Change) -> str:
+        turn = self._log.turn(change.turn)
+        key = key_of(change.turn)
+        match change.kind:
+            case "turn.drop":
+                return partial(f"#q{key}", "delete") + partial(f"#t{key}", "delete")
+            case "title":
+                title = escape(self._log.title)
+                return partial("#title", "innerHTML", title) + partial(f"#ct-{self._cid}", "innerHTML", title)
+            case "marker.drop":
+                return partial(f"#m{change.part}", "delete")
+            case "undo":
+                return self._paint_undo(turn, change)
+        return self._paint_turn(change, turn, key) if turn else ""
+
+    def _paint_turn(self, change: Change, turn: TurnView, key: str) -> str:
+        m = self._macros
+        match change.kind:
+            case "turn.new":
+                return partial("#log", "beforeend", m.turn(turn))
+            case "turn.start":
+                return partial(f"#q{key}", "innerHTML", m.question_inner(turn)) + partial(
+                    f"#q{key}", "afterend", m.answer(turn)
+                )
+            case "turn.end":
+                return partial(f"#f{key}", "innerHTML", m.tail(turn))
+            case "status":
+                return partial(f"#w{key}", "innerHTML", m.status(turn))
+            case "body":
+                return partial(f"#b{key}", "innerMorph", m.body(turn))
+            case "marker.new":
+                marker = self._log.markers[change.part]
+                return partial(f"#t{key}", "afterend", m.summary(marker))
+        part = self._log.part(turn.id, change.part)
+        return self._paint_part(change, turn, part) if part else ""
+
+    def _paint_part(self, change: Change, turn: TurnView, part: Part) -> str:
+        block = _block_of(turn, part)
+        html = self._macros.block(turn, block)
+        if isinstance(block, CallGroup):
+            if block.calls[0] == part and change.kind == "part.new":
+                return partial(f"#b{turn.key}", "beforeend", html)
+            return partial(f"#{dom_id('g', turn.id, block.id)}", "outerMorph", html)
+        if change.kind == "part.new":
+            return partial(f"#b{turn.key}", "beforeend", html)
+        if isinstance(part, TextPart) and change.kind == "part" and not part.is_partial:
+            return self._finish(turn, part)
+        self._shown.pop(part.id, None)
+        swap = "outerHTML" if change.kind == "part.again" else "outerMorph"
+        return partial(f"#{_element(turn, part)}", swap, self._macros.block(turn, block))
+
+    def _paint_undo(self, turn: TurnView | None, change: Change) -> str:
+        part = self._log.part(change.turn, change.part)
+        if turn and isinstance(part, CallCard):
+            return self._paint_part(change, turn, part)
+        return partial(
+            f"#{dom_id('c', change.turn, change.part)} .undo", "innerHTML", self._macros.undo("", "undone", "")
+        )
+
+    # --- parts that are being written -------------------------------------------------------------------------------
+
+    def _paint_open(self, new: OpenPart) -> str:
+        turn, part = self._log.turn(new.turn_id), self._log.part(new.turn_id, new.part)
+        if turn is None or not isinstance(part, TextPart | ThinkingPart) or not part.is_open:
+            return ""
+        stream = self._shown.get(part.id)
+        if stream is None or self._attempts.get(part.id) != new.attempt or not new.text.startswith(stream.text):
+            return self._restart(turn, part, new)
+        more = new.text[len(stream.text) :]
+        stream.feed(more)
+        target = _element(turn, part)
+        if isinstance(part, ThinkingPart):
+            return partial(f"#{target}o", "beforeend", escape(more)) if more else ""
+        return _pieces(target, stream.flush())
+
+    def _restart(self, turn: TurnView, part: TextPart | ThinkingPart, new: OpenPart) -> str:
+        self._shown[part.id] = _fed(new)
+        self._attempts[part.id] = new.attempt
+        target = _element(turn, part)
+        if isinstance(part, ThinkingPart):
+            return partial(f"#{target}o", "innerHTML", escape(new.text))
+        return partial(f"#{target}", "innerHTML", self._macros.text_open(target, part))
+
+    def _finish(self, turn: TurnView, part: TextPart) -> str:
+        stream, target = self._shown.pop(part.id, None), _element(turn, part)
+        if stream is None or self._attempts.get(part.id) != part.attempt or not part.text.startswith(stream.text):
+            return partial(f"#{target}", "outerHTML", self._macros.block(turn, part))
+        stream.feed(part.text[len(stream.text) :])
+        pieces = stream.finish()
+        rest = "" if any(piece.kind == "replace" for piece in pieces) else partial(f"#{target}o", "delete")
+        return _pieces(target, pieces) + rest
+
+
+def _pieces(target: str, pieces: list[Piece]) -> str:
+    html = Markup("")
+    for piece in pieces:
+        match piece.kind:
+            case "commit":
+                html += partial(f"#{target}o", "beforebegin", piece.html) + partial(f"#{target}o", "innerHTML")
+            case "open":
+                html += partial(f"#{target}o", "innerMorph", piece.html)
+            case "code":
+                html += partial(f"#{target}o code.live", "beforeend", piece.html)
+            case "replace":
+                html += partial(f"#{target}", "innerHTML", piece.html)
+    return html
+
+
+def _element(turn: TurnView, part: Part) -> str:
+    return dom_id("p", turn.id, part.id)
+
+
+def _block_of(turn: TurnView, part: Part) -> Part | CallGroup:
+    for block in turn.blocks:
+        if isinstance(block, CallGroup) and part in block.calls:
+            return block
+    return part
+
+
+def _fed(part: OpenPart) -> Stream:
+    stream = Stream()
+    stream.feed(part.text)
+    if part.kind == "text":
+        stream.flush()
+    return stream

@@ -1,0 +1,108 @@
+"""Text filters of the templates: values as a person reads them, and characters that hide made visible.
+
+Pure; registered by `web/render.py`.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from cortex.services.transcript_views import dom_id
+from web.markdown import render as render_markdown
+
+# Letters that are drawn as nothing although Unicode calls them letters or marks.
+_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5") | {chr(c) for c in range(0xFE00, 0xFE10)}
+_HIDING = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_LONG_BLANK = re.compile(r" {24,}|\n{4,}")
+
+
+def is_hiding(char: str) -> bool:
+    """Whether a character is invisible, turns the reading direction, or drives a terminal."""
+    if char in "\n\t ":
+        return False
+    kind = unicodedata.category(char)
+    return kind in _HIDING or kind == "Zs" or char in _BLANK_LETTERS or 0xE0100 <= ord(char) <= 0xE01EF
+
+
+def visible(text: str) -> Markup:
+    """The text with every hiding character named where it stands, and long blank stretches counted."""
+    pieces = [_named(piece) for piece in re.split(r"( {24,}|\n{4,})", text)]
+    return Markup("").join(pieces)
+
+
+def _named(piece: str) -> Markup:
+    if _LONG_BLANK.fullmatch(piece):
+        what = "spaces" if piece[0] == " " else "line ends"
+        return Markup('{}<span class="inv">{} {}</span>{}').format(piece[0], len(piece), what, piece[0])
+    marked = (Markup('<span class="inv">{}</span>').format(_name(c)) if is_hiding(c) else escape(c) for c in piece)
+    return Markup("").join(marked)
+
+
+def _name(char: str) -> str:
+    return "ESC" if char == "\x1b" else f"U+{ord(char):04X}"
+
+
+def pretty(text: str) -> str:
+    """JSON with line breaks; any other text as it is."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return json.dumps(value, indent=2, ensure_ascii=False) if value else text
+
+
+def span(ms: float) -> str:
+    """212 -> 212 ms, 2140 -> 2.1 s, 125000 -> 2 min 5 s."""
+    if ms < 1000:
+        return f"{ms:.0f} ms"
+    if ms < 60_000:
+        return f"{ms / 1000:.1f} s"
+    return f"{ms // 60_000:.0f} min {ms % 60_000 // 1000:.0f} s"
+
+
+def capitalize_first(text: str) -> str:
+    """The first letter large, the rest untouched."""
+    return text[:1].upper() + text[1:]
+
+
+def by_category(rows: Iterable[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """A receipt's rows gathered by category, in the order in which the categories first appear."""
+    first: dict[str, int] = {}
+    for row in rows:
+        first.setdefault(row["category"], len(first))
+    ordered = sorted(rows, key=lambda row: first[row["category"]])
+    return [(category, list(group)) for category, group in groupby(ordered, key=lambda row: row["category"])]
+
+
+def markdown(text: str) -> Markup:
+    """A model's markdown as sanitised HTML."""
+    return Markup(render_markdown(text))  # noqa: S704 - nh3 cleaned it
+
+
+def kind(value: object) -> str:
+    """The class name of a view value, by which a template chooses its macro."""
+    return type(value).__name__
+
+
+def dom(part_id: str, prefix: str, turn_id: str) -> str:
+    """The element id of a part."""
+    return dom_id(prefix, turn_id, part_id)
+
+
+FILTERS = {
+    "by_category": by_category,
+    "capitalize_first": capitalize_first,
+    "dom": dom,
+    "kind": kind,
+    "markdown": markdown,
+    "pretty": pretty,
+    "span": span,
+    "visible": visible,
+}
