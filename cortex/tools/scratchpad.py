@@ -69,6 +69,7 @@ PHRASES = (
     Phrase(text="jot down", weight=1.0, tools=("scratch_append",)),
     Phrase(text="jot this down", weight=1.1, tools=("scratch_append",)),
     Phrase(text="jot that down", weight=1.1, tools=("scratch_append",)),
+    Phrase(text="note that", weight=0.6, tools=("scratch_append",), unless=("please note that", "a note that")),
     Phrase(text="note this down", weight=0.9, tools=("scratch_append",)),
     Phrase(text="write this down", weight=0.9, tools=("scratch_append",)),
     Phrase(text="write that down", weight=0.9, tools=("scratch_append",)),

@@ -22,6 +22,11 @@ def names(shipped: Snapshot, message: str) -> list[str]:
         ("show file notes.md", "file_read"),
         ("run `df -h` in the shell", "shell_exec"),
         ("what did we say about the boiler", "session_search"),
+        ("note that the plumber comes at 5", "scratch_append"),
+        ("read https://example.com", "web_read"),
+        ("whats the weather in Lisbon", "web_search"),
+        ("show me the last commits", "git_log"),
+        ("show the error logs of cortex", "cortex_logs"),
     ],
 )
 def test_a_plain_request_finds_its_tool(shipped: Snapshot, message: str, tool: str) -> None:
