@@ -10,7 +10,7 @@ from sqlalchemy import Select, or_
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
 from cortex.storage.repository import Repository, reading
-from cortex.storage.schema import ApprovalTable, GrantTable, TurnTable
+from cortex.storage.schema import ApprovalTable, ConversationTable, GrantTable, TurnTable
 
 ApprovalState = Literal["asked", "allowed", "denied", "expired", "used"]
 
@@ -57,6 +57,7 @@ class Approvals(Repository):
         expires_at: datetime,
     ) -> Approval:
         """Put the question; the one that stands for this call already is handed back as it is."""
+        await self._must_own(TurnTable, turn_id, "turn")
         await self._is_new(
             ApprovalTable,
             {
@@ -154,6 +155,8 @@ class Grants(Repository):
     ) -> Grant:
         """A new grant; an `id` that stands already is handed back as it is."""
         grant_id = id or new_id(self.clock)
+        if conversation_id is not None:
+            await self._must_own(ConversationTable, conversation_id, "conversation")
         await self._is_new(
             GrantTable,
             {

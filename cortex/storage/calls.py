@@ -39,7 +39,11 @@ class Calls(Repository):
     """The calls of a user's turns."""
 
     async def decided(self, call: CallRow) -> bool:
-        """Keep the gate's word on a call (`created_at` is set here); False when it stands already, as it is."""
+        """Keep the gate's word on a call (`created_at` is set here); False when it stands already, as it is.
+
+        NotFound for a foreign turn.
+        """
+        await self._must_own(TurnTable, call.turn_id, "turn")
         values = {name: getattr(call, name) for name in CallRow.__dataclass_fields__}
         return await self._is_new(CallTable, {**values, "created_at": self.clock()})
 

@@ -232,13 +232,14 @@ def _open_folder(name: str, within: int | None, *, create: bool) -> int:
 def _read_in(parent: int, name: str) -> HomeFile:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # non-blocking: a FIFO would wait for ever
     handle = _or_not_found(lambda: os.open(name, flags, dir_fd=parent), name)
+    about = os.fstat(handle)
+    if not stat.S_ISREG(about.st_mode):
+        os.close(handle)
+        raise NotFound(f"{name!r} is no file.")
     with os.fdopen(handle, "rb") as file:
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode):
-            raise NotFound(f"{name!r} is no file.")
         if about.st_size > MAX_SIZE_BYTES:
             raise UserError(f"{name!r} is too long to open here: {about.st_size} bytes.")
-        data = file.read(MAX_SIZE_BYTES + 1)
+        data = file.read(MAX_SIZE_BYTES)
     try:
         return HomeFile(text=data.decode(), version=_tag(data))
     except UnicodeDecodeError as error:

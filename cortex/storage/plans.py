@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from cortex.base.errors import NotFound
 from cortex.base.messages import Usage
 from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import PlanTable, TurnTable
@@ -70,7 +69,7 @@ class Plans(Repository):
 
         NotFound for a foreign turn.
         """
-        await self._check(turn_id)
+        await self._must_own(TurnTable, turn_id, "turn")
         statement = self._insert(PlanTable, self._blank(turn_id, round, receipt, request_tokens))
         await self.session.execute(
             statement.on_conflict_do_update(
@@ -82,7 +81,7 @@ class Plans(Repository):
 
     async def usage(self, turn_id: str, round: int, model: str, usage: Usage, cost_usd: float | None) -> None:
         """Keep what the round took, as the provider counted it; repeated, it is the same row."""
-        await self._check(turn_id)
+        await self._must_own(TurnTable, turn_id, "turn")
         took: dict[str, Any] = {
             "model": model,
             "input_tokens": usage.input_tokens,
@@ -147,11 +146,6 @@ class Plans(Repository):
         ).where(PlanTable.owner_id == self.owner_id, condition)
         tokens, usd = (await self.session.execute(statement)).one()
         return Spent(tokens=int(tokens), usd=float(usd or 0.0))
-
-    async def _check(self, turn_id: str) -> None:
-        statement = select(TurnTable.id).where(TurnTable.owner_id == self.owner_id, TurnTable.id == turn_id)
-        if (await self.session.execute(statement)).first() is None:
-            raise NotFound("There is no such turn.")
 
     def _blank(self, turn_id: str, round: int, receipt: dict[str, Any], request_tokens: int) -> dict[str, Any]:
         return {

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import InstrumentedAttribute
 
 from cortex.base.clock import Clock, now
+from cortex.base.errors import NotFound
 from cortex.storage.table import Table
 
 V = TypeVar("V")
@@ -69,6 +70,12 @@ class Repository:
         key = next(iter(table.__table__.primary_key.columns))
         statement = self._insert(table, values).on_conflict_do_nothing().returning(key)
         return (await self.session.execute(statement)).first() is not None
+
+    async def _must_own(self, table: type[Any], id: str, what: str) -> None:
+        """NotFound unless the row of this id, which a new row is to hang on, is the user's own."""
+        statement = select(table.id).where(table.owner_id == self.owner_id, table.id == id)
+        if (await self.session.execute(statement)).first() is None:
+            raise NotFound(f"There is no such {what}.")
 
     async def _all(self, kind: type[V], statement: Select[Any]) -> list[V]:
         rows = await self.session.execute(statement)

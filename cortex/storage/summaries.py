@@ -7,7 +7,7 @@ from datetime import datetime
 from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id
 from cortex.storage.repository import Repository, reading
-from cortex.storage.schema import SummaryTable
+from cortex.storage.schema import ConversationTable, SummaryTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,7 @@ class Summaries(Repository):
         self, conversation_id: str, upto_ordinal: int, text: str, is_tainted: bool, *, id: str | None = None
     ) -> Summary:
         """Keep a summary; the same one written again is the one that stands."""
+        await self._must_own(ConversationTable, conversation_id, "conversation")
         summary_id = id or derived_id("summary", conversation_id, upto_ordinal, text)
         await self._is_new(
             SummaryTable,

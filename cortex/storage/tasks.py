@@ -175,10 +175,10 @@ class Tasks(Repository):
             select(TaskTable.list_name, func.count(), done)
             .where(TaskTable.owner_id == self.owner_id)
             .group_by(TaskTable.list_name)
-            .order_by(TaskTable.list_name)
         )
         rows = (await self.session.execute(statement)).all()
-        return [TaskList(name=name, open=count - int(ticked), done=int(ticked)) for name, count, ticked in rows]
+        lists = [TaskList(name=name, open=count - int(ticked), done=int(ticked)) for name, count, ticked in rows]
+        return sorted(lists, key=lambda one: (one.name.casefold(), one.name))
 
     async def _end_of(self, list_name: str) -> int:
         statement = select(func.coalesce(func.max(TaskTable.position), 0) + 1).where(

@@ -8,7 +8,7 @@ from typing import Any
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import derived_id
 from cortex.storage.repository import Repository, reading
-from cortex.storage.schema import UndoTable
+from cortex.storage.schema import CallTable, UndoTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,7 @@ class Undos(Repository):
         expires_at: datetime,
     ) -> Undo:
         """Offer the way back; a repeat for the same call and target is a no-op."""
+        await self._must_own(CallTable, call_id, "call")
         id = derived_id("undo", call_id, category, target)
         await self._is_new(
             UndoTable,
