@@ -2,11 +2,16 @@
 
 import ipaddress
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
+from cortex.storage.db import Database
+from tests.databases import PostgresTemplate, SqliteTemplate
+from tests.postgres import private_postgres
 from tests.scripted_server import ScriptedServer
+from tests.still_clock import StillClock
 
 LOCAL_NAMES = {None, "", "localhost", b"localhost", "localhost.localdomain"}
 
@@ -42,3 +47,30 @@ def scripted(request: pytest.FixtureRequest) -> Iterator[ScriptedServer]:
         assert server.problems == []
         if request.node.get_closest_marker("moves_cache_prefix") is None:
             assert server.cache_breaks() == []
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> SqliteTemplate:
+    """A migrated SQLite file to copy."""
+    return SqliteTemplate(tmp_path_factory.mktemp("sqlite"))
+
+
+@pytest.fixture(scope="session")
+def postgres_template() -> Iterator[PostgresTemplate]:
+    """A migrated database on a private PostgreSQL to copy; skips, loudly, where there is none."""
+    with private_postgres() as url:
+        yield PostgresTemplate(url)
+
+
+@pytest.fixture
+def clock() -> StillClock:
+    """The time, standing still."""
+    return StillClock()
+
+
+@pytest.fixture
+async def db(tmp_path: Path, sqlite_template: SqliteTemplate, clock: StillClock) -> AsyncIterator[Database]:
+    """A fresh migrated database (SQLite; tests/storage runs on PostgreSQL too)."""
+    database = Database(sqlite_template.fresh(tmp_path), clock=clock)
+    yield database
+    await database.close()

@@ -1,0 +1,21 @@
+import pytest
+
+from cortex.base.crypto import Vault
+from cortex.base.errors import ConfigError
+
+
+def test_what_was_sealed_opens_under_the_same_key_only() -> None:
+    vault = Vault("k" * 32)
+    sealed = vault.seal("sk-☃")
+    assert "sk-" not in sealed.decode()
+    assert sealed != vault.seal("sk-☃")
+    assert Vault("k" * 32).open(sealed) == "sk-☃"
+    with pytest.raises(ConfigError, match="secret key"):
+        Vault("j" * 32).open(sealed)
+    with pytest.raises(ConfigError):
+        vault.open(sealed[:-4] + b"AAAA")
+
+
+def test_a_short_key_is_refused() -> None:
+    with pytest.raises(ConfigError, match="too short"):
+        Vault("short")

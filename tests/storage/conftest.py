@@ -1,0 +1,64 @@
+"""Every storage test runs on SQLite and on PostgreSQL."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from cortex.base.messages import Message, user
+from cortex.storage.accounts import Accounts
+from cortex.storage.conversations import Conversations
+from cortex.storage.db import Database
+from cortex.storage.messages import Messages
+from cortex.storage.turns import Turns
+from tests.databases import PostgresTemplate, SqliteTemplate
+from tests.still_clock import StillClock
+
+KINDS = ("sqlite", "postgresql")
+
+
+@pytest.fixture(params=KINDS)
+async def db(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock) -> AsyncIterator[Database]:
+    if request.param == "sqlite":
+        sqlite: SqliteTemplate = request.getfixturevalue("sqlite_template")
+        database = Database(sqlite.fresh(tmp_path), clock=clock)
+        yield database
+        await database.close()
+    else:
+        postgres: PostgresTemplate = request.getfixturevalue("postgres_template")
+        url = postgres.fresh()
+        database = Database(url, clock=clock)
+        yield database
+        await database.close()
+        postgres.drop(url)
+
+
+@pytest.fixture
+async def ann(db: Database) -> str:
+    return (await db.open(Accounts).add("ann", "Ann", "admin", None, "UTC")).id
+
+
+@pytest.fixture
+async def ben(db: Database) -> str:
+    return (await db.open(Accounts).add("ben", "Ben", "member", None, "UTC")).id
+
+
+class Written:
+    """A conversation with turns and messages, written for a test."""
+
+    def __init__(self, db: Database, owner_id: str, conversation_id: str) -> None:
+        self.db = db
+        self.owner_id = owner_id
+        self.id = conversation_id
+
+    async def turn(self, id: str, *messages: Message) -> str:
+        await self.db.open(Turns, self.owner_id).create(id, self.id, "hello", mode="auto", role="orchestrator")
+        for number, message in enumerate(messages or (user("hello"),)):
+            await self.db.open(Messages, self.owner_id).add(id, number, message, False)
+        return id
+
+
+@pytest.fixture
+async def talk(db: Database, ann: str) -> Written:
+    conversation = await db.open(Conversations, ann).create("orchestrator", "auto", "Garden")
+    return Written(db, ann, conversation.id)

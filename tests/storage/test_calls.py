@@ -1,0 +1,222 @@
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from cortex.base.errors import Conflict, NotFound
+from cortex.base.messages import Usage
+from cortex.storage.approvals import Approval, Approvals, Grants
+from cortex.storage.calls import CallRow, Calls
+from cortex.storage.db import Database
+from cortex.storage.plans import Plans, Spent
+from cortex.storage.summaries import Summaries
+from cortex.storage.undo import Undos
+from tests.still_clock import StillClock
+
+
+def call_of(talk: Any, id: str = "call-1", arguments_hash: str = "aa") -> CallRow:
+    return CallRow(
+        id=id,
+        turn_id="turn:1",
+        conversation_id=talk.id,
+        round=1,
+        name="shell_exec",
+        arguments='{"command":"df -h"}',
+        arguments_hash=arguments_hash,
+        risk="high",
+    )
+
+
+async def ask(db: Database, owner_id: str, clock: StillClock, call_id: str = "call-1") -> Approval:
+    return await db.open(Approvals, owner_id).ask(
+        call_id,
+        "turn:1",
+        "shell_exec",
+        "aa",
+        "this machine",
+        "Run a command",
+        "df -h",
+        "you asked for it",
+        "high",
+        clock() + timedelta(minutes=5),
+    )
+
+
+async def test_an_intent_is_recorded_once(db: Database, talk: Any, ann: str) -> None:
+    await talk.turn("turn:1")
+    calls = db.open(Calls, ann)
+    assert await calls.decided(call_of(talk)) is True
+    assert await calls.decided(replace(call_of(talk), arguments="{}")) is False
+    kept = await calls.get("call-1")
+    assert (kept.state, kept.arguments) == ("decided", '{"command":"df -h"}')
+    intents = await asyncio.gather(*(calls.intend("call-1") for _ in range(5)))
+    assert sorted(intents) == [False, False, False, False, True]
+    assert await calls.decided(call_of(talk)) is False
+    assert await calls.get("call-1") == replace(kept, state="intended")
+    await calls.finish("call-1", "done", "12 GB free", ms=40, is_tainted=True, spill="files/.results/1.txt")
+    done = await calls.get("call-1")
+    assert (done.state, done.text, done.ms, done.is_tainted) == ("done", "12 GB free", 40, True)
+    assert await calls.of_turn("turn:1") == [done]
+
+
+async def test_equal_calls_of_a_turn_are_counted(db: Database, talk: Any, ann: str) -> None:
+    await talk.turn("turn:1")
+    calls = db.open(Calls, ann)
+    for id, arguments_hash in (("a", "x"), ("b", "x"), ("c", "y")):
+        await calls.decided(call_of(talk, id, arguments_hash))
+    await calls.finish("a", "failed", "no", is_error=True)
+    assert await calls.count_same("turn:1", "shell_exec", "x") == 2
+    assert await calls.count_same("turn:1", "shell_exec", "x", only_failed=True) == 1
+
+
+async def test_a_yes_is_used_once_for_the_very_same_arguments(
+    db: Database, talk: Any, ann: str, clock: StillClock
+) -> None:
+    await talk.turn("turn:1")
+    approvals = db.open(Approvals, ann)
+    asked = await ask(db, ann, clock)
+    assert await ask(db, ann, clock) == asked
+    assert await approvals.pending() == [asked]
+    assert asked.conversation_id == talk.id
+    assert await approvals.consume(asked.id, "aa") is False
+    assert (await approvals.answer(asked.id, "allowed", "ann")).state == "allowed"
+    assert await approvals.pending() == []
+    with pytest.raises(Conflict):
+        await approvals.answer(asked.id, "denied", "ann")
+    assert await approvals.consume(asked.id, "other arguments") is False
+    assert sorted(await asyncio.gather(*(approvals.consume(asked.id, "aa") for _ in range(5)))) == [False] * 4 + [True]
+    assert await approvals.of_call("call-1") == replace(asked, state="used", answered_at=clock(), answered_by="ann")
+
+
+async def test_silence_is_no_yes(db: Database, talk: Any, ann: str, clock: StillClock) -> None:
+    await talk.turn("turn:1")
+    approvals = db.open(Approvals, ann)
+    asked = await ask(db, ann, clock)
+    clock.forward(minutes=6)
+    assert await approvals.pending() == []
+    with pytest.raises(Conflict, match="run out"):
+        await approvals.answer(asked.id, "allowed", "ann")
+    assert await approvals.expire(asked.id) is True
+    assert await approvals.expire(asked.id) is False
+    assert await approvals.consume(asked.id, "aa") is False
+
+
+async def test_a_yes_in_time_does_not_keep_for_ever(db: Database, talk: Any, ann: str, clock: StillClock) -> None:
+    await talk.turn("turn:1")
+    approvals = db.open(Approvals, ann)
+    asked = await ask(db, ann, clock)
+    clock.forward(minutes=4)
+    await approvals.answer(asked.id, "allowed", "ann")
+    clock.forward(minutes=10)
+    assert await approvals.consume(asked.id, "aa") is False
+
+
+async def test_grants_cover_one_tool_and_one_exact_destination(
+    db: Database, talk: Any, ann: str, clock: StillClock
+) -> None:
+    grants = db.open(Grants, ann)
+    soon = clock() + timedelta(hours=1)
+    here = await grants.add("http_post", "https://a.example", talk.id, soon)
+    everywhere = await grants.add("email_send", "b@example.org", None, soon)
+    assert await grants.find("http_post", "https://a.example", talk.id) == here
+    assert await grants.find("http_post", "https://a.example", "another") is None
+    assert await grants.find("http_post", "https://a.example", None) is None
+    assert await grants.find("http_post", "https://a.example/x", talk.id) is None
+    assert await grants.find("email_send", "b@example.org", talk.id) == everywhere
+    await grants.revoke(here.id)
+    assert await grants.list() == [everywhere]
+    clock.forward(minutes=61)
+    assert await grants.find("email_send", "b@example.org", None) is None
+    assert await grants.revoke_all() == 1
+
+
+async def test_an_undo_is_offered_for_a_while_and_used_once(
+    db: Database, talk: Any, ann: str, clock: StillClock
+) -> None:
+    await talk.turn("turn:1")
+    await db.open(Calls, ann).decided(call_of(talk))
+    undos = db.open(Undos, ann)
+    day = timedelta(hours=24)
+    first = await undos.add("call-1", "tasks", "t1", {"title": "Milk"}, "3", "Put it back", clock() + day)
+    assert await undos.add("call-1", "tasks", "t1", None, "9", "again", clock() + day) == first
+    second = await undos.add("call-1", "tasks", "t2", None, "1", "Delete it again", clock() + day)
+    assert {undo.id for undo in await undos.of_call("call-1")} == {first.id, second.id}
+    assert (await undos.use(first.id)).before == {"title": "Milk"}
+    with pytest.raises(Conflict, match="already"):
+        await undos.use(first.id)
+    await undos.give_back(first.id)
+    assert len(await undos.list()) == 2
+    clock.forward(days=2)
+    with pytest.raises(Conflict, match="too late"):
+        await undos.use(second.id)
+    assert await undos.list() == []
+
+
+async def test_the_ledger_sums_what_rounds_took(db: Database, talk: Any, ann: str, clock: StillClock) -> None:
+    await talk.turn("turn:1")
+    plans, start = db.open(Plans, ann), clock()
+    await plans.add("turn:1", 1, {"sent": [1]}, 800)
+    await plans.add("turn:1", 1, {"sent": [2]}, 900)
+    for _ in range(2):
+        await plans.usage("turn:1", 1, "m", Usage(input_tokens=900, output_tokens=100, cached_tokens=700), 0.25)
+    clock.forward(days=1)
+    await plans.usage("turn:1", 2, "m", Usage(input_tokens=50, output_tokens=5), None)
+    first, second = await plans.of_turn("turn:1")
+    assert (first.receipt, first.request_tokens, first.cached_tokens) == ({"sent": [2]}, 900, 700)
+    assert (second.receipt, second.cost_usd) == ({}, None)
+    assert await plans.spent(start) == Spent(tokens=1055, usd=0.25)
+    assert await plans.spent(clock()) == Spent(tokens=55, usd=0.0)
+    assert await plans.spent_in_turn("turn:1") == Spent(tokens=1055, usd=0.25)
+    days = await plans.by_day(start, start.tzinfo)  # type: ignore[arg-type]  # the clock's time is always aware
+    assert [(day.day.day, day.rounds, day.cost_usd, day.unpriced) for day in days] == [
+        (20, 1, 0.25, 0),
+        (21, 1, 0.0, 1),
+    ]
+
+
+async def test_the_summary_in_force_is_the_furthest_not_undone(db: Database, talk: Any, ann: str) -> None:
+    summaries = db.open(Summaries, ann)
+    first = await summaries.add(talk.id, 3, "we planned a garden", False)
+    assert await summaries.add(talk.id, 3, "we planned a garden", False) == first
+    second = await summaries.add(talk.id, 7, "and planted it", True)
+    assert await summaries.latest(talk.id) == second
+    assert await summaries.latest(talk.id, before_ordinal=7) == first
+    await summaries.undo(second.id)
+    assert await summaries.latest(talk.id) == first
+
+
+async def test_another_user_can_neither_see_nor_answer_nor_use(
+    db: Database, talk: Any, ann: str, ben: str, clock: StillClock
+) -> None:
+    await talk.turn("turn:1")
+    await db.open(Calls, ann).decided(call_of(talk))
+    asked = await ask(db, ann, clock)
+    undo = await db.open(Undos, ann).add("call-1", "tasks", "t1", None, "1", "x", clock() + timedelta(days=1))
+    grant = await db.open(Grants, ann).add("a", "b", None, clock() + timedelta(days=1))
+    summary = await db.open(Summaries, ann).add(talk.id, 1, "x", False)
+    for attempt in (
+        db.open(Calls, ben).get("call-1"),
+        db.open(Calls, ben).finish("call-1", "done", ""),
+        db.open(Calls, ben).decided(call_of(talk)),
+        db.open(Approvals, ben).get(asked.id),
+        db.open(Approvals, ben).answer(asked.id, "allowed", "ben"),
+        ask(db, ben, clock),
+        db.open(Undos, ben).use(undo.id),
+        db.open(Undos, ben).add("call-1", "tasks", "t2", None, "1", "x", clock()),
+        db.open(Grants, ben).revoke(grant.id),
+        db.open(Grants, ben).add("a", "b", talk.id, clock()),
+        db.open(Summaries, ben).add(talk.id, 1, "x", False),
+        db.open(Summaries, ben).undo(summary.id),
+        db.open(Plans, ben).add("turn:1", 1, {}, 1),
+        db.open(Plans, ben).usage("turn:1", 1, "m", Usage(), None),
+    ):
+        with pytest.raises(NotFound):
+            await attempt
+    assert await db.open(Calls, ben).intend("call-1") is False
+    assert await db.open(Approvals, ben).expire(asked.id) is False
+    assert await db.open(Grants, ben).find("a", "b", None) is None
+    assert await db.open(Grants, ben).revoke_all() == 0
+    assert (await db.open(Calls, ann).get("call-1")).state == "decided"
+    assert (await db.open(Approvals, ann).get(asked.id)).state == "asked"

@@ -1,0 +1,129 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, func, inspect, select, text
+from sqlalchemy.exc import DBAPIError
+
+from cortex.base.errors import ConfigError, NotFound
+from cortex.storage.conversations import Conversations
+from cortex.storage.db import Database
+from cortex.storage.preferences import Preferences
+from cortex.storage.schema import PreferenceTable, Table
+from cortex.storage.tasks import Tasks
+from tests.databases import PostgresTemplate
+
+
+def differences(connection: Connection) -> list[object]:
+    context = MigrationContext.configure(connection, opts={"include_name": _is_ours})
+    return list(compare_metadata(context, Table.metadata))
+
+
+def _is_ours(name: str | None, kind: str, _parents: object) -> bool:
+    return not (name or "").startswith("message_index") and name != "alembic_version"
+
+
+async def test_migrations_make_exactly_the_tables_that_the_code_knows(db: Database) -> None:
+    async with db.write.connect() as connection:
+        assert await connection.run_sync(differences) == []
+
+
+async def test_migrating_down_leaves_nothing_and_up_again_works(db: Database, ann: str) -> None:
+    assert await db.move_to("base") == ""
+    async with db.write.connect() as connection:
+        assert await connection.run_sync(lambda c: inspect(c).get_table_names()) == ["alembic_version"]
+    assert await db.migrate() == "0001"
+    assert await db.migrate() == "0001"
+    assert await db.open(Preferences, ann).all() == {}
+
+
+async def test_two_processes_that_start_at_once_migrate_once(postgres_template: PostgresTemplate) -> None:
+    url = postgres_template.empty()
+    first, second = Database(url), Database(url)
+    assert list(await asyncio.gather(first.migrate(), second.migrate())) == ["0001", "0001"]
+    await first.close()
+    await second.close()
+    postgres_template.drop(url)
+
+
+async def test_fifty_writers_at_once_lose_nothing(db: Database, ann: str) -> None:
+    async def write(writer: int) -> None:
+        for number in range(20):
+            async with db.session_scope() as session:  # read, then write: what a deferred BEGIN loses
+                await session.execute(select(func.count()).select_from(PreferenceTable))
+                await Preferences(session, ann).set(f"{writer}.{number}", number)
+
+    async with asyncio.TaskGroup() as group:
+        for writer in range(50):
+            group.create_task(write(writer))
+    assert len(await db.open(Preferences, ann).all()) == 1000
+
+
+async def test_what_fails_halfway_leaves_nothing_behind(db: Database, ann: str) -> None:
+    async def write_and_fail() -> None:
+        async with db.together(ann) as opened:
+            await opened(Tasks).create("milk", "Milk")
+            await opened(Conversations).append("nowhere", [("notice", {}, None)])
+
+    with pytest.raises(NotFound):
+        await write_and_fail()
+    assert await db.open(Tasks, ann).list() == []
+
+
+async def test_readers_are_not_held_up_by_a_writer(db: Database, ann: str) -> None:
+    await db.open(Tasks, ann).create("milk", "Milk")
+    async with db.together(ann) as opened:
+        await opened(Tasks).create("eggs", "Eggs")
+        async with asyncio.timeout(5):
+            assert [task.title for task in await db.open(Tasks, ann).list()] == ["Milk"]
+    assert len(await db.open(Tasks, ann).list()) == 2
+
+
+async def test_the_read_engine_of_sqlite_cannot_write(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'a.db'}")
+    await database.migrate()
+    async with database.read.connect() as connection:
+        with pytest.raises(DBAPIError, match="readonly"):
+            await connection.execute(text("DELETE FROM accounts"))
+    await database.close()
+
+
+async def test_sqlite_keeps_every_acknowledged_commit_and_its_file_to_itself(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "a.db"
+    database = Database(f"sqlite:///{path}")
+    async with database.write.connect() as connection:
+        pragmas = [
+            (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar_one()
+            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        ]
+    await database.close()
+    assert pragmas == ["wal", 2, 1, 30_000]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("url", ["", "mysql://x/y", "sqlite://", "sqlite:///:memory:", "just words"])
+def test_a_database_that_cortex_cannot_use_is_refused_in_words(url: str) -> None:
+    with pytest.raises(ConfigError):
+        Database(url)
+
+
+async def test_a_repository_without_its_user_cannot_be_opened(db: Database) -> None:
+    with pytest.raises(ValueError, match="needs the user"):
+        db.open(Tasks, "")
+    async with db.together() as opened:
+        with pytest.raises(ValueError, match="needs the user"):
+            opened(Tasks)
+
+
+async def test_private_methods_are_not_reached_through_an_open_repository(db: Database, ann: str) -> None:
+    with pytest.raises(AttributeError):
+        getattr(db.open(Tasks, ann), "_remove")  # noqa: B009 - a plain access would not be type-checked either
+
+
+async def test_text_that_no_database_can_hold_is_stored_mended(db: Database, ann: str) -> None:
+    task = await db.open(Tasks, ann).create("odd", "a\x00b \ud800 ☃")
+    assert task.title == "a\ufffdb \ufffd ☃"
+    await db.open(Preferences, ann).set("odd", {"text": "a\x00b \ud800"})
+    assert await db.open(Preferences, ann).get("odd") == {"text": "a\x00b \ud800"}
