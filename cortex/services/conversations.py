@@ -47,16 +47,10 @@ class ConversationsService:
     async def list(
         self, user: User, query: str = "", *, limit: int = PAGE, before: datetime | None = None
     ) -> Sequence[DayGroup]:
-        """The conversations by day of last use, pinned ones first; with a query those whose title or words match."""
+        """The conversations by day of last use, pinned ones first; `query`: only those with these words in the title."""
         conversations = self._db.open(Conversations, user.id)
-        if query.strip():
-            found = {one.id: one for one in await conversations.list(query, limit)}
-            for hit in await self.search(user, query):
-                if hit.conversation_id not in found:
-                    found[hit.conversation_id] = await conversations.get(hit.conversation_id)
-            return self._grouped(user, list(found.values()))
-        newest = await conversations.list("", limit, before)
-        pinned = await conversations.pinned() if before is None else []
+        newest = await conversations.list(query, limit, before)
+        pinned = [] if query.strip() or before else await conversations.pinned()
         return self._grouped(user, list({one.id: one for one in (*pinned, *newest)}.values()))
 
     async def get(self, user: User, conversation_id: str) -> Conversation:
