@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal
 
 from cortex.base.errors import UserError
 from cortex.base.ports import CallRecord, Plea
@@ -89,7 +90,7 @@ class ApprovalsService:
         """
         if choice not in ("once", "conversation", "deny"):
             raise UserError(f"Choose once, conversation or deny, not {choice!r}.")
-        state: Answer = "denied" if choice == "deny" else "allowed"
+        state: Literal["allowed", "denied"] = "denied" if choice == "deny" else "allowed"
         waiting = await self.house.db.open(Approvals, user.id).get(approval_id)
         async with self.house.telling(user.id, waiting.conversation_id) as opened:
             row = await opened(Approvals).answer(approval_id, state, user.id)

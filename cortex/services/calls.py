@@ -13,7 +13,7 @@ from cortex.base.turn import Turn
 from cortex.services.accounts import Accounts
 from cortex.services.house import House
 from cortex.services.tools import ToolsService
-from cortex.storage.calls import CallRow, CallState, Calls
+from cortex.storage.calls import CallRow, Calls, CallState
 from cortex.storage.conversations import Conversations
 from cortex.storage.home import Homes
 from cortex.storage.turns import Turns

@@ -4,7 +4,7 @@ A message is committed before it is acknowledged and before a model is asked; ru
 browser's connection.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from cortex.agent.titles import title
@@ -32,7 +32,7 @@ class LogPage:
     """A stretch of a conversation's log: whole turns. `earlier`: pass it as `before` for the stretch above, or None."""
 
     conversation: Conversation
-    events: list[Event]
+    events: Sequence[Event]
     earlier: int | None
     seq: int
 
@@ -162,7 +162,7 @@ class Chat:
                     shown[part.part] = part
                     yield part
 
-    async def _rows(self, conversations: Conversations, conversation_id: str, seq: int) -> list[Event]:
+    async def _rows(self, conversations: Conversations, conversation_id: str, seq: int) -> Sequence[Event]:
         """New rows of the log, if there are any."""
         return await conversations.events(conversation_id, after=seq)
 

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cortex.base.events import OpenPart
-from cortex.base.messages import Message, assistant, user
+from cortex.base.ids import derived_id
+from cortex.base.messages import Message, ToolResult, assistant, results, user
 from cortex.base.turn import Outcome, Turn, TurnState
 from cortex.services.house import House
 from cortex.services.parts import Row
+from cortex.storage.calls import Calls
 from cortex.storage.conversations import Conversations
 from cortex.storage.db import Opener
 from cortex.storage.messages import Messages
@@ -82,6 +84,23 @@ class Endings:
             messages.append(assistant(f"{partial}\n{STOPPED}".strip()))
         for index, message in enumerate(messages):
             await opened(Messages).add(row.id, index, message, is_tainted=_is_tainted(row.is_tainted, message))
+
+    async def _results(self, opened: Opener, row: TurnRow, last: Message) -> Message:
+        """The results of the calls that the last message made, as far as they came."""
+        plans = await opened(Plans).of_turn(row.id)
+        ids = {derived_id(row.id, str(plans[-1].round), call.id): call.id for call in last.calls} if plans else {}
+        texts = {ids[call.id]: call.text for call in await opened(Calls).of_turn(row.id) if call.id in ids}
+        return results(
+            *(
+                ToolResult(
+                    call_id=call.id,
+                    name=call.name,
+                    text=texts.get(call.id) or "Stopped before it ended.",
+                    is_error=not texts.get(call.id),
+                )
+                for call in last.calls
+            )
+        )
 
     async def _last_rows(self, opened: Opener, row: TurnRow, state: TurnState, rounds: int, error: str) -> list[Row]:
         """The log's last words on a turn, with what it sent and saved."""

@@ -13,7 +13,7 @@ from cortex.toolkit.registry import Registry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
-    """The collaborators of every service. `wired`: names of the ports that tools can open."""
+    """The collaborators of every service."""
 
     settings: Settings
     db: Database
@@ -22,7 +22,6 @@ class House:
     signals: Signals
     registry: Registry
     scope: Scope
-    wired: frozenset[str]
     clock: Clock
     ticks_s: Callable[[], float]
 

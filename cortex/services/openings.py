@@ -36,7 +36,7 @@ class Openings:
         role = await self.roles.role(user, row.role)
         names = await self.models.names(user, role)
         entry = await self.models.entry(user, names[0])
-        rounds, origin = max_rounds(self.house.settings.max_rounds, entry, role, row)
+        rounds, origin = max_rounds(self.house.settings.max_rounds, entry, role, row.max_rounds)
         await self._tell(user, row, role, entry, rounds, origin)
         summary_id = await self.story.summarise(user, row.conversation_id, turn_id, row.ordinal, entry.context_tokens)
         return Turn(
@@ -74,13 +74,13 @@ class Openings:
             await opened(Conversations).append(row.conversation_id, [("turn.start", payload, row.id)])
 
 
-def max_rounds(setting: int, entry: ModelEntry, role: Role, row: TurnRow) -> tuple[int, str]:
+def max_rounds(setting: int, entry: ModelEntry, role: Role, own: int | None) -> tuple[int, str]:
     """The rounds in force and where they come from: setting -> model -> role -> conversation; the last one set wins."""
     levels = (
         ("CORTEX_MAX_ROUNDS", setting),
         (f"model {entry.name}", entry.max_rounds),
         (f"role {role.name}", role.max_rounds),
-        ("this conversation", row.max_rounds),
+        ("this conversation", own),
     )
     origin, value = [(name, value) for name, value in levels if value is not None][-1]
     return min(max(value, 1), ROUNDS_CAP), origin

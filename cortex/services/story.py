@@ -17,6 +17,7 @@ from cortex.base.user import User
 from cortex.services.asking import ask
 from cortex.services.house import House
 from cortex.services.models import Models
+from cortex.services.parts import Row
 from cortex.services.roles import Roles
 from cortex.storage.conversations import Conversations
 from cortex.storage.messages import Messages, StoredMessage
@@ -54,7 +55,9 @@ class Telling:
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
             taken = await opened(Turns).take_queued(turn.conversation_id, turn.id, after_round)
             if taken:
-                rows = [("steer", {"turn": row.id, "into": turn.id, "round": after_round}, row.id) for row in taken]
+                rows: list[Row] = [
+                    ("steer", {"turn": row.id, "into": turn.id, "round": after_round}, row.id) for row in taken
+                ]
                 await opened(Conversations).append(turn.conversation_id, rows)
         return tuple(row.text for row in taken)
 
@@ -62,7 +65,7 @@ class Telling:
         """Cortex's own words in the log: `answer` as a part of the answer, else a notice."""
         if kind == "answer":
             part = f"{turn.id.removeprefix('turn:')}-{round_number}-said"
-            rows = [
+            rows: list[Row] = [
                 (
                     "part.end",
                     {

@@ -130,10 +130,6 @@ class ToolsService:
         }
         return {**parts, "total": sum(parts.values()), "model_calls": 1}
 
-    async def preview(self, asked: Asked) -> dict[str, Any]:
-        """What the next message of a conversation would carry; stores nothing."""
-        return (await self.plan_turn(asked)).receipt
-
     async def listing(self) -> list[dict[str, Any]]:
         """Every tool of the registry, for `cortex tools` and the Tools page."""
         snapshot = await self.snapshot()

@@ -1,0 +1,253 @@
+"""Wires the house once. The only module that knows tools, providers and the engine together; read it top to bottom.
+
+`Cortex.open(settings)` is the running daemon; `Cortex.at_rest(settings)` is the same house without engine and
+timers, for the commands.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from cortex import tools as tool_files
+from cortex.agent.execute import Executor
+from cortex.base.address import Policy
+from cortex.base.clock import Clock, now, ticks_s
+from cortex.base.crypto import Vault
+from cortex.base.errors import Conflict
+from cortex.base.log import Blotter, LineFormatter
+from cortex.base.logbook import LogBook
+from cortex.base.model import ModelEntry
+from cortex.base.ports import Provider, Runner, Signals
+from cortex.base.settings import Settings
+from cortex.base.tool_ports import Discovery, Logs, Status
+from cortex.engine.dbos import Engine
+from cortex.engine.durable import durable
+from cortex.engine.hub import Hub
+from cortex.integrations.files import Files, Root, roots_from
+from cortex.integrations.git import Git
+from cortex.integrations.sandbox import Sandbox
+from cortex.integrations.search import WebSearch, web_search_from
+from cortex.integrations.web import Web
+from cortex.providers import Surroundings, connect
+from cortex.services.accounts import Accounts
+from cortex.services.approvals import ApprovalsService
+from cortex.services.budgets import Budgets
+from cortex.services.calls import Book
+from cortex.services.chat import Chat
+from cortex.services.composer import ComposerService
+from cortex.services.conversations import ConversationsService
+from cortex.services.doctor import Doctor
+from cortex.services.endings import Endings
+from cortex.services.house import House
+from cortex.services.models import Connect, Models
+from cortex.services.notes import NotesService
+from cortex.services.openings import Openings
+from cortex.services.planning import Finder, Planning
+from cortex.services.roles import Roles
+from cortex.services.scope import ToolScope
+from cortex.services.settings import PreferencesService
+from cortex.services.status import StatusService
+from cortex.services.story import Telling
+from cortex.services.tasks import TasksService
+from cortex.services.thinking import Thinking
+from cortex.services.tools import ToolsService
+from cortex.services.turns import WORKFLOW, TurnRuns
+from cortex.services.undo import UndoService
+from cortex.storage.db import Database
+from cortex.storage.home import Home, Homes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cortex:
+    """The opened house: what the browser and the command line may call."""
+
+    settings: Settings
+    house: House
+    accounts: Accounts
+    conversations: ConversationsService
+    chat: Chat
+    approvals: ApprovalsService
+    undo: UndoService
+    models: Models
+    roles: Roles
+    tools: ToolsService
+    planning: Planning
+    composer: ComposerService
+    tasks: TasksService
+    notes: NotesService
+    preferences: PreferencesService
+    doctor: Doctor
+    hub: Hub
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
+        """The running house: migrated, engine launched, unfinished turns taken up again; closed behind the block."""
+        engine = Engine.open(settings.engine_database)
+        async with _opened(settings, clock, engine, engine, lambda: engine.is_closing) as (cortex, runs):
+            engine.register(WORKFLOW, runs.run)
+            await engine.launch()
+            try:
+                await runs.recover()
+                yield cortex
+            finally:
+                await engine.close(settings.shutdown_grace_s)
+
+    @classmethod
+    @asynccontextmanager
+    async def at_rest(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
+        """The same house without engine and timers, for the commands: it looks and explains, and starts no turn."""
+        resting = Resting()
+        async with _opened(settings, clock, resting, resting, lambda: False) as (cortex, _):
+            yield cortex
+
+
+class Resting:
+    """Stands where the engine would: nothing runs in a house at rest."""
+
+    async def start(
+        self, run_id: str, workflow: str, argument: dict[str, Any], *, queue: str = "", key: str = ""
+    ) -> None:
+        """Refuse."""
+        raise Conflict("Cortex is not running: start it with `cortex serve`.")
+
+    async def cancel(self, run_id: str) -> None:
+        """Nothing to cancel."""
+
+    async def status(self, run_id: str) -> str:
+        """Nobody knows."""
+        return "unknown"
+
+    async def unfinished(self) -> list[str]:
+        """None of ours."""
+        return []
+
+    async def signal(self, run_id: str, topic: str, value: str) -> None:
+        """Refuse."""
+        raise Conflict("Cortex is not running: start it with `cortex serve`.")
+
+    async def wait(self, topic: str, timeout_s: float) -> str | None:
+        """Nothing comes."""
+        return None
+
+
+@asynccontextmanager
+async def _opened(
+    settings: Settings, clock: Clock, runner: Runner, signals: Signals, is_closing: Callable[[], bool]
+) -> AsyncIterator[tuple[Cortex, TurnRuns]]:
+    """Everything but the engine, wired and closed again."""
+    db = Database(settings.database, clock=clock)
+    await db.migrate()
+    homes = Homes(settings.home)
+    hub, sandbox, registry = Hub(), Sandbox(), tool_files.load()
+    accounts = Accounts(db, settings, clock)
+    roles = Roles(homes, db)
+    models = Models(db, homes, Vault(settings.secret_key), _connector(settings))
+    doctor = Doctor(settings, db, sandbox, accounts, models)
+    book = LogBook()
+    book.setFormatter(LineFormatter(Blotter(settings.secret_key, settings.brave_api_key)))
+    scope = ToolScope(db, await _clients(settings, accounts, homes, sandbox, book))
+    house = House(
+        settings=settings,
+        db=db,
+        hub=hub,
+        runner=runner,
+        signals=signals,
+        registry=registry,
+        scope=scope,
+        clock=clock,
+        ticks_s=ticks_s,
+    )
+    status = StatusService(house=house, doctor=doctor, started_at=clock())
+    scope.add(Status, lambda _: status)
+    wired = scope.wired | {Discovery.__name__}
+    tools = ToolsService(registry=registry, wired=wired, roles=roles, clock=clock)
+    scope.add(Discovery, lambda user_id: Finder(house=house, accounts=accounts, tools=tools, user_id=user_id))
+    preferences = PreferencesService(db, homes)
+    planning = Planning(house=house, accounts=accounts, roles=roles, models=models, tools=tools)
+    story = Telling(house=house, models=models, roles=roles)
+    desk = ApprovalsService(house=house)
+    runs = TurnRuns(
+        house=house,
+        openings=Openings(house=house, accounts=accounts, roles=roles, models=models, story=story),
+        endings=Endings(house=house),
+        story=story,
+        planning=planning,
+        thinking=Thinking(house=house, accounts=accounts, models=models, budgets=Budgets(house=house, roles=roles)),
+        executor=Executor(
+            registry=registry,
+            book=Book(house=house, accounts=accounts, tools=tools, homes=homes),
+            desk=desk,
+            scope=scope,
+            ticks_s=ticks_s,
+        ),
+        desk=desk,
+        durable=lambda port, methods: durable(port, runner, methods) if isinstance(runner, Engine) else port,
+        is_closing=is_closing,
+    )
+    cortex = Cortex(
+        settings=settings,
+        house=house,
+        accounts=accounts,
+        conversations=ConversationsService(db, hub, clock),
+        chat=Chat(house=house, runs=runs),
+        approvals=desk,
+        undo=UndoService(house=house, tools=tools),
+        models=models,
+        roles=roles,
+        tools=tools,
+        planning=planning,
+        composer=ComposerService(house=house, preferences=preferences, roles=roles, models=models, tools=tools),
+        tasks=TasksService(db),
+        notes=NotesService(homes, db),
+        preferences=preferences,
+        doctor=doctor,
+        hub=hub,
+    )
+    logging.getLogger().addHandler(book)
+    try:
+        yield cortex, runs
+    finally:
+        logging.getLogger().removeHandler(book)
+        await models.close()
+        await db.close()
+
+
+def _connector(settings: Settings) -> Connect:
+    """How models are reached: the egress policy is the registry's word on each, the offline model's pace a setting."""
+
+    def connected(entry: ModelEntry, secret: str | None, policy: Policy) -> Provider:
+        delay_s = settings.offline_delay_ms / 1000
+        return connect(entry, secret, Surroundings(policy=policy, chunk_delay_s=delay_s))
+
+    return connected
+
+
+async def _clients(
+    settings: Settings, accounts: Accounts, homes: Homes, sandbox: Sandbox, book: LogBook
+) -> dict[type[Any], Callable[[str], Any]]:
+    """The clients that tools can open. What cannot work here is left out, and its tools are not configured."""
+    web = Web()
+    roots = roots_from(settings.folders, (settings.home,))
+
+    def files(user_id: str) -> Files:
+        async def allowed() -> tuple[Root, ...]:
+            return roots if (await accounts.user(user_id)).is_admin else ()
+
+        return Files(homes.of(user_id).path / "files", allowed)
+
+    search = web_search_from(searxng_url=settings.searxng_url, brave_api_key=settings.brave_api_key, ddgs=settings.ddgs)
+    clients: dict[type[Any], Callable[[str], Any]] = {
+        Home: homes.of,
+        Files: files,
+        Logs: lambda _: book,
+        Web: lambda _: web,
+    }
+    if search is not None:
+        clients[WebSearch] = lambda _: search
+    if (await sandbox.probe()).level != "none":
+        git = Git(sandbox)
+        clients |= {Sandbox: lambda _: sandbox, Git: lambda _: git}
+    return clients

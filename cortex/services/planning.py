@@ -1,0 +1,141 @@
+"""Plans the rounds of real turns, and shows what a draft would carry: gathers what `services/tools.py` plans from.
+
+Serves the loop as its `Planner`. Each planned round leaves a receipt with its row and in the log, and the planner's
+memory with the conversation.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from cortex.base.model import ModelEntry
+from cortex.base.role import ToolMode
+from cortex.base.tool_ports import Discovered
+from cortex.base.turn import Need, RoundPlan, Turn
+from cortex.base.user import User
+from cortex.services.accounts import Accounts
+from cortex.services.house import House
+from cortex.services.models import Models
+from cortex.services.roles import Roles
+from cortex.services.story import by_turn, size_bytes
+from cortex.services.tool_plans import Asked, past_turns
+from cortex.services.tools import ToolsService
+from cortex.storage.conversations import Conversation, Conversations
+from cortex.storage.messages import Messages, StoredMessage
+from cortex.storage.plans import Plans
+from cortex.storage.turns import Turns
+
+PAST_TURNS = 4
+BYTES_A_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planning:
+    """Implements the `Planner` port, and the page's preview."""
+
+    house: House
+    accounts: Accounts
+    roles: Roles
+    models: Models
+    tools: ToolsService
+
+    async def plan(self, turn: Turn, need: Need) -> RoundPlan:
+        """The plan of this round, its receipt stored; a search for a missing tool that found none leaves no trace."""
+        user = await self.accounts.user(turn.user_id)
+        entry = await self.models.entry(user, turn.models[0])
+        asked = replace(
+            await self._asked(user, turn.conversation_id, turn.role, turn.text, turn.mode, entry, turn.ordinal),
+            channel=turn.channel,
+            turn_id=turn.id,
+            need=need,
+            now=self._moment(turn, need),
+            summary_id=turn.summary_id,
+        )
+        planned = await self.tools.plan_turn(asked)
+        if need.missing and not planned.round.added:
+            return planned.round
+        receipt = planned.receipt
+        tokens = sum(receipt[key] for key in ("tokens", "system_tokens", "message_tokens", "history_tokens"))
+        payload = {"turn": turn.id, "round": need.round, "receipt": receipt}
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            await opened(Plans).add(turn.id, need.round, receipt, tokens)
+            await opened(Conversations).save_selection_state(turn.conversation_id, planned.memory)
+            await opened(Conversations).append(turn.conversation_id, [("selection", payload, turn.id)])
+        return planned.round
+
+    def _moment(self, turn: Turn, need: Need) -> datetime:
+        """The turn's own time in its first round, which the user's message carries; the present later."""
+        return datetime.fromisoformat(turn.now) if need.round == 1 else self.house.clock()
+
+    async def preview(
+        self, user: User, conversation_id: str | None, text: str, mode: ToolMode, *, role: str = ""
+    ) -> dict[str, Any]:
+        """The receipt that this draft would get as the next message; stores nothing, asks no model."""
+        name = role or await self._role_of(user, conversation_id)
+        names = await self.models.names(user, await self.roles.role(user, name))
+        entry = await self.models.entry(user, names[0])
+        asked = await self._asked(user, conversation_id, name, text, mode, entry, None)
+        return (await self.tools.plan_turn(asked)).receipt
+
+    async def _role_of(self, user: User, conversation_id: str | None) -> str:
+        """The conversation's role; the default one for a new conversation."""
+        if conversation_id is None:
+            return "orchestrator"
+        return (await self.house.db.open(Conversations, user.id).get(conversation_id)).role
+
+    async def _asked(
+        self,
+        user: User,
+        conversation_id: str | None,
+        role: str,
+        text: str,
+        mode: ToolMode,
+        entry: ModelEntry,
+        ordinal: int | None,
+    ) -> Asked:
+        """The planner's inputs as they stand now."""
+        conversation, stored = await self._stored(user, conversation_id, ordinal)
+        past = by_turn(stored)
+        return Asked(
+            user=user,
+            role=await self.roles.role(user, role),
+            message=text,
+            mode=mode,
+            past=past_turns([messages for _, messages in past[-PAST_TURNS:]]),
+            memory=conversation.selection_state if conversation else {},
+            profile=entry.profile,
+            model=entry.name,
+            now=self.house.clock(),
+            history_tokens=size_bytes(past) // BYTES_A_TOKEN,
+        )
+
+    async def _stored(
+        self, user: User, conversation_id: str | None, ordinal: int | None
+    ) -> tuple[Conversation | None, Sequence[StoredMessage]]:
+        """The conversation and its transcript ahead of the turn with this ordinal."""
+        if conversation_id is None:
+            return None, ()
+        async with self.house.db.together(user.id) as opened:
+            conversation = await opened(Conversations).get(conversation_id)
+            return conversation, await opened(Messages).of_conversation(conversation_id, ordinal)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finder:
+    """Implements the `Discovery` port for one user: what `tools_discover` finds is what the turn may use."""
+
+    house: House
+    accounts: Accounts
+    tools: ToolsService
+    user_id: str
+
+    async def discover(self, turn_id: str, query: str) -> Discovered:
+        """Up to five permitted tools that fit, or the domains that exist."""
+        user = await self.accounts.user(self.user_id)
+        async with self.house.db.together(user.id) as opened:
+            turn = await opened(Turns).get(turn_id)
+            conversation = await opened(Conversations).get(turn.conversation_id)
+        return await self.tools.discover(
+            user, turn.role, query, channel=turn.channel, mode=turn.mode, memory=conversation.selection_state
+        )

@@ -1,0 +1,55 @@
+"""Opens what a tool asks for by its type: a repository bound to the user, or a client. Implements the `Scope` port."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+from cortex.base.errors import ToolFailed
+from cortex.storage.approvals import Approvals
+from cortex.storage.calls import Calls
+from cortex.storage.conversations import Conversations
+from cortex.storage.db import Database
+from cortex.storage.messages import Messages
+from cortex.storage.preferences import Preferences
+from cortex.storage.repository import Repository
+from cortex.storage.search import Search
+from cortex.storage.tasks import Tasks
+from cortex.storage.turns import Turns
+
+T = TypeVar("T")
+Opening = Callable[[str], Any]
+
+REPOSITORIES: tuple[type[Repository], ...] = (
+    Approvals,
+    Calls,
+    Conversations,
+    Messages,
+    Preferences,
+    Search,
+    Tasks,
+    Turns,
+)
+
+
+class ToolScope:
+    """`clients`: type -> function of the user's id. `wired` names everything that can be opened."""
+
+    def __init__(self, db: Database, clients: Mapping[type[Any], Opening]) -> None:
+        self._db = db
+        self._clients = dict(clients)
+
+    def add(self, kind: type[Any], opening: Opening) -> None:
+        """One more client; for those that need services which need this scope."""
+        self._clients[kind] = opening
+
+    @property
+    def wired(self) -> frozenset[str]:
+        """Class names of what can be opened: the registry's `needs` are checked against these."""
+        return frozenset(kind.__name__ for kind in (*REPOSITORIES, *self._clients))
+
+    def open(self, kind: type[T], user_id: str) -> T:
+        """The repository or client, bound to the user; ToolFailed for a kind that nobody wired."""
+        if kind in self._clients:
+            return cast("T", self._clients[kind](user_id))
+        if kind in REPOSITORIES and issubclass(kind, Repository):
+            return cast("T", self._db.open(kind, user_id))
+        raise ToolFailed(f"{kind.__name__} is not set up on this server.")
