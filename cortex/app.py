@@ -97,10 +97,15 @@ class Cortex:
 
     @classmethod
     @asynccontextmanager
-    async def at_rest(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
-        """The same house without engine and timers, for the commands: it looks and explains, and starts no turn."""
+    async def at_rest(
+        cls, settings: Settings, *, clock: Clock = now, is_migrating: bool = True
+    ) -> AsyncIterator["Cortex"]:
+        """The same house without engine and timers, for the commands: it looks and explains, and starts no turn.
+
+        `is_migrating`: bring the tables up to date first; the doctor looks at them as they are.
+        """
         resting = Resting()
-        async with _opened(settings, clock, resting, resting, lambda: False) as (cortex, _):
+        async with _opened(settings, clock, resting, resting, lambda: False, is_migrating) as (cortex, _):
             yield cortex
 
 
@@ -135,11 +140,17 @@ class Resting:
 
 @asynccontextmanager
 async def _opened(
-    settings: Settings, clock: Clock, runner: Runner, signals: Signals, is_closing: Callable[[], bool]
+    settings: Settings,
+    clock: Clock,
+    runner: Runner,
+    signals: Signals,
+    is_closing: Callable[[], bool],
+    is_migrating: bool = True,
 ) -> AsyncIterator[tuple[Cortex, TurnRuns]]:
     """Everything but the engine, wired and closed again."""
     db = Database(settings.database, clock=clock)
-    await db.migrate()
+    if is_migrating:
+        await db.migrate()
     homes = Homes(settings.home)
     hub, sandbox, registry = Hub(), Sandbox(), tool_files.load()
     accounts = Accounts(db, settings, clock)
@@ -236,7 +247,9 @@ async def _clients(
         async def allowed() -> tuple[Root, ...]:
             return roots if (await accounts.user(user_id)).is_admin else ()
 
-        return Files(homes.of(user_id).path / "files", allowed)
+        own = homes.of(user_id).path / "files"
+        own.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return Files(own, allowed)
 
     search = web_search_from(searxng_url=settings.searxng_url, brave_api_key=settings.brave_api_key, ddgs=settings.ddgs)
     clients: dict[type[Any], Callable[[str], Any]] = {

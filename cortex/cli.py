@@ -7,15 +7,17 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
-from cortex.app import Cortex, tools_at_rest
+from cortex.app import Cortex
 from cortex.base.log import Blotter, set_up
 from cortex.base.role import ToolMode
 from cortex.base.settings import Settings, load_settings
 from cortex.base.user import Rank, User
+from cortex.services.scope import ToolScope
+from cortex.services.tools import ToolsService
 
 T = TypeVar("T")
 
@@ -49,13 +51,13 @@ def settings_in_force() -> Settings:
 @app.command()
 def migrate() -> None:
     """Bring the database's tables up to date."""
-    _say(f"The tables are at {_at_rest(lambda cortex: cortex.migrate())}.")
+    _say(f"The tables are at {_at_rest(lambda cortex: cortex.house.db.migrate())}.")
 
 
 @app.command()
 def doctor(as_json: Json = False) -> None:
     """Say what is wrong here and how to mend it; exit code 1 when something is."""
-    found = _at_rest(lambda cortex: cortex.doctor.examine())
+    found = _at_rest(lambda cortex: cortex.doctor.examine(), is_migrating=False)
     if as_json:
         _print_json([one.to_dict() for one in found])
     else:
@@ -69,7 +71,7 @@ def doctor(as_json: Json = False) -> None:
 @people.command("setup-link")
 def setup_link() -> None:
     """Print a fresh link that makes the first admin, good for 15 minutes."""
-    _say(_link("setup", _with_people(lambda cortex: cortex.accounts.setup_link())))
+    _say(_link("setup", _at_rest(lambda cortex: cortex.accounts.setup_link())))
 
 
 @people.command("add")
@@ -81,7 +83,7 @@ def add(
     """Add a person; prints the link that sets their password, unless one is given."""
     password = sys.stdin.readline().rstrip("\n") if password_from_input else None
     rank: Rank = "admin" if is_admin else "member"
-    invited = _with_people(lambda cortex: cortex.accounts.add_user(name, rank, password))
+    invited = _at_rest(lambda cortex: cortex.accounts.add_user(name, rank, password))
     _say(f"{invited.user.name} is added as {rank}.")
     if invited.token:
         _say(f"Their password is set, within 15 minutes, at {_link('welcome', invited.token)}")
@@ -90,13 +92,13 @@ def add(
 @people.command("reset")
 def reset(name: Name) -> None:
     """Print a link that gives this account another password and ends its logins."""
-    _say(_link("welcome", _with_people(lambda cortex: cortex.accounts.reset(name))))
+    _say(_link("welcome", _at_rest(lambda cortex: cortex.accounts.reset(name))))
 
 
 @people.command("list")
 def list_people(as_json: Json = False) -> None:
     """List the accounts."""
-    accounts = _with_people(lambda cortex: cortex.accounts.all_accounts())
+    accounts = _at_rest(lambda cortex: cortex.accounts.all_accounts())
     rows = [{"name": one.name, "rank": one.rank, "is_active": one.is_active} for one in accounts]
     if as_json:
         _print_json(rows)
@@ -118,8 +120,11 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Show which tools this message would be given, and why. No model is asked."""
-    tools = tools_at_rest(settings_in_force(), assume_configured=assume_configured)
-    receipt = asyncio.run(tools.explain(_somebody(rank), role, message, mode=mode, recipe=recipe))
+    receipt = _at_rest(
+        lambda cortex: _tools(cortex, assume_configured).explain(
+            _somebody(rank), role, message, mode=mode, recipe=recipe
+        )
+    )
     if as_json:
         _print_json(receipt)
         return
@@ -145,8 +150,11 @@ def prompt_size(
     as_json: Json = False,
 ) -> None:
     """Count the tokens of the exact first request that this message makes."""
-    tools = tools_at_rest(settings_in_force(), assume_configured=assume_configured)
-    parts = asyncio.run(tools.prompt_size(_somebody(rank), role, message, mode=mode, recipe=recipe))
+    parts = _at_rest(
+        lambda cortex: _tools(cortex, assume_configured).prompt_size(
+            _somebody(rank), role, message, mode=mode, recipe=recipe
+        )
+    )
     if as_json:
         _print_json(parts)
         return
@@ -157,8 +165,7 @@ def prompt_size(
 @app.command("tools")
 def list_tools(assume_configured: Configured = False, as_json: Json = False) -> None:
     """List every tool with its risk and its price in tokens."""
-    tools = tools_at_rest(settings_in_force(), assume_configured=assume_configured)
-    rows = asyncio.run(tools.listing())
+    rows = _at_rest(lambda cortex: _tools(cortex, assume_configured).listing())
     if as_json:
         _print_json(rows)
         return
@@ -168,24 +175,28 @@ def list_tools(assume_configured: Configured = False, as_json: Json = False) -> 
         _say(f"{row['category']:<14} {row['name']:<24} {row['risk']:<7} {price}  {', '.join(marks)}".rstrip())
 
 
-def _at_rest(ask: Callable[[Cortex], Awaitable[T]]) -> T:
-    """Ask the house without starting it; its tables may be old."""
+def _at_rest(ask: Callable[[Cortex], Awaitable[T]], *, is_migrating: bool = True) -> T:
+    """Ask the house without starting it."""
 
     async def asked() -> T:
-        async with Cortex.at_rest(settings_in_force()) as cortex:
+        async with Cortex.at_rest(settings_in_force(), is_migrating=is_migrating) as cortex:
             return await ask(cortex)
 
     return asyncio.run(asked())
 
 
-def _with_people(ask: Callable[[Cortex], Awaitable[T]]) -> T:
-    """The same, with the tables brought up to date first."""
-
-    async def asked(cortex: Cortex) -> T:
-        await cortex.migrate()
-        return await ask(cortex)
-
-    return _at_rest(asked)
+def _tools(cortex: Cortex, assume_configured: bool) -> ToolsService:
+    """The tools as they are set up here, or as if all were."""
+    if not assume_configured:
+        return cortex.tools
+    house = cortex.house
+    return ToolsService(
+        registry=house.registry,
+        wired=cast("ToolScope", house.scope).wired,  # what `app.py` wires is one
+        roles=cortex.roles,
+        clock=house.clock,
+        assume_configured=True,
+    )
 
 
 def _somebody(rank: Rank) -> User:

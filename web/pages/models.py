@@ -1,0 +1,264 @@
+"""The person's models: add, test the connection, edit, remove, and which role tries which in what order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+from pydantic import BaseModel
+
+from cortex.base.errors import ConfigError, Conflict, UserError
+from cortex.base.model import OFFLINE, ModelEntry
+from cortex.services.model_files import Preset, Registry
+from cortex.services.model_probe import TestReport
+from web.deps import CurrentUser, House
+from web.errors import not_found
+from web.frame import frame_of
+from web.render import ConfirmContext, Context, NavEntry, described, respond
+from web.toast import redirect
+
+router = APIRouter()
+NAV = NavEntry(title="Models", href="/models", icon="model", order=60)
+CHAIN_LENGTH = 3
+
+Text = Annotated[str, Form()]
+
+
+class Typed(BaseModel):
+    """The form as a browser sends it: text, and nothing for a switch that is off. The service checks it."""
+
+    previous: str = ""
+    name: str = ""
+    provider: str = "openai"
+    model: str = ""
+    base_url: str = ""
+    api_key: str = ""
+    forget_key: str = ""
+    context_tokens: str = "128000"
+    max_output_tokens: str = "4096"
+    max_rounds: str = ""
+    timeout_s: str = "120"
+    streams: str = ""
+    tools: str = ""
+    parallel_calls: str = ""
+    input_usd: str = ""
+    output_usd: str = ""
+    cached_usd: str = ""
+
+    def values(self) -> dict[str, Any]:
+        """What the service takes."""
+        plain = self.model_dump(
+            exclude={
+                "previous",
+                "streams",
+                "tools",
+                "parallel_calls",
+                "forget_key",
+                "input_usd",
+                "output_usd",
+                "cached_usd",
+            }
+        )
+        switches = {name: bool(getattr(self, name)) for name in ("streams", "tools", "parallel_calls", "forget_key")}
+        prices = {name: getattr(self, name) for name in ("input_usd", "output_usd", "cached_usd")}
+        return {**plain, **switches, "price": {name: value for name, value in prices.items() if value.strip()}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelsContext(Context):
+    """The list and the chains."""
+
+    registry: Registry = described("entries, default chain, role -> chain, which have a key")
+    names: Sequence[tuple[str, str]] = described("models to choose from: value, words; first is none")
+    roles: Sequence[str] = described("roles that may have a chain of their own")
+    presets: Sequence[Preset] = described("kinds of endpoint to add")
+    chain_length: int = described("how many places a chain has on this page", default=CHAIN_LENGTH)
+    is_welcome: bool = described("whether the account was made a moment ago", default=False)
+    report: TestReport | None = described("what a test found", default=None)
+    error: str = described("why a change was refused", default="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelContext(Context):
+    """One model's form."""
+
+    typed: Typed = described("the fields; never the key")
+    has_key: bool = described("whether a key is stored", default=False)
+    hint: str = described("what kind of endpoint this is, when it is new", default="")
+    report: TestReport | None = described("what a test found", default=None)
+    error: str = described("why saving was refused", default="")
+
+
+@router.get("/models")
+async def show(request: Request, house: House, user: CurrentUser, welcome: bool = False) -> Response:
+    """The models and the chains."""
+    return respond(request, "models.html", await _list(request, house, user, is_welcome=welcome))
+
+
+@router.get("/models/new")
+async def new(request: Request, house: House, user: CurrentUser, preset: int = 0) -> Response:
+    """An empty form, filled for one kind of endpoint."""
+    if not 0 <= preset < len(house.models.presets):
+        raise not_found()
+    kind = house.models.presets[preset]
+    typed = Typed(provider=kind.provider, base_url=kind.base_url, streams="1", tools="1", parallel_calls="1")
+    return await _form(request, house, user, typed, hint=kind.label)
+
+
+@router.get("/models/edit")
+async def edit(request: Request, house: House, user: CurrentUser, name: str) -> Response:
+    """A model to change."""
+    return await _form(request, house, user, _typed(await _entry(house, user, name)))
+
+
+@router.post("/models")
+async def save(request: Request, house: House, user: CurrentUser, typed: Annotated[Typed, Form()]) -> Response:
+    """Add or change it; the first one becomes what every role uses."""
+    try:
+        entry = await house.models.save(user, typed.values(), typed.previous)
+    except (UserError, Conflict) as refused:
+        return await _form(request, house, user, typed, error=refused.message, status=refused.status)
+    return redirect(request, "/models", f"Saved: {entry.name}")
+
+
+@router.post("/models/test")
+async def try_form(request: Request, house: House, user: CurrentUser, typed: Annotated[Typed, Form()]) -> Response:
+    """Try what the form says, without saving it."""
+    try:
+        report = await house.models.test(user, typed.values(), typed.previous)
+    except (UserError, ConfigError) as refused:
+        return await _form(request, house, user, typed, error=refused.message, status=422, block="report")
+    return await _form(request, house, user, typed, report=report, block="report")
+
+
+@router.post("/models/test-saved")
+async def try_saved(request: Request, house: House, user: CurrentUser, name: Text = "") -> Response:
+    """Try a stored model, and keep what it turned out to be able to do."""
+    await _entry(house, user, name)
+    try:
+        report = await house.models.test_saved(user, name)
+    except (UserError, ConfigError) as refused:
+        report = TestReport(is_ok=False, message=refused.message)
+    return respond(request, "models.html", await _list(request, house, user, report=report), block="report")
+
+
+@router.get("/models/remove")
+async def ask_remove(request: Request, house: House, user: CurrentUser, name: str) -> Response:
+    """Really?"""
+    await _entry(house, user, name)
+    context = ConfirmContext(
+        frame=await frame_of(request, house, user, here="/models"),
+        title=f"Remove {name}?",
+        text="Its key is deleted and it leaves every chain. Chats keep what it wrote.",
+        action=f"/models/remove?{urlencode({'name': name})}",
+        words="Remove it",
+        back="/models",
+    )
+    return respond(request, "confirm.html", context)
+
+
+@router.post("/models/remove")
+async def remove(request: Request, house: House, user: CurrentUser, name: str) -> Response:
+    """Forget the model and its key."""
+    await house.models.remove(user, name)
+    return redirect(request, "/models", f"Removed: {name}")
+
+
+@router.post("/models/chain")
+async def set_chain(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    role: Text = "",
+    names: Annotated[list[str] | None, Form()] = None,
+) -> Response:
+    """The order in which a role (or every role that has none) tries models."""
+    if role and role not in await house.roles.names(user):
+        raise not_found()
+    try:
+        await house.models.set_chain(user, [name for name in names or () if name], role)
+    except (UserError, Conflict) as refused:
+        context = await _list(request, house, user, error=refused.message)
+        return respond(request, "models.html", context, status=refused.status)
+    return redirect(request, "/models#chains", "Saved.")
+
+
+async def _entry(house: House, user: CurrentUser, name: str) -> ModelEntry:
+    found = next((entry for entry in (await house.models.registry(user)).entries if entry.name == name), None)
+    if found is None:
+        raise not_found()
+    return found
+
+
+async def _list(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    *,
+    is_welcome: bool = False,
+    report: TestReport | None = None,
+    error: str = "",
+) -> ModelsContext:
+    registry = await house.models.registry(user)
+    return ModelsContext(
+        frame=await frame_of(request, house, user, here="/models"),
+        registry=registry,
+        names=[("", "none"), *((entry.name, entry.name) for entry in registry.entries), (OFFLINE.name, "offline demo")],
+        roles=await house.roles.names(user),
+        presets=house.models.presets,
+        is_welcome=is_welcome,
+        report=report,
+        error=error,
+    )
+
+
+async def _form(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    typed: Typed,
+    *,
+    hint: str = "",
+    report: TestReport | None = None,
+    error: str = "",
+    status: int = 200,
+    block: str = "content",
+) -> Response:
+    registry = await house.models.registry(user)
+    context = ModelContext(
+        frame=await frame_of(request, house, user, here="/models"),
+        typed=typed.model_copy(update={"api_key": ""}),
+        has_key=typed.previous in registry.with_key,
+        hint=hint,
+        report=report,
+        error=error,
+    )
+    return respond(request, "model.html", context, block=block, status=status)
+
+
+def _typed(entry: ModelEntry) -> Typed:
+    """A stored model as the form shows it."""
+    price = entry.price
+    return Typed(
+        previous=entry.name,
+        name=entry.name,
+        provider=entry.provider,
+        model=entry.model,
+        base_url=entry.base_url,
+        context_tokens=str(entry.context_tokens),
+        max_output_tokens=str(entry.max_output_tokens),
+        max_rounds=_shown(entry.max_rounds),
+        timeout_s=_shown(entry.timeout_s),
+        streams="1" if entry.streams else "",
+        tools="1" if entry.tools else "",
+        parallel_calls="1" if entry.parallel_calls else "",
+        input_usd=_shown(price.input_usd),
+        output_usd=_shown(price.output_usd),
+        cached_usd=_shown(price.cached_usd),
+    )
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"
