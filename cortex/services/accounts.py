@@ -13,7 +13,7 @@ from cortex.base.errors import NotAllowed, NotFound, Throttled
 from cortex.base.ids import new_id
 from cortex.base.settings import Settings
 from cortex.base.user import User
-from cortex.services.passwords import refuse_weak
+from cortex.services.passwords import Passwords, refuse_weak
 from cortex.services.people import People, as_user, refuse_odd_name
 from cortex.storage import accounts as rows
 from cortex.storage.accounts import Account, AllLogins, Logins, name_key, token_hash
@@ -41,8 +41,10 @@ class LoginView:
 class Accounts(People):
     """Sign-in for the accounts of the house, besides all that `People` knows of them."""
 
-    def __init__(self, db: Database, settings: Settings, clock: Clock = now) -> None:
-        super().__init__(db, settings.time_zone, clock)
+    def __init__(
+        self, db: Database, settings: Settings, clock: Clock = now, *, passwords: Passwords | None = None
+    ) -> None:
+        super().__init__(db, settings.time_zone, clock, passwords or Passwords())
 
     # --- set-up links
 

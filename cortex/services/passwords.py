@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import TypeVar
 
-from argon2 import PasswordHasher
+from argon2 import DEFAULT_MEMORY_COST, DEFAULT_TIME_COST, PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from cortex.base.errors import Throttled, UserError
@@ -44,10 +44,10 @@ _WORN = (
 
 
 class Passwords:
-    """Hashes and checks with argon2id, the library's own parameters, at most two at a time."""
+    """Hashes and checks with argon2id, at most two at a time; the costs are the library's own unless given."""
 
-    def __init__(self) -> None:
-        self._hasher = PasswordHasher()
+    def __init__(self, *, time_cost: int = DEFAULT_TIME_COST, memory_cost_kib: int = DEFAULT_MEMORY_COST) -> None:
+        self._hasher = PasswordHasher(time_cost=time_cost, memory_cost=memory_cost_kib)
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._decoy = ""
 

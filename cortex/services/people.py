@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from cortex.base.clock import Clock, now
+from cortex.base.clock import Clock
 from cortex.base.errors import NotAllowed, NotFound, UserError
 from cortex.base.ids import new_id
 from cortex.base.user import Rank, User
@@ -33,11 +33,11 @@ class Invited:
 class People:
     """The people of the house. `by` is everywhere the id of the acting user, "" for the command line."""
 
-    def __init__(self, db: Database, time_zone: str, clock: Clock = now) -> None:
+    def __init__(self, db: Database, time_zone: str, clock: Clock, passwords: Passwords) -> None:
         self._db = db
         self._time_zone = time_zone
         self._clock = clock
-        self._passwords = Passwords()
+        self._passwords = passwords
         self._listeners: list[Listener] = []
 
     def on_access_ended(self, listener: Listener) -> None:
