@@ -44,7 +44,7 @@ def config(database: sa.Engine, executor_id: str, version: str) -> DBOSConfig:
         "executor_id": executor_id,
         "max_executor_threads": THREADS,
         "notification_listener_polling_interval_sec": LISTEN_POLL_S,
-        "notification_coalesce_sec": 0.05,
+        "notification_coalesce_sec": 0.1,
         "scheduler_polling_interval_sec": 3600.0,
         "enable_otlp": False,
         "log_level": "WARNING",

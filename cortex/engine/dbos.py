@@ -17,7 +17,7 @@ from dbos import error as dbos_error
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
-from cortex.engine import quiet, runs
+from cortex.engine import queues, quiet, runs
 from cortex.engine.config import (
     AT_ONCE,
     CANCEL_POLL_S,
@@ -28,7 +28,6 @@ from cortex.engine.config import (
     MAX_RECOVERY_ATTEMPTS,
     OPEN_STATES,
     PRUNE_AT_ONCE,
-    QUEUE_POLL_S,
     STATES,
     STREAM_POLL_S,
     VERSION,
@@ -56,7 +55,6 @@ class Engine:
         self.executor_id = executor_id
         self.is_worker = is_worker
         self._is_shared = is_shared
-        self._has_queues = is_worker or is_shared
         self._database = database
         self._bodies: dict[str, Body] = {}
         self._workflows: dict[str, Workflow] = {}
@@ -103,24 +101,20 @@ class Engine:
             self._workflows[name] = DBOS.workflow(name=name, max_recovery_attempts=MAX_RECOVERY_ATTEMPTS)(
                 self._guarded(body)
             )
-        DBOS.listen_queues(list(AT_ONCE) if self._has_queues else [])
+        DBOS.listen_queues(list(AT_ONCE) if self.is_worker else [])
         if self._is_shared:
             self._recovery = Recovery(self._database, self.executor_id, self.version, self._runs)
             await self._recovery.claim()
         DBOS.launch()
         self._calming = asyncio.get_running_loop().call_later(EAGER_S, quiet.calm, instance)
-        if self._has_queues:
-            await self._register_queues()
+        if self.is_worker:
+            await queues.register()
+        else:
+            await queues.adopt(self.version)
         if self._recovery is not None:
             self._recovery.watch()
         if self._is_shared or self.is_worker:
             self._watcher = asyncio.create_task(self._watch_cancels())
-
-    async def _register_queues(self) -> None:
-        chat, *others = AT_ONCE
-        await DBOS.register_queue_async(chat, partition_concurrency=AT_ONCE[chat], polling_interval_sec=QUEUE_POLL_S)
-        for name in others:
-            await DBOS.register_queue_async(name, worker_concurrency=AT_ONCE[name], polling_interval_sec=QUEUE_POLL_S)
 
     async def close(self, grace_s: float = 5.0) -> None:
         """Let running steps end for so long, then leave the rest to the next start (or to another worker)."""

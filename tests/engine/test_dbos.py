@@ -360,3 +360,20 @@ async def test_only_one_engine_is_open_in_a_process(opened: Opener) -> None:
         with pytest.raises(RuntimeError, match="Another engine"):
             async with opened(lambda engine: {}):
                 pass
+
+
+async def test_the_all_in_one_process_takes_over_what_workers_left_in_line(opened: Opener) -> None:
+    ran: list[str] = []
+
+    def prepare(engine: Engine) -> dict[str, Body]:
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            ran.append(run_id)
+
+        return {"turn": body}
+
+    async with opened(prepare, is_worker=True) as engine:
+        await engine.start("turn:1", "turn", {}, queue="chat", key="ann")
+        assert await engine.status("turn:1") == "queued"
+    async with opened(prepare) as engine:
+        await until(lambda: is_state(engine, "turn:1", "done"))
+    assert ran == ["turn:1"]
