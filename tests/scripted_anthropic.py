@@ -108,7 +108,7 @@ def _result_text(block: dict[str, Any]) -> str:
 def read(body: dict[str, Any]) -> Asked:
     """The request in the server's own terms."""
     messages = body["messages"]
-    said = [i for i, each in enumerate(messages) if each["role"] == "user" and _words(_blocks(each))]
+    said = [i for i, each in enumerate(messages) if _is_person(each)]
     last_user = max(said, default=-1)
     after = messages[last_user + 1 :]
     system = body.get("system") or ""
@@ -121,6 +121,13 @@ def read(body: dict[str, Any]) -> Asked:
         results=tuple(_result_text(block) for block in results),
         answers_since_user=sum(each["role"] == "assistant" and not _is_discovery(each) for each in after),
     )
+
+
+def _is_person(message: dict[str, Any]) -> bool:
+    """Whether a person speaks; what stands in brackets behind a result is Cortex's own note."""
+    words = _words(_blocks(message))
+    has_results = any(block.get("type") == "tool_result" for block in _blocks(message))
+    return message["role"] == "user" and bool(words) and not (has_results and words.startswith("("))
 
 
 def _is_discovery(message: dict[str, Any]) -> bool:

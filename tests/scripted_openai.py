@@ -139,7 +139,7 @@ def _text(content: Any) -> str:
 def read(body: dict[str, Any]) -> Asked:
     """The request in the server's own terms."""
     messages = body["messages"]
-    last_user = max((i for i, each in enumerate(messages) if each["role"] == "user"), default=-1)
+    last_user = max((i for i, each in enumerate(messages) if _is_person(each, messages[i - 1])), default=-1)
     after = messages[last_user + 1 :]
     return Asked(
         system="\n\n".join(_text(each["content"]) for each in messages if each["role"] in ("system", "developer")),
@@ -149,6 +149,12 @@ def read(body: dict[str, Any]) -> Asked:
         results=tuple(_text(each["content"]) for each in after if each["role"] == "tool"),
         answers_since_user=sum(each["role"] == "assistant" and not _is_discovery(each) for each in after),
     )
+
+
+def _is_person(message: dict[str, Any], before: dict[str, Any]) -> bool:
+    """Whether a person speaks; what stands in brackets behind a result is Cortex's own note."""
+    is_note = before["role"] == "tool" and _text(message.get("content")).startswith("(")
+    return message["role"] == "user" and not is_note
 
 
 def _is_discovery(message: dict[str, Any]) -> bool:

@@ -101,6 +101,18 @@ async def test_a_turn_with_a_call_goes_through_the_wire(scripted: ScriptedServer
 
 
 @pytest.mark.parametrize("kind", KINDS)
+async def test_a_note_behind_a_result_goes_through_the_wire(scripted: ScriptedServer, kind: str) -> None:
+    scripted.rules = [MILK]
+    provider = dial(scripted, kind)
+    _, first = await run(provider, ask(user("buy milk")))
+    call = first.message.calls[0]
+    done = results(ToolResult(call_id=call.id, name=call.name, text="Done."))
+    text, _ = await run(provider, ask(user("buy milk"), first.message, done, user("(This is the last round.)")))
+    assert text == "Added milk."
+    await provider.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
 async def test_without_streaming_the_answer_is_the_same(scripted: ScriptedServer, kind: str) -> None:
     scripted.rules = [MILK]
     provider = dial(scripted, kind, streams=False)
