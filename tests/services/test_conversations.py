@@ -1,0 +1,223 @@
+import json
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from cortex.base.errors import NotFound, UserError
+from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant, results, user
+from cortex.base.user import User
+from cortex.engine.hub import Hub
+from cortex.services.conversations import ConversationsService
+from cortex.services.exports import file_name
+from cortex.storage.accounts import Accounts
+from cortex.storage.conversations import Conversations
+from cortex.storage.db import Database
+from cortex.storage.messages import Messages
+from cortex.storage.summaries import Summaries
+from cortex.storage.turns import Turns
+from tests.still_clock import StillClock
+
+CALL = ToolCall(id="c1", name="task_create", arguments='{"title":"Milk"}')
+TOOL_TURN = (
+    user("add milk"),
+    assistant("", CALL),
+    results(ToolResult(call_id="c1", name="task_create", text="```\nAdded")),
+    assistant("Milk is on the list."),
+)
+
+Say = Callable[..., Awaitable[None]]
+
+
+@pytest.fixture
+async def ann(db: Database) -> User:
+    await db.open(Accounts).add("ann", "Ann", "admin", None, "Pacific/Auckland")
+    return User(id="ann", name="Ann", rank="admin", time_zone="Pacific/Auckland")
+
+
+@pytest.fixture
+async def ben(db: Database) -> User:
+    await db.open(Accounts).add("ben", "Ben", "member", None, "UTC")
+    return User(id="ben", name="Ben", rank="member")
+
+
+@pytest.fixture
+def service(db: Database, clock: StillClock) -> ConversationsService:
+    return ConversationsService(db, Hub(), clock)
+
+
+@pytest.fixture
+def say(db: Database, ann: User) -> Say:
+    async def turn(conversation_id: str, id: str, *messages: Message, state: str = "done") -> None:
+        said = messages or (user(f"say {id}"), assistant(f"said {id}"))
+        async with db.together(ann.id) as opened:
+            turns, log = opened(Turns), opened(Conversations)
+            await turns.create(id, conversation_id, said[0].text, mode="auto", role="orchestrator")
+            await log.append(conversation_id, [("message", {"turn": id, "text": said[0].text}, id)])
+            for number, message in enumerate(said):
+                await opened(Messages).add(id, number, message, False)
+            await log.append(
+                conversation_id,
+                [
+                    ("tool.result", {"turn": id, "call": "c1", "state": "ok", "undo": "u1"}, id),
+                    ("turn.end", {"turn": id, "state": "done"}, id),
+                ],
+            )
+            await turns.set_state(id, state)  # type: ignore[arg-type]  # a state by its name
+
+    return turn
+
+
+async def test_conversations_stand_under_the_day_of_their_last_use_in_the_users_zone(
+    service: ConversationsService, ann: User, clock: StillClock
+) -> None:
+    made = {}
+    for title, days in (("old", 0), ("month", 250), ("week", 25), ("yesterday", 4), ("today", 1)):
+        clock.forward(days=days)
+        made[title] = (await service.new(ann)).id
+        await service.rename(ann, made[title], title)
+    await service.pin(ann, made["old"], True)
+    shown = [(group.label, [one.title for one in group.conversations]) for group in await service.list(ann)]
+    assert shown == [
+        ("Pinned", ["old"]),
+        ("Today", ["today"]),
+        ("Yesterday", ["yesterday"]),
+        ("Last 7 days", ["week"]),
+        ("Last 30 days", ["month"]),
+    ]
+    clock.forward(minutes=60 * 3)  # 12:00 UTC is past midnight in Auckland
+    assert (await service.list(ann))[1].label == "Yesterday"
+    clock.forward(days=40)
+    assert (await service.list(ann))[-1].label == "July 2027"
+    assert [group.label for group in await service.list(ann, "MON")] == ["July 2027"]
+
+
+async def test_a_title_is_one_line_and_reaches_the_log(service: ConversationsService, ann: User, db: Database) -> None:
+    id = (await service.new(ann)).id
+    await service.rename(ann, id, "  My\n  garden " + "x" * 300)
+    title = (await service.get(ann, id)).title
+    assert title.startswith("My garden x")
+    assert len(title) == 120
+    assert [event.payload for event in await db.open(Conversations, ann.id).events(id)] == [{"title": title}]
+    with pytest.raises(UserError):
+        await service.rename(ann, id, " \n ")
+
+
+async def test_a_deleted_conversation_comes_back(service: ConversationsService, ann: User, say: Say) -> None:
+    id = (await service.new(ann)).id
+    await say(id, "turn:1", user("garden"))
+    await service.delete(ann, id)
+    assert await service.list(ann) == []
+    assert await service.search(ann, "garden") == []
+    await service.restore(ann, id)
+    assert [hit.conversation_id for hit in await service.search(ann, "garden")] == [id]
+
+
+async def test_a_conversation_that_is_being_answered_is_not_deleted(
+    service: ConversationsService, ann: User, say: Say
+) -> None:
+    id = (await service.new(ann)).id
+    await say(id, "turn:1", state="running")
+    with pytest.raises(UserError, match="Stop it first"):
+        await service.delete(ann, id)
+
+
+async def test_markdown_reads_like_the_conversation(
+    service: ConversationsService, ann: User, say: Say, db: Database
+) -> None:
+    id = (await service.new(ann)).id
+    await service.rename(ann, id, "Shopping")
+    await say(id, "turn:1", *TOOL_TURN)
+    await say(id, "turn:2", user("forget this"))
+    await db.open(Turns, ann.id).drop_from(id, 2)
+    await say(id, "turn:3", user("go on"), state="stopped")
+    assert await service.export_markdown(ann, id) == (
+        "# Shopping\n\n2026-11-20 22:00, Cortex\n\n"
+        "## You, 2026-11-20 22:00\n\nadd milk\n\n"
+        'Used `task_create` with:\n\n```json\n{"title":"Milk"}\n```\n\n'
+        "It gave:\n\n````\n```\nAdded\n````\n\n"
+        "### Cortex\n\nMilk is on the list.\n\n"
+        "## You, 2026-11-20 22:00\n\ngo on\n\n*Stopped.*\n"
+    )
+    assert file_name(await service.get(ann, id), "md") == "shopping.md"
+
+
+async def test_json_holds_turns_messages_and_the_log(service: ConversationsService, ann: User, say: Say) -> None:
+    id = (await service.new(ann)).id
+    await say(id, "turn:1", *TOOL_TURN)
+    whole = json.loads(await service.export_json(ann, id))
+    assert (whole["format"], whole["id"]) == ("cortex.conversation/1", id)
+    (turn,) = whole["turns"]
+    assert [message["speaker"] for message in turn["messages"]] == ["user", "assistant", "tool", "assistant"]
+    assert [event["seq"] for event in whole["events"]] == [1, 2, 3]
+
+
+async def test_a_branch_goes_on_from_its_turn_under_new_ids(
+    service: ConversationsService, ann: User, say: Say, db: Database
+) -> None:
+    id = (await service.new(ann, "coder", "all")).id
+    await service.rename(ann, id, "Garden")
+    await say(id, "turn:1")
+    await say(id, "turn:2", user("dropped"))
+    await db.open(Turns, ann.id).drop_from(id, 2)
+    await say(id, "turn:3")
+    await say(id, "turn:4")
+    await db.open(Summaries, ann.id).add(id, 1, "we began", True)
+    before = await service.export_json(ann, id)
+
+    branch = await service.branch(ann, id, "turn:3")
+
+    head = await service.get(ann, branch)
+    assert (head.title, head.role, head.mode, head.parent_id) == ("Garden (branch)", "coder", "all", id)
+    turns = await db.open(Turns, ann.id).list(branch, include_dropped=True)
+    assert [turn.text for turn in turns] == ["say turn:1", "say turn:3"]
+    assert not {turn.id for turn in turns} & {"turn:1", "turn:3"}
+    messages = await db.open(Messages, ann.id).of_conversation(branch)
+    assert [one.message.parts for one in messages] == [
+        (Text(text=text),) for text in ("say turn:1", "said turn:1", "say turn:3", "said turn:3")
+    ]
+    events = await db.open(Conversations, ann.id).events(branch)
+    assert [event.seq for event in events] == list(range(1, 7)) == list(range(1, head.seq + 1))
+    assert {event.turn_id for event in events} == {turn.id for turn in turns}
+    assert all(event.payload["turn"] == event.turn_id and event.payload.get("undo") is None for event in events)
+    summary = await db.open(Summaries, ann.id).latest(branch)
+    assert summary is not None
+    assert (summary.text, summary.is_tainted) == ("we began", True)
+    assert await service.export_json(ann, id) == before
+
+    await say(branch, "turn:9")
+    assert (await db.open(Turns, ann.id).get("turn:9")).ordinal == 4
+
+
+async def test_no_branch_from_an_answer_that_is_still_written(
+    service: ConversationsService, ann: User, say: Say
+) -> None:
+    id, other = (await service.new(ann)).id, (await service.new(ann)).id
+    await say(id, "turn:1", state="running")
+    await say(other, "turn:2")
+    with pytest.raises(UserError, match="still being written"):
+        await service.branch(ann, id, "turn:1")
+    with pytest.raises(NotFound):
+        await service.branch(ann, id, "turn:2")
+    assert len((await service.list(ann))[0].conversations) == 2
+
+
+async def test_another_user_reaches_nothing(service: ConversationsService, ann: User, ben: User, say: Say) -> None:
+    id = (await service.new(ann)).id
+    await say(id, "turn:1", user("garden"))
+    assert await service.list(ben) == []
+    assert await service.search(ben, "garden") == []
+    for attempt in (
+        service.get(ben, id),
+        service.rename(ben, id, "mine"),
+        service.delete(ben, id),
+        service.restore(ben, id),
+        service.pin(ben, id, True),
+        service.set_role(ben, id, "admin"),
+        service.set_mode(ben, id, "all"),
+        service.set_max_rounds(ben, id, 25),
+        service.export_markdown(ben, id),
+        service.export_json(ben, id),
+        service.branch(ben, id, "turn:1"),
+    ):
+        with pytest.raises(NotFound):
+            await attempt
