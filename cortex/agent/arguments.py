@@ -23,13 +23,16 @@ BRIEF_CHARS = 90
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """A call that names a permitted tool with valid arguments. `canonical`: its arguments as sorted, minified JSON."""
+    """A call that names a permitted tool with valid arguments.
+
+    `canonical`: all its arguments as sorted, minified JSON; `said`: those that differ from their defaults.
+    """
 
     asked_name: str
     tool: Tool
     arguments: BaseModel
     canonical: str
-    brief: str
+    said: dict[str, Any]
 
 
 def check(registry: Registry, permitted: frozenset[str], call: ToolCall) -> Checked | str:
@@ -58,7 +61,8 @@ def check(registry: Registry, permitted: frozenset[str], call: ToolCall) -> Chec
         )
         return f"Wrong arguments, nothing ran: {faults}. Expected: {tool.line} {json.dumps(tool.full.parameters)}"
     text = json.dumps(arguments.model_dump(mode="json"), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return Checked(asked_name=call.name, tool=tool, arguments=arguments, canonical=text, brief=brief(text))
+    said = arguments.model_dump(mode="json", exclude_defaults=True)
+    return Checked(asked_name=call.name, tool=tool, arguments=arguments, canonical=text, said=said)
 
 
 def unknown_tool(name: str, near: str = "") -> str:
@@ -80,10 +84,10 @@ def destination(checked: Checked) -> str:
 
 def visible(checked: Checked) -> str:
     """The whole of what would run: the bare text of a single-argument call, else the JSON, with nothing hidden."""
-    values: dict[str, Any] = json.loads(checked.canonical)
+    values = dict(checked.said)
     if "command" in values:
         lines = [str(values.pop("command"))]
-        lines += [f"{key}: {value}" for key, value in values.items() if value not in (None, "")]
+        lines += [f"{key}: {value}" for key, value in values.items()]
         return show_hidden("\n".join(lines))
     return show_hidden(json.dumps(values, indent=2, ensure_ascii=False))
 
@@ -99,10 +103,9 @@ def _show(char: str) -> str:
     return f"⟨U+{ord(char):04X}⟩"
 
 
-def brief(canonical: str) -> str:
+def brief(checked: Checked) -> str:
     """One line for the card: the values of the arguments, in order."""
-    values = json.loads(canonical)
-    words = [str(value) for value in values.values() if value not in (None, "", [], {}, False)]
+    words = [str(value) for value in checked.said.values()]
     line = " · ".join(" ".join(word.split()) for word in words)
     return line if len(line) <= BRIEF_CHARS else line[: BRIEF_CHARS - 1] + "…"
 

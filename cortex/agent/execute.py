@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from cortex.agent.arguments import Checked, check, destination, digest, unknown_tool, visible
+from cortex.agent.arguments import Checked, brief, check, destination, digest, unknown_tool, visible
 from cortex.base.errors import CortexError, ToolRetry
 from cortex.base.ids import derived_id
 from cortex.base.messages import ToolCall, ToolResult
@@ -226,7 +226,7 @@ def question(standing: Standing, checked: Checked) -> Plea | None:
     why = f"because this turn read {standing.taint_source}" if standing.is_tainted else ""
     return Plea(
         tool=tool.name,
-        verb=tool.summary,
+        verb=tool.summary.rstrip("."),
         destination=destination(checked) or "this server",
         detail=visible(checked),
         why=why,
@@ -261,7 +261,7 @@ def _record(call_id: str, call: ToolCall, checked: Checked) -> CallRecord:
         arguments=checked.canonical,
         hash=digest(checked.tool.name, checked.canonical),
         risk=checked.tool.risk,
-        brief=checked.brief,
+        brief=brief(checked),
     )
 
 
