@@ -155,7 +155,7 @@ async def _opened(
     hub, sandbox, registry = Hub(), Sandbox(), tool_files.load()
     accounts = Accounts(db, settings, clock)
     roles = Roles(homes, db)
-    models = Models(db, homes, Vault(settings.secret_key), _connector(settings))
+    models = Models(db, homes, Vault(settings.secret_key), _connector(settings), hosts=settings.model_places)
     doctor = Doctor(settings, db, sandbox, accounts, models)
     book = LogBook()
     book.setFormatter(LineFormatter(Blotter(settings.secret_key, settings.brave_api_key)))
