@@ -211,7 +211,7 @@ def _moment(said: _Sentence, kind: str) -> str | None:
         return None
     spoken, moment = words
     said.cut(spoken)
-    said.rest = re.sub(r"\s+(?:by|on|at|for|until|due)$", "", said.rest)
+    said.rest = re.sub(r"\s+(?:by|on|at|for|until|due|to)$", "", said.rest)
     match kind:
         case "date":
             return str(moment.date().isoformat())
@@ -254,8 +254,8 @@ def _headless(sentence: str, own: set[str]) -> str:
     text = _VERB.sub("", sentence, count=1)
     if text != sentence:
         text = _without_head(text, own)
-    tail = re.search(r"\s+(?:to|on|onto|in|into|from|at|with|using|via)\s+(?:my|the|our|a)\s+([\w-]+)$", text)
-    if tail and words_of(tail[1]) <= own:
+    tail = re.search(r"\s+(?:to|on|onto|off|in|into|from|at|with|using|via)\s+(?:my|the|our|a)\s+([\w -]+)$", text)
+    if tail and (words_of(tail[1]) <= own or re.fullmatch(r"(?:[\w-]+ ){0,2}lists?", tail[1])):
         text = text[: tail.start()]
     return text.strip(_EDGE)
 

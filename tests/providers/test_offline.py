@@ -65,6 +65,7 @@ SWITCH = schema("lamp_set", "Set a lamp.", ["state"], state={"enum": ["off", "on
         (LIST, "what is on my shopping list?", {"list_name": "shopping"}),
         (LIST, "show done tasks", {"is_done": True}),
         (DONE, "mark milk as done", {"task": "milk"}),
+        (DONE, "tick off milk on my shopping list", {"task": "milk"}),
         (SHELL, "run `df -h` in the shell", {"command": "df -h"}),
         (SHELL, "execute ls -la", {"command": "ls -la"}),
         (READ, "show file notes.md", {"path": "notes.md"}),
