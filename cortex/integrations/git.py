@@ -18,7 +18,6 @@ ENV = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_PAGER": "cat",
-    "GIT_EXTERNAL_DIFF": "",
     "GIT_LITERAL_PATHSPECS": "1",
 }
 OVERRIDES = (
@@ -32,7 +31,6 @@ OVERRIDES = (
     "core.askPass=",
     "core.alternateRefsCommand=",
     "core.attributesFile=/dev/null",
-    "diff.external=",
     "log.showSignature=false",
     "gpg.program=false",
     "credential.helper=",
@@ -40,6 +38,11 @@ OVERRIDES = (
     "status.submoduleSummary=false",
     "color.ui=false",
 )
+ALWAYS = {
+    "status": ("--ignore-submodules=all",),
+    "log": ("--no-show-signature", "--no-ext-diff", "--no-textconv"),
+    "diff": ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all"),
+}
 FILTER_PARTS = ("clean", "smudge", "process")
 
 
@@ -49,10 +52,10 @@ class Git:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
 
-    async def read(self, root: Path, folder: str, *arguments: str) -> str:
-        """What a reading git command prints; ToolFailed with git's own words when it fails or is too slow."""
+    async def read(self, root: Path, folder: str, command: str, *arguments: str) -> str:
+        """What `status`, `log` or `diff` prints; ToolFailed with git's own words when it fails or is too slow."""
         overrides = [*OVERRIDES, *await self._filters(root, folder)]
-        ended = await self._run(root, folder, overrides, *arguments)
+        ended = await self._run(root, folder, overrides, command, *ALWAYS[command], *arguments)
         if ended.killed:
             raise ToolFailed(f"git was ended: {ended.killed}.")
         if ended.code != 0:

@@ -74,7 +74,6 @@ async def run(
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
     output_bytes: int = 65_536,
-    pass_fds: Sequence[int] = (),
     watch: Watch | None = None,
 ) -> Finished:
     """Run `argv` and wait; after `timeout_s`, a flood of output, or a word from `watch`, its whole group is killed.
@@ -90,7 +89,6 @@ async def run(
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            pass_fds=tuple(pass_fds),
             start_new_session=True,
         )
     except OSError as error:
@@ -137,10 +135,9 @@ async def _end(process: Process, waits: "Sequence[asyncio.Future[str]]", pumps: 
         os.killpg(process.pid, signal.SIGKILL)  # not process.kill(): it would reap beside asyncio's own watcher
     for waiting in waits:
         waiting.cancel()
-    pumps.cancel()
-    await asyncio.gather(*waits, pumps, return_exceptions=True)
-    with suppress(TimeoutError):
-        await asyncio.wait_for(process.wait(), GRACE_S)
+    await asyncio.gather(*waits, return_exceptions=True)
+    with suppress(TimeoutError):  # the pipes are read to their end, so that their transports close
+        await asyncio.wait_for(asyncio.gather(pumps, process.wait(), return_exceptions=True), GRACE_S)
 
 
 def tree_of(root: int) -> list[int]:

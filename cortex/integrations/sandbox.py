@@ -25,6 +25,7 @@ Level = Literal["bubblewrap", "landlock", "none"]
 MB = 1_000_000
 WORK = "/work"
 NICENESS = 10
+OPEN_FILES = 256
 WATCH_S = 0.1
 SYSTEM_FILES = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/mime.types")
 ENVIRONMENT = {
@@ -125,27 +126,19 @@ class Sandbox:
         return await (self._in_bubblewrap(job) if level == "bubblewrap" else _in_landlock(job))
 
     async def _in_bubblewrap(self, job: _Job) -> Finished:
-        """Let bubblewrap wait at a pipe until the limits are laid on it, so that nothing starts without them."""
-        reading, writing = os.pipe()
+        """The limits are laid on inside, by a shell of ours ahead of the command; bubblewrap itself needs none."""
 
-        async def hold(pid: int) -> str:
-            _limit(pid, job.limits)
-            os.write(writing, b"x")
+        async def watch(pid: int) -> str:
             return await _watch(pid, job.limits)
 
-        try:
-            return await run(
-                [self._bwrap, "--block-fd", str(reading), *_bubble(job)],
-                cwd=job.workspace,
-                timeout_s=job.limits.timeout_s,
-                stdin=job.stdin,
-                output_bytes=job.limits.output_bytes,
-                pass_fds=(reading,),
-                watch=hold,
-            )
-        finally:
-            os.close(reading)
-            os.close(writing)
+        return await run(
+            [self._bwrap, *_bubble(job)],
+            cwd=job.workspace,
+            timeout_s=job.limits.timeout_s,
+            stdin=job.stdin,
+            output_bytes=job.limits.output_bytes,
+            watch=watch,
+        )
 
     async def _try_levels(self) -> Probe:
         reasons: list[str] = []
@@ -194,8 +187,15 @@ def _bubble(job: _Job) -> list[str]:
     made += ["--size", str(job.limits.temporary_bytes), "--tmpfs", "/tmp"]  # noqa: S108 - inside
     made += ["--bind" if job.is_writable else "--ro-bind", str(job.workspace), WORK]
     made += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", os.path.normpath(f"{WORK}/{job.folder}")]
-    count = f"ulimit -u {job.limits.processes} 2>/dev/null || ulimit -p {job.limits.processes} 2>/dev/null"
-    return [*made, "--", "/bin/sh", "-c", f'{count}; exec "$@"', "sh", *job.argv]
+    return [*made, "--", "/bin/sh", "-c", f'{_ulimits(job.limits)}; exec nice -n {NICENESS} "$@"', "sh", *job.argv]
+
+
+def _ulimits(limits: Limits) -> str:
+    """The limits as a POSIX shell lays them on: blocks of 512 bytes, memory in KiB; one that fails ends the run."""
+    values = (("c", 0), ("t", limits.cpu_s), ("f", limits.file_bytes // 512), ("n", OPEN_FILES))
+    made = [f"ulimit -{sign} {value}" for sign, value in (*values, ("v", limits.address_bytes // 1024))]
+    count = f"{{ ulimit -u {limits.processes} || ulimit -p {limits.processes}; }} 2>/dev/null"  # bash, else dash
+    return "set -e; " + "; ".join([*made, count])
 
 
 async def _in_landlock(job: _Job) -> Finished:
@@ -213,7 +213,6 @@ async def _in_landlock(job: _Job) -> Finished:
     )
 
     async def watch(pid: int) -> str:
-        _limit(pid, None)
         return await _watch(pid, job.limits)
 
     try:
@@ -235,17 +234,9 @@ def _limits(limits: Limits) -> dict[int, int]:
         resource.RLIMIT_CPU: limits.cpu_s,
         resource.RLIMIT_AS: limits.address_bytes,
         resource.RLIMIT_FSIZE: limits.file_bytes,
-        resource.RLIMIT_NOFILE: 256,
+        resource.RLIMIT_NOFILE: OPEN_FILES,
         resource.RLIMIT_CORE: 0,
     }
-
-
-def _limit(pid: int, limits: Limits | None) -> None:
-    """Bind a process that has not begun yet; what it starts inherits it."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
-        for number, value in _limits(limits).items() if limits else ():
-            resource.prlimit(pid, number, (value, value))
 
 
 async def _watch(pid: int, limits: Limits) -> str:

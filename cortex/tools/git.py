@@ -25,7 +25,7 @@ async def git_status(ctx: Ctx, folder: str = "") -> str:
     Args:
         folder: The repository's folder.
     """
-    text = await _git(ctx, folder, "status", "--short", "--branch", "--ignore-submodules=all", "--no-renames")
+    text = await _git(ctx, folder, "status", "--short", "--branch", "--no-renames")
     lines = text.splitlines()
     return _cut(text) if len(lines) > 1 else f"{text.strip()}\nNothing to commit."
 
@@ -43,7 +43,7 @@ async def git_log(
         path: Only commits that touch it.
     """
     shape = "--format=%h %ad %an: %s"
-    options = ("--no-show-signature", "--no-mailmap", "--date=short", shape, f"--max-count={count}")
+    options = ("--no-mailmap", "--date=short", shape, f"--max-count={count}")
     return _cut(await _git(ctx, folder, "log", *options, _revision(revision), "--", *_paths(path))) or "No commits."
 
 
@@ -56,8 +56,8 @@ async def git_diff(ctx: Ctx, folder: str = "", revision: str = "HEAD", path: str
         revision: Compare with it, or a range such as v1..v2.
         path: Only this file or folder.
     """
-    options = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--stat", "--patch")
-    return _cut(await _git(ctx, folder, "diff", *options, _revision(revision), "--", *_paths(path))) or "No changes."
+    options = ("--stat", "--patch", _revision(revision))
+    return _cut(await _git(ctx, folder, "diff", *options, "--", *_paths(path))) or "No changes."
 
 
 async def _git(ctx: Ctx, folder: str, *arguments: str) -> str:

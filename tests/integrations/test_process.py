@@ -1,0 +1,78 @@
+"""A program ends when it must, and nothing of it stays."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from cortex.base.errors import ToolFailed
+from cortex.integrations.process import run
+
+
+async def test_output_code_and_input(tmp_path: Path) -> None:
+    ended = await run(["sh", "-c", "cat; echo bad >&2; exit 3"], cwd=tmp_path, timeout_s=5, stdin=b"given")
+    assert (ended.code, ended.out, ended.err, ended.killed) == (3, "given", "bad\n", "")
+
+
+async def test_the_environment_is_empty(tmp_path: Path) -> None:
+    ended = await run(["/usr/bin/env"], cwd=tmp_path, timeout_s=5)
+    assert ended.out == ""
+
+
+async def test_a_program_that_is_not_there_fails_in_words(tmp_path: Path) -> None:
+    with pytest.raises(ToolFailed, match="could not be started"):
+        await run(["/no/such/program"], cwd=tmp_path, timeout_s=5)
+
+
+async def test_the_time_limit_ends_children_too(tmp_path: Path) -> None:
+    script = "sleep 300 & echo $! > child; setsid sleep 300 & echo $! > far; wait"
+    ended = await run(["/bin/sh", "-c", script], cwd=tmp_path, timeout_s=0.5, env={"PATH": "/usr/bin:/bin"})
+    assert ended.killed == "it ran longer than 0.5 s"
+    for name in ("child", "far"):
+        assert not _lives(int((tmp_path / name).read_text()))
+
+
+async def test_a_cancelled_run_leaves_nothing(tmp_path: Path) -> None:
+    worker = asyncio.create_task(
+        run(
+            ["/bin/sh", "-c", "echo $$ > me; exec sleep 300"], cwd=tmp_path, timeout_s=60, env={"PATH": "/usr/bin:/bin"}
+        )
+    )
+    while not (tmp_path / "me").exists() or not (tmp_path / "me").read_text():  # noqa: ASYNC110 - a file
+        await asyncio.sleep(0.01)
+    worker.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await worker
+    assert not _lives(int((tmp_path / "me").read_text()))
+
+
+async def test_long_output_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
+    ended = await run(["/usr/bin/seq", "1", "2000"], cwd=tmp_path, timeout_s=5, output_bytes=300)
+    assert ended.out.startswith("1\n2\n")
+    assert ended.out.endswith("1999\n2000\n")
+    assert "bytes left out" in ended.out
+    assert len(ended.out) < 400
+
+
+async def test_a_flood_is_cut_off(tmp_path: Path) -> None:
+    ended = await run(["/usr/bin/yes"], cwd=tmp_path, timeout_s=20, output_bytes=1_000)
+    assert "more output" in ended.killed
+    assert len(ended.out) < 1_100
+
+
+async def test_the_watch_may_end_it(tmp_path: Path) -> None:
+    async def watch(pid: int) -> str:
+        assert _lives(pid)
+        return "enough"
+
+    ended = await run(["/bin/sleep", "60"], cwd=tmp_path, timeout_s=20, watch=watch)
+    assert ended.killed == "enough"
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

@@ -1,0 +1,106 @@
+"""Scratchpad and the assistant's notes: the same page rules, two places."""
+
+import pytest
+
+from cortex.base.errors import Conflict, ToolFailed
+from cortex.base.user import User
+from cortex.toolkit.page import KEEP_CHARACTERS
+from tests.tool_world import World
+
+BOTH = pytest.mark.parametrize(("category", "prefix"), [("scratchpad", "scratch"), ("notes", "agent_notes")])
+
+
+@BOTH
+async def test_writing_adding_reading_and_emptying(world: World, ann: User, category: str, prefix: str) -> None:
+    assert "is empty" in await world.text(ann, f"{prefix}_read")
+    await world.text(ann, f"{prefix}_write", text="one")
+    await world.text(ann, f"{prefix}_append", text="two\n")
+    assert await world.text(ann, f"{prefix}_read") == "one\ntwo\n"
+    assert "is empty now" in await world.text(ann, f"{prefix}_clear")
+    assert "was empty already" in await world.text(ann, f"{prefix}_clear")
+
+
+@BOTH
+async def test_each_change_can_be_taken_back(world: World, ann: User, category: str, prefix: str) -> None:
+    _, first = await world.noted(ann, f"{prefix}_append", text="one")
+    _, added = await world.noted(ann, f"{prefix}_append", text="two")
+    await world.undo(ann, category, added)
+    assert await world.text(ann, f"{prefix}_read") == "one\n"
+    _, cleared = await world.noted(ann, f"{prefix}_clear")
+    await world.undo(ann, category, cleared)
+    assert await world.text(ann, f"{prefix}_read") == "one\n"
+    await world.undo(ann, category, first)
+    assert "is empty" in await world.text(ann, f"{prefix}_read")
+
+
+@BOTH
+async def test_what_changed_since_is_not_taken_back(world: World, ann: User, category: str, prefix: str) -> None:
+    _, note = await world.noted(ann, f"{prefix}_write", text="one")
+    await world.text(ann, f"{prefix}_append", text="two")
+    with pytest.raises(Conflict):
+        await world.undo(ann, category, note)
+    assert await world.text(ann, f"{prefix}_read") == "one\ntwo\n"
+
+
+@BOTH
+async def test_words_from_outside_stay_marked_until_written_anew(
+    world: World, ann: User, category: str, prefix: str
+) -> None:
+    await world.text(ann, f"{prefix}_write", text="mine")
+    assert not (await world.run(world.ctx(ann), f"{prefix}_read")).is_tainted
+    ctx = world.ctx(ann, is_tainted=True)
+    await world.run(ctx, f"{prefix}_append", text="from a page")
+    await world.text(ann, f"{prefix}_append", text="mine again")
+    assert (await world.run(world.ctx(ann), f"{prefix}_read")).is_tainted
+    await world.text(ann, f"{prefix}_write", text="all mine")
+    assert not (await world.run(world.ctx(ann), f"{prefix}_read")).is_tainted
+
+
+@BOTH
+async def test_taking_back_a_clean_write_brings_the_mark_back(
+    world: World, ann: User, category: str, prefix: str
+) -> None:
+    await world.run(world.ctx(ann, is_tainted=True), f"{prefix}_write", text="from a page")
+    _, note = await world.noted(ann, f"{prefix}_write", text="mine")
+    await world.undo(ann, category, note)
+    made = await world.run(world.ctx(ann), f"{prefix}_read")
+    assert (made.text, made.is_tainted) == ("from a page\n", True)
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["", "  \n", "x" * (KEEP_CHARACTERS + 1)], ids=["empty", "blank", "long"])
+async def test_text_that_cannot_be_kept_is_refused(
+    world: World, ann: User, category: str, prefix: str, text: str
+) -> None:
+    with pytest.raises(ToolFailed):
+        await world.text(ann, f"{prefix}_write", text=text)
+
+
+@BOTH
+async def test_a_long_page_is_read_in_stretches(world: World, ann: User, category: str, prefix: str) -> None:
+    await world.text(ann, f"{prefix}_write", text="x" * 6_000 + "the end")
+    assert "offset=6000" in await world.text(ann, f"{prefix}_read")
+    assert await world.text(ann, f"{prefix}_read", offset=6_000) == "the end\n"
+
+
+@BOTH
+async def test_another_users_page_is_out_of_reach(
+    world: World, ann: User, ben: User, category: str, prefix: str
+) -> None:
+    _, note = await world.noted(ann, f"{prefix}_write", text="ann's")
+    assert "ann's" not in await world.text(ben, f"{prefix}_read")
+    with pytest.raises(Conflict):
+        await world.undo(ben, category, note)
+    await world.text(ben, f"{prefix}_write", text="ben's")
+    assert await world.text(ann, f"{prefix}_read") == "ann's\n"
+
+
+async def test_each_role_has_its_own_notes(world: World, ann: User) -> None:
+    await world.run(world.ctx(ann, role="coder"), "agent_notes_write", text="likes tabs")
+    assert "tabs" not in (await world.run(world.ctx(ann, role="research"), "agent_notes_read")).text
+    assert "tabs" in (await world.run(world.ctx(ann, role="coder"), "agent_notes_read")).text
+
+
+async def test_the_scratchpad_is_a_file_that_a_person_can_open(world: World, ann: User) -> None:
+    await world.text(ann, "scratch_write", text="door code 4417")
+    assert (world.homes.root / ann.id / "scratchpad.md").read_text() == "door code 4417\n"
