@@ -63,7 +63,7 @@ def set_up(level: str, blotter: Blotter, stream: TextIO | None = None) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for name in ("httpx", "httpcore", "apscheduler", "asyncio", "alembic"):  # their info lines say nothing to an admin
+    for name in ("httpx", "httpcore", "uvicorn", "uvicorn.error", "asyncio", "alembic"):  # their info lines say nothing to an admin
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
 
 

@@ -42,7 +42,6 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture
 async def empty_house(settings: Settings) -> AsyncIterator[Cortex]:
     async with Cortex.at_rest(settings) as cortex:
-        await cortex.migrate()
         yield cortex
 
 
