@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from cortex.base import scan
 from cortex.base.settings import Settings, unknown_variables
 from cortex.base.user import User
 from cortex.integrations.sandbox import Sandbox
 from cortex.services.accounts import Accounts
 from cortex.services.models import Models
+from cortex.storage import revisions
 from cortex.storage.db import Database
 
 State = Literal["good", "warn", "bad"]
@@ -101,10 +101,8 @@ class Doctor:
 
     async def _database(self) -> Finding:
         kind = "PostgreSQL" if self._settings.is_postgresql else "SQLite"
-        migrate = scan.load("cortex.storage.migrate")
         try:
-            async with self._db.read.connect() as connection:
-                here = await connection.run_sync(migrate.current)
+            here = await self._db.revision()
         except (SQLAlchemyError, OSError) as error:
             return Finding(
                 name="database",
@@ -112,7 +110,7 @@ class Doctor:
                 text=f"{kind} does not answer: {_first_line(error)}",
                 mend="Check CORTEX_DATABASE_URL and that its server runs.",
             )
-        newest = _newest_revision(migrate.FOLDER)
+        newest = revisions.newest()
         if here != newest:
             return Finding(
                 name="database",
@@ -180,11 +178,6 @@ class Doctor:
                 mend="Fine when Cortex is running; else end what uses it or set CORTEX_PORT.",
             )
         return Finding(name="port", state="good", text=f"{place} is free.")
-
-
-def _newest_revision(folder: Path) -> str:
-    """The last file's number: migrations are named by it."""
-    return max((path.stem.partition("_")[0] for path in (folder / "versions").glob("[0-9]*.py")), default="")
 
 
 def _first_line(error: Exception) -> str:

@@ -20,6 +20,7 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 from cortex.base import scan
 from cortex.base.clock import Clock, now
 from cortex.base.errors import ConfigError
+from cortex.storage import revisions
 from cortex.storage.repository import Repository
 
 R = TypeVar("R", bound=Repository)
@@ -84,8 +85,22 @@ class Database:
         return cast("R", _Door(self, kind, owner_id))
 
     async def migrate(self) -> str:
-        """Bring the tables up to date; the revision they then have."""
-        return await self.move_to("head")
+        """Bring the tables up to date; the revision they then have. Costs next to nothing when they are.
+
+        ConfigError, with nothing changed, when a newer Cortex made them.
+        """
+        here, newest = await self.revision(), revisions.newest()
+        if here > newest:
+            raise ConfigError(
+                f"The tables are of a newer Cortex (revision {here!r}, this one knows {newest!r}): "
+                "run that version again, or put a backup back."
+            )
+        return here if here == newest else await self.move_to("head")
+
+    async def revision(self) -> str:
+        """The revision that the tables have now, "" for none."""
+        async with self.read.connect() as connection:
+            return await connection.run_sync(revisions.current)
 
     async def move_to(self, revision: str) -> str:
         """Migrate up or down to `revision` ("head", "base" or a number), in one transaction; what then stands."""
@@ -154,7 +169,12 @@ def _make_private(path: Path) -> None:
 
 def _sqlite(url: URL, *, begin: str, pool_size: int, is_reading: bool) -> AsyncEngine:
     engine = create_async_engine(
-        url, poolclass=AsyncAdaptedQueuePool, pool_size=pool_size, max_overflow=0, pool_timeout=BUSY_TIMEOUT_S * 2
+        url,
+        poolclass=AsyncAdaptedQueuePool,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=BUSY_TIMEOUT_S * 2,
+        hide_parameters=True,
     )
 
     @event.listens_for(engine.sync_engine, "connect")
@@ -183,6 +203,7 @@ def _postgresql(url: URL) -> AsyncEngine:
         max_overflow=0,
         pool_timeout=BUSY_TIMEOUT_S,
         pool_pre_ping=True,
+        hide_parameters=True,
         connect_args={
             "connect_timeout": 10,
             "options": f"-c statement_timeout={STATEMENT_TIMEOUT_S * 1000} -c timezone=UTC",

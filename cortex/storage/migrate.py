@@ -1,13 +1,11 @@
 """Runs the Alembic migrations of `migrations/` on an open connection. Loaded late: only when tables may move."""
 
-from pathlib import Path
-
 from alembic import command
 from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, text
 
-FOLDER = Path(__file__).resolve().parents[2] / "migrations"
+from cortex.storage.revisions import FOLDER, current
+
 _LOCK = 0x0C07_7E30  # any number: two processes that start at once migrate one after the other
 
 
@@ -22,8 +20,3 @@ def move_to(connection: Connection, revision: str) -> str:
     is_downward = revision == "base" or (revision.isdigit() and revision < before)
     (command.downgrade if is_downward else command.upgrade)(config, revision)
     return current(connection)
-
-
-def current(connection: Connection) -> str:
-    """The revision of the tables, "" for an empty database."""
-    return MigrationContext.configure(connection).get_current_revision() or ""

@@ -190,6 +190,11 @@ class Turns(Repository):
         newest_first = await self._all(TurnRow, statement.order_by(TurnTable.ordinal.desc()).limit(limit))
         return newest_first[::-1]
 
+    @reading
+    async def at(self, conversation_id: str, ordinal: int) -> TurnRow | None:
+        """The turn with this ordinal, dropped or not."""
+        return await self._first(TurnRow, self._of(conversation_id).where(TurnTable.ordinal == ordinal))
+
     async def drop_from(self, conversation_id: str, ordinal: int) -> Sequence[str]:
         """Hide the turns from this ordinal on (an edit or a new try takes their place); their ids in order."""
         statement = self._of(conversation_id).where(TurnTable.ordinal >= ordinal, ~TurnTable.is_dropped)

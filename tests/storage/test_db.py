@@ -1,4 +1,5 @@
 import asyncio
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from cortex.storage.db import Database
 from cortex.storage.preferences import Preferences
 from cortex.storage.schema import PreferenceTable, Table
 from cortex.storage.tasks import Tasks
-from tests.databases import PostgresTemplate
+from tests.databases import PostgresTemplate, migrate
 
 
 def differences(connection: Connection) -> list[object]:
@@ -127,3 +128,24 @@ async def test_text_that_no_database_can_hold_is_stored_mended(db: Database, ann
     assert task.title == "a\ufffdb \ufffd ☃"
     await db.open(Preferences, ann).set("odd", {"text": "a\x00b \ud800"})
     assert await db.open(Preferences, ann).get("odd") == {"text": "a\x00b \ud800"}
+
+
+async def test_alembic_is_not_loaded_when_the_tables_are_up_to_date(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    migrate(url)
+    script = (
+        "import asyncio, sys\n"
+        "from cortex.storage.db import Database\n"
+        f"print(asyncio.run(Database({url!r}).migrate()), 'alembic' in sys.modules)"
+    )
+    done = await asyncio.create_subprocess_exec(sys.executable, "-c", script, stdout=asyncio.subprocess.PIPE)
+    output, _ = await asyncio.wait_for(done.communicate(), 30)
+    assert output.split() == [b"0001", b"False"]
+
+
+async def test_tables_of_a_newer_version_are_left_alone(db: Database) -> None:
+    async with db.session_scope() as session:
+        await session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(ConfigError, match="newer Cortex"):
+        await db.migrate()
+    assert await db.revision() == "9999"
