@@ -86,7 +86,8 @@ class Cortex:
     async def open(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
         """The running house: migrated, engine launched, unfinished turns taken up again; closed behind the block."""
         engine = Engine.open(settings.engine_database)
-        async with _opened(settings, clock, engine, engine, lambda: engine.is_closing) as (cortex, runs):
+        async with _opened(settings, clock, engine, engine) as (cortex, runs):
+            await cortex.house.db.migrate()
             engine.register(WORKFLOW, runs.run)
             await engine.launch()
             try:
@@ -98,14 +99,16 @@ class Cortex:
     @classmethod
     @asynccontextmanager
     async def at_rest(
-        cls, settings: Settings, *, clock: Clock = now, is_migrating: bool = True
+        cls, settings: Settings, *, is_migrating: bool = True, clock: Clock = now
     ) -> AsyncIterator["Cortex"]:
         """The same house without engine and timers, for the commands: it looks and explains, and starts no turn.
 
-        `is_migrating`: bring the tables up to date first; the doctor looks at them as they are.
+        is_migrating: bring the tables up to date first; the doctor would rather see them as they are.
         """
         resting = Resting()
-        async with _opened(settings, clock, resting, resting, lambda: False, is_migrating) as (cortex, _):
+        async with _opened(settings, clock, resting, resting) as (cortex, _):
+            if is_migrating:
+                await cortex.house.db.migrate()
             yield cortex
 
 
@@ -140,23 +143,13 @@ class Resting:
 
 @asynccontextmanager
 async def _opened(
-    settings: Settings,
-    clock: Clock,
-    runner: Runner,
-    signals: Signals,
-    is_closing: Callable[[], bool],
-    is_migrating: bool = True,
+    settings: Settings, clock: Clock, runner: Runner, signals: Signals
 ) -> AsyncIterator[tuple[Cortex, TurnRuns]]:
     """Everything but the engine, wired and closed again."""
     db = Database(settings.database, clock=clock)
-    if is_migrating:
-        await db.migrate()
-    homes = Homes(settings.home)
-    hub, sandbox, registry = Hub(), Sandbox(), tool_files.load()
+    homes, hub, sandbox, registry = Homes(settings.home), Hub(), Sandbox(), tool_files.load()
     accounts = Accounts(db, settings, clock)
-    roles = Roles(homes, db)
     models = Models(db, homes, Vault(settings.secret_key), _connector(settings), hosts=settings.model_places)
-    doctor = Doctor(settings, db, sandbox, accounts, models)
     book = LogBook()
     book.setFormatter(LineFormatter(Blotter(settings.secret_key, settings.brave_api_key)))
     scope = ToolScope(db, await _clients(settings, accounts, homes, sandbox, book))
@@ -171,38 +164,36 @@ async def _opened(
         clock=clock,
         ticks_s=ticks_s,
     )
-    status = StatusService(house=house, doctor=doctor, started_at=clock())
+    cortex, runs = _services(house, scope, homes, accounts, models, Doctor(settings, db, sandbox, accounts, models))
+    accounts.on_access_ended(cortex.chat.access_ended)
+    logging.getLogger().addHandler(book)
+    try:
+        yield cortex, runs
+    finally:
+        logging.getLogger().removeHandler(book)
+        await models.close()
+        await db.close()
+
+
+def _services(
+    house: House, scope: ToolScope, homes: Homes, accounts: Accounts, models: Models, doctor: Doctor
+) -> tuple[Cortex, TurnRuns]:
+    """The services over their shared ground."""
+    roles = Roles(homes, house.db)
+    status = StatusService(house=house, doctor=doctor, started_at=house.clock())
     scope.add(Status, lambda _: status)
     wired = scope.wired | {Discovery.__name__}
-    tools = ToolsService(registry=registry, wired=wired, roles=roles, clock=clock)
+    tools = ToolsService(registry=house.registry, wired=wired, roles=roles, clock=house.clock)
     scope.add(Discovery, lambda user_id: Finder(house=house, accounts=accounts, tools=tools, user_id=user_id))
-    preferences = PreferencesService(db, homes)
+    preferences = PreferencesService(house.db, homes)
     planning = Planning(house=house, accounts=accounts, roles=roles, models=models, tools=tools)
-    story = Telling(house=house, models=models, roles=roles)
     desk = ApprovalsService(house=house)
-    runs = TurnRuns(
-        house=house,
-        openings=Openings(house=house, accounts=accounts, roles=roles, models=models, story=story),
-        endings=Endings(house=house),
-        story=story,
-        planning=planning,
-        thinking=Thinking(house=house, accounts=accounts, models=models, budgets=Budgets(house=house, roles=roles)),
-        executor=Executor(
-            registry=registry,
-            book=Book(house=house, accounts=accounts, tools=tools, homes=homes),
-            desk=desk,
-            scope=scope,
-            ticks_s=ticks_s,
-        ),
-        desk=desk,
-        durable=lambda port, methods: durable(port, runner, methods) if isinstance(runner, Engine) else port,
-        is_closing=is_closing,
-    )
+    runs = _runs(house, homes, accounts, roles, models, tools, planning, desk)
     cortex = Cortex(
-        settings=settings,
+        settings=house.settings,
         house=house,
         accounts=accounts,
-        conversations=ConversationsService(db, hub, clock),
+        conversations=ConversationsService(house.db, house.hub, house.clock),
         chat=Chat(house=house, runs=runs),
         approvals=desk,
         undo=UndoService(house=house, tools=tools),
@@ -211,19 +202,45 @@ async def _opened(
         tools=tools,
         planning=planning,
         composer=ComposerService(house=house, preferences=preferences, roles=roles, models=models, tools=tools),
-        tasks=TasksService(db),
-        notes=NotesService(homes, db),
+        tasks=TasksService(house.db),
+        notes=NotesService(homes, house.db),
         preferences=preferences,
         doctor=doctor,
-        hub=hub,
+        hub=house.hub,
     )
-    logging.getLogger().addHandler(book)
-    try:
-        yield cortex, runs
-    finally:
-        logging.getLogger().removeHandler(book)
-        await models.close()
-        await db.close()
+    return cortex, runs
+
+
+def _runs(
+    house: House,
+    homes: Homes,
+    accounts: Accounts,
+    roles: Roles,
+    models: Models,
+    tools: ToolsService,
+    planning: Planning,
+    desk: ApprovalsService,
+) -> TurnRuns:
+    """The loop's world over durable ports."""
+    story = Telling(house=house, models=models, roles=roles)
+    runner = house.runner
+    return TurnRuns(
+        house=house,
+        openings=Openings(house=house, accounts=accounts, roles=roles, models=models, story=story),
+        endings=Endings(house=house),
+        story=story,
+        planning=planning,
+        thinking=Thinking(house=house, accounts=accounts, models=models, budgets=Budgets(house=house, roles=roles)),
+        executor=Executor(
+            registry=house.registry,
+            book=Book(house=house, accounts=accounts, tools=tools, homes=homes),
+            desk=desk,
+            scope=house.scope,
+            ticks_s=house.ticks_s,
+        ),
+        desk=desk,
+        durable=lambda port, methods: durable(port, runner, methods) if isinstance(runner, Engine) else port,
+    )
 
 
 def _connector(settings: Settings) -> Connect:

@@ -4,8 +4,11 @@ A message is committed before it is acknowledged and before a model is asked; ru
 browser's connection.
 """
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from cortex.agent.titles import title
 from cortex.base.errors import Conflict, NotFound, UserError
@@ -24,6 +27,7 @@ from cortex.storage.turns import TurnRow, Turns
 MESSAGE_CHARS_MAX = 32_000
 FOLLOW_S = 300.0
 KEEP_ALIVE_S = 15.0
+FLUSH_S = 0.08
 ROUNDS_CAP = 25
 
 
@@ -44,10 +48,12 @@ class Tick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
-    """What a person does in a conversation."""
+    """What a person does in a conversation. `watched`: user -> conversation -> open streams; `endings` ends them."""
 
     house: House
     runs: TurnRuns
+    endings: dict[str, int] = field(default_factory=dict)
+    watched: dict[str, Counter[str]] = field(default_factory=dict)
 
     async def send(
         self,
@@ -134,7 +140,7 @@ class Chat:
         """The seq of the first event of the turn with ordinal `before`."""
         if before is None:
             return None
-        row = next((row for row in await turns.list(conversation_id, True) if row.ordinal >= before), None)
+        row = await turns.at(conversation_id, before)
         return await conversations.first_seq(conversation_id, row.id) if row else None
 
     async def follow(self, user: User, conversation_id: str, after: int) -> AsyncIterator[Event | OpenPart | Tick]:
@@ -146,25 +152,45 @@ class Chat:
         await conversations.get(conversation_id)
         shown: dict[str, OpenPart] = {}
         seq, bell = after, -1
-        loop_ends = self.house.ticks_s() + FOLLOW_S
-        while self.house.ticks_s() < loop_ends:
-            heard = await self.house.hub.changed(conversation_id, bell, KEEP_ALIVE_S)
-            if heard == bell:
-                yield Tick()
-                continue
-            bell = heard
-            parts = self.house.hub.open_parts(conversation_id)
-            for event in await self._rows(conversations, conversation_id, seq):
-                seq = event.seq
-                yield event
-            for part in parts:
-                if shown.get(part.part) != part:
-                    shown[part.part] = part
-                    yield part
+        ends_s = self.house.ticks_s() + FOLLOW_S
+        with self._watching(user.id, conversation_id) as is_allowed:
+            while is_allowed() and self.house.ticks_s() < ends_s:
+                heard = await self.house.hub.changed(conversation_id, bell, KEEP_ALIVE_S)
+                if heard == bell:
+                    yield Tick()
+                    continue
+                bell = heard
+                parts = self.house.hub.open_parts(conversation_id)
+                for event in await conversations.events(conversation_id, after=seq):
+                    seq = event.seq
+                    yield event
+                for part in parts:
+                    if shown.get(part.part) != part:
+                        shown[part.part] = part
+                        yield part
+                if parts:
+                    await asyncio.sleep(FLUSH_S)
 
-    async def _rows(self, conversations: Conversations, conversation_id: str, seq: int) -> Sequence[Event]:
-        """New rows of the log, if there are any."""
-        return await conversations.events(conversation_id, after=seq)
+    @contextmanager
+    def _watching(self, user_id: str, conversation_id: str) -> Iterator[Callable[[], bool]]:
+        """Counts a watcher in; what it gives says whether the user may still watch."""
+        started = self.endings.get(user_id, 0)
+        watched = self.watched.setdefault(user_id, Counter())
+        watched[conversation_id] += 1
+        try:
+            yield lambda: self.endings.get(user_id, 0) == started
+        finally:
+            watched[conversation_id] -= 1
+            if not +watched:
+                self.watched.pop(user_id, None)
+
+    async def access_ended(self, user_id: str) -> None:
+        """A user's logins ended or their rank changed: their streams close and their running turns stop, at once."""
+        self.endings[user_id] = self.endings.get(user_id, 0) + 1
+        for conversation_id in list(self.watched.get(user_id, ())):
+            self.house.hub.ring(conversation_id)
+        for row in await self.house.db.open(Turns, user_id).active():
+            await self.runs.stop(row)
 
     async def receipt(self, user: User, turn_id: str) -> dict[str, object]:
         """The receipt of the turn's last planned round; NotFound when it never got that far."""

@@ -5,7 +5,7 @@ The body `run` is what the engine replays: everything that may change between tw
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -76,14 +76,12 @@ class TurnRuns:
         executor: Executor,
         desk: ApprovalsService,
         durable: Durable,
-        is_closing: Callable[[], bool],
     ) -> None:
         """Compose the loop's world from durable ports."""
         self.house = house
         self.openings = durable(openings, ("open",))
         self.endings = durable(endings, ("close",))
         self.sudden = endings
-        self.is_closing = is_closing
         self.world = World(
             story=durable(story, ("steer", "say")),
             planner=durable(planning, ("plan",)),
