@@ -60,17 +60,17 @@ class World:
             is_tainted=is_tainted,
         )
 
-    async def run(self, ctx: Ctx, name: str, **arguments: Any) -> Output:
+    async def run(self, ctx: Ctx, name: str, /, **arguments: Any) -> Output:
         tool = self.registry.tools[name]
         checked = tool.arguments.model_validate(arguments)
         values = {key: getattr(checked, key) for key in type(checked).model_fields}
         made = await tool.function(ctx, **values)
         return made if isinstance(made, Output) else Output(text=made)
 
-    async def text(self, user: User, name: str, **arguments: Any) -> str:
+    async def text(self, user: User, name: str, /, **arguments: Any) -> str:
         return (await self.run(self.ctx(user), name, **arguments)).text
 
-    async def noted(self, user: User, name: str, **arguments: Any) -> tuple[str, UndoNote]:
+    async def noted(self, user: User, name: str, /, **arguments: Any) -> tuple[str, UndoNote]:
         ctx = self.ctx(user)
         text = (await self.run(ctx, name, **arguments)).text
         return text, ctx.undo_notes[-1]

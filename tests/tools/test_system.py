@@ -1,0 +1,128 @@
+"""The house's state, its log, and the boxed shell."""
+
+import logging
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from cortex.base.errors import NotFound, ToolFailed
+from cortex.base.logbook import LogBook
+from cortex.base.tool_ports import Discovered, Discovery, Logs, Status
+from cortex.base.user import User
+from cortex.integrations.sandbox import Sandbox
+from tests.tool_world import World
+
+
+class GoodStatus:
+    async def lines(self) -> tuple[str, ...]:
+        return ("Cortex 0.1.0, up since 08:00", "database: good")
+
+
+class OneTool:
+    async def discover(self, turn_id: str, query: str) -> Discovered:
+        return Discovered(text=f"task_list fits {query!r}", names=("task_list",))
+
+
+@pytest.fixture
+async def boxed(world: World) -> World:
+    sandbox = Sandbox()
+    probe = await sandbox.probe()
+    if probe.level == "none":
+        pytest.skip(f"needs a sandbox: {probe.reason}")
+    world.wired[Sandbox] = sandbox
+    return world
+
+
+async def test_the_status_is_told(world: World, ann: User) -> None:
+    world.wired[Status] = GoodStatus()
+    assert await world.text(ann, "cortex_status") == "Cortex 0.1.0, up since 08:00\ndatabase: good"
+
+
+async def test_a_tool_whose_port_is_not_wired_says_so(world: World, ann: User) -> None:
+    for name, arguments in (("cortex_status", {}), ("cortex_logs", {}), ("shell_exec", {"command": "true"})):
+        with pytest.raises(NotFound):
+            await world.text(ann, name, **arguments)
+
+
+async def test_log_lines_are_shown_by_level_and_words(world: World, ann: User) -> None:
+    book = LogBook(keep=3)
+    log = logging.Logger("cortex.test")
+    log.addHandler(book)
+    for number in range(4):
+        log.info("line %d", number)
+    log.error("it broke")
+    world.wired[Logs] = book
+    assert await world.text(ann, "cortex_logs") == "line 2\nline 3\nit broke"
+    assert await world.text(ann, "cortex_logs", level="WARNING") == "it broke"
+    assert await world.text(ann, "cortex_logs", contains="LINE", lines=1) == "line 3"
+    assert await world.text(ann, "cortex_logs", contains="none") == "No line in the log fits."
+    with pytest.raises(ValidationError):
+        await world.text(ann, "cortex_logs", lines=1_000)
+
+
+async def test_a_command_works_on_the_users_files(boxed: World, ann: User) -> None:
+    assert await boxed.text(ann, "shell_exec", command="echo hello > a.txt; cat a.txt") == "hello"
+    assert (boxed.homes.root / ann.id / "files" / "a.txt").read_text() == "hello\n"
+    assert await boxed.text(ann, "shell_exec", command="true") == "(no output, exit code 0)"
+
+
+async def test_how_a_command_ended_is_told(boxed: World, ann: User) -> None:
+    text = await boxed.text(ann, "shell_exec", command="echo bad >&2; exit 3")
+    assert text == "stderr: bad\n[exit code 3]"
+    text = await boxed.text(ann, "shell_exec", command="sleep 30", timeout_s=1)
+    assert text == "[stopped: it ran longer than 1 s]"
+
+
+async def test_what_a_command_prints_is_marked_as_from_outside(boxed: World, ann: User) -> None:
+    assert (await boxed.run(boxed.ctx(ann), "shell_exec", command="ls")).is_tainted
+
+
+async def test_a_command_sees_no_other_user_and_no_database(boxed: World, ann: User, ben: User, db: object) -> None:
+    (boxed.homes.root / ben.id).mkdir(parents=True)
+    (boxed.homes.root / ben.id / "scratchpad.md").write_text("ben's")
+    root = boxed.homes.root
+    text = await boxed.text(
+        ann, "shell_exec", command=f"cat {root}/{ben.id}/scratchpad.md ../../*/scratchpad.md; ls .."
+    )
+    assert "ben's" not in text.splitlines()
+    assert "cortex.db" not in text
+
+
+async def test_a_folder_may_be_named(boxed: World, ann: User, tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "main.py").write_text("print('hi')\n")
+    boxed.allowed["project"] = tmp_path / "project"
+    assert await boxed.text(ann, "shell_exec", command="ls", folder="project:") == "main.py"
+
+
+@pytest.mark.parametrize("folder", ["..", "/etc", "../../"])
+async def test_a_folder_outside_is_refused(boxed: World, ann: User, folder: str) -> None:
+    with pytest.raises(ToolFailed):
+        await boxed.text(ann, "shell_exec", command="ls", folder=folder)
+
+
+async def test_a_link_to_the_outside_is_no_folder_to_work_in(boxed: World, ann: User, tmp_path: Path) -> None:
+    await boxed.text(ann, "shell_exec", command="true")
+    (boxed.homes.root / ann.id / "files" / "up").symlink_to(tmp_path)
+    text = await boxed.text(ann, "shell_exec", command="ls", folder="up")
+    assert "home" not in text.splitlines()
+
+
+@pytest.mark.parametrize("command", ["", "   ", "x" * 8_001, "a\0b"], ids=["empty", "blank", "long", "nul"])
+async def test_a_command_must_be_one(boxed: World, ann: User, command: str) -> None:
+    with pytest.raises(ToolFailed):
+        await boxed.text(ann, "shell_exec", command=command)
+
+
+async def test_discovery_names_what_it_found(world: World, ann: User) -> None:
+    world.wired[Discovery] = OneTool()
+    made = await world.run(world.ctx(ann), "tools_discover", query="my tasks")
+    assert (made.text, made.found) == ("task_list fits 'my tasks'", ("task_list",))
+    with pytest.raises(ToolFailed):
+        await world.text(ann, "tools_discover", query="  ")
+
+
+async def test_the_bridge_runs_nothing_by_itself(world: World, ann: User) -> None:
+    with pytest.raises(ToolFailed, match="tools_discover"):
+        await world.text(ann, "tool_call", name="task_list", arguments={})

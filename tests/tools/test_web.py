@@ -1,0 +1,155 @@
+"""The web from the chat: results in short text, marked as from outside; inside addresses are never reached."""
+
+import httpx
+import pytest
+from pydantic import ValidationError
+
+from cortex.base.errors import CortexError, NotFound, ToolFailed
+from cortex.base.user import User
+from cortex.integrations.search import Found, WebSearch
+from cortex.integrations.web import Web
+from tests.streamed import streamed
+from tests.tool_world import World
+
+PAGE = (
+    "<html><head><title>Otters</title></head><body><nav>Home About</nav><article><h1>Otters</h1>"
+    + "<p>Otters hold hands while they sleep so that they do not drift apart in the water.</p>" * 4
+    + "</article><script>alert(1)</script></body></html>"
+)
+
+
+class FixedSearch:
+    def __init__(self, *rows: Found) -> None:
+        self.rows = list(rows)
+
+    async def search(self, query: str, count: int) -> list[Found]:
+        return self.rows[:count]
+
+
+def _answers(request: httpx.Request) -> httpx.Response:
+    match request.url.path:
+        case "/page":
+            return streamed(200, PAGE, "text/html")
+        case "/long":
+            return streamed(200, "x" * 7_000 + "the end")
+        case "/data.json":
+            return streamed(200, '{"a":1}', "application/json")
+        case "/photo":
+            return streamed(200, b"\x89PNG\0\0", "image/png")
+        case "/slow":
+            raise httpx.ReadTimeout("slow")
+        case "/down":
+            raise httpx.ConnectError("no route")
+        case _:
+            return streamed(404, "no such page")
+
+
+@pytest.fixture
+def online(world: World) -> World:
+    world.wired[Web] = Web(lambda: httpx.AsyncClient(transport=httpx.MockTransport(_answers)))
+    return world
+
+
+async def test_search_results_are_listed(world: World, ann: User) -> None:
+    world.wired[WebSearch] = FixedSearch(Found(title="Otters", url="https://example.org", snippet="Hold hands."))
+    assert await world.text(ann, "web_search", query="otters") == "1. Otters\n   https://example.org\n   Hold hands."
+
+
+async def test_nothing_found_is_said(world: World, ann: User) -> None:
+    world.wired[WebSearch] = FixedSearch()
+    assert "Nothing was found for 'otters'" in await world.text(ann, "web_search", query="otters")
+
+
+@pytest.mark.parametrize(("query", "count"), [("", 5), ("x" * 401, 5)])
+async def test_a_query_must_be_one(world: World, ann: User, query: str, count: int) -> None:
+    world.wired[WebSearch] = FixedSearch()
+    with pytest.raises(ToolFailed):
+        await world.text(ann, "web_search", query=query, count=count)
+    with pytest.raises(ValidationError):
+        await world.text(ann, "web_search", query="otters", count=0)
+
+
+async def test_without_an_engine_there_is_no_search(world: World, ann: User) -> None:
+    with pytest.raises(NotFound):
+        await world.text(ann, "web_search", query="otters")
+    assert world.registry.missing("web_search", {"Web"}) == ("WebSearch",)
+    assert world.registry.missing("web_read", {"Web"}) == ()
+
+
+async def test_a_page_is_read_without_its_menus(online: World, ann: User) -> None:
+    text = await online.text(ann, "web_read", url="https://example.org/page")
+    assert text.startswith("# Otters")
+    assert "hold hands" in text
+    assert "alert" not in text
+    assert "About" not in text
+
+
+async def test_a_long_text_is_read_in_stretches(online: World, ann: User) -> None:
+    assert "web_read with offset=6000" in await online.text(ann, "web_read", url="https://example.org/long")
+    text = await online.text(ann, "web_read", url="https://example.org/long", offset=6_990)
+    assert text.endswith("the end")
+
+
+async def test_an_address_is_fetched_as_it_is(online: World, ann: User) -> None:
+    text = await online.text(ann, "http_fetch", url="https://example.org/data.json")
+    assert text == 'Status 200, application/json.\n{"a":1}'
+    assert "binary data" in await online.text(ann, "http_fetch", url="https://example.org/photo")
+    assert (await online.text(ann, "http_fetch", url="https://example.org/none")).startswith("Status 404")
+
+
+@pytest.mark.parametrize("path", ["slow", "down", "photo", "none"])
+async def test_a_page_that_cannot_be_read_says_why(online: World, ann: User, path: str) -> None:
+    with pytest.raises(ToolFailed, match="example"):
+        await online.text(ann, "web_read", url=f"https://example.org/{path}")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "example.org",
+        "file:///etc/passwd",
+        "ftp://example.org",
+        "gopher://example.org",
+        "data:text/html,hi",
+        "javascript:alert(1)",
+        "http://",
+        "http:///path",
+        "https://ann:pass@example.org",
+        "https://example.org:99999",
+        "https://[::1",
+        "https://example.org/" + "x" * 2_000,
+    ],
+)
+async def test_what_is_no_web_address_is_refused(online: World, ann: User, url: str) -> None:
+    for name in ("web_read", "http_fetch"):
+        with pytest.raises(ToolFailed):
+            await online.text(ann, name, url=url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/",
+        "http://127.1/",
+        "http://2130706433/",
+        "http://0x7f000001/",
+        "http://0/",
+        "http://localhost/",
+        "http://[::1]/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://10.0.0.1/",
+        "http://192.168.1.1/",
+        "http://172.16.0.1/",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://[fd00::1]/",
+        "http://[fe80::1]/",
+        "http://100.64.0.1/",
+        "http://0.0.0.0:8484/",
+    ],
+)
+async def test_inside_addresses_are_never_reached(world: World, ann: User, url: str) -> None:
+    world.wired[Web] = Web()
+    for name in ("web_read", "http_fetch"):
+        with pytest.raises(CortexError):
+            await world.text(ann, name, url=url)
