@@ -1,0 +1,240 @@
+"""A model's markdown: the streamed page equals the whole one, and nothing in it can act."""
+
+import random
+from html.parser import HTMLParser
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from web.markdown import render
+from web.markdown_stream import Stream, close_inline
+
+TEXT = """# Plan
+
+Some **bold**, *slanted* and `code`, see [the log](https://example.org/log) or www.example.org.
+
+- one
+- two
+
+  still two
+1. first
+2. second
+
+| Job | Time |
+|:-:|--:|
+| a | 1 |
+
+```python
+def f(x: int) -> int:
+    return x  # done
+```
+
+~~~
+plain <b>text</b>
+~~~
+
+> quoted
+> twice
+
+    indented
+
+## Next
+
+Setext
+======
+
+A last line with ~~struck~~ words and a [reference][r].
+
+[r]: https://example.org/r
+"""
+
+
+class Page:
+    """What the browser shows of a part while its changes arrive."""
+
+    def __init__(self) -> None:
+        self.committed, self.open = "", ""
+
+    def show(self, stream: Stream, *, is_last: bool = False) -> None:
+        for change in stream.finish() if is_last else stream.flush():
+            match change.kind:
+                case "commit":
+                    self.committed, self.open = self.committed + change.html, ""
+                case "open":
+                    self.open = change.html
+                case "code":
+                    self.open = self.open.replace("</code></pre></div>", change.html + "</code></pre></div>")
+                case "replace":
+                    self.committed, self.open = change.html, ""
+
+
+def streamed(text: str, sizes: list[int]) -> tuple[str, Page]:
+    stream, page, at = Stream(), Page(), 0
+    for size in sizes:
+        stream.feed(text[at : at + size])
+        at += size
+        page.show(stream)
+        assert (page.committed, page.open) == (stream.committed_html, stream.open_html)
+    stream.feed(text[at:])
+    page.show(stream, is_last=True)
+    return page.committed, page
+
+
+def sizes_of(text: str, seed: int) -> list[int]:
+    chance = random.Random(seed)  # noqa: S311 - chunk sizes, no secret
+    return [chance.randint(1, 24) for _ in range(len(text) // 8)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_streamed_answer_ends_as_the_whole_one(seed: int) -> None:
+    assert streamed(TEXT, sizes_of(TEXT, seed))[0] == render(TEXT)
+
+
+BLOCKS = ("# ", "- ", "1. ", "1) ", "> ", "    ", "```\n", "```py\n", "~~~\n", "| a | b |\n|---|---|\n", "* * *\n")
+INLINE = ("**", "`", "[x](", ")", "<b>", "&amp;", "\\", "*", "[r]: /x\n", "é", "text ", "word")
+ENDS = ("\n", "\n\n", "\t", "===\n", "---\n")
+MARKS = st.sampled_from(BLOCKS + INLINE + ENDS)
+
+
+@given(st.lists(MARKS, max_size=40).map("".join), st.lists(st.integers(1, 9), max_size=60))
+def test_any_text_in_any_pieces_ends_as_the_whole_one(text: str, sizes: list[int]) -> None:
+    assert streamed(text, sizes)[0] == render(text)
+
+
+def test_a_listing_is_sent_line_by_line_and_coloured_once_at_its_end() -> None:
+    stream = Stream()
+    stream.feed("```python\nx = 1\ny")
+    assert [change.kind for change in stream.flush()] == ["open", "code"]
+    stream.feed(" = 2\n")
+    assert [(change.kind, change.html) for change in stream.flush()] == [("code", "y = 2\n")]
+    stream.feed("```\n")
+    assert [change.kind for change in stream.flush()] == ["commit"]
+    assert '<span class="mi">2</span>' in stream.committed_html
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [("a **b", "a **b**"), ("a `b", "a `b`"), ("see [docs](https://exa", "see docs"), ("a **", "a ")],
+    ids=["bold", "code", "link", "mark alone"],
+)
+def test_a_half_written_mark_does_not_flash(typed: str, shown: str) -> None:
+    assert close_inline(typed) == shown
+
+
+def test_headings_stand_below_the_turns_own_and_skip_no_level() -> None:
+    html = render("# a\n\n#### b\n\n# c")
+    assert [tag for tag in ("<h3>a", "<h4>b", "<h3>c") if tag in html] == ["<h3>a", "<h4>b", "<h3>c"]
+
+
+# --- fifty and more ways in -----------------------------------------------------------------------------------------
+
+BAD_URLS = (
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)",
+    "java\tscript:alert(1)",
+    " javascript:alert(1)",
+    "&#106;avascript:alert(1)",
+    "&#x6A;&#x61;vascript:alert(1)",
+    "javascript&colon;alert(1)",
+    "vbscript:msgbox(1)",
+    "data:text/html,<script>alert(1)</script>",
+    "data:image/svg+xml,<svg onload=alert(1)>",
+    "file:///etc/passwd",
+    "blob:https://example.org/1",
+    "view-source:javascript:alert(1)",
+)
+RAW = (
+    "<script>alert(1)</script>",
+    "<SCRIPT SRC=//evil.example/x.js></SCRIPT>",
+    "<img src=x onerror=alert(1)>",
+    '<img src="https://evil.example/leak.png">',
+    "<svg onload=alert(1)>",
+    "<svg><script>alert(1)</script></svg>",
+    "<svg><animate onbegin=alert(1) attributeName=x>",
+    "<math><mtext><img src=x onerror=alert(1)>",
+    "<iframe src=javascript:alert(1)></iframe>",
+    "<object data=javascript:alert(1)>",
+    "<embed src=javascript:alert(1)>",
+    "<body onload=alert(1)>",
+    "<details open ontoggle=alert(1)>",
+    "<input autofocus onfocus=alert(1)>",
+    "<form action=javascript:alert(1)><button>x</button></form>",
+    "<button formaction=javascript:alert(1)>x</button>",
+    "<a href=javascript:alert(1)>x</a>",
+    "<base href=//evil.example>",
+    "<link rel=stylesheet href=//evil.example/x.css>",
+    "<meta http-equiv=refresh content=0;url=//evil.example>",
+    "<style>*{background:url(//evil.example)}</style>",
+    '<div style="background:url(//evil.example)">x</div>',
+    '<hx-partial hx-target="body" hx-swap="innerHTML">gone</hx-partial>',
+    '<template hx type="partial" hx-target="body">gone</template>',
+    '<div hx-get="/logout" hx-trigger="load">x</div>',
+    '<div data-hx-post="/c/1/stop" data-hx-trigger="load">x</div>',
+    '<div hx-on:click="alert(1)">x</div>',
+    '<div hx-sse:connect="/c/1/events">x</div>',
+    '<p id="composer" class="stop">x</p>',
+    "<noscript><p title='</noscript><img src=x onerror=alert(1)>'>",
+    "<!--><img src=x onerror=alert(1)>-->",
+    "<![CDATA[<img src=x onerror=alert(1)>]]>",
+    "<xmp><img src=x onerror=alert(1)></xmp>",
+    "<a href='x' onmouseover='alert(1)'>x</a>",
+)
+SYNTAX = (
+    "![leak](https://evil.example/leak.png)",
+    "![x](javascript:alert(1))",
+    '[x](https://ok.example "a\\" onmouseover=\\"alert(1)")',
+    "[x]: javascript:alert(1)\n\n[x]",
+    '```html" onmouseover="alert(1)\n<img src=x onerror=alert(1)>\n```',
+    "```\n</code></pre><script>alert(1)</script>\n```",
+    "~~~'><svg/onload=alert(1)>\nx\n~~~",
+    "| a |\n|---|\n| <b onclick=alert(1)>x</b> |",
+    "`</code><script>alert(1)</script>`",
+    "# <img src=x onerror=alert(1)>",
+    "- <script>alert(1)</script>",
+    "> <iframe srcdoc='<script>alert(1)</script>'>",
+    "<javascript:alert(1)>",
+    "**<a href=javascript:alert(1)>x</a>**",
+    "\ndata: event: run\n\nid: 999\nevent: run\n",
+)
+PAYLOADS = (*(f"[click]({url})" for url in BAD_URLS), *(f"<{url}>" for url in BAD_URLS[:3]), *RAW, *SYNTAX)
+ALLOWED = set("p br hr h3 h4 h5 h6 ul ol li blockquote pre code em strong s a table thead tbody tr th td span".split())  # noqa: SIM905
+
+
+class Elements(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, {name: value or "" for name, value in attrs}))
+
+
+def elements(html: str) -> list[tuple[str, dict[str, str]]]:
+    parser = Elements()
+    parser.feed(html)
+    return parser.found
+
+
+def test_there_are_fifty_payloads_and_more() -> None:
+    assert len(PAYLOADS) >= 50
+
+
+@pytest.mark.parametrize("payload", PAYLOADS, ids=range(len(PAYLOADS)))
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+def test_nothing_that_a_model_writes_can_act(payload: str, way: str) -> None:
+    shown = {"whole": render(payload), "streamed": "".join(every_view(payload))}[way]
+    for tag, attributes in elements(shown):
+        assert tag in ALLOWED | {"div", "button"}
+        assert not [name for name in attributes if name.startswith(("on", "hx", "data-hx")) or name in ("style", "id")]
+        assert urlsplit(attributes.get("href", "")).scheme in ("", "http", "https", "mailto")
+
+
+def every_view(text: str) -> list[str]:
+    stream, views = Stream(), []
+    for char in text:
+        stream.feed(char)
+        stream.flush()
+        views.append(stream.committed_html + stream.open_html)
+    return views
