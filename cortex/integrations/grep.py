@@ -1,4 +1,7 @@
-"""Finds lines by a regular expression that a stranger may have written; time-limited, so that none can hang us."""
+"""Finds lines by a regular expression that a stranger may have written; time-limited. Loaded late (`regex` is heavy).
+
+Nothing that is searched can hang the house: the lock is let go while it searches.
+"""
 
 import asyncio
 from dataclasses import dataclass

@@ -9,7 +9,6 @@ from cortex.base import scan
 from cortex.base.clock import ticks_s
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.zone import moment
-from cortex.integrations import grep
 from cortex.integrations.files import Entry, Files, version_of
 from cortex.integrations.sandbox import Sandbox
 from cortex.integrations.text import decoded
@@ -113,6 +112,7 @@ async def file_grep(ctx: Ctx, pattern: str, path: str = "", names: str = "", ign
         names: Only files like *.py.
         ignore_case: Capitals do not matter.
     """
+    grep = scan.load("cortex.integrations.grep")
     files, wanted = ctx.use(Files), grep.compiled(pattern, ignore_case=ignore_case)
     lines: list[str] = []
     deadline_s = ticks_s() + grep.TOTAL_S
