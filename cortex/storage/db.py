@@ -197,15 +197,18 @@ def _sqlite(url: URL, *, begin: str, pool_size: int, is_reading: bool) -> AsyncE
 
 
 def _postgresql(url: URL) -> AsyncEngine:
-    return create_async_engine(
-        url,
-        pool_size=POSTGRESQL_CONNECTIONS,
-        max_overflow=0,
-        pool_timeout=BUSY_TIMEOUT_S,
-        pool_pre_ping=True,
-        hide_parameters=True,
-        connect_args={
-            "connect_timeout": 10,
-            "options": f"-c statement_timeout={STATEMENT_TIMEOUT_S * 1000} -c timezone=UTC",
-        },
-    )
+    try:
+        return create_async_engine(
+            url,
+            pool_size=POSTGRESQL_CONNECTIONS,
+            max_overflow=0,
+            pool_timeout=BUSY_TIMEOUT_S,
+            pool_pre_ping=True,
+            hide_parameters=True,
+            connect_args={
+                "connect_timeout": 10,
+                "options": f"-c statement_timeout={STATEMENT_TIMEOUT_S * 1000} -c timezone=UTC",
+            },
+        )
+    except ModuleNotFoundError as error:
+        raise ConfigError("PostgreSQL needs its driver: install Cortex with the extra 'postgres'.") from error

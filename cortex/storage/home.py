@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from cortex.base.clock import ticks_s
 from cortex.base.errors import Conflict, NotFound, UserError
 
 T = TypeVar("T")
@@ -188,13 +189,13 @@ class Home:
     def _locked(self) -> Iterator[None]:
         """One writer at a time in this folder, other processes included."""
         with self._walk((), create=True) as handle:
-            deadline = time.monotonic() + _LOCK_WAIT_S
+            deadline = ticks_s() + _LOCK_WAIT_S
             while True:
                 try:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
-                    if time.monotonic() > deadline:
+                    if ticks_s() > deadline:
                         raise Conflict("Another program keeps your folder busy; try again in a moment.") from None
                     time.sleep(0.005)
             yield  # closing the folder lets go of the lock
