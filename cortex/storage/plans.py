@@ -134,11 +134,6 @@ class Plans(Repository):
             for (day, model), rows in sorted(groups.items())
         ]
 
-    async def put(self, plan: Plan) -> None:
-        """Lay a round down exactly as given, under this user."""
-        values = {name: getattr(plan, name) for name in Plan.__dataclass_fields__}
-        await self.session.execute(self._insert(PlanTable, values))
-
     async def _sum(self, condition: Any) -> Spent:
         statement = select(
             func.coalesce(func.sum(PlanTable.input_tokens + PlanTable.output_tokens), 0),
