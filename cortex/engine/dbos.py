@@ -122,19 +122,22 @@ class Engine:
             await self._shut_down(grace_s)
             Engine._launched = None
         if self._recovery is not None:
-            await self._recovery.stop()
+            await self._recovery.release()
         self._database.dispose()
 
     async def _shut_down(self, grace_s: float) -> None:
         left = await self._runs.wind_down(grace_s)
+        if self._recovery is not None:
+            await self._recovery.rest()
         if self._watcher is not None:
             self._watcher.cancel()
+            await asyncio.wait({self._watcher})
         if self._calming is not None:
             self._calming.cancel()
+        # DBOS made its own pool the loop's default one, and now shuts it down.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
         left += await self._runs.wind_down(0)  # taken from a queue meanwhile
-        # DBOS made its own pool the loop's default, and shut it down.
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
         await asyncio.to_thread(hand_over, self._database, left)
 
     def _guarded(self, body: Body) -> Workflow:

@@ -50,12 +50,14 @@ class Recovery:
         """Begin to look for the runs of the dead."""
         self._watcher = asyncio.create_task(self._watch())
 
-    async def stop(self) -> None:
-        """Stop looking and let go of the lock."""
+    async def rest(self) -> None:
+        """Stop looking; the lock stays until the runs of this process have come to rest."""
         if self._watcher is not None:
             self._watcher.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._watcher
+            await asyncio.wait({self._watcher})
+
+    async def release(self) -> None:
+        """Let go of the lock: what this process had left is the others' from now on."""
         await asyncio.to_thread(self._let_go)
 
     async def _watch(self) -> None:
