@@ -1,0 +1,145 @@
+"""Coming in and going out: set-up, login, logout, invitations, the password again."""
+
+import re
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from cortex.app import Cortex
+from cortex.storage.accounts import Logins
+from tests.web.conftest import PASSWORD, Browser, browser, logged_in
+from web.security import COOKIE, SECURE_COOKIE
+
+
+async def test_the_first_visitor_sets_up_and_is_logged_in(empty_house: Cortex, visitor: httpx.AsyncClient) -> None:
+    token = await empty_house.accounts.setup_link()
+    page = await visitor.get("/setup")
+    assert page.status_code == 200
+    assert token not in page.text
+    answer = await visitor.post("/setup", data={"token": f"#{token}", "name": "Ada", "password": PASSWORD})
+    assert answer.headers["location"] == "/models?welcome=1"
+    assert (await visitor.get("/models?welcome=1")).status_code == 200
+    assert [user.name for user in await empty_house.accounts.users()] == ["Ada"]
+
+
+@pytest.mark.parametrize(
+    ("token", "name", "password", "field"),
+    [("wrong", "Ada", PASSWORD, "f-token-e"), ("", "", PASSWORD, "f-name-e"), ("", "Ada", "short", "f-password-e")],
+    ids=["a dead code", "no name", "a short password"],
+)
+async def test_a_refused_set_up_says_which_field_and_keeps_the_code(
+    token: str, name: str, password: str, field: str, empty_house: Cortex, visitor: httpx.AsyncClient
+) -> None:
+    good = await empty_house.accounts.setup_link()
+    data = {"token": token or good, "name": name, "password": password}
+    answer = await visitor.post("/setup", data=data)
+    assert answer.status_code == 422
+    assert f'id="{field}"' in answer.text
+    assert (await visitor.post("/setup", data={"token": good, "name": "Ada", "password": PASSWORD})).status_code == 303
+
+
+async def test_set_up_is_closed_once_there_is_an_account(house: Cortex, visitor: httpx.AsyncClient) -> None:
+    assert (await visitor.get("/setup")).headers["location"] == "/login"
+    answer = await visitor.post("/setup", data={"token": "x", "name": "Eve", "password": PASSWORD})
+    assert answer.status_code == 422
+    assert len(await house.accounts.users()) == 2
+
+
+async def test_login_goes_on_to_where_the_visitor_wanted(house: Cortex, visitor: httpx.AsyncClient) -> None:
+    asked = await visitor.get("/tasks?list=home")
+    assert asked.headers["location"] == "/login?next=/tasks%3Flist%3Dhome"
+    answer = await visitor.post("/login", data={"name": "ada", "password": PASSWORD, "next": "/tasks?list=home"})
+    assert answer.headers["location"] == "/tasks?list=home"
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith(f"{COOKIE}=")
+    assert "HttpOnly" in cookie
+    assert "SameSite=lax" in cookie
+
+
+async def test_over_https_the_cookie_belongs_to_this_host_alone(app: FastAPI, house: Cortex) -> None:
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(
+        transport=transport, base_url="https://localhost", headers={"Sec-Fetch-Site": "same-origin"}
+    ) as client:
+        answer = await client.post("/login", data={"name": "Ada", "password": PASSWORD})
+        cookie = answer.headers["set-cookie"]
+        assert cookie.startswith(f"{SECURE_COOKIE}=")
+        assert "Secure" in cookie
+        assert (await client.get("/tasks")).status_code == 200
+
+
+async def test_a_wrong_password_says_no_more_than_that(house: Cortex, visitor: httpx.AsyncClient) -> None:
+    known = await visitor.post("/login", data={"name": "Ada", "password": "wrong"})
+    unknown = await visitor.post("/login", data={"name": "Eve", "password": "wrong"})
+    assert known.status_code == unknown.status_code == 422
+    assert "The name or the password is wrong." in known.text
+    assert "The name or the password is wrong." in unknown.text
+
+
+async def test_too_many_tries_say_how_long_to_wait(house: Cortex, visitor: httpx.AsyncClient) -> None:
+    answers = [await visitor.post("/login", data={"name": "Ada", "password": "wrong"}) for _ in range(8)]
+    last = answers[-1]
+    assert last.status_code == 429
+    assert int(last.headers["retry-after"]) > 0
+    assert "Wait" in last.text
+
+
+async def test_logging_out_ends_the_login_and_clears_the_browser(ada: Browser) -> None:
+    answer = await ada.post("/logout")
+    assert answer.headers["location"] == "/login"
+    assert "cache" in answer.headers["clear-site-data"]
+    assert (await ada.get("/tasks")).headers["location"].startswith("/login")
+
+
+async def test_login_never_leads_to_another_site(house: Cortex, visitor: httpx.AsyncClient) -> None:
+    answer = await visitor.post("/login", data={"name": "Ada", "password": PASSWORD, "next": "https://evil.example"})
+    assert answer.headers["location"] == "/"
+
+
+async def test_an_invited_person_chooses_a_password_and_is_in(
+    app: FastAPI, house: Cortex, ada: Browser, visitor: httpx.AsyncClient
+) -> None:
+    page = await ada.post("/admin/users", name="Cleo", rank="member")
+    found = re.search(r"/welcome#([\w-]+)", page.text)
+    assert found
+    token = found.group(1)
+    assert token not in (await ada.get("/admin/users")).text
+    answer = await visitor.post("/welcome", data={"token": token, "password": PASSWORD})
+    assert answer.headers["location"] == "/"
+    assert (await visitor.get("/tasks")).status_code == 200
+    async with browser(app) as late:
+        assert (await late.post("/welcome", data={"token": token, "password": PASSWORD})).status_code == 422
+
+
+async def test_a_member_never_sees_the_people(bob: Browser) -> None:
+    assert (await bob.get("/admin/users")).status_code == 403
+    assert (await bob.post("/admin/users", name="Eve", rank="admin")).status_code == 403
+    assert "People" not in (await bob.get("/tasks")).text
+
+
+async def test_switching_a_person_off_ends_their_login(house: Cortex, ada: Browser, bob: Browser) -> None:
+    assert "Switch off Bob?" in (await ada.get(f"/admin/users/{bob.user.id}/disable")).text
+    await ada.post(f"/admin/users/{bob.user.id}/disable")
+    assert (await bob.get("/tasks")).headers["location"].startswith("/login")
+    await ada.post(f"/admin/users/{bob.user.id}/enable")
+    assert [user.name for user in await house.accounts.users()] == ["Ada", "Bob"]
+
+
+async def test_admin_pages_ask_for_the_password_after_a_while(house: Cortex, app: FastAPI, ada: Browser) -> None:
+    person = await logged_in(app, house, "Ada")
+    view = await house.accounts.who(person.http.cookies[COOKIE])
+    assert view
+    async with person.http:
+        await _forget_confirmation(house, view.user.id, view.login_id)
+        answer = await person.get("/admin/users")
+        assert answer.headers["location"] == "/confirm?next=/admin/users"
+        wrong = await person.post("/confirm", password="wrong", next="/admin/users")
+        assert wrong.status_code == 422
+        right = await person.post("/confirm", password=PASSWORD, next="/admin/users")
+        assert right.headers["location"] == "/admin/users"
+        assert (await person.get("/admin/users")).status_code == 200
+
+
+async def _forget_confirmation(house: Cortex, user_id: str, login_id: str) -> None:
+    await house.house.db.open(Logins, user_id).confirm(login_id, house.house.clock())

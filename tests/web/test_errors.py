@@ -1,0 +1,70 @@
+"""What goes wrong has one shape: page in the frame, fragment, JSON; and the health of the house is told."""
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from cortex.app import Cortex
+from tests.web.conftest import Browser
+
+
+async def test_a_missing_page_is_told_in_the_readers_own_frame(ada: Browser) -> None:
+    answer = await ada.get("/nowhere")
+    assert answer.status_code == 404
+    assert 'id="side"' in answer.text
+    assert answer.headers["x-request-id"] in answer.text
+    part = await ada.fragment("/nowhere")
+    assert "<html" not in part.text
+    assert answer.headers["x-request-id"] != part.headers["x-request-id"]
+
+
+async def test_a_program_gets_json(ada: Browser, visitor: httpx.AsyncClient) -> None:
+    answer = await ada.http.get("/tasks/nothing", headers={"Accept": "application/json"})
+    error = answer.json()["error"]
+    assert (answer.status_code, error["status"], error["request_id"]) == (404, 404, answer.headers["x-request-id"])
+    anonymous = await visitor.get("/tasks", headers={"Accept": "application/json"})
+    assert anonymous.status_code == 401
+
+
+async def test_a_fragment_asked_by_nobody_goes_to_login(house: Cortex, visitor: httpx.AsyncClient) -> None:
+    answer = await visitor.get("/tasks", headers={"HX-Request": "true"})
+    assert (answer.status_code, answer.headers["hx-redirect"]) == (401, "/login")
+
+
+async def test_when_the_database_breaks_there_is_still_a_page_with_its_headers(
+    house: Cortex, ada: Browser, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with house.house.db.connection() as connection:
+        await connection.exec_driver_sql("DROP TABLE logins")
+        await connection.commit()
+    answer = await ada.get("/tasks")
+    assert answer.status_code == 500
+    assert "Something broke" in answer.text
+    assert "no such table" not in answer.text
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers["x-request-id"] in caplog.text
+
+
+async def test_foreign_hosts_and_endless_bodies_are_refused(app: FastAPI, ada: Browser) -> None:
+    assert (await ada.http.get("/tasks", headers={"Host": "evil.example"})).status_code == 400
+    assert (await ada.http.get("/healthz", headers={"Host": "10.0.0.9"})).status_code == 200
+    assert (await ada.http.post("/tasks", content=b"x" * 2_000_001)).status_code == 413
+
+
+async def test_readiness_follows_the_tables(house: Cortex, visitor: httpx.AsyncClient) -> None:
+    assert (await visitor.get("/readyz")).status_code == 200
+    await house.house.db.move_to("base")
+    assert (await visitor.get("/readyz")).status_code == 503
+
+
+async def test_only_an_admin_is_told_how_the_house_is_doing(ada: Browser, bob: Browser) -> None:
+    assert "Checks" in (await ada.get("/health")).text
+    assert "Checks" not in (await bob.get("/health")).text
+
+
+async def test_static_files_are_kept_for_ever_under_their_hash(app: FastAPI, visitor: httpx.AsyncClient) -> None:
+    address = app.state.pages.static_url("app.css")
+    assert "immutable" in (await visitor.get(address)).headers["cache-control"]
+    assert (await visitor.get("/static/app.css?v=old")).headers["cache-control"] == "no-cache"
+    for path in ("/static/../app.py", "/static/%2e%2e/app.py", "/static/"):
+        assert (await visitor.get(path)).status_code == 404

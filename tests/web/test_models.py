@@ -1,0 +1,75 @@
+"""The models page: a key goes in and never comes out, a test says what is wrong, chains keep their order."""
+
+from cortex.app import Cortex
+from tests.web.conftest import Browser
+
+LOCAL = {
+    "name": "local",
+    "provider": "openai",
+    "model": "some-model",
+    "base_url": "http://127.0.0.1:9/v1",
+    "streams": "1",
+    "tools": "1",
+}
+
+
+async def test_the_empty_page_offers_every_kind_of_endpoint(house: Cortex, ada: Browser) -> None:
+    page = await ada.get("/models")
+    assert "No model yet." in page.text
+    for index, preset in enumerate(house.models.presets):
+        assert preset.label in page.text
+        assert preset.base_url in (await ada.get(f"/models/new?preset={index}")).text
+    assert (await ada.get("/models/new?preset=99")).status_code == 404
+
+
+async def test_a_saved_model_is_in_the_registry_and_its_key_on_no_page(house: Cortex, ada: Browser) -> None:
+    answer = await ada.post("/models", **LOCAL, api_key="sk-very-secret", input_usd="0.5", max_rounds="3")
+    assert answer.headers["location"] == "/models"
+    registry = await house.models.registry(ada.user)
+    (entry,) = registry.entries
+    assert (entry.name, entry.tools, entry.parallel_calls, entry.price.input_usd, entry.max_rounds) == (
+        "local",
+        True,
+        False,
+        0.5,
+        3,
+    )
+    assert registry.with_key == {"local"}
+    pages = [await ada.get(path) for path in ("/models", "/models/edit?name=local")]
+    assert all("sk-very-secret" not in page.text for page in pages)
+    assert "sk-very-secret" not in (house.settings.home / ada.user.id / "model_registry.json").read_text()
+
+
+async def test_a_slip_is_named_and_the_rest_is_kept_but_the_key(ada: Browser) -> None:
+    answer = await ada.post("/models", **{**LOCAL, "name": "", "api_key": "sk-very-secret"})
+    assert answer.status_code == 422
+    assert "name:" in answer.text
+    assert 'value="some-model"' in answer.text
+    assert "sk-very-secret" not in answer.text
+
+
+async def test_the_connection_test_says_what_is_wrong_in_a_fragment(ada: Browser) -> None:
+    answer = await ada.http.post("/models/test", data=LOCAL, headers={"HX-Request": "true"}, timeout=30)
+    assert answer.status_code == 200
+    assert "could not be reached" in answer.text
+    assert "<form" not in answer.text
+    await ada.post("/models", **LOCAL)
+    saved = await ada.http.post("/models/test-saved", data={"name": "local"}, timeout=30)
+    assert "could not be reached" in saved.text
+    assert (await ada.post("/models/test-saved", name="nobody")).status_code == 404
+
+
+async def test_chains_keep_their_order(house: Cortex, ada: Browser) -> None:
+    await ada.post("/models", **LOCAL)
+    await ada.http.post("/models/chain", data={"role": "coder", "names": ["offline", "local", ""]})
+    assert (await house.models.registry(ada.user)).roles == {"coder": ("offline", "local")}
+    assert (await ada.post("/models/chain", role="nobody", names="local")).status_code == 404
+    assert (await ada.post("/models/chain", role="", names="gone")).status_code == 422
+
+
+async def test_removing_asks_first(house: Cortex, ada: Browser) -> None:
+    await ada.post("/models", **LOCAL)
+    assert "Remove local?" in (await ada.get("/models/remove?name=local")).text
+    await ada.post("/models/remove?name=local")
+    assert (await house.models.registry(ada.user)).entries == ()
+    assert (await ada.get("/models/edit?name=local")).status_code == 404

@@ -1,0 +1,84 @@
+"""The tasks page: what a person sees and what their forms change."""
+
+import re
+
+from cortex.app import Cortex
+from tests.web.conftest import Browser
+
+
+async def test_the_empty_page_names_the_first_action(ada: Browser) -> None:
+    page = await ada.get("/tasks")
+    assert "<!doctype html>" in page.text
+    assert "Write the first task above" in page.text
+
+
+async def test_an_added_task_stands_in_its_list_and_in_the_table(house: Cortex, ada: Browser) -> None:
+    answer = await ada.post(
+        "/tasks", title="Milk <b>", list_name="shopping", due="2026-12-24", back="/tasks?list=shopping"
+    )
+    assert answer.headers["location"] == "/tasks?list=shopping"
+    (task,) = await house.tasks.list(ada.user)
+    assert (task.title, task.list_name, str(task.due)) == ("Milk <b>", "shopping", "2026-12-24")
+    page = await ada.fragment("/tasks?list=shopping")
+    assert "Milk &lt;b&gt;" in page.text
+    assert "<html" not in page.text
+
+
+async def test_a_task_without_words_is_refused_beside_its_field(house: Cortex, ada: Browser) -> None:
+    answer = await ada.post("/tasks", title="  ")
+    assert answer.status_code == 422
+    assert 'aria-describedby="new-error"' in answer.text
+    assert await house.tasks.list(ada.user) == []
+
+
+async def test_ticking_and_opening_again(house: Cortex, ada: Browser) -> None:
+    task = await house.tasks.create(ada.user, "Water the plants")
+    await ada.post(f"/tasks/{task.id}/complete")
+    assert "Nothing to do." in (await ada.get("/tasks")).text
+    assert "Water the plants" in (await ada.get("/tasks?done=1")).text
+    await ada.post(f"/tasks/{task.id}/reopen")
+    assert "Water the plants" in (await ada.get("/tasks")).text
+
+
+async def test_a_deleted_task_comes_back_as_it_was(house: Cortex, ada: Browser) -> None:
+    task = await house.tasks.create(ada.user, "Water", list_name="home", priority=2, notes="the ferns")
+    await ada.post(f"/tasks/{task.id}/delete", version=task.version)
+    page = await ada.get("/tasks")
+    undo = re.search(r'action="(/tasks/\w+/restore)"', page.text)
+    assert undo
+    await ada.post(undo.group(1))
+    (back,) = await house.tasks.list(ada.user)
+    assert (back.id, back.title, back.list_name, back.priority, back.notes) == (
+        task.id,
+        "Water",
+        "home",
+        2,
+        "the ferns",
+    )
+
+
+async def test_a_task_changed_elsewhere_is_not_overwritten(house: Cortex, ada: Browser) -> None:
+    task = await house.tasks.create(ada.user, "Water")
+    await house.tasks.update(ada.user, task.id, 1, {"title": "Water twice"})
+    answer = await ada.post(f"/tasks/{task.id}", version=1, title="Water once", list_name="inbox")
+    assert answer.status_code == 409
+    assert "was changed in between" in answer.text
+    assert (await house.tasks.get(ada.user, task.id)).title == "Water twice"
+
+
+async def test_buttons_move_a_task_within_its_list(house: Cortex, ada: Browser) -> None:
+    ids = [(await house.tasks.create(ada.user, name)).id for name in ("one", "two", "three")]
+    await ada.post(f"/tasks/{ids[2]}/move", by=-1)
+    await ada.post(f"/tasks/{ids[0]}/move", by=-1)
+    assert [task.title for task in await house.tasks.list(ada.user)] == ["one", "three", "two"]
+
+
+async def test_a_long_list_has_pages_and_a_filter(house: Cortex, ada: Browser) -> None:
+    for number in range(103):
+        await house.tasks.create(ada.user, f"task {number:03}")
+    first = await ada.get("/tasks")
+    assert first.text.count('<tr id="task-') == 100
+    assert 'href="/tasks?start=100"' in first.text
+    assert (await ada.get("/tasks?start=100")).text.count('<tr id="task-') == 3
+    assert (await ada.get("/tasks?q=042")).text.count('<tr id="task-') == 1
+    assert "Nothing matches." in (await ada.get("/tasks?q=zebra")).text
