@@ -1,0 +1,150 @@
+"""The commands, run as programs: no daemon, no network, one line for what is wrong."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("CORTEX_")}
+    return {**clean, "CORTEX_HOME": str(home), "PYTHONPATH": str(ROOT), **more}
+
+
+def cortex(home: Path, *words: str, given: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "web", *words],
+        cwd=home.parent,
+        env=environment(home, **more),
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def parsed(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_hello_costs_what_was_promised(tmp_path: Path) -> None:
+    parts = parsed(cortex(tmp_path / "home", "prompt-size", "hello", "--role", "orchestrator", "--json"))
+    assert list(parts) == ["system", "tools", "catalog", "notes", "message", "total", "model_calls"]
+    assert parts["total"] == sum(parts[name] for name in ("system", "tools", "catalog", "notes", "message"))
+    assert parts["total"] <= 350
+    assert parts["model_calls"] == 1
+
+
+def test_explain_says_what_would_be_sent_and_why(tmp_path: Path) -> None:
+    told = parsed(cortex(tmp_path / "home", "explain", "add milk to my shopping list", "--json", "--assume-configured"))
+    assert "task_create" in [one["name"] for one in told["sent"]]
+    assert all({"name", "form", "tokens"} <= one.keys() for one in told["sent"])
+    assert told["decisions"]
+    assert told["tokens"] > 0
+    words = cortex(tmp_path / "home", "explain", "add milk to my shopping list")
+    assert "task_create" in words.stdout
+
+
+def test_a_chat_role_is_given_no_tool(tmp_path: Path) -> None:
+    assert parsed(cortex(tmp_path / "home", "explain", "add milk to my list", "--role", "chat", "--json"))["sent"] == []
+
+
+def test_a_member_is_never_given_the_shell(tmp_path: Path) -> None:
+    words = ("explain", "run df -h in the shell", "--json", "--assume-configured", "--rank", "member")
+    told = parsed(cortex(tmp_path / "home", *words))
+    assert "shell_exec" not in [one["name"] for one in told["sent"]]
+
+
+def test_tools_lists_every_tool_with_its_price(tmp_path: Path) -> None:
+    rows = parsed(cortex(tmp_path / "home", "tools", "--json"))
+    keys = {"name", "category", "risk", "admin", "confirm", "tokens_full", "tokens_stub", "configured"}
+    assert all(row.keys() == keys for row in rows)
+    shell = next(row for row in rows if row["name"] == "shell_exec")
+    assert (shell["risk"], shell["admin"], shell["confirm"]) == ("high", True, True)
+
+
+def test_the_doctor_says_what_is_wrong_and_how_to_mend_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    before = cortex(home, "doctor", "--json")
+    assert before.returncode == 1
+    assert {"name": "database", "state": "bad"}.items() <= _finding(before, "database").items()
+    assert "cortex migrate" in _finding(before, "database")["mend"]
+    assert "0001" in cortex(home, "migrate").stdout
+    (home / "secret.key").chmod(0o644)
+    after = cortex(home, "doctor")
+    assert after.returncode == 1
+    assert "chmod 600" in after.stdout
+    assert "database" in after.stdout
+
+
+def _finding(done: subprocess.CompletedProcess[str], name: str) -> dict[str, str]:
+    found: list[dict[str, str]] = json.loads(done.stdout)
+    return next(one for one in found if one["name"] == name)
+
+
+def test_people_are_added_listed_and_reset(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert "/setup#" in cortex(home, "user", "setup-link").stdout
+    added = cortex(home, "user", "add", "Ada", "--admin", "--password-stdin", given="a few words in a row\n")
+    assert "Ada is added as admin." in added.stdout
+    assert "/welcome#" in cortex(home, "user", "add", "Bob").stdout
+    assert parsed(cortex(home, "user", "list", "--json")) == [
+        {"name": "Ada", "rank": "admin", "is_active": True},
+        {"name": "Bob", "rank": "member", "is_active": True},
+    ]
+    assert "/welcome#" in cortex(home, "user", "reset", "bob").stdout
+    late = cortex(home, "user", "setup-link")
+    assert late.returncode == 1
+    assert late.stderr.startswith("cortex: There is an account already.")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("CORTEX_PORT", "many"), ("CORTEX_MAX_ROUNDS", "99"), ("CORTEX_DATABASE_URL", "mysql://x")]
+)
+def test_a_wrong_setting_stops_the_start_with_one_line(name: str, value: str, tmp_path: Path) -> None:
+    done = cortex(tmp_path / "home", "serve", **{name: value})
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"cortex: {name}: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_it_refuses_to_listen_to_others_before_there_is_an_account(tmp_path: Path) -> None:
+    done = cortex(tmp_path / "home", "serve", CORTEX_HOST="0.0.0.0", CORTEX_PORT="0")  # noqa: S104
+    assert done.returncode == 1
+    assert "no account exists" in done.stderr
+
+
+def test_serve_prints_the_link_answers_and_ends_on_sigterm(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with subprocess.Popen(
+        [sys.executable, "-m", "web", "serve"],
+        cwd=tmp_path,
+        env=environment(home, CORTEX_PORT="0"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as daemon:
+        assert daemon.stdout
+        try:
+            place = re.fullmatch(r"Cortex is at (http://127\.0\.0\.1:\d+)\n", daemon.stdout.readline())
+            assert place
+            assert re.fullmatch(rf"Set up, within 15 minutes: {place[1]}/setup#\S{{40,}}\n", daemon.stdout.readline())
+            with urllib.request.urlopen(f"{place[1]}/healthz", timeout=10) as answer:  # noqa: S310  (our own)
+                assert answer.read() == b"ok\n"
+            second = cortex(home, "serve", CORTEX_PORT="0")
+            assert f"process {daemon.pid} already serves" in second.stderr
+            daemon.send_signal(signal.SIGTERM)
+            assert daemon.wait(timeout=20) == 0
+        finally:
+            daemon.kill()
