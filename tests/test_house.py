@@ -23,7 +23,6 @@ BROAD_EXCEPTS = {
     "web/errors.py": "whatever a page raises becomes a page",
 }
 HEAVY = (
-    "alembic.command",
     "anthropic",
     "babel.messages",
     "dateparser",
