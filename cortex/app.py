@@ -19,6 +19,7 @@ from cortex.base.errors import Conflict
 from cortex.base.log import Blotter, LineFormatter
 from cortex.base.logbook import LogBook
 from cortex.base.model import ModelEntry
+from cortex.base.ports import Hub as HubPort
 from cortex.base.ports import Provider, Runner, Signals
 from cortex.base.settings import Settings
 from cortex.base.tool_ports import Discovery, Logs, Status
@@ -79,7 +80,7 @@ class Cortex:
     notes: NotesService
     preferences: PreferencesService
     doctor: Doctor
-    hub: Hub
+    hub: HubPort
 
     @classmethod
     @asynccontextmanager

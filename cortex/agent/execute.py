@@ -28,6 +28,7 @@ PREVIEW_CHARS = 3_000
 CALL_TIMEOUT_S = 150.0
 DISCOVERIES_MAX = 2
 SAME_CALLS_MAX = 3
+USED_UP = "The approval was not valid for this call any more: not run."
 UNKNOWN = "Interrupted: it may or may not have happened. Tell the user and ask before trying again."
 
 
@@ -87,42 +88,28 @@ class Executor:
         if isinstance(checked, str):
             return Performed(result=_result(call, checked, is_error=True))
         record = _record(decision.call_id, call, checked)
-        why_not = await self._still_no(turn, standing, checked, record, decision, answer)
+        why_not = still_no(standing, checked, record, decision, answer)
         if why_not:
-            ending = await self.book.end(turn, record, Ending(text=why_not, state="refused"))
-            return Performed(result=_result(call, ending.text, is_error=True))
+            return await self._end(turn, call, record, Ending(text=why_not, state="refused"))
+        intent = await self.book.intend(turn, record.id)
+        if intent == "ended" or (intent == "again" and not checked.tool.idempotent):
+            return await self._end(turn, call, record, Ending(text=UNKNOWN, state="unknown"))
+        if intent == "first" and decision.verdict == "ask":
+            if not await self.desk.consume(turn, decision.approval_id, record.hash):
+                return await self._end(turn, call, record, Ending(text=USED_UP, state="refused"))
         return await self._effect(turn, call, checked, record, standing)
 
-    async def _still_no(
-        self,
-        turn: Turn,
-        standing: Standing,
-        checked: Checked,
-        record: CallRecord,
-        decision: Decision,
-        answer: Answer | None,
-    ) -> str:
-        """Why the call may not run after all, or "": the approval is used up here, once, for these bytes."""
-        if record.hash != decision.arguments_hash:
-            return "The arguments changed after the decision: not run."
-        if decision.verdict == "ask":
-            if answer == "denied":
-                return "The user said no to this call. Do not try it again; go on without it."
-            if answer != "allowed":
-                return "Nobody answered in time: not run. Say so and offer to ask again."
-            if not await self.desk.consume(turn, decision.approval_id, record.hash):
-                return "The approval was not valid for this call any more: not run."
-        return taint_refusal(standing, checked)
+    async def _end(self, turn: Turn, call: ToolCall, record: CallRecord, ending: Ending) -> Performed:
+        """Store an ending that needed no effect; one that stands already is what counts."""
+        stored = await self.book.end(turn, record, ending)
+        is_error = stored.state != "ok"
+        return Performed(result=_result(call, stored.text, is_error=is_error, is_tainted=stored.is_tainted))
 
     async def _effect(
         self, turn: Turn, call: ToolCall, checked: Checked, record: CallRecord, standing: Standing
     ) -> Performed:
-        """Intent, effect, result."""
+        """The effect and its result; the intent stands already."""
         tool = checked.tool
-        intent = await self.book.intend(turn, record.id)
-        if intent == "again" and not tool.idempotent and tool.effect == "write":
-            ending = await self.book.end(turn, record, Ending(text=UNKNOWN, state="unknown"))
-            return Performed(result=_result(call, ending.text, is_error=True))
         ctx = Ctx(
             user=standing.user,
             conversation_id=turn.conversation_id,
@@ -201,6 +188,19 @@ def refusal(standing: Standing, checked: Checked) -> str:
         return f"{DISCOVERIES_MAX} searches for tools are enough for one message; work with what was found."
     if standing.same_calls.get(f"{tool.name} {checked.canonical}", 0) >= SAME_CALLS_MAX - 1 and not tool.free:
         return "This exact call was made before in this turn; its result stands above. Do something else or answer."
+    return taint_refusal(standing, checked)
+
+
+def still_no(
+    standing: Standing, checked: Checked, record: CallRecord, decision: Decision, answer: Answer | None
+) -> str:
+    """Why the call may not run after all, or "": other bytes, no yes, or the taint rule as things stand now."""
+    if record.hash != decision.arguments_hash:
+        return "The arguments changed after the decision: not run."
+    if decision.verdict == "ask" and answer == "denied":
+        return "The user said no to this call. Do not try it again; go on without it."
+    if decision.verdict == "ask" and answer != "allowed":
+        return "Nobody answered in time: not run. Say so and offer to ask again."
     return taint_refusal(standing, checked)
 
 

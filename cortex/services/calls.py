@@ -13,6 +13,7 @@ from cortex.base.turn import Turn
 from cortex.services.accounts import Accounts
 from cortex.services.house import House
 from cortex.services.tools import ToolsService
+from cortex.storage.audit import Audit
 from cortex.storage.calls import CallRow, Calls, CallState
 from cortex.storage.conversations import Conversations
 from cortex.storage.home import Homes
@@ -87,13 +88,16 @@ class Book:
                 await opened(Conversations).append(turn.conversation_id, [("tool.call", payload, turn.id)])
 
     async def intend(self, turn: Turn, call_id: str) -> Literal["first", "again", "ended"]:
-        """Note that the effect is about to happen; `again` when an earlier try never ended."""
+        """Note that the effect is about to happen (high risk: audited); `again` when an earlier try never ended."""
         async with self.house.db.together(turn.user_id) as opened:
-            calls = opened(Calls)
-            if await calls.intend(call_id):
-                return "first"
-            row = await calls.get(call_id)
-            return "again" if row.state == "intended" else "ended"
+            is_first = await opened(Calls).intend(call_id)
+            row = await opened(Calls).get(call_id)
+            if not is_first:
+                return "again" if row.state == "intended" else "ended"
+            if row.risk == "high":
+                detail = {"turn": turn.id, "call": call_id, "arguments": row.arguments_hash}
+                await opened(Audit).add(turn.user_id, "call.intended", row.name, detail)
+            return "first"
 
     async def end(self, turn: Turn, call: CallRecord, ending: Ending) -> Ending:
         """Store the result once; a repeat gives the stored one back and tells the log nothing new."""

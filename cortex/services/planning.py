@@ -94,14 +94,14 @@ class Planning:
         entry: ModelEntry,
         ordinal: int | None,
     ) -> Asked:
-        """The planner's inputs as they stand now."""
+        """The planner's inputs as they stand now; a model that takes no tools gets none."""
         conversation, stored = await self._stored(user, conversation_id, ordinal)
         past = by_turn(stored)
         return Asked(
             user=user,
             role=await self.roles.role(user, role),
             message=text,
-            mode=mode,
+            mode=mode if entry.tools else "chat",
             past=past_turns([messages for _, messages in past[-PAST_TURNS:]]),
             memory=conversation.selection_state if conversation else {},
             profile=entry.profile,

@@ -1,0 +1,55 @@
+"""An opened Cortex in a folder of its own, with an admin and a member, and a few ways to talk to it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cortex.app import Cortex
+from cortex.base.events import Event
+from cortex.base.settings import load_settings
+from cortex.base.user import User
+
+PASSWORD = "tulip quarry lantern 97"
+PATIENCE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class LivingHouse:
+    cortex: Cortex
+    admin: User
+    member: User
+
+    async def conversation(self, user: User | None = None, role: str = "orchestrator") -> str:
+        return (await self.cortex.conversations.new(user or self.admin, role=role)).id
+
+    async def say(self, conversation_id: str, text: str, *, user: User | None = None, **how: Any) -> str:
+        """Send a message and wait until its turn has ended; the turn's id."""
+        turn_id = await self.cortex.chat.send(user or self.admin, conversation_id, text, **how)
+        await self.until(conversation_id, "turn.end", user=user, turn=turn_id)
+        return turn_id
+
+    async def until(self, conversation_id: str, kind: str, *, user: User | None = None, **wanted: Any) -> Event:
+        """The first event of this kind whose payload holds what is wanted, from the log's beginning."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                async for item in self.cortex.chat.follow(user or self.admin, conversation_id, 0):
+                    if isinstance(item, Event) and item.kind == kind and wanted.items() <= item.payload.items():
+                        return item
+
+    async def events(self, conversation_id: str, *kinds: str, user: User | None = None) -> list[Event]:
+        page = await self.cortex.chat.log(user or self.admin, conversation_id)
+        return [event for event in page.events if not kinds or event.kind in kinds]
+
+
+@asynccontextmanager
+async def living_house(home: Path, **settings: Any) -> AsyncIterator[LivingHouse]:
+    """Open a house; on a home that was used before, its people are found again."""
+    given = {"home": home, "port": 0, "offline_delay_ms": 0, "shutdown_grace_s": 1.0, **settings}
+    async with Cortex.open(load_settings(None, **given)) as cortex:
+        if not await cortex.accounts.has_users():
+            await cortex.accounts.redeem_setup(await cortex.accounts.setup_link(), "ada", PASSWORD)
+            await cortex.accounts.add_user("bob", "member", PASSWORD)
+        yield LivingHouse(cortex, await cortex.accounts.named("ada"), await cortex.accounts.named("bob"))

@@ -1,0 +1,217 @@
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from cortex.base.errors import Conflict, NotFound, UserError
+from cortex.base.events import Event
+from cortex.storage.messages import Messages
+from cortex.storage.turns import Turns
+from tests.living_house import LivingHouse, living_house
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
+    async with living_house(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def slow_house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
+    async with living_house(tmp_path, offline_delay_ms=120) as opened:
+        yield opened
+
+
+async def test_a_message_becomes_a_task_and_every_step_is_told(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "add milk and eggs to my shopping list")
+    assert [(task.title, task.list_name) for task in await house.cortex.tasks.list(house.admin)] == [
+        ("milk and eggs", "shopping")
+    ]
+    kinds = [event.kind for event in await house.events(cid)]
+    expected = ["message", "title", "turn.start", "selection", "usage", "tool.call", "tool.result", "selection"]
+    assert kinds[:8] == expected
+    assert kinds[-1] == "turn.end"
+
+
+async def test_the_log_is_numbered_without_gaps(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "add milk to my shopping list")
+    await house.say(cid, "hello")
+    assert [event.seq for event in await house.events(cid)] == list(range(1, len(await house.events(cid)) + 1))
+
+
+async def test_chat_only_sends_no_tool_and_runs_none(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    turn_id = await house.say(cid, "add milk to my shopping list", mode="chat")
+    assert await house.events(cid, "tool.call") == []
+    assert (await house.cortex.chat.receipt(house.admin, turn_id))["sent"] == []
+
+
+async def test_undo_takes_the_task_back_once(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "add milk to my shopping list")
+    undo_id = (await house.events(cid, "tool.result"))[0].payload["undo"]
+    await house.cortex.undo.undo(house.admin, undo_id)
+    assert await house.cortex.tasks.list(house.admin) == []
+    assert (await house.events(cid, "undo"))[0].payload["state"] == "undone"
+    with pytest.raises(Conflict):
+        await house.cortex.undo.undo(house.admin, undo_id)
+
+
+async def test_another_users_undo_is_not_to_be_found(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "add milk to my shopping list")
+    undo_id = (await house.events(cid, "tool.result"))[0].payload["undo"]
+    with pytest.raises(NotFound):
+        await house.cortex.undo.undo(house.member, undo_id)
+
+
+@pytest.mark.parametrize(("choice", "state"), [("deny", "refused"), ("once", "ok"), ("conversation", "ok")], ids=str)
+async def test_a_shell_command_runs_only_on_the_admins_word(house: LivingHouse, choice: str, state: str) -> None:
+    cid = await house.conversation()
+    await house.cortex.chat.send(house.admin, cid, "run `echo hi-$((40+2))` in the shell")
+    asked = await house.until(cid, "approval", state="asked")
+    assert asked.payload["detail"] == "echo hi-$((40+2))"
+    await house.cortex.approvals.answer(house.admin, asked.payload["approval"], choice)
+    result = await house.until(cid, "tool.result")
+    assert result.payload["state"] == state
+    assert ("hi-42" in result.payload["text"]) == (state == "ok")
+
+
+async def test_an_approval_answers_once_and_to_its_owner_alone(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.cortex.chat.send(house.admin, cid, "run `df -h` in the shell")
+    approval = (await house.until(cid, "approval", state="asked")).payload["approval"]
+    with pytest.raises(NotFound):
+        await house.cortex.approvals.answer(house.member, approval, "once")
+    await house.cortex.approvals.answer(house.admin, approval, "deny")
+    with pytest.raises(Conflict):
+        await house.cortex.approvals.answer(house.admin, approval, "once")
+
+
+async def test_a_grant_for_the_conversation_asks_no_second_time(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.cortex.chat.send(house.admin, cid, "run `echo one` in the shell")
+    asked = await house.until(cid, "approval", state="asked")
+    await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "conversation")
+    await house.until(cid, "turn.end")
+    other = await house.conversation()
+    await house.cortex.chat.send(house.admin, other, "run `echo three` in the shell")
+    assert (await house.until(other, "approval", state="asked")).payload["detail"] == "echo three"
+
+
+async def test_a_member_has_no_shell(house: LivingHouse) -> None:
+    cid = await house.conversation(house.member)
+    await house.say(cid, "run `df -h` in the shell", user=house.member)
+    names = [event.payload["name"] for event in await house.events(cid, "tool.call", user=house.member)]
+    assert "shell_exec" not in names
+    assert await house.events(cid, "approval", user=house.member) == []
+
+
+async def test_stop_ends_the_turn_and_keeps_what_was_said(slow_house: LivingHouse) -> None:
+    cid = await slow_house.conversation()
+    await slow_house.cortex.chat.send(slow_house.admin, cid, "hello")
+    await slow_house.until(cid, "part.start")
+    await asyncio.sleep(0.5)
+    await slow_house.cortex.chat.stop(slow_house.admin, cid)
+    end = (await slow_house.events(cid, "turn.end"))[0].payload
+    part = (await slow_house.events(cid, "part.end"))[0].payload
+    assert end["state"] == "stopped"
+    assert part["is_partial"]
+    assert part["text"]
+    await slow_house.cortex.chat.send(slow_house.admin, cid, "add tea to my shopping list")
+    await slow_house.until(cid, "tool.result", state="ok")
+
+
+async def test_a_message_sent_while_a_turn_runs_is_answered_after_it(slow_house: LivingHouse) -> None:
+    cid = await slow_house.conversation()
+    await slow_house.cortex.chat.send(slow_house.admin, cid, "hello")
+    second = await slow_house.cortex.chat.send(slow_house.admin, cid, "hello again")
+    await slow_house.until(cid, "turn.end", turn=second)
+    order = [event.payload["turn"] for event in await slow_house.events(cid, "turn.start", "turn.end")]
+    assert order == [order[0], order[0], second, second]
+
+
+async def test_an_edit_sets_the_old_turn_and_its_followers_aside(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    first = await house.say(cid, "hello")
+    second = await house.say(cid, "hello again")
+    new = await house.cortex.chat.edit(house.admin, first, "add tea to my shopping list")
+    await house.until(cid, "turn.end", turn=new)
+    assert (await house.events(cid, "turn.drop"))[0].payload["turns"] == [first, second]
+    stored = await house.cortex.house.db.open(Messages, house.admin.id).of_conversation(cid)
+    assert {row.turn_id for row in stored} == {new}
+
+
+async def test_a_new_try_sends_the_same_words_again(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    first = await house.say(cid, "hello")
+    new = await house.cortex.chat.again(house.admin, first)
+    await house.until(cid, "turn.end", turn=new)
+    row = await house.cortex.house.db.open(Turns, house.admin.id).get(new)
+    assert row.text == "hello"
+
+
+@pytest.mark.parametrize(
+    ("text", "rounds"), [("", None), ("   ", None), ("x" * 32_001, None), ("hi", 0), ("hi", 26)], ids=str
+)
+async def test_a_message_that_cannot_be_sent_is_refused_and_leaves_nothing(
+    house: LivingHouse, text: str, rounds: int | None
+) -> None:
+    cid = await house.conversation()
+    with pytest.raises(UserError):
+        await house.cortex.chat.send(house.admin, cid, text, max_rounds=rounds)
+    assert await house.events(cid) == []
+
+
+async def test_another_users_conversation_is_not_to_be_found(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "hello")
+    with pytest.raises(NotFound):
+        await house.cortex.chat.send(house.member, cid, "hello")
+    with pytest.raises(NotFound):
+        await house.cortex.chat.log(house.member, cid)
+    with pytest.raises(NotFound):
+        await house.cortex.chat.stop(house.member, cid)
+
+
+async def test_streams_and_turns_end_when_access_ends(slow_house: LivingHouse) -> None:
+    cid = await slow_house.conversation(slow_house.member)
+    await slow_house.cortex.chat.send(slow_house.member, cid, "hello")
+    seen: list[object] = []
+
+    async def watch() -> None:
+        async for item in slow_house.cortex.chat.follow(slow_house.member, cid, 0):
+            seen.append(item)
+
+    watcher = asyncio.create_task(watch())
+    await slow_house.until(cid, "part.start", user=slow_house.member)
+    await slow_house.cortex.accounts.set_active("bob", False)
+    await asyncio.wait_for(watcher, 1.0)
+    assert any(isinstance(item, Event) and item.kind == "part.start" for item in seen)
+
+
+async def test_a_long_conversation_opens_by_its_newest_turns(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    turns = [await house.say(cid, f"hello {number}", mode="chat") for number in range(5)]
+    page = await house.cortex.chat.log(house.admin, cid, turns=2)
+    above = await house.cortex.chat.log(house.admin, cid, turns=2, before=page.earlier)
+    assert {event.turn_id for event in page.events} - {None} == set(turns[3:])
+    assert {event.turn_id for event in above.events} - {None} == set(turns[1:3])
+
+
+async def test_a_message_sent_before_a_tool_boundary_steers_the_running_turn(slow_house: LivingHouse) -> None:
+    cid = await slow_house.conversation()
+    first = await slow_house.cortex.chat.send(slow_house.admin, cid, "run `sleep 1` in the shell")
+    asked = await slow_house.until(cid, "approval", state="asked")
+    second = await slow_house.cortex.chat.send(slow_house.admin, cid, "and be brief")
+    await slow_house.cortex.approvals.answer(slow_house.admin, asked.payload["approval"], "once")
+    steered = await slow_house.until(cid, "steer")
+    assert steered.payload == {"turn": second, "into": first, "round": 1}
+    await slow_house.until(cid, "usage", round=2)
+    await slow_house.cortex.chat.stop(slow_house.admin, cid)
+    stored = await slow_house.cortex.house.db.open(Messages, slow_house.admin.id).of_turn(first)
+    assert [row.message.text for row in stored if row.message.speaker == "user"][-1] == "and be brief"
+    assert [event.payload["turn"] for event in await slow_house.events(cid, "turn.start")] == [first]

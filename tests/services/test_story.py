@@ -1,0 +1,65 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from cortex.base.messages import assistant, user
+from cortex.services.story import by_turn, count_message, size_bytes
+from cortex.storage.messages import Messages
+from cortex.storage.summaries import Summaries
+from tests.living_house import LivingHouse, living_house
+
+LONG = "The boiler man comes on Tuesday and wants the cellar key from the neighbour. "
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
+    async with living_house(tmp_path) as opened:
+        yield opened
+
+
+async def filled(house: LivingHouse, turns: int) -> str:
+    """A conversation whose turns were made much longer than the offline model's window allows."""
+    cid = await house.conversation()
+    messages = house.cortex.house.db.open(Messages, house.admin.id)
+    for number in range(turns):
+        turn_id = await house.say(cid, f"hello {number}", mode="chat")
+        await messages.add(turn_id, 90, user(LONG * 120), False)
+        await messages.add(turn_id, 91, assistant(LONG * 120), False)
+    return cid
+
+
+async def test_a_past_that_outgrows_the_window_is_summarised_and_can_be_taken_back(house: LivingHouse) -> None:
+    cid = await filled(house, 8)
+    await house.say(cid, "hello", mode="chat")
+    made = (await house.events(cid, "summary"))[0].payload
+    assert made["state"] == "made"
+    assert "boiler" in made["text"]
+    before = await house.cortex.house.db.open(Messages, house.admin.id).of_conversation(cid)
+    await house.cortex.chat.undo_summary(house.admin, cid, made["summary"])
+    assert (await house.events(cid, "summary"))[-1].payload["state"] == "undone"
+    assert await house.cortex.house.db.open(Summaries, house.admin.id).latest(cid) is None
+    assert await house.cortex.house.db.open(Messages, house.admin.id).of_conversation(cid) == before
+
+
+async def test_a_short_past_is_not_summarised(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "hello", mode="chat")
+    await house.say(cid, "hello", mode="chat")
+    assert await house.events(cid, "summary") == []
+
+
+async def test_an_edit_before_a_summary_voids_it(house: LivingHouse) -> None:
+    cid = await filled(house, 8)
+    await house.say(cid, "hello", mode="chat")
+    first = (await house.events(cid, "turn.start"))[0].payload["turn"]
+    new = await house.cortex.chat.edit(house.admin, first, "hello from the start")
+    await house.until(cid, "turn.end", turn=new)
+    assert await house.cortex.house.db.open(Summaries, house.admin.id).latest(cid) is None
+
+
+def test_bytes_are_never_fewer_than_tokens() -> None:
+    message = user("Straße 12, 東京, naïve café 🙂 " * 20)
+    turns = [(1, (message,))]
+    assert size_bytes(turns) >= count_message(message) - 4
+    assert by_turn([]) == []
