@@ -94,9 +94,9 @@ class Executor:
         intent = await self.book.intend(turn, record.id)
         if intent == "ended" or (intent == "again" and not checked.tool.idempotent):
             return await self._end(turn, call, record, Ending(text=UNKNOWN, state="unknown"))
-        if intent == "first" and decision.verdict == "ask":
-            if not await self.desk.consume(turn, decision.approval_id, record.hash):
-                return await self._end(turn, call, record, Ending(text=USED_UP, state="refused"))
+        needs_approval = intent == "first" and decision.verdict == "ask"
+        if needs_approval and not await self.desk.consume(turn, decision.approval_id, record.hash):
+            return await self._end(turn, call, record, Ending(text=USED_UP, state="refused"))
         return await self._effect(turn, call, checked, record, standing)
 
     async def _end(self, turn: Turn, call: ToolCall, record: CallRecord, ending: Ending) -> Performed:
