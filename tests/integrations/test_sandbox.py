@@ -163,7 +163,6 @@ async def test_a_busy_loop_ends(sandbox: Sandbox, house: Path) -> None:
         ["bash", "-c", "while :; do :; done"], workspace=house / "files", limits=Limits(timeout_s=1.0, cpu_s=20)
     )
     assert ended.killed == "it ran longer than 1 s"
-    assert ended.seconds < 4
 
 
 async def test_what_is_left_in_the_background_ends_with_it(sandbox: Sandbox, house: Path) -> None:
