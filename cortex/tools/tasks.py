@@ -73,7 +73,7 @@ async def task_create(
         is_tainted=ctx.is_tainted,
     )
     ctx.leave_undo(target=row.id, before=None, expected=str(row.version), label="Remove the task again")
-    return f"Added: {_line(ctx, row, show_list=True)}"
+    return f"Added: {_fact(ctx, row)}"
 
 
 @tool(idempotent=True)
@@ -112,13 +112,13 @@ async def task_update(
     if clear_due and row.due is not None:
         changes["due"] = None
     if not changes:
-        return f"Nothing to change: {_line(ctx, row, show_list=True)}"
+        return f"Nothing to change: {_fact(ctx, row)}"
     before = {key: _plain(getattr(row, key)) for key in changes}
     if ctx.is_tainted:
         changes["is_tainted"] = True
     made = await tasks.update(row.id, expected_version=row.version, **changes)
     ctx.leave_undo(target=row.id, before=before, expected=str(made.version), label="Put the task back as it was")
-    return f"Changed: {_line(ctx, made, show_list=True)}"
+    return f"Changed: {_fact(ctx, made)}"
 
 
 @tool(idempotent=True)
@@ -205,9 +205,8 @@ async def _nothing(tasks: Tasks, name: str | None, done: bool, *, is_narrowed: b
     others = [other.name for other in await tasks.lists() if other.name != name]
     where = f" on the list {name!r}" if name else ""
     what = "finished task" if done else "open task"
-    fit = " that fits" if is_narrowed else ""
     hint = f" Lists: {', '.join(others[:20])}." if others else " Add one with task_create."
-    return f"There is no {what}{where}{fit}.{hint}"
+    return f"There is no {what}{where}{' that fits' if is_narrowed else ''}.{hint}"
 
 
 def _line(ctx: Ctx, row: Task, *, show_list: bool) -> str:
@@ -222,6 +221,10 @@ def _line(ctx: Ctx, row: Task, *, show_list: bool) -> str:
         facts.append(f"priority {row.priority}")
     notes = f": {row.notes[:200]}" if row.notes else ""
     return f"- [{'x' if row.is_done else ' '}] {row.title} ({', '.join(facts)}){notes}"
+
+
+def _fact(ctx: Ctx, row: Task) -> str:
+    return _line(ctx, row, show_list=True)[len("- [ ] ") :]
 
 
 def _plain(value: object) -> object:
