@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from cortex.base.clock import ticks_s
 from cortex.base.settings import Settings, unknown_variables
 from cortex.base.user import User
 from cortex.integrations.sandbox import Sandbox
@@ -25,6 +26,7 @@ FREE_BAD_BYTES = 200 * MB
 FREE_WARN_BYTES = 1_000 * MB
 BUNDLE = Path(__file__).resolve().parents[2] / "web" / "static" / "vendor" / "bundle.js"
 OURS_TO_READ = 0o077
+LOOK_AGAIN_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +53,19 @@ class Doctor:
         self._sandbox = sandbox
         self._accounts = accounts
         self._models = models
+        self._looked_at: tuple[float, bool] | None = None
 
     async def is_ready(self) -> bool:
         """Whether a balancer may send people here: the database answers with the newest tables."""
         return (await self._database()).state == "good"
+
+    async def is_well(self) -> bool:
+        """Whether disk, key and database are as they should be; looked at once a minute at most, for every page."""
+        at = ticks_s()
+        if self._looked_at is None or at - self._looked_at[0] > LOOK_AGAIN_S:
+            found = (self._disk(), self._key(), await self._database())
+            self._looked_at = (at, all(one.state != "bad" for one in found))
+        return self._looked_at[1]
 
     async def examine(self) -> list[Finding]:
         """Every check, in the order in which one would mend them."""

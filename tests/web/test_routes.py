@@ -43,7 +43,7 @@ def routes() -> Iterator[tuple[str, str]]:
     for router in routers:
         for route in router.routes:
             assert isinstance(route, APIRoute)
-            for method in sorted(route.methods):
+            for method in sorted(route.methods or ()):
                 yield method, route.path
 
 
