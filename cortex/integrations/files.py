@@ -102,6 +102,11 @@ class Files:
                 return root, jail.clean(rest.lstrip("/"))
         return roots[0], jail.clean(path)
 
+    async def folder(self, path: str) -> tuple[Root, str]:
+        """The root and cleaned path of a real folder, for a program to work in; links on the way are refused."""
+        await self._do(path, self._check_folder)
+        return await self.place(path)
+
     async def stat(self, path: str) -> Entry:
         """Facts about a file or folder; NotFound when it is not there."""
         return await self._do(path, lambda root, rest: self._stat(root, rest, path))
@@ -141,11 +146,15 @@ class Files:
 
     @contextmanager
     def _opened(self, root: Root) -> Iterator[int]:
-        handle = os.open(root.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        handle = os.open(root.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             yield handle
         finally:
             os.close(handle)
+
+    def _check_folder(self, root: Root, rest: str) -> None:
+        with self._opened(root) as top:
+            os.close(jail.open_folder(top, rest, is_old_kernel=self._is_old_kernel))
 
     def _stat(self, root: Root, rest: str, path: str) -> Entry:
         with self._opened(root) as top:

@@ -236,7 +236,7 @@ EXAMPLES = (
         "file_list",
         """
         what files do I have | list my files | show the folder invoices | whats in the project directory
-        which pdf are there | did I save that recipe somewhere? | ls | do i have any csv files left
+        which pdf are there | did I save that recipe somewhere? | ls my docs | do i have any csv files left
         give me all markdown files, subfolders too | where did i put the tax documents
         i dont remember how the file was named, something with garden | what is lying around in my folder
         """,

@@ -61,7 +61,7 @@ async def git_diff(ctx: Ctx, folder: str = "", revision: str = "HEAD", path: str
 
 
 async def _git(ctx: Ctx, folder: str, *arguments: str) -> str:
-    root, rest = await ctx.use(Files).place(folder)
+    root, rest = await ctx.use(Files).folder(folder)
     return await ctx.use(Git).read(root.path, rest, *arguments)
 
 

@@ -59,7 +59,7 @@ async def shell_exec(
     """
     if not command.strip() or len(command) > COMMAND_CHARACTERS or "\0" in command:
         raise ToolFailed(f"A command has 1 to {COMMAND_CHARACTERS} characters.")
-    root, rest = await ctx.use(Files).place(folder)
+    root, rest = await ctx.use(Files).folder(folder)
     limits = Limits(timeout_s=timeout_s, cpu_s=timeout_s, output_bytes=OUTPUT_BYTES)
     ended = await ctx.use(Sandbox).run(
         ["bash", "-c", command], workspace=root.path, folder=rest, is_writable=root.is_writable, limits=limits

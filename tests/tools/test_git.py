@@ -9,6 +9,7 @@ from cortex.base.errors import CortexError, ToolFailed
 from cortex.base.user import User
 from cortex.integrations.git import Git
 from cortex.integrations.sandbox import Sandbox
+from tests.integrations.paths import TRAVERSALS
 from tests.tool_world import World
 
 
@@ -60,7 +61,7 @@ async def test_an_unknown_revision_is_told(world: World, ann: User, repository: 
 
 @pytest.mark.parametrize("folder", ["", "..", "/", "/etc", "none", "~"])
 async def test_a_folder_without_a_repository_is_told(world: World, ann: User, repository: Path, folder: str) -> None:
-    with pytest.raises(ToolFailed):
+    with pytest.raises(CortexError):
         await world.text(ann, "git_status", folder=folder)
 
 
@@ -68,3 +69,20 @@ async def test_another_users_repository_is_out_of_reach(world: World, ann: User,
     for folder in ("project", f"../../{ann.id}/files/project", str(repository)):
         with pytest.raises(CortexError):
             await world.text(ben, "git_log", folder=folder)
+
+
+async def test_no_folder_leads_outside(world: World, ann: User, repository: Path) -> None:
+    _made(world.homes.root / "outside")
+    (repository.parent / "up").symlink_to(world.homes.root)
+    (repository.parent / "link").symlink_to(world.homes.root / "outside")
+    (repository.parent / "root").symlink_to("/")
+    for folder in (
+        *TRAVERSALS,
+        "../../outside",
+        "up/outside",
+        "link",
+        "project/../link",
+        f"root{world.homes.root}/outside",
+    ):
+        with pytest.raises(CortexError):
+            await world.text(ann, "git_log", folder=folder)
