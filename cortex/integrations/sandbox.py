@@ -83,12 +83,12 @@ PROBE_JOB = _Job(
 
 
 class Sandbox:
-    """The one way to run somebody else's program. `forced` pins a level (tests, and a setting that distrusts one)."""
+    """The one way to run somebody else's program. `forced` pins a level, `bubblewrap` is its program ("" = none)."""
 
-    def __init__(self, *, forced: Level | None = None) -> None:
+    def __init__(self, *, forced: Level | None = None, bubblewrap: str | None = None) -> None:
         self._forced = forced
         self._probe: Probe | None = None
-        self._bwrap = shutil.which("bwrap") or ""
+        self._bwrap = (shutil.which("bwrap") or "") if bubblewrap is None else bubblewrap
 
     async def probe(self) -> Probe:
         """The best level that works here, tried once by really running something."""

@@ -1,4 +1,4 @@
-"""Says whether a file's text is well formed, by its kind. Nothing of it is ever executed. Loaded late (sqlglot)."""
+"""Says whether a file's text is well formed, by its kind. Nothing of it is ever executed. Loaded late."""
 
 import ast
 import asyncio
@@ -7,9 +7,9 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
-import sqlglot
 import yaml
 
+from cortex.base import scan
 from cortex.base.errors import ToolFailed
 from cortex.integrations.sandbox import MB, Limits, Sandbox
 
@@ -63,7 +63,7 @@ def _parse(kind: str, text: str) -> str:
         return f"line {error.lineno}, column {error.offset}: {error.msg}"
     except (RecursionError, MemoryError):
         return "it is nested too deeply to be read"
-    except (ValueError, yaml.YAMLError, sqlglot.errors.SqlglotError) as error:
+    except (ValueError, yaml.YAMLError) as error:
         return " ".join(str(error).split())
     return ""
 
@@ -87,10 +87,14 @@ def _yaml(text: str) -> None:
         pass
 
 
+def _sql(text: str) -> None:
+    scan.load("cortex.integrations.sql_syntax").parse(text)
+
+
 PARSERS: dict[str, Callable[[str], object]] = {
     "python": ast.parse,
     "json": json.loads,
     "toml": tomllib.loads,
     "yaml": _yaml,
-    "sql": sqlglot.parse,
+    "sql": _sql,
 }

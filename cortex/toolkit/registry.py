@@ -74,10 +74,14 @@ def _version(categories: list[Category]) -> str:
         [
             category.name,
             category.summary,
-            [[tool.hash, tool.risk, tool.effect, tool.confirm, tool.admin, tool.policy] for tool in category.tools],
+            [[tool.hash, tool.risk, tool.effect, tool.confirm, tool.admin, *_flags(tool)] for tool in category.tools],
             [[phrase.text, phrase.weight, phrase.tools, phrase.unless] for phrase in category.phrases],
             category.examples,
         ]
         for category in categories
     ]
     return sha256(canonical(facts).encode()).hexdigest()[:16]
+
+
+def _flags(tool: Tool) -> tuple[object, ...]:
+    return (tool.policy, tool.ambient, tool.free, tool.sends_out, tool.reads_untrusted, tool.needs)

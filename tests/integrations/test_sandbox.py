@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -171,6 +170,15 @@ async def test_what_is_left_in_the_background_ends_with_it(sandbox: Sandbox, hou
     assert [name for name in os.listdir("/proc") if name.isdigit() and _works_in(name, house / "files")] == []
 
 
+async def test_a_bubblewrap_that_does_not_work_is_told(tmp_path: Path) -> None:
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho no permissions to create a new namespace >&2\nexit 1\n")
+    broken.chmod(0o755)
+    probe = await Sandbox(forced="bubblewrap", bubblewrap=str(broken)).probe()
+    assert probe.level == "none"
+    assert "no permissions" in probe.reason
+
+
 async def test_without_a_sandbox_nothing_runs_and_it_says_why(house: Path) -> None:
     nothing = Sandbox(forced="none")
     assert (await nothing.probe()).level == "none"
@@ -178,9 +186,8 @@ async def test_without_a_sandbox_nothing_runs_and_it_says_why(house: Path) -> No
         await nothing.run(["true"], workspace=house)
 
 
-async def test_a_missing_bubblewrap_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    probe = await Sandbox(forced="bubblewrap").probe()
+async def test_a_missing_bubblewrap_is_told() -> None:
+    probe = await Sandbox(forced="bubblewrap", bubblewrap="").probe()
     assert probe.level == "none"
     assert "not installed" in probe.reason
 

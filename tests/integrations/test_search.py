@@ -6,7 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
+from cortex.base.address import named
 from cortex.base.errors import NotAllowed, ToolFailed
+from cortex.base.http import open_client
 from cortex.integrations.search import (
     BraveSearch,
     DdgsSearch,
@@ -59,12 +61,11 @@ async def test_an_odd_answer_is_nothing_found(body: Any) -> None:
 
 
 async def test_the_instance_is_reached_at_its_own_place_only() -> None:
-    engine = SearxngSearch("http://127.0.0.1:9/")
     with pytest.raises(ToolFailed):  # allowed by name, but nobody listens there
-        await engine.search("otters", 5)
-    engine._url = "http://127.0.0.1:10/search"
+        await SearxngSearch("http://127.0.0.1:9/").search("otters", 5)
+    elsewhere = SearxngSearch("http://127.0.0.1:10/", lambda: open_client(named(("127.0.0.1", 9))))
     with pytest.raises(NotAllowed):
-        await engine.search("otters", 5)
+        await elsewhere.search("otters", 5)
 
 
 async def test_ddgs_without_a_network_fails_in_words() -> None:
