@@ -167,6 +167,8 @@ class Engine:
             queue: "" = at once; `chat` = three at once for each `key` (the user); `jobs` = 2, `agents` = 4 in all.
             key: The queue's partition.
         """
+        if self.is_closing and runs.current() is not None:
+            await asyncio.get_running_loop().create_future()  # a run is taken down here and comes again after the start
         if self.is_closing:
             raise Conflict("Cortex is stopping: try again in a moment")
         # An empty context: a run started inside another one's step is nobody's child. Shielded: a caller who goes
