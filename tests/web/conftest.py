@@ -1,5 +1,7 @@
 """A house at rest (no engine) with an admin and a member, and a browser for each: real tables, real templates."""
 
+import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +11,10 @@ import pytest
 from fastapi import FastAPI
 
 from cortex.app import Cortex
-from cortex.base.settings import Settings, load_settings
+from cortex.base.settings import load_settings
 from cortex.base.user import User
+from cortex.services.accounts import CONFIRMED_FOR
+from cortex.storage.accounts import Logins
 from web.app import create_app
 from web.security import COOKIE
 
@@ -34,27 +38,43 @@ class Browser:
         return await self.http.get(path, headers={"HX-Request": "true", "HX-Request-Type": "partial"})
 
 
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return load_settings(None, home=tmp_path / "home", offline_delay_ms=0)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seed:
+    """A home with two people in it, made once and copied for each test: hashing passwords takes its time by design."""
+
+    home: Path
+    tokens: dict[str, str]
+
+
+@pytest.fixture(scope="session")
+def seed(tmp_path_factory: pytest.TempPathFactory) -> Seed:
+    home = tmp_path_factory.mktemp("seed") / "home"
+
+    async def made() -> dict[str, str]:
+        async with Cortex.at_rest(load_settings(None, home=home)) as cortex:
+            await cortex.accounts.add_user("Ada", "admin", PASSWORD)
+            await cortex.accounts.add_user("Bob", "member", PASSWORD)
+            return {name: await cortex.accounts.login(name, PASSWORD, "127.0.0.1", "test") for name in ("Ada", "Bob")}
+
+    return Seed(home=home, tokens=asyncio.run(made()))
 
 
 @pytest.fixture
-async def empty_house(settings: Settings) -> AsyncIterator[Cortex]:
-    async with Cortex.at_rest(settings) as cortex:
+async def empty_house(tmp_path: Path) -> AsyncIterator[Cortex]:
+    async with Cortex.at_rest(load_settings(None, home=tmp_path / "empty")) as cortex:
         yield cortex
 
 
 @pytest.fixture
-async def house(empty_house: Cortex) -> Cortex:
-    await empty_house.accounts.add_user("Ada", "admin", PASSWORD)
-    await empty_house.accounts.add_user("Bob", "member", PASSWORD)
-    return empty_house
+async def house(tmp_path: Path, seed: Seed) -> AsyncIterator[Cortex]:
+    shutil.copytree(seed.home, tmp_path / "home")
+    async with Cortex.at_rest(load_settings(None, home=tmp_path / "home", offline_delay_ms=0)) as cortex:
+        yield cortex
 
 
 @pytest.fixture
-def app(empty_house: Cortex) -> FastAPI:
-    return create_app(empty_house)
+def app(house: Cortex) -> FastAPI:
+    return create_app(house)
 
 
 def browser(app: FastAPI, token: str = "") -> httpx.AsyncClient:
@@ -66,9 +86,13 @@ def browser(app: FastAPI, token: str = "") -> httpx.AsyncClient:
     )
 
 
-async def logged_in(app: FastAPI, house: Cortex, name: str) -> Browser:
-    token = await house.accounts.login(name, PASSWORD, "127.0.0.1", "test browser")
-    return Browser(user=await house.accounts.named(name), http=browser(app, token))
+async def logged_in(app: FastAPI, house: Cortex, name: str, token: str = "") -> Browser:
+    """The browser of a person: logged in afresh, or by the seed's token with the password given a moment ago."""
+    token = token or await house.accounts.login(name, PASSWORD, "127.0.0.1", "another browser")
+    view = await house.accounts.who(token)
+    assert view
+    await house.house.db.open(Logins, view.user.id).confirm(view.login_id, house.house.clock() + CONFIRMED_FOR)
+    return Browser(user=view.user, http=browser(app, token))
 
 
 @pytest.fixture
@@ -78,14 +102,20 @@ async def visitor(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.fixture
-async def ada(app: FastAPI, house: Cortex) -> AsyncIterator[Browser]:
-    person = await logged_in(app, house, "Ada")
+async def first_visitor(empty_house: Cortex) -> AsyncIterator[httpx.AsyncClient]:
+    async with browser(create_app(empty_house)) as client:
+        yield client
+
+
+@pytest.fixture
+async def ada(app: FastAPI, house: Cortex, seed: Seed) -> AsyncIterator[Browser]:
+    person = await logged_in(app, house, "Ada", seed.tokens["Ada"])
     async with person.http:
         yield person
 
 
 @pytest.fixture
-async def bob(app: FastAPI, house: Cortex) -> AsyncIterator[Browser]:
-    person = await logged_in(app, house, "Bob")
+async def bob(app: FastAPI, house: Cortex, seed: Seed) -> AsyncIterator[Browser]:
+    person = await logged_in(app, house, "Bob", seed.tokens["Bob"])
     async with person.http:
         yield person

@@ -12,14 +12,16 @@ from tests.web.conftest import PASSWORD, Browser, browser, logged_in
 from web.security import COOKIE, SECURE_COOKIE
 
 
-async def test_the_first_visitor_sets_up_and_is_logged_in(empty_house: Cortex, visitor: httpx.AsyncClient) -> None:
+async def test_the_first_visitor_sets_up_and_is_logged_in(
+    empty_house: Cortex, first_visitor: httpx.AsyncClient
+) -> None:
     token = await empty_house.accounts.setup_link()
-    page = await visitor.get("/setup")
+    page = await first_visitor.get("/setup")
     assert page.status_code == 200
     assert token not in page.text
-    answer = await visitor.post("/setup", data={"token": f"#{token}", "name": "Ada", "password": PASSWORD})
+    answer = await first_visitor.post("/setup", data={"token": f"#{token}", "name": "Ada", "password": PASSWORD})
     assert answer.headers["location"] == "/models?welcome=1"
-    assert (await visitor.get("/models?welcome=1")).status_code == 200
+    assert (await first_visitor.get("/models?welcome=1")).status_code == 200
     assert [user.name for user in await empty_house.accounts.users()] == ["Ada"]
 
 
@@ -29,14 +31,16 @@ async def test_the_first_visitor_sets_up_and_is_logged_in(empty_house: Cortex, v
     ids=["a dead code", "no name", "a short password"],
 )
 async def test_a_refused_set_up_says_which_field_and_keeps_the_code(
-    token: str, name: str, password: str, field: str, empty_house: Cortex, visitor: httpx.AsyncClient
+    token: str, name: str, password: str, field: str, empty_house: Cortex, first_visitor: httpx.AsyncClient
 ) -> None:
     good = await empty_house.accounts.setup_link()
     data = {"token": token or good, "name": name, "password": password}
-    answer = await visitor.post("/setup", data=data)
+    answer = await first_visitor.post("/setup", data=data)
     assert answer.status_code == 422
     assert f'id="{field}"' in answer.text
-    assert (await visitor.post("/setup", data={"token": good, "name": "Ada", "password": PASSWORD})).status_code == 303
+    assert (
+        await first_visitor.post("/setup", data={"token": good, "name": "Ada", "password": PASSWORD})
+    ).status_code == 303
 
 
 async def test_set_up_is_closed_once_there_is_an_account(house: Cortex, visitor: httpx.AsyncClient) -> None:

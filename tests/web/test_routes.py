@@ -75,13 +75,13 @@ async def test_a_visitor_is_sent_to_log_in_from_every_route(house: Cortex, visit
 
 
 async def test_before_the_first_account_every_route_leads_to_set_up(
-    empty_house: Cortex, visitor: httpx.AsyncClient
+    empty_house: Cortex, first_visitor: httpx.AsyncClient
 ) -> None:
     elsewhere = {}
     for method, path in routes():
         if path in OPEN:
             continue
-        answer = await visitor.request(method, filled(path, ANY))
+        answer = await first_visitor.request(method, filled(path, ANY))
         if answer.status_code != 401 and answer.headers.get("location") != "/setup":
             elsewhere[f"{method} {path}"] = answer.status_code
     assert elsewhere == {}
