@@ -17,19 +17,20 @@ PERMITTED, PERMITTED_TOKENS = 63, 8754
 def receipt(text: str, mode: str = "auto") -> dict[str, Any]:
     """The receipt of a message; a category comes in by its words."""
     low = text.lower()
-    sent, decisions = [], []
+    sent: list[dict[str, Any]] = []
+    decisions: list[dict[str, Any]] = []
     for category, (words, names) in CATEGORIES.items():
         hits = [word for word in words if word in low]
         for name in names.split():
             is_in = mode == "all" or (mode == "auto" and bool(hits))
             reason = f"you wrote “{'”, “'.join(hits[:2])}”" if hits else "no word of it was in the message"
-            tokens = 96 + sum(map(ord, name)) % 60
+            tokens: int = 96 + sum(map(ord, name)) % 60
             decision = {"name": name, "category": category, "is_in": is_in, "stage": "phrases", "score": None}
             decisions.append({**decision, "threshold": None, "tokens": tokens, "reason": reason})
             if is_in:
                 row = {"name": name, "category": category, "form": "full", "tokens": tokens, "stage": "phrases"}
                 sent.append({**row, "reason": reason})
-    tokens = TOTAL_TOKENS if mode == "all" else sum(int(row["tokens"]) for row in sent)
+    tokens = TOTAL_TOKENS if mode == "all" else sum(row["tokens"] for row in sent)
     return {
         "mode": mode,
         "role": "orchestrator",

@@ -1,0 +1,131 @@
+"""A page test's two ends: an app served in a thread of its own, and a tab that sends, waits and compares."""
+
+import asyncio
+import re
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from playwright.sync_api import Browser
+
+from tests.e2e.browser import Window, open_window
+
+START_S = 30.0
+
+
+class Served:
+    """An app on a free port of this machine; `do` runs a coroutine in its loop."""
+
+    def __init__(self, make: Callable[[], Awaitable[tuple[FastAPI, Any]]]) -> None:
+        """`make` is awaited in the server's own loop: the app and whatever the test wants to hold."""
+        self.loop = asyncio.new_event_loop()
+        self._make = make
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        if not self._ready.wait(START_S):
+            raise TimeoutError("the server did not start")
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def do(self, work: Awaitable[Any]) -> Any:
+        """The result of a coroutine, run beside the app."""
+
+        async def waited() -> Any:
+            return await work
+
+        return asyncio.run_coroutine_threadsafe(waited(), self.loop).result(START_S)
+
+    def close(self) -> None:
+        """Stop and wait for the end."""
+        self._server.should_exit = True
+        self._server.force_exit = True
+        self._thread.join(START_S)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_until_complete(self._serve())
+        finally:
+            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+            self.loop.close()
+
+    async def _serve(self) -> None:
+        app, self.held = await self._make()
+        settings = uvicorn.Config(
+            app, host="127.0.0.1", port=0, log_level="error", ws="none", lifespan="off", timeout_graceful_shutdown=1
+        )
+        self._server = uvicorn.Server(settings)
+        task = asyncio.create_task(self._server.serve())
+        while not self._server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0.01)
+        self._port = self._server.servers[0].sockets[0].getsockname()[1]
+        self._ready.set()
+        await task
+
+
+class Tab:
+    """A window on the chat."""
+
+    def __init__(self, window: Window) -> None:
+        """Nothing is loaded yet."""
+        self.context, self.page, self.complaints = window.context, window.page, window.complaints
+
+    def go(self, path: str) -> None:
+        """Load a page and let its stream connect."""
+        self.page.goto(path)
+        self.until("() => document.readyState === 'complete'")
+
+    def until(self, script: str, seconds: float = 15.0) -> None:
+        """Wait until a script says true; polled from here, because the page's CSP forbids evaluating strings."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.page.evaluate(script):
+                return
+            self.page.wait_for_timeout(30)
+        raise TimeoutError(script)
+
+    def idle(self) -> None:
+        """Wait until no answer is being written."""
+        self.until("() => document.querySelector('#composer')?.dataset.running === '0'", 30.0)
+        self.page.wait_for_timeout(80)
+
+    def send(self, text: str, *, waits: bool = True) -> None:
+        """Write a message, send it, and wait for the end of the answer."""
+        before = self.page.locator(".turn.user").count()
+        self.page.fill("#text", text)
+        self.page.click(".send:not(.stop)")
+        self.until(f"() => document.querySelectorAll('.turn.user').length > {before}")
+        if waits:
+            self.idle()
+
+    def body(self) -> str:
+        """The log as markup, without the marks that htmx leaves and without blanks."""
+        html: str = self.page.evaluate("() => document.querySelector('#log').innerHTML")
+        return plain(html)
+
+
+def plain(html: str) -> str:
+    """Markup without htmx's own class names and attributes, and with blanks between elements taken out."""
+    html = re.sub(r"\s*\bhtmx-[a-z]+\b", "", html)
+    html = re.sub(r' data-htmx-powered="[^"]*"| class=""| open=""| title="\d+ min \d+ s left"', "", html)
+    html = re.sub(r'(class="turn (?:user|bot)) old"', r'\1"', html)
+    return re.sub(r">\s+<", "><", re.sub(r"\s+", " ", html))
+
+
+@contextmanager
+def tab(browser: Browser, url: str, token: str, **options: Any) -> Iterator[Tab]:
+    """A tab of its own profile, logged in by the token; `options` as `open_window` takes them."""
+    window = open_window(browser, url, **options)
+    window.context.add_cookies([{"name": "cortex", "value": token, "url": url}])
+    try:
+        yield Tab(window)
+    finally:
+        window.context.close()
