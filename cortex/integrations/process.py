@@ -129,10 +129,12 @@ async def _flooded(flood: asyncio.Event) -> str:
 
 async def _end(process: Process, waits: "Sequence[asyncio.Future[str]]", pumps: "asyncio.Future[None]") -> None:
     """Kill the tree, whatever state it is in, and let every helper of this run go."""
-    if process.returncode is None:
-        await asyncio.to_thread(kill_below, process.pid)
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)  # not process.kill(): it would reap beside asyncio's own watcher
+    try:
+        if process.returncode is None:
+            await asyncio.to_thread(kill_below, process.pid)
+    finally:  # also when we are cancelled once more
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)  # not process.kill(): it would reap beside asyncio's own watcher
     for waiting in waits:
         waiting.cancel()
     await asyncio.gather(*waits, return_exceptions=True)
