@@ -15,6 +15,7 @@ USER_ID: ContextVar[str] = ContextVar("user_id", default="-")
 TURN_ID: ContextVar[str] = ContextVar("turn_id", default="-")
 
 BLOT = "[secret]"
+QUIET = ("httpx", "httpcore", "uvicorn", "uvicorn.error", "asyncio", "alembic")  # their info lines help no admin
 _SHORTEST = 6
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F) if code not in (0x09, 0x0A)}
 
@@ -63,7 +64,7 @@ def set_up(level: str, blotter: Blotter, stream: TextIO | None = None) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for name in ("httpx", "httpcore", "uvicorn", "uvicorn.error", "asyncio", "alembic"):  # their info lines say nothing to an admin
+    for name in QUIET:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
 
 
