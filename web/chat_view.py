@@ -96,14 +96,14 @@ def back_to(place: str) -> str:
     return local_path(place, "/")
 
 
-async def find_turn(house: House, user: User, cid: str, turn_id: str) -> TurnView:
-    """One turn of a conversation, however far back; NotFound when it is not there, or was replaced."""
+async def find_turn(house: House, user: User, cid: str, turn_id: str) -> tuple[TurnView, int | None]:
+    """One turn of a conversation and the `before` of the stretch it stands in; NotFound when it was replaced."""
     before: int | None = None
     while True:
         page = await house.chat.log(user, cid, before=before)
         turn = Transcript(page.events).turn(turn_id)
         if turn is not None:
-            return turn
+            return turn, before
         if page.earlier is None:
             raise NotFound("This message is not there any more.")
         before = page.earlier

@@ -3,6 +3,7 @@
 One `Painter` per open page. It folds the same log as the page, so that the live document equals a reloaded one.
 """
 
+import asyncio
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from web.markdown_stream import Stream
 from web.render import Context, Renderer, described
 
 RETRY_MS = 800
+FLUSH_S = 0.08  # what grows is shown at most this often; the next look sees all that came meanwhile
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 KEEP_ALIVE = ": still here\n\n"
@@ -88,6 +90,8 @@ class Painter:
                 yield KEEP_ALIVE
             for message in self.paint(item):
                 yield message.encode()
+            if isinstance(item, OpenPart):
+                await asyncio.sleep(FLUSH_S)
 
     def paint(self, item: Event | OpenPart | Tick) -> list[Message]:
         """The messages that bring the page up to date with one item."""

@@ -163,6 +163,14 @@ async def test_a_stretch_of_the_past_is_a_page_without_stream_and_composer(
     assert 'id="composer"' not in html
 
 
+async def test_a_search_leads_to_the_turn_however_far_back(fake: FakeHouse, page: httpx.AsyncClient) -> None:
+    book = long_book(fake, 100)
+    place = (await page.get(f"/c/{book.head.id}/at/{book.turns[2][5:]}")).headers["location"]
+    assert place.endswith(f"#q{book.turns[2][5:]}")
+    assert f'id="q{book.turns[2][5:]}"' in (await page.get(place.partition("#")[0])).text
+    assert (await page.get(f"/c/{book.head.id}/at/9999")).status_code == 404
+
+
 # --- forms ----------------------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from cortex.base.errors import UserError
 from cortex.base.role import ToolMode
@@ -41,12 +41,20 @@ class WhyContext(Context):
     back: str = described("the conversation to return to", default="/")
 
 
+@router.get("/c/{cid}/at/{key}")
+async def at(house: House, user: CurrentUser, cid: str, key: str) -> Response:
+    """The page that a turn stands on, however far back: where a search leads."""
+    _, before = await find_turn(house, user, cid, turn_of(key))
+    stretch = f"?before={before}" if before is not None else ""
+    return RedirectResponse(f"/c/{cid}{stretch}#q{key}", 303)
+
+
 @router.get("/c/{cid}/edit/{key}")
 async def edit_form(
     request: Request, house: House, user: CurrentUser, cid: str, key: str, keep: int = 0, error: str = ""
 ) -> Response:
     """The message in a form; `keep` gives the message back as it was."""
-    turn = await find_turn(house, user, cid, turn_of(key))
+    turn, _ = await find_turn(house, user, cid, turn_of(key))
     if wants_fragment(request):
         pages: Renderer = request.app.state.pages
         macros = pages.macros("turn.html", TurnContext(frame=Frame(user=user), cid=cid, opens={}))
@@ -63,7 +71,7 @@ async def edit(request: Request, house: House, user: CurrentUser, cid: str, key:
     except UserError as refused:
         if wants_fragment(request):
             raise
-        turn = await find_turn(house, user, cid, turn_of(key))
+        turn, _ = await find_turn(house, user, cid, turn_of(key))
         frame = await frame_of(request, house, user, conversation_id=cid)
         context = EditContext(frame=frame, cid=cid, opens={}, turn=turn, error=refused.message)
         return respond(request, "edit.html", context, status=422)
