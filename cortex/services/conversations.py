@@ -47,7 +47,7 @@ class ConversationsService:
     async def list(
         self, user: User, query: str = "", *, limit: int = PAGE, before: datetime | None = None
     ) -> Sequence[DayGroup]:
-        """The conversations by day of last use, pinned ones first; `query`: only those with these words in the title."""
+        """The conversations by day of last use, pinned first; `query`: only those with these words in the title."""
         conversations = self._db.open(Conversations, user.id)
         newest = await conversations.list(query, limit, before)
         pinned = [] if query.strip() or before else await conversations.pinned()
