@@ -30,7 +30,9 @@ from web.markdown_stream import Stream
 from web.render import Context, Renderer, described
 
 RETRY_MS = 800
-FLUSH_S = 0.08  # what grows is shown at most this often; the next look sees all that came meanwhile
+# What grows is shown at most this often, a long open block (it is sent again whole) a little less often; the next
+# look sees all that came meanwhile.
+FLUSH_S, FLUSH_MOST_S, SLOW_CHARACTERS_S = 0.08, 0.16, 100_000
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 KEEP_ALIVE = ": still here\n\n"
@@ -88,10 +90,11 @@ class Painter:
         async for item in items:
             if isinstance(item, Tick):
                 yield KEEP_ALIVE
-            for message in self.paint(item):
-                yield message.encode()
+            sent = [message.encode() for message in self.paint(item)]
+            for text in sent:
+                yield text
             if isinstance(item, OpenPart):
-                await asyncio.sleep(FLUSH_S)
+                await asyncio.sleep(min(FLUSH_MOST_S, FLUSH_S + sum(map(len, sent)) / SLOW_CHARACTERS_S))
 
     def paint(self, item: Event | OpenPart | Tick) -> list[Message]:
         """The messages that bring the page up to date with one item."""
