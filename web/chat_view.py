@@ -40,7 +40,6 @@ class ChatContext(TurnContext):
     receipt: dict[str, Any] | None = described("what the draft would cost, when that is known already", default=None)
     draft: str = described("text to begin with", default="")
     error: str = described("why the last message was not taken", default="")
-    context_percent: float = described("share of the model's window that the last request filled", default=0.0)
 
 
 async def chat_context(
@@ -77,7 +76,6 @@ async def chat_context(
         else None,
         draft=draft,
         error=error,
-        context_percent=min(100.0, 100 * log.context_tokens / composer.window_tokens),
     )
 
 

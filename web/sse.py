@@ -44,6 +44,7 @@ class TurnContext(Context):
 
     cid: str = described("the conversation's id")
     opens: dict[str, Stream] = described("part id -> what is shown of a part that is being written")
+    window_tokens: int = described("how much the model can read; 0 when that does not matter", default=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +80,8 @@ class Painter:
     def __init__(self, pages: Renderer, context: TurnContext, transcript: Transcript) -> None:
         """`context.opens` must be empty: this painter fills it with what it has sent."""
         self._macros: Any = pages.macros("turn.html", context)  # Jinja makes the macros' names at run time
-        self._cid = context.cid
+        self._ui: Any = pages.macros("ui.html", context)
+        self._cid, self._window = context.cid, context.window_tokens
         self._shown = context.opens
         self._attempts: dict[str, int] = {}
         self._log = transcript
@@ -108,6 +110,8 @@ class Painter:
         changes = self._log.apply(event)
         # one message a change: a piece may aim at an element that the piece before has made
         found = [Message(data=html) for change in changes if (html := self._paint_change(change))]
+        if aside := self._paint_aside(event, was_running):
+            found.append(Message(data=aside))
         found += [Message(data=data, event=name) for name, data in self._signals(event, changes, was_running)]
         if found:
             found[-1] = Message(data=found[-1].data, event=found[-1].event, id=event.seq)
@@ -127,6 +131,15 @@ class Painter:
         is_running = self._log.running is not None
         if is_running != was_running:
             yield "run", "start" if is_running else "idle"
+
+    def _paint_aside(self, event: Event, was_running: bool) -> str:
+        """What changes outside the log: the mark in the sidebar, the ring in the header."""
+        is_running, html = self._log.running is not None, Markup("")
+        if is_running != was_running:
+            html += partial(f"#cr-{self._cid}", "innerHTML", self._ui.pulse() if is_running else "")
+        if event.kind == "turn.end" and self._window:
+            html += partial("#ctx", "innerHTML", self._macros.context(self._log.context_tokens, self._window))
+        return html
 
     def _paint_change(self, change: Change) -> str:
         turn = self._log.turn(change.turn)

@@ -306,6 +306,15 @@ async def test_the_stream_replays_what_came_after_and_marks_each_event(
     assert [int(number) for number in re.findall(r"^id: (\d+)$", text, re.M)] == list(range(1, len(book.events) + 1))
 
 
+async def test_the_mark_in_the_sidebar_and_the_ring_follow_the_answer(fake: FakeHouse, page: httpx.AsyncClient) -> None:
+    book = fake.new_book(BRIAN, "orchestrator", "auto", "A talk")
+    await said(fake, page, "hello", book)
+    text = await followed(fake, page, book, 0)
+    marks = re.findall(rf'hx-target="#cr-{book.head.id}" hx-swap="innerHTML">(<span class="pulse"|</hx-partial>)', text)
+    assert marks == ['<span class="pulse"', "</hx-partial>"]
+    assert "Context used: 12.4k of 128k tokens" in text
+
+
 async def test_last_event_id_wins_over_the_address(fake: FakeHouse, page: httpx.AsyncClient) -> None:
     book = fake.new_book(BRIAN, "orchestrator", "auto", "A talk")
     await said(fake, page, "hello", book)
