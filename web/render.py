@@ -164,7 +164,10 @@ def respond(
     pages: Renderer = request.app.state.pages
     part = wants_fragment(request)
     body = str(pages.fragment(template, block, context)) if part else pages.page(template, context)
-    return HTMLResponse(body, status, headers={"Vary": "HX-Request"})
+    answer = HTMLResponse(body, status, headers={"Vary": "HX-Request"})
+    if hasattr(request.state, "shown"):
+        answer.delete_cookie(request.state.shown)
+    return answer
 
 
 def wants_fragment(request: Request) -> bool:

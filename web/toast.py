@@ -37,4 +37,5 @@ def take(request: Request) -> Toast | None:
         text, undo_href, undo_words = json.loads(base64.urlsafe_b64decode(packed))
     except (ValueError, binascii.Error, TypeError):
         return None
+    request.state.shown = COOKIE  # `respond` takes it off the browser: news is told once
     return Toast(text=str(text)[:300], undo_href=local_path(str(undo_href), ""), undo_words=str(undo_words)[:60])

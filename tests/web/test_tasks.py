@@ -44,6 +44,7 @@ async def test_a_deleted_task_comes_back_as_it_was(house: Cortex, ada: Browser) 
     task = await house.tasks.create(ada.user, "Water", list_name="home", priority=2, notes="the ferns")
     await ada.post(f"/tasks/{task.id}/delete", version=task.version)
     page = await ada.get("/tasks")
+    assert "Deleted: Water" not in (await ada.get("/tasks")).text, "news is told once"
     undo = re.search(r'action="(/tasks/\w+/restore)"', page.text)
     assert undo
     await ada.post(undo.group(1))
