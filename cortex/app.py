@@ -90,9 +90,9 @@ class Cortex:
         async with _opened(settings, clock, engine, engine) as (cortex, runs):
             await cortex.house.db.migrate()
             engine.register(WORKFLOW, runs.run)
-            await engine.launch()
             try:
-                await runs.recover()
+                await engine.launch()
+                await runs.recover(await engine.stranded())
                 yield cortex
             finally:
                 await engine.close(settings.shutdown_grace_s)

@@ -13,7 +13,7 @@ from cortex.agent.execute import Executor
 from cortex.agent.react import World, run_turn
 from cortex.base.errors import CortexError
 from cortex.base.messages import ToolCall
-from cortex.base.turn import LOOP_ENDS, Answer, Decision, Outcome, Performed, Turn
+from cortex.base.turn import Answer, Decision, Outcome, Performed, Turn
 from cortex.services.approvals import ApprovalsService
 from cortex.services.endings import Endings
 from cortex.services.house import House
@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 
 WORKFLOW = "turn"
 LOST = "Cortex stopped in the middle of this answer and could not take it up again. What is shown was done."
+OUTDATED = (
+    "Cortex was changed in the middle of this answer, and the new version cannot take it up. What is shown was done."
+)
 FAULT = "Something went wrong inside Cortex; the log has the details. Nothing you wrote is lost."
 
 P = TypeVar("P")
@@ -124,15 +127,27 @@ class TurnRuns:
         if following:
             await self.start_id(row.owner_id, following)
 
-    async def recover(self) -> None:
-        """At the start: end the turns that no run will end, and start the queued ones that nobody started."""
-        rows = await self.house.db.open(AllTurns).unfinished()
-        for row in rows:
+    async def recover(self, stranded: Sequence[str] = ()) -> None:
+        """At the start: end the turns that no run will end, and start the queued ones that nobody started.
+
+        stranded: unfinished runs of another version, which nobody here may resume.
+        """
+        for row in await self.house.db.open(AllTurns).unfinished():
+            if row.id in stranded:
+                await self.house.runner.cancel(row.id)
+                await self.sudden.interrupt(row, OUTDATED)
+                continue
             status = await self.house.runner.status(row.id)
             if status in ("failed", "cancelled", "done") or (status == "unknown" and row.state != "queued"):
                 await self.sudden.interrupt(row, LOST)
-        busy = {row.conversation_id for row in rows if row.state not in (*LOOP_ENDS, "queued")}
+        await self.start_waiting()
+
+    async def start_waiting(self) -> None:
+        """Start the queued turns at the head of their line that nobody started."""
+        rows = [row for row in await self.house.db.open(AllTurns).unfinished() if not row.is_dropped]
+        busy = {row.conversation_id for row in rows if row.state != "queued"}
         for row in rows:
-            if row.state == "queued" and row.conversation_id not in busy and not row.is_dropped:
+            if row.conversation_id not in busy:
                 busy.add(row.conversation_id)
-                await self.start(row)
+                if await self.house.runner.status(row.id) == "unknown":
+                    await self.start(row)

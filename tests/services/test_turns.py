@@ -1,0 +1,47 @@
+"""What becomes of turns over restarts of the house."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from cortex.app import Cortex
+from cortex.base.settings import load_settings
+from cortex.services.turns import OUTDATED
+from tests.living_house import living_house
+
+
+def age(home: Path) -> None:
+    """As if another version had left the runs that have not ended."""
+    with sqlite3.connect(home / "engine.db") as engine:
+        engine.execute(
+            "UPDATE workflow_status SET application_version = 'cortex-0' WHERE status IN ('PENDING', 'ENQUEUED')"
+        )
+    engine.close()
+
+
+async def test_a_turn_of_another_version_is_interrupted_and_offers_to_go_on(tmp_path: Path) -> None:
+    async with living_house(tmp_path, offline_delay_ms=300) as house:
+        cid = await house.conversation()
+        left = await house.cortex.chat.send(house.admin, cid, "hello")
+        behind = await house.cortex.chat.send(house.admin, cid, "and what is on my list?")
+        await house.until(cid, "part.start")
+    age(tmp_path)
+    async with living_house(tmp_path) as house:
+        end = await house.until(cid, "turn.end", turn=left)
+        assert (end.payload["state"], end.payload["can_continue"]) == ("interrupted", True)
+        assert [event.payload["text"] for event in await house.events(cid, "notice")] == [OUTDATED]
+        await house.until(cid, "turn.end", turn=behind, state="done")
+        assert await house.cortex.house.runner.unfinished() == []
+        again = await house.cortex.chat.keep_going(house.admin, left)
+        await house.until(cid, "turn.end", turn=again, state="done")
+
+
+async def test_a_house_that_cannot_launch_leaves_nothing_open(tmp_path: Path) -> None:
+    (tmp_path / "engine.db").mkdir()
+    with pytest.raises(Exception, match="unable to open database file"):
+        async with Cortex.open(load_settings(None, home=tmp_path, port=0)):
+            raise AssertionError("must not be reached")
+    (tmp_path / "engine.db").rmdir()
+    async with living_house(tmp_path) as house:
+        await house.say(await house.conversation(), "hello")
