@@ -13,9 +13,9 @@ from typing import Any
 from cortex import tools as tool_files
 from cortex.agent.execute import Executor
 from cortex.base.address import Policy
+from cortex.base.beside import beside
 from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.crypto import Vault
-from cortex.base.errors import Conflict
 from cortex.base.log import Blotter, LineFormatter
 from cortex.base.logbook import LogBook
 from cortex.base.model import ModelEntry
@@ -26,6 +26,7 @@ from cortex.base.tool_ports import Discovery, Logs, Status
 from cortex.engine.dbos import Engine
 from cortex.engine.durable import durable
 from cortex.engine.hub import Hub
+from cortex.engine.resting import Resting
 from cortex.integrations.files import Files, Root, roots_from
 from cortex.integrations.git import Git
 from cortex.integrations.sandbox import Sandbox
@@ -42,6 +43,7 @@ from cortex.services.conversations import ConversationsService
 from cortex.services.doctor import Doctor
 from cortex.services.endings import Endings
 from cortex.services.house import House
+from cortex.services.housekeeping import Housekeeping
 from cortex.services.models import Connect, Models
 from cortex.services.notes import NotesService
 from cortex.services.openings import Openings
@@ -93,7 +95,9 @@ class Cortex:
             try:
                 await engine.launch()
                 await runs.recover(await engine.stranded())
-                yield cortex
+                keeping = Housekeeping(accounts=cortex.accounts, prune=engine.prune, clock=clock)
+                async with beside(keeping.run()):
+                    yield cortex
             finally:
                 await engine.close(settings.shutdown_grace_s)
 
@@ -111,35 +115,6 @@ class Cortex:
             if is_migrating:
                 await cortex.house.db.migrate()
             yield cortex
-
-
-class Resting:
-    """Stands where the engine would: nothing runs in a house at rest."""
-
-    async def start(
-        self, run_id: str, workflow: str, argument: dict[str, Any], *, queue: str = "", key: str = ""
-    ) -> None:
-        """Refuse."""
-        raise Conflict("Cortex is not running: start it with `cortex serve`.")
-
-    async def cancel(self, run_id: str) -> None:
-        """Nothing to cancel."""
-
-    async def status(self, run_id: str) -> str:
-        """Nobody knows."""
-        return "unknown"
-
-    async def unfinished(self) -> list[str]:
-        """None of ours."""
-        return []
-
-    async def signal(self, run_id: str, topic: str, value: str) -> None:
-        """Refuse."""
-        raise Conflict("Cortex is not running: start it with `cortex serve`.")
-
-    async def wait(self, topic: str, timeout_s: float) -> str | None:
-        """Nothing comes."""
-        return None
 
 
 @asynccontextmanager

@@ -1,0 +1,28 @@
+"""Work that runs beside a block and ends with it. Used by whoever owns such workers: `app.py`, the engine's relay."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def beside(*bodies: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Run them until the block ends; one that fails before is told in the log at once and takes nothing with it."""
+    workers = [asyncio.create_task(body) for body in bodies]
+    for worker in workers:
+        worker.add_done_callback(_tell)
+    try:
+        yield
+    finally:
+        for worker in workers:
+            worker.cancel()
+        if workers:
+            await asyncio.wait(workers)
+
+
+def _tell(worker: "asyncio.Task[None]") -> None:
+    if not worker.cancelled() and worker.exception() is not None:
+        log.error("a worker in the background ended", exc_info=worker.exception())

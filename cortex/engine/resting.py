@@ -1,0 +1,34 @@
+"""Stands where the engine would in a house at rest (the commands): nothing runs, nothing can be started."""
+
+from typing import Any
+
+from cortex.base.errors import Conflict
+
+
+class Resting:
+    """Implements `base.ports.Runner` and `Signals`."""
+
+    async def start(
+        self, run_id: str, workflow: str, argument: dict[str, Any], *, queue: str = "", key: str = ""
+    ) -> None:
+        """Refuse."""
+        raise Conflict("Cortex is not running: start it with `cortex serve`.")
+
+    async def cancel(self, run_id: str) -> None:
+        """Nothing to cancel."""
+
+    async def status(self, run_id: str) -> str:
+        """Nobody knows."""
+        return "unknown"
+
+    async def unfinished(self) -> list[str]:
+        """None of ours."""
+        return []
+
+    async def signal(self, run_id: str, topic: str, value: str) -> None:
+        """Refuse."""
+        raise Conflict("Cortex is not running: start it with `cortex serve`.")
+
+    async def wait(self, topic: str, timeout_s: float) -> str | None:
+        """Nothing comes."""
+        return None

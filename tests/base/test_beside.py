@@ -1,0 +1,32 @@
+import asyncio
+import logging
+
+import pytest
+
+from cortex.base.beside import beside
+
+
+async def test_what_runs_beside_a_block_ends_with_it() -> None:
+    ended: list[str] = []
+
+    async def forever(name: str) -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0)
+            ended.append(name)
+
+    async with beside(forever("a"), forever("b")):
+        await asyncio.sleep(0)
+        assert ended == []
+    assert sorted(ended) == ["a", "b"]
+
+
+async def test_a_failure_is_told_and_the_block_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    async def fails() -> None:
+        raise RuntimeError("out of cheese")
+
+    with caplog.at_level(logging.ERROR):
+        async with beside(fails()):
+            await asyncio.sleep(0.01)
+    assert "out of cheese" in caplog.text

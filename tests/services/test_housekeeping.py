@@ -1,0 +1,68 @@
+import asyncio
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from cortex.base.settings import load_settings
+from cortex.engine.dbos import Engine
+from cortex.services.accounts import Accounts
+from cortex.services.housekeeping import EVERY_S, FIRST_AFTER_S, RUNS_KEPT, Housekeeping
+from cortex.storage.db import Database
+from tests.living_house import living_house
+from tests.still_clock import StillClock
+
+DAYS = 3
+
+
+class Rounds:
+    """Counts the rounds by their engine half; the second one fails."""
+
+    def __init__(self) -> None:
+        self.before: list[datetime] = []
+
+    async def prune(self, before: datetime) -> int:
+        self.before.append(before)
+        if len(self.before) == 2:
+            raise OperationalError("DELETE", {}, Exception("database is locked"))
+        return 5
+
+
+async def test_a_round_a_minute_after_the_start_then_daily_whatever_happens(
+    db: Database, clock: StillClock, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rounds, slept = Rounds(), list[float]()
+    started = clock()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) > DAYS:
+            raise asyncio.CancelledError
+        clock.forward(seconds=seconds)
+
+    accounts = Accounts(db, load_settings(None, home=tmp_path / "home"), clock)
+    await accounts.setup_link()
+    with pytest.raises(asyncio.CancelledError):
+        await Housekeeping(accounts=accounts, prune=rounds.prune, clock=clock, sleep=sleep).run()
+    assert slept == [FIRST_AFTER_S, EVERY_S, EVERY_S, EVERY_S]
+    assert len(rounds.before) == DAYS
+    assert (rounds.before[0] + RUNS_KEPT - started).total_seconds() == FIRST_AFTER_S
+    assert "database is locked" in caplog.text
+
+
+async def test_a_house_throws_away_old_runs_and_nothing_of_its_people(tmp_path: Path, clock: StillClock) -> None:
+    async with living_house(tmp_path) as house:
+        cid = await house.conversation()
+        turn_id = await house.say(cid, "add milk to my shopping list")
+        log = await house.events(cid)
+        spill = tmp_path / house.admin.id / "files" / "results" / "long.txt"
+        spill.parent.mkdir(parents=True, exist_ok=True)
+        spill.write_text("kept")
+        clock.at = house.cortex.house.clock() + RUNS_KEPT * 2
+        engine = house.cortex.house.runner
+        assert isinstance(engine, Engine)
+        await Housekeeping(accounts=house.cortex.accounts, prune=engine.prune, clock=clock).go_round()
+        assert await house.cortex.house.runner.status(turn_id) == "unknown"
+        assert await house.events(cid) == log
+        assert spill.read_text() == "kept"
