@@ -9,7 +9,8 @@ part.start   {turn, round, part, kind, attempt}         kind text | thinking; de
 part.end     {turn, round, part, kind, text, attempt, is_partial?}   the finished text; "" drops the part;
              is_partial: cut by a stop or a failure: shown, but no history
 tool.call    {turn, round, call, name, arguments, brief, risk}
-tool.result  {turn, call, name, state, text, ms, undo, spill, is_tainted}   state ok | err | unknown
+tool.result  {turn, call, name, state, text, ms, undo, spill, is_tainted}   state ok | err | unknown |
+             refused: it was not run
 approval     {turn, call, approval, state, tool, verb, destination, detail, why, risk, expires_at}
              state asked | allowed | denied | expired
 usage        {turn, round, model, input, output, cached, written, cost_usd, request_tokens}

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from cortex.base.turn import TurnState
 
-CallState = Literal["run", "wait", "ok", "err", "unknown"]
+CallState = Literal["run", "wait", "ok", "err", "unknown", "refused"]
 ChangeKind = Literal[
     "turn.new",  # a message came in; its answer's place too, unless it is queued
     "turn.start",  # a queued turn got its place
