@@ -163,7 +163,9 @@
   addEventListener('online', net); addEventListener('offline', net);
   if (!navigator.onLine) net();
   on('htmx:sse:error', event => { if (event.detail.status === 401) location.reload(); else show(banner.dataset.lost); });
-  on('htmx:sse:after:connection', () => show(''));
+  // the extension hears of hiding only while it streams: a tab that was behind before that must free its connection too
+  const pause = () => { if (document.hidden) document.dispatchEvent(new Event('visibilitychange')); };
+  on('htmx:sse:after:connection', () => { show(''); setTimeout(pause, 50); });
   on('htmx:error', () => { if (!navigator.onLine) net(); });
 
   // --- the code of a one-time link stands after #, which no server sees: into the form, out of the address
