@@ -73,6 +73,9 @@ async def run_turn(turn: Turn, world: World) -> Outcome:
             if retry is None:
                 return run.ended("done", reply.message.text)
             plan, reply = retry
+        if reply.message is None and reply.failure_kind == "budget":
+            await _speak(run, reply.failure)
+            return run.ended("done", reply.failure)
         if reply.message is None:
             return run.ended("failed", reply.failure)
         if is_last:

@@ -137,6 +137,14 @@ async def test_a_failed_model_ends_the_turn_as_failed_with_its_words() -> None:
     assert outcome.messages[0].speaker == "user"
 
 
+async def test_a_spent_budget_ends_the_turn_in_words_not_in_an_error() -> None:
+    scene = Scene(assistant("", call("a")), Reply(failure="I stopped: the budget is used up.", failure_kind="budget"))
+    outcome = await scene.run()
+    assert (outcome.state, outcome.text) == ("done", "I stopped: the budget is used up.")
+    assert scene.story.said == [("answer", "I stopped: the budget is used up.")]
+    assert outcome.messages[-1] == assistant("I stopped: the budget is used up.")
+
+
 async def test_past_calls_are_told_in_words_when_no_tool_is_declared() -> None:
     told = as_text(
         (
