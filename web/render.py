@@ -5,25 +5,22 @@ Knows no route and no service. Called by `web/pages/*`, `web/sse.py` and the err
 
 import hashlib
 from dataclasses import dataclass, field, fields
-from datetime import date, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from babel.dates import format_date, format_datetime, format_time
-from babel.numbers import format_compact_decimal, format_decimal
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context as JinjaContext
 from markupsafe import Markup
 
+from cortex.base import scan
 from cortex.base.user import User
 from web import words
 
 HERE = Path(__file__).parent
-LOCALE = "en_GB"  # the copy is English; catalogues come later, and with them the account's own locale
 
 
 def described(words: str, **default: Any) -> Any:
@@ -124,11 +121,11 @@ class Renderer:
         self.env.filters.update(
             {
                 **words.FILTERS,
-                "number": number,
-                "compact": compact,
-                "clock": _in_zone(clock),
-                "day": _in_zone(day),
-                "moment": _in_zone(moment),
+                "number": _figure("number"),
+                "compact": _figure("compact"),
+                "clock": _in_zone(_figure("clock")),
+                "day": _in_zone(_figure("day")),
+                "moment": _in_zone(_figure("moment")),
             }
         )
 
@@ -181,35 +178,18 @@ def gettext(words: str) -> str:
     return words
 
 
-def number(value: float) -> str:
-    """1234 -> 1,234."""
-    return str(format_decimal(value, locale=LOCALE))
-
-
-def compact(value: float) -> str:
-    """12400 -> 12.4k."""
-    return str(format_compact_decimal(value, fraction_digits=1, locale=LOCALE)).lower()
-
-
-def clock(at: datetime, zone: ZoneInfo) -> str:
-    """08:54 in the reader's zone."""
-    return str(format_time(at, "HH:mm", tzinfo=zone, locale=LOCALE))
-
-
-def day(at: datetime | date, zone: ZoneInfo) -> str:
-    """Sat 21 Nov 2026; a plain date belongs to no zone and is shown as it is."""
-    local = at.astimezone(zone).date() if isinstance(at, datetime) else at
-    return str(format_date(local, "EEE d MMM y", locale=LOCALE))
-
-
-def moment(at: datetime, zone: ZoneInfo) -> str:
-    """Sat 21 Nov 2026, 08:54."""
-    return str(format_datetime(at, "EEE d MMM y, HH:mm", tzinfo=zone, locale=LOCALE))
-
-
 def zone_of(user: User | None) -> ZoneInfo:
     """The reader's time zone; UTC for visitors."""
     return ZoneInfo(user.time_zone) if user else ZoneInfo("UTC")
+
+
+def _figure(name: str) -> Any:
+    """A filter of `web/figures.py`, read with the first figure that is shown. Any: as `_in_zone`."""
+
+    def late(*values: Any) -> str:
+        return str(getattr(scan.load("web.figures"), name)(*values))
+
+    return late
 
 
 def _in_zone(filter_: Any) -> Any:

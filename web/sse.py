@@ -7,10 +7,11 @@ import asyncio
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from markupsafe import Markup, escape
 
+from cortex.base import scan
 from cortex.base.events import Event, OpenPart
 from cortex.services.chat import Tick
 from cortex.services.transcript import Transcript
@@ -25,9 +26,11 @@ from cortex.services.transcript_views import (
     dom_id,
     key_of,
 )
-from web.markdown_stream import Change as Piece
-from web.markdown_stream import Stream
 from web.render import Context, Renderer, described
+
+if TYPE_CHECKING:  # the markdown parser is read with the first answer
+    from web.markdown_stream import Change as Piece
+    from web.markdown_stream import Stream
 
 RETRY_MS = 800
 # What grows is shown at most this often, a long open block (it is sent again whole) a little less often; the next
@@ -43,7 +46,7 @@ class TurnContext(Context):
     """What `turn.html` reads."""
 
     cid: str = described("the conversation's id")
-    opens: dict[str, Stream] = described("part id -> what is shown of a part that is being written")
+    opens: "dict[str, Stream]" = described("part id -> what is shown of a part that is being written")
     window_tokens: int = described("how much the model can read; 0 when that does not matter", default=0)
 
 
@@ -69,7 +72,7 @@ def partial(target: str, swap: str, html: str = "") -> Markup:
     return Markup('<hx-partial hx-target="{}" hx-swap="{}">{}</hx-partial>').format(target, swap, Markup(html))  # noqa: S704
 
 
-def open_streams(parts: tuple[OpenPart, ...]) -> dict[str, Stream]:
+def open_streams(parts: tuple[OpenPart, ...]) -> "dict[str, Stream]":
     """What a page shows of the parts that are being written while it is rendered."""
     return {part.part: _fed(part) for part in parts}
 
@@ -234,7 +237,7 @@ class Painter:
         return _pieces(target, pieces) + rest
 
 
-def _pieces(target: str, pieces: list[Piece]) -> str:
+def _pieces(target: str, pieces: "list[Piece]") -> str:
     html = Markup("")
     for piece in pieces:
         match piece.kind:
@@ -260,8 +263,8 @@ def _block_of(turn: TurnView, part: Part) -> Part | CallGroup:
     return part
 
 
-def _fed(part: OpenPart) -> Stream:
-    stream = Stream()
+def _fed(part: OpenPart) -> "Stream":
+    stream = cast("Stream", scan.load("web.markdown_stream").Stream())
     stream.feed(part.text)
     if part.kind == "text":
         stream.flush()

@@ -12,8 +12,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from cortex.base import scan
 from cortex.services.transcript_views import dom_id
-from web.markdown import render as render_markdown
 
 # Letters that are drawn as nothing although Unicode calls them letters or marks.
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5") | {chr(c) for c in range(0xFE00, 0xFE10)}
@@ -83,7 +83,7 @@ def by_category(rows: Iterable[dict[str, Any]]) -> list[tuple[str, list[dict[str
 
 def markdown(text: str) -> Markup:
     """A model's markdown as sanitised HTML."""
-    return Markup(render_markdown(text))  # noqa: S704 - nh3 cleaned it
+    return Markup(scan.load("web.markdown").render(text))  # noqa: S704 - nh3 cleaned it
 
 
 def kind(value: object) -> str:

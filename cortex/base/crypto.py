@@ -3,11 +3,11 @@
 import base64
 import hashlib
 
-from cryptography.fernet import Fernet, InvalidToken
-
+from cortex.base import scan
 from cortex.base.errors import ConfigError
 
 _PURPOSE = b"cortex/secrets/1"
+_CIPHER = "cortex.base.cipher"  # cryptography weighs 7 MB: read with the first secret
 
 
 class Vault:
@@ -21,18 +21,19 @@ class Vault:
         if len(key) < 16:
             raise ConfigError("The secret key is too short: give at least 16 characters, best 32 random bytes in hex.")
         digest = hashlib.sha256(_PURPOSE + b"\0" + key.encode()).digest()
-        self._fernet = Fernet(base64.urlsafe_b64encode(digest))
+        self._key = base64.urlsafe_b64encode(digest)
 
     def seal(self, text: str) -> bytes:
         """The text encrypted and signed; another one each time."""
-        return self._fernet.encrypt(text.encode())
+        sealed: bytes = scan.load(_CIPHER).seal(self._key, text)
+        return sealed
 
     def open(self, sealed: bytes) -> str:
         """What was sealed. ConfigError when it was sealed under another key or changed since."""
-        try:
-            return self._fernet.decrypt(sealed).decode()
-        except InvalidToken as error:
+        text: str | None = scan.load(_CIPHER).opened(self._key, sealed)
+        if text is None:
             raise ConfigError(
                 "A stored secret cannot be opened: the secret key is not the one it was sealed with. "
                 "Put the old key back, or enter the secret again."
-            ) from error
+            )
+        return text

@@ -4,15 +4,15 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlencode, urlsplit
 
-import httpx
-
 from cortex.base import scan
-from cortex.base.address import PUBLIC, named
+from cortex.base.address import PUBLIC, Policy, named
 from cortex.base.errors import ToolFailed
-from cortex.base.http import fetch, open_client
+
+if TYPE_CHECKING:  # httpx is read with the first request
+    import httpx
 
 TIMEOUT_S = 12
 BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
@@ -48,11 +48,11 @@ def web_search_from(*, searxng_url: str = "", brave_api_key: str = "", ddgs: boo
 class SearxngSearch:
     """A SearXNG instance's JSON API; it may stand in the house's own network, at exactly this host and port."""
 
-    def __init__(self, url: str, opened: Callable[[], httpx.AsyncClient] | None = None) -> None:
+    def __init__(self, url: str, opened: "Callable[[], httpx.AsyncClient] | None" = None) -> None:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         self._url = url.rstrip("/") + "/search"
-        self._opened = opened or (lambda: open_client(named((parts.hostname or "", port))))
+        self._opened = opened or (lambda: _client(named((parts.hostname or "", port))))
 
     async def search(self, query: str, count: int) -> list[Found]:
         """Ask it; a 403 means that its settings do not allow the JSON format."""
@@ -65,11 +65,11 @@ class BraveSearch:
     """Brave's web search API."""
 
     def __init__(
-        self, key: str, opened: Callable[[], httpx.AsyncClient] | None = None, *, url: str = BRAVE_URL
+        self, key: str, opened: "Callable[[], httpx.AsyncClient] | None" = None, *, url: str = BRAVE_URL
     ) -> None:
         self._key = key
         self._url = url
-        self._opened = opened or (lambda: open_client(PUBLIC, follow_redirects=False))
+        self._opened = opened or (lambda: _client(PUBLIC, follow_redirects=False))
 
     async def search(self, query: str, count: int) -> list[Found]:
         """Ask it, with the key in a header."""
@@ -93,12 +93,17 @@ class DdgsSearch:
         return [_found(row, "title", "href", "body") for row in rows[:count]]
 
 
+def _client(policy: Policy, *, follow_redirects: bool = True) -> "httpx.AsyncClient":
+    opened = scan.load("cortex.base.http").open_client(policy, follow_redirects=follow_redirects)
+    return cast("httpx.AsyncClient", opened)
+
+
 async def _rows(
-    opened: Callable[[], httpx.AsyncClient], address: str, headers: Mapping[str, str], *path: str
+    opened: "Callable[[], httpx.AsyncClient]", address: str, headers: Mapping[str, str], *path: str
 ) -> list[dict[str, Any]]:
     """The list that stands at `path` in the engine's JSON answer."""
     async with opened() as client:
-        got = await fetch(client, address, headers=headers, total_s=TIMEOUT_S)
+        got = await scan.load("cortex.base.http").fetch(client, address, headers=headers, total_s=TIMEOUT_S)
     if got.status != 200:
         hint = " Its settings must allow `json` under search.formats." if got.status == 403 else ""
         raise ToolFailed(f"The search engine answered with status {got.status}.{hint}")

@@ -3,14 +3,17 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
-
-import httpx
 
 from cortex.base import scan
 from cortex.base.address import PUBLIC
 from cortex.base.errors import ToolFailed
-from cortex.base.http import Fetched, fetch, open_client
+
+if TYPE_CHECKING:  # httpx is read with the first request
+    import httpx
+
+    from cortex.base.http import Fetched
 
 URL_CHARACTERS = 2_000
 READ_TIMEOUT_S = 20.0
@@ -25,21 +28,21 @@ class WebPage:
     text: str
 
 
-def public_client() -> httpx.AsyncClient:
+def public_client() -> "httpx.AsyncClient":
     """A client that reaches public addresses only."""
-    return open_client(PUBLIC)
+    return cast("httpx.AsyncClient", scan.load("cortex.base.http").open_client(PUBLIC))
 
 
 class Web:
     """The public web. `opened` makes a client (tests give one with a transport of their own)."""
 
-    def __init__(self, opened: Callable[[], httpx.AsyncClient] = public_client) -> None:
+    def __init__(self, opened: "Callable[[], httpx.AsyncClient]" = public_client) -> None:
         self._opened = opened
 
-    async def fetch(self, url: str) -> Fetched:
+    async def fetch(self, url: str) -> "Fetched":
         """What stands at the address, whatever the status; NotAllowed for inside addresses, ToolFailed else."""
         async with self._opened() as client:
-            return await fetch(client, checked_url(url))
+            return cast("Fetched", await scan.load("cortex.base.http").fetch(client, checked_url(url)))
 
     async def read(self, url: str) -> WebPage:
         """The readable text of a page or a plain text; ToolFailed when there is none to read."""
@@ -53,7 +56,7 @@ class Web:
             return WebPage(url=got.url, title="", text=got.text)
         raise ToolFailed(f"{url} is {kind}, which has no text to read.")
 
-    async def _readable(self, got: Fetched) -> WebPage:
+    async def _readable(self, got: "Fetched") -> WebPage:
         page_text = scan.load("cortex.integrations.page_text")
         try:
             work = asyncio.to_thread(page_text.readable, got.text, got.url)

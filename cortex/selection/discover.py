@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rapidfuzz.distance import JaroWinkler
-
+from cortex.base import scan
 from cortex.selection import evidence, text
 from cortex.selection.index import Index, index_of
 from cortex.selection.types import Entry, Snapshot
@@ -81,7 +80,7 @@ def _by_name(query: str, entry: Entry, index: Index) -> Hit | None:
         return Hit(name=entry.name, score=EXACT, how="its name")
     if len(asked) > 3 and (asked in name or (name in asked and "_" in name)):
         return Hit(name=entry.name, score=PART, how="part of its name")
-    if JaroWinkler.similarity(asked, name) >= NEAR:
+    if scan.load("cortex.selection.spelling").likeness(asked, name) >= NEAR:
         return Hit(name=entry.name, score=SPELT, how="spelt alike")
     said = {index.mend(term) for term in text.terms(query.replace("_", " "))}
     parts = set(text.terms(entry.name.replace("_", " ")))

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rapidfuzz.distance import DamerauLevenshtein
-
+from cortex.base import scan
 from cortex.selection import text
 from cortex.selection.talk import common_terms
 from cortex.selection.types import Entry, Snapshot, Trigger
@@ -114,8 +113,9 @@ class Index:
         allowed = 1 if len(term) < 8 else 2
         near = [word for word in self._letters.get(term[0], ()) if abs(len(word) - len(term)) <= 1]
         best, least = term, allowed + 1
+        spelling = scan.load("cortex.selection.spelling")
         for word in near:
-            distance = DamerauLevenshtein.distance(term, word, score_cutoff=allowed)
+            distance: int = spelling.slips(term, word, allowed)
             if distance < least and len(word) >= TYPO_LETTERS - 1:
                 best, least = word, distance
         return best
