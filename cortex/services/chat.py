@@ -4,7 +4,6 @@ A message is committed before it is acknowledged and before a model is asked; ru
 browser's connection.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,7 +26,6 @@ from cortex.storage.turns import TurnRow, Turns
 MESSAGE_CHARS_MAX = 32_000
 FOLLOW_S = 300.0
 KEEP_ALIVE_S = 15.0
-FLUSH_S = 0.08
 ROUNDS_CAP = 25
 
 
@@ -144,7 +142,7 @@ class Chat:
         return await conversations.first_seq(conversation_id, row.id) if row else None
 
     async def follow(self, user: User, conversation_id: str, after: int) -> AsyncIterator[Event | OpenPart | Tick]:
-        """Rows past `after` in order, then open parts, whole, as they grow; a `Tick` every 15 quiet seconds.
+        """Rows past `after` in order, then open parts, whole, as they grow (the reader sets the pace); a `Tick` every 15 quiet seconds.
 
         Ends after five minutes, so that the caller checks the login again and the browser comes back.
         """
@@ -168,8 +166,6 @@ class Chat:
                     if shown.get(part.part) != part:
                         shown[part.part] = part
                         yield part
-                if parts:
-                    await asyncio.sleep(FLUSH_S)
 
     @contextmanager
     def _watching(self, user_id: str, conversation_id: str) -> Iterator[Callable[[], bool]]:
