@@ -142,9 +142,10 @@ class Chat:
         return await conversations.first_seq(conversation_id, row.id) if row else None
 
     async def follow(self, user: User, conversation_id: str, after: int) -> AsyncIterator[Event | OpenPart | Tick]:
-        """Rows past `after` in order, then open parts, whole, as they grow (the reader sets the pace); a `Tick` every 15 quiet seconds.
+        """Rows past `after` in order, then open parts, whole, as they grow; a `Tick` every 15 quiet seconds.
 
-        Ends after five minutes, so that the caller checks the login again and the browser comes back.
+        The reader sets the pace: what it is too slow to see grow, it sees grown. Ends after five minutes, so
+        that the caller checks the login again and the browser comes back.
         """
         conversations = self.house.db.open(Conversations, user.id)
         await conversations.get(conversation_id)
