@@ -58,8 +58,8 @@ class ConversationsService:
         return await self._db.open(Conversations, user.id).get(conversation_id)
 
     async def new(self, user: User, role: str = "orchestrator", mode: ToolMode = "auto") -> Conversation:
-        """An empty conversation."""
-        return await self._db.open(Conversations, user.id).create(role, mode)
+        """An empty conversation; a form that names no role begins with the usual one."""
+        return await self._db.open(Conversations, user.id).create(role or "orchestrator", mode)
 
     async def rename(self, user: User, conversation_id: str, title: str) -> None:
         """Give it a title of the user's own; UserError for an empty one."""
