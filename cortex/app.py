@@ -1,14 +1,14 @@
 """Wires the house once. The only module that knows tools, providers and the engine together; read it top to bottom.
 
-`Cortex.open(settings)` is the running daemon; `Cortex.at_rest(settings)` is the same house without engine and
-timers, for the commands.
+`Cortex.open(settings)` is the running daemon; `web` and `worker` are its two halves, several of each on PostgreSQL;
+`Cortex.at_rest(settings)` is the same house without engine and timers, for the commands.
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from cortex import tools as tool_files
 from cortex.agent.execute import Executor
@@ -16,28 +16,29 @@ from cortex.base.address import Policy
 from cortex.base.beside import beside
 from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.crypto import Vault
+from cortex.base.errors import ConfigError
 from cortex.base.log import Blotter, LineFormatter
 from cortex.base.logbook import LogBook
 from cortex.base.model import ModelEntry
 from cortex.base.ports import Hub as HubPort
 from cortex.base.ports import Provider, Runner, Signals
 from cortex.base.settings import Settings
-from cortex.base.tool_ports import Discovery, Logs, Status
+from cortex.base.tool_ports import Discovery, Status
+from cortex.engine import quiet
 from cortex.engine.dbos import Engine
 from cortex.engine.durable import durable
 from cortex.engine.hub import Hub
+from cortex.engine.relay import Relay, relayed
+from cortex.engine.remote import CANCELLED, STARTED, Remote
 from cortex.engine.resting import Resting
-from cortex.integrations.files import Files, Root, roots_from
-from cortex.integrations.git import Git
 from cortex.integrations.sandbox import Sandbox
-from cortex.integrations.search import WebSearch, web_search_from
-from cortex.integrations.web import Web
 from cortex.providers import Surroundings, connect
 from cortex.services.accounts import Accounts
 from cortex.services.approvals import ApprovalsService
 from cortex.services.budgets import Budgets
 from cortex.services.calls import Book
 from cortex.services.chat import Chat
+from cortex.services.clients import clients
 from cortex.services.composer import ComposerService
 from cortex.services.conversations import ConversationsService
 from cortex.services.doctor import Doctor
@@ -58,8 +59,11 @@ from cortex.services.thinking import Thinking
 from cortex.services.tools import ToolsService
 from cortex.services.turns import WORKFLOW, TurnRuns
 from cortex.services.undo import UndoService
+from cortex.storage.conversations import AllConversations
 from cortex.storage.db import Database
-from cortex.storage.home import Home, Homes
+from cortex.storage.home import Homes
+
+ACCESS_ENDED = "access.ended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,18 +92,35 @@ class Cortex:
     @asynccontextmanager
     async def open(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
         """The running house: migrated, engine launched, unfinished turns taken up again; closed behind the block."""
-        engine = Engine.open(settings.engine_database)
-        async with _opened(settings, clock, engine, engine) as (cortex, runs):
-            await cortex.house.db.migrate()
-            engine.register(WORKFLOW, runs.run)
+        async with _running(settings, clock, Engine.open(settings.engine_database), Hub()) as (cortex, _):
+            yield cortex
+
+    @classmethod
+    @asynccontextmanager
+    async def worker(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
+        """One of several processes that run turns and serve no page. ConfigError where the database is not shared."""
+        async with relayed(_shared(settings)) as relay:
+            engine = Engine.open(settings.engine_database, is_worker=True)
+            relay.on(STARTED, lambda _: quiet.wake())
+            relay.on(CANCELLED, engine.stop_here)
+            async with _running(settings, clock, engine, relay) as (cortex, runs), beside(runs.keep_starting()):
+                yield cortex
+
+    @classmethod
+    @asynccontextmanager
+    async def web(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
+        """One of several processes that serve the page and run no turn. ConfigError like `worker`."""
+        async with relayed(_shared(settings)) as relay:
+            remote = await Remote.open(settings.engine_database, tell=relay.tell)
             try:
-                await engine.launch()
-                await runs.recover(await engine.stranded())
-                keeping = Housekeeping(accounts=cortex.accounts, prune=engine.prune, clock=clock)
-                async with beside(keeping.run()):
+                async with _opened(settings, clock, remote, remote, relay) as (cortex, _):
+                    await cortex.house.db.migrate()
+                    relay.newest = cortex.house.db.open(AllConversations).seqs
+                    relay.on(ACCESS_ENDED, cortex.chat.end_streams)
+                    cortex.accounts.on_access_ended(partial(_tell_access_ended, relay))
                     yield cortex
             finally:
-                await engine.close(settings.shutdown_grace_s)
+                await remote.close()
 
     @classmethod
     @asynccontextmanager
@@ -111,24 +132,56 @@ class Cortex:
         is_migrating: bring the tables up to date first; the doctor would rather see them as they are.
         """
         resting = Resting()
-        async with _opened(settings, clock, resting, resting) as (cortex, _):
+        async with _opened(settings, clock, resting, resting, Hub()) as (cortex, _):
             if is_migrating:
                 await cortex.house.db.migrate()
             yield cortex
 
 
 @asynccontextmanager
+async def _running(
+    settings: Settings, clock: Clock, engine: Engine, hub: HubPort
+) -> AsyncIterator[tuple[Cortex, TurnRuns]]:
+    """The house with its engine launched, and the daily round beside."""
+    async with _opened(settings, clock, engine, engine, hub) as (cortex, runs):
+        await cortex.house.db.migrate()
+        engine.register(WORKFLOW, runs.run)
+        try:
+            await engine.launch()
+            await runs.recover(await engine.stranded())
+            keeping = Housekeeping(accounts=cortex.accounts, prune=engine.prune, clock=clock)
+            async with beside(keeping.run()):
+                yield cortex, runs
+        finally:
+            await engine.close(settings.shutdown_grace_s)
+
+
+def _shared(settings: Settings) -> str:
+    """The engine's database, which several processes can share; ConfigError where they cannot."""
+    if not (settings.is_postgresql and settings.engine_database.startswith("postgres")):
+        raise ConfigError(
+            "CORTEX_DATABASE_URL: `cortex web` and `cortex worker` share a PostgreSQL database, so name one "
+            "(postgresql://user:password@host/name). With SQLite, `cortex serve` does everything in one process."
+        )
+    return settings.engine_database
+
+
+async def _tell_access_ended(relay: Relay, user_id: str) -> None:
+    relay.tell(ACCESS_ENDED, user_id)
+
+
+@asynccontextmanager
 async def _opened(
-    settings: Settings, clock: Clock, runner: Runner, signals: Signals
+    settings: Settings, clock: Clock, runner: Runner, signals: Signals, hub: HubPort
 ) -> AsyncIterator[tuple[Cortex, TurnRuns]]:
     """Everything but the engine, wired and closed again."""
     db = Database(settings.database, clock=clock)
-    homes, hub, sandbox, registry = Homes(settings.home), Hub(), Sandbox(), tool_files.load()
+    homes, sandbox, registry = Homes(settings.home), Sandbox(), tool_files.load()
     accounts = Accounts(db, settings, clock)
     models = Models(db, homes, Vault(settings.secret_key), _connector(settings), hosts=settings.model_places)
     book = LogBook()
     book.setFormatter(LineFormatter(Blotter(settings.secret_key, settings.brave_api_key)))
-    scope = ToolScope(db, await _clients(settings, accounts, homes, sandbox, book))
+    scope = ToolScope(db, await clients(settings, accounts, homes, sandbox, book))
     house = House(
         settings=settings,
         db=db,
@@ -227,33 +280,3 @@ def _connector(settings: Settings) -> Connect:
         return connect(entry, secret, Surroundings(policy=policy, chunk_delay_s=delay_s))
 
     return connected
-
-
-async def _clients(
-    settings: Settings, accounts: Accounts, homes: Homes, sandbox: Sandbox, book: LogBook
-) -> dict[type[Any], Callable[[str], Any]]:
-    """The clients that tools can open. What cannot work here is left out, and its tools are not configured."""
-    web = Web()
-    roots = roots_from(settings.folders, (settings.home,))
-
-    def files(user_id: str) -> Files:
-        async def allowed() -> tuple[Root, ...]:
-            return roots if (await accounts.user(user_id)).is_admin else ()
-
-        own = homes.of(user_id).path / "files"
-        own.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return Files(own, allowed)
-
-    search = web_search_from(searxng_url=settings.searxng_url, brave_api_key=settings.brave_api_key, ddgs=settings.ddgs)
-    clients: dict[type[Any], Callable[[str], Any]] = {
-        Home: homes.of,
-        Files: files,
-        Logs: lambda _: book,
-        Web: lambda _: web,
-    }
-    if search is not None:
-        clients[WebSearch] = lambda _: search
-    if (await sandbox.probe()).level != "none":
-        git = Git(sandbox)
-        clients |= {Sandbox: lambda _: sandbox, Git: lambda _: git}
-    return clients

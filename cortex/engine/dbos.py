@@ -102,6 +102,8 @@ class Engine:
                 self._guarded(body)
             )
         DBOS.listen_queues(list(AT_ONCE) if self.is_worker else [])
+        if self.is_worker:
+            quiet.wakeful()
         if self._is_shared:
             self._recovery = Recovery(self._database, self.executor_id, self.version, self._runs)
             await self._recovery.claim()
@@ -186,6 +188,7 @@ class Engine:
             else:
                 with SetEnqueueOptions(queue_partition_key=key if queue == "chat" else None):
                     await DBOS.enqueue_workflow_async(queue, body, run_id, argument, "", "")
+                quiet.wake()
 
     async def cancel(self, run_id: str) -> None:
         """Stop it for good: what it awaits is cancelled at once here, within a second in another process."""
@@ -194,6 +197,10 @@ class Engine:
         task = self._runs.interrupt(run_id) or task
         if task is not None and task is not asyncio.current_task():
             await asyncio.wait({task}, timeout=2)
+
+    def stop_here(self, run_id: str) -> None:
+        """It was cancelled by another process, which says so: do not wait for the next look."""
+        self._runs.interrupt(run_id)
 
     async def status(self, run_id: str) -> str:
         """One of unknown, queued, running, done, failed, cancelled."""

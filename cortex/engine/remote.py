@@ -1,34 +1,49 @@
 """The engine seen from a process that runs nothing (`cortex web`): put in line, signal, cancel, look, read streams.
 
-No threads, no polling: every call is one statement. The tables must exist; a worker makes them.
+No threads, no polling: every call is one statement.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Self
 
 import sqlalchemy as sa
-from dbos import DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions
+from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions
 from dbos import error as dbos_error
 
-from cortex.base.errors import NotFound
+from cortex.base.errors import ConfigError, NotFound
 from cortex.engine.config import APP, AT_ONCE, OPEN_STATES, STATES, STREAM_POLL_S, VERSION
-from cortex.engine.database import open_database
+from cortex.engine.database import is_postgres, open_database
+
+STARTED = "engine.start"
+CANCELLED = "engine.cancel"
+
+Tell = Callable[[str, str], None]
 
 
 class Remote:
     """Implements `base.ports.Runner` and the sending half of `Signals`."""
 
-    def __init__(self, database: sa.Engine, client: DBOSClient) -> None:
+    def __init__(self, database: sa.Engine, client: DBOSClient, tell: Tell | None) -> None:
         """Use `open`."""
         self._database = database
         self._client = client
+        self._tell = tell or _nobody
 
     @classmethod
-    async def open(cls, url: str) -> Self:
-        """Connect; the URL as for `Engine.open`."""
+    async def open(cls, url: str, *, tell: Tell | None = None) -> Self:
+        """Connect; the URL as for `Engine.open`. Makes the tables when no worker did so before.
+
+        tell: How workers hear at once of a start or a cancel, `(topic, run id)`; without it they look by themselves.
+        """
         database = open_database(url)
-        return cls(database, await asyncio.to_thread(client_of, database))
+        try:
+            if is_postgres(url):
+                await asyncio.to_thread(make_tables, database)
+            return cls(database, await asyncio.to_thread(client_of, database), tell)
+        except sa.exc.SQLAlchemyError as error:
+            database.dispose()
+            raise ConfigError(f"CORTEX_DATABASE_URL: the database does not answer: {error.args[0]}") from error
 
     async def close(self) -> None:
         """Let go of the connections."""
@@ -51,10 +66,12 @@ class Remote:
         if name == "chat":
             options["queue_partition_key"] = key
         await self._client.enqueue_async(options, run_id, argument, "", "")
+        self._tell(STARTED, run_id)
 
     async def cancel(self, run_id: str) -> None:
         """Stop it for good; the worker sees it within a second."""
         await self._client.cancel_workflow_async(run_id)
+        self._tell(CANCELLED, run_id)
 
     async def status(self, run_id: str) -> str:
         """One of unknown, queued, running, done, failed, cancelled."""
@@ -73,6 +90,10 @@ class Remote:
         except dbos_error.DBOSNonExistentWorkflowError as error:
             raise NotFound(f"No run {run_id!r}") from error
 
+    async def wait(self, topic: str, timeout_s: float) -> str | None:
+        """Never called here: a run waits, and runs are the workers'."""
+        raise RuntimeError("only a run waits, and none runs in this process")
+
     async def read(self, run_id: str, key: str, offset: int = 0) -> AsyncIterator[str]:
         """The stream's values from `offset` on, until the run ends."""
         values = self._client.read_stream_async(run_id, key, offset=offset, polling_interval_sec=STREAM_POLL_S)
@@ -81,6 +102,15 @@ class Remote:
                 yield str(value)
         finally:
             await values.aclose()
+
+
+def _nobody(_topic: str, _run_id: str) -> None:
+    """Nobody is told."""
+
+
+def make_tables(database: sa.Engine) -> None:
+    """Create or upgrade the engine's tables, one process after the other; costs next to nothing when they stand."""
+    DBOS.migrate(database.url.render_as_string(hide_password=False))
 
 
 def client_of(database: sa.Engine) -> DBOSClient:

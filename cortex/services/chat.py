@@ -181,11 +181,15 @@ class Chat:
             if not +watched:
                 self.watched.pop(user_id, None)
 
-    async def access_ended(self, user_id: str) -> None:
-        """A user's logins ended or their rank changed: their streams close and their running turns stop, at once."""
+    def end_streams(self, user_id: str) -> None:
+        """Close the user's streams in this process."""
         self.endings[user_id] = self.endings.get(user_id, 0) + 1
         for conversation_id in list(self.watched.get(user_id, ())):
             self.house.hub.ring(conversation_id)
+
+    async def access_ended(self, user_id: str) -> None:
+        """A user's logins ended or their rank changed: their streams close and their running turns stop, at once."""
+        self.end_streams(user_id)
         for row in await self.house.db.open(Turns, user_id).active():
             await self.runs.stop(row)
 

@@ -3,6 +3,7 @@
 Serves the loop as its `Thinker`. The retry and fallback rule is `services/asking.py`.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -52,7 +53,11 @@ class Thinking:
         writer = Writer(house=self.house, turn=turn, round_number=plan.round)
         await writer.begin()
         chain = await self.models.open_chain(user, turn.models)
-        reply = await ask(chain, request, on_delta=writer.delta, on_notice=writer.notice)
+        try:
+            reply = await ask(chain, request, on_delta=writer.delta, on_notice=writer.notice)
+        except asyncio.CancelledError:
+            writer.close()  # whoever stopped it has what was said, or its next try says it again
+            raise
         if reply.message is None:
             await writer.abandon()
             return reply

@@ -4,10 +4,13 @@ The body `run` is what the engine replays: everything that may change between tw
 (`open`, `close`, and the durable port calls). `services/chat.py` starts and stops; `app.py` registers `run`.
 """
 
+import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.agent.execute import Executor
 from cortex.agent.react import World, run_turn
@@ -26,6 +29,7 @@ from cortex.storage.turns import AllTurns, TurnRow
 log = logging.getLogger(__name__)
 
 WORKFLOW = "turn"
+LOOK_FOR_WAITING_S = 30.0
 LOST = "Cortex stopped in the middle of this answer and could not take it up again. What is shown was done."
 OUTDATED = (
     "Cortex was changed in the middle of this answer, and the new version cannot take it up. What is shown was done."
@@ -121,6 +125,7 @@ class TurnRuns:
 
     async def stop(self, row: TurnRow) -> None:
         """End a running turn now, keep what it said so far, and go on with what is queued behind it."""
+        await self.house.hub.changed(row.conversation_id, -1, 0.3)  # what other processes write must be heard first
         partial = self.house.hub.open_parts(row.conversation_id)
         await self.house.runner.cancel(row.id)
         following = await self.sudden.stop(row, [part for part in partial if part.turn_id == row.id])
@@ -151,3 +156,12 @@ class TurnRuns:
                 busy.add(row.conversation_id)
                 if await self.house.runner.status(row.id) == "unknown":
                     await self.start(row)
+
+    async def keep_starting(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """For ever, where several processes share the work: start what one committed and died before starting."""
+        while True:
+            await sleep(LOOK_FOR_WAITING_S)
+            try:
+                await self.start_waiting()
+            except (CortexError, SQLAlchemyError) as error:
+                log.warning("cannot look for turns that wait: %s", error)

@@ -11,7 +11,7 @@ from cortex.base.errors import NotFound
 from cortex.base.events import Event, EventKind
 from cortex.base.ids import new_id
 from cortex.base.role import ToolMode
-from cortex.storage.repository import Repository, reading
+from cortex.storage.repository import HouseRepository, Repository, reading
 from cortex.storage.schema import ConversationTable, EventTable, TurnTable
 
 Source = Literal["chat", "job"]
@@ -249,3 +249,13 @@ class Conversations(Repository):
         ]
         if rows:
             await self.session.execute(insert(EventTable), rows)
+
+
+class AllConversations(HouseRepository):
+    """The logs of everybody, for the bells between processes only (`engine/relay.py`)."""
+
+    @reading
+    async def seqs(self, ids: Sequence[str]) -> dict[str, int]:
+        """The number of the last event of each of these conversations that stands."""
+        statement = select(ConversationTable.id, ConversationTable.seq).where(ConversationTable.id.in_(ids))
+        return {row.id: row.seq for row in (await self.session.execute(statement)).all()}

@@ -1,0 +1,45 @@
+"""The clients that tools can open, by type: files, git, the sandbox, web search. Made once by `app.py`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from cortex.base.logbook import LogBook
+from cortex.base.settings import Settings
+from cortex.base.tool_ports import Logs
+from cortex.integrations.files import Files, Root, roots_from
+from cortex.integrations.git import Git
+from cortex.integrations.sandbox import Sandbox
+from cortex.integrations.search import WebSearch, web_search_from
+from cortex.integrations.web import Web
+from cortex.services.accounts import Accounts
+from cortex.storage.home import Home, Homes
+
+
+async def clients(
+    settings: Settings, accounts: Accounts, homes: Homes, sandbox: Sandbox, book: LogBook
+) -> dict[type[Any], Callable[[str], Any]]:
+    """What tools can open for a user, by type. What cannot work here is left out: its tools are not configured."""
+    web = Web()
+    roots = roots_from(settings.folders, (settings.home,))
+
+    def files(user_id: str) -> Files:
+        async def allowed() -> tuple[Root, ...]:
+            return roots if (await accounts.user(user_id)).is_admin else ()
+
+        own = homes.of(user_id).path / "files"
+        own.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return Files(own, allowed)
+
+    search = web_search_from(searxng_url=settings.searxng_url, brave_api_key=settings.brave_api_key, ddgs=settings.ddgs)
+    found: dict[type[Any], Callable[[str], Any]] = {
+        Home: homes.of,
+        Files: files,
+        Logs: lambda _: book,
+        Web: lambda _: web,
+    }
+    if search is not None:
+        found[WebSearch] = lambda _: search
+    if (await sandbox.probe()).level != "none":
+        git = Git(sandbox)
+        found |= {Sandbox: lambda _: sandbox, Git: lambda _: git}
+    return found

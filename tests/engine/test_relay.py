@@ -1,0 +1,201 @@
+"""Two and three processes of one house, joined by a line in memory: what one writes, the browsers of the others see."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack
+
+import pytest
+
+from cortex.base.beside import beside
+from cortex.base.events import OpenPart
+from cortex.engine import relay as relays
+from cortex.engine.relay import Relay
+
+LONG = 'Grüße 🌷 "quoted" \\ \x07 and\nmore. ' * 400
+
+
+class Line:
+    """Everybody hears everything, a moment later; `lose` drops some of it."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.ears: list[Callable[[str], None]] = []
+        self.lose: Callable[[str], bool] = lambda _: False
+
+    def tell(self, text: str) -> None:
+        self.told.append(text)
+        if not self.lose(text):
+            for ear in self.ears:
+                asyncio.get_running_loop().call_soon(ear, text)
+
+
+class Ticks:
+    """Seconds that a test moves on."""
+
+    def __init__(self) -> None:
+        self.at_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.at_s
+
+
+@pytest.fixture
+def ticks() -> Ticks:
+    return Ticks()
+
+
+@pytest.fixture
+def line() -> Line:
+    return Line()
+
+
+@pytest.fixture
+async def house(line: Line, ticks: Ticks, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Relay, Relay, Relay]]:
+    """A worker and two web processes."""
+    for name in ("FLUSH_S", "RENEW_S", "LOOK_S"):
+        monkeypatch.setattr(relays, name, 0.01)
+    made = Relay(ticks=ticks), Relay(ticks=ticks), Relay(ticks=ticks)
+    async with AsyncExitStack() as running:
+        for one in made:
+            one.line = line
+            line.ears.append(one.heard)
+            await running.enter_async_context(beside(one.flush(), one.renew(), one.look()))
+        yield made
+
+
+def part(text: str, *, attempt: int = 1, name: str = "1-0") -> OpenPart:
+    return OpenPart(conversation_id="c", turn_id="turn:1", part=name, kind="text", attempt=attempt, text=text)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not holds():  # noqa: ASYNC110 - the relay tells nobody that it heard
+            await asyncio.sleep(0.002)
+
+
+async def test_a_bell_is_heard_in_every_process(house: tuple[Relay, Relay, Relay]) -> None:
+    worker, *webs = house
+    await asyncio.gather(*(web.changed("c", -1, 0) for web in webs))
+    counts = [await web.changed("c", -1, 0) for web in webs]
+    watchers = [asyncio.create_task(web.changed("c", count, 5)) for web, count in zip(webs, counts, strict=True)]
+    await asyncio.sleep(0)
+    worker.ring("c")
+    assert await asyncio.gather(*watchers) == [count + 1 for count in counts]
+
+
+async def test_a_part_is_told_only_while_somebody_elsewhere_watches(
+    house: tuple[Relay, Relay, Relay], line: Line
+) -> None:
+    worker, web, _ = house
+    worker.publish(part("Hello"))
+    await asyncio.sleep(0.03)
+    assert line.told == []
+    await web.changed("c", -1, 1)
+    assert web.open_parts("c") == (part("Hello"),)
+    worker.publish(part("Hello there"))
+    await until(lambda: web.open_parts("c") == (part("Hello there"),))
+
+
+async def test_a_long_part_arrives_whole_in_pieces_that_fit(house: tuple[Relay, Relay, Relay], line: Line) -> None:
+    worker, web, other = house
+    worker.publish(part(LONG))
+    seen: list[int] = []
+
+    async def follow() -> None:
+        bell = -1
+        while True:
+            bell = await web.changed("c", bell, 5)
+            seen.extend(len(one.text) for one in web.open_parts("c"))
+
+    async with beside(follow()):
+        await until(lambda: web.open_parts("c") == (part(LONG),))
+        worker.publish(part(LONG * 2))
+        await until(lambda: web.open_parts("c") == (part(LONG * 2),))
+        await other.changed("c", -1, 1)
+    assert other.open_parts("c") == (part(LONG * 2),)
+    assert set(seen) == {len(LONG), 2 * len(LONG)}, "a piece was shown as if it were whole"
+    assert max(len(text.encode()) for text in line.told) < 8000
+
+
+async def test_a_lost_piece_is_asked_for_again(house: tuple[Relay, Relay, Relay], line: Line) -> None:
+    worker, web, _ = house
+    worker.publish(part("one "))
+    await web.changed("c", -1, 1)
+    line.lose = lambda text: '"two ' in text
+    worker.publish(part("one two "))
+    await asyncio.sleep(0.05)
+    line.lose = lambda _: False
+    worker.publish(part("one two three"))
+    await until(lambda: web.open_parts("c") == (part("one two three"),))
+
+
+async def test_the_next_attempt_takes_the_place_of_the_one_before(house: tuple[Relay, Relay, Relay]) -> None:
+    worker, web, other_worker = house
+    worker.publish(part("a long beginning"))
+    await web.changed("c", -1, 1)
+    other_worker.publish(part("again", attempt=2))
+    await until(lambda: web.open_parts("c") == (part("again", attempt=2),))
+    worker.publish(part("a long beginning, late"))
+    await asyncio.sleep(0.03)
+    assert web.open_parts("c") == (part("again", attempt=2),)
+
+
+async def test_a_part_that_ended_is_closed_everywhere(house: tuple[Relay, Relay, Relay]) -> None:
+    worker, web, _ = house
+    worker.publish(part("Hello"))
+    await web.changed("c", -1, 1)
+    worker.close("c", "1-0")
+    await until(lambda: web.open_parts("c") == ())
+    assert worker.open_parts("c") == ()
+
+
+async def test_what_a_dead_worker_had_begun_is_forgotten(
+    house: tuple[Relay, Relay, Relay], line: Line, ticks: Ticks
+) -> None:
+    worker, web, _ = house
+    worker.publish(part("Hello"))
+    await web.changed("c", -1, 1)
+    line.ears.remove(worker.heard)
+    line.lose = lambda text: '"part"' in text
+    ticks.at_s += relays.LEASE_S + 1
+    await web.changed("c", 0, 0)
+    await until(lambda: web.open_parts("c") == ())
+
+
+async def test_nothing_is_told_any_more_when_the_last_browser_has_gone(
+    house: tuple[Relay, Relay, Relay], line: Line, ticks: Ticks
+) -> None:
+    worker, web, _ = house
+    await web.changed("c", -1, 0)
+    ticks.at_s += relays.UNWATCHED_S + 1
+    await asyncio.sleep(0.05)
+    line.told.clear()
+    worker.publish(part("Hello"))
+    await asyncio.sleep(0.05)
+    assert line.told == []
+
+
+async def test_a_lost_bell_is_made_up_for(house: tuple[Relay, Relay, Relay], line: Line) -> None:
+    worker, web, _ = house
+    seqs = {"c": 1}
+
+    async def newest(ids: Sequence[str]) -> dict[str, int]:
+        return {one: seqs[one] for one in ids}
+
+    web.newest = newest
+    line.lose = lambda text: '"ring"' in text
+    await web.changed("c", -1, 0)
+    await asyncio.sleep(0.05)
+    bell = await web.changed("c", -1, 0)
+    seqs["c"] = 2
+    worker.ring("c")
+    assert await web.changed("c", bell, 5) == bell + 1
+
+
+async def test_other_news_reach_the_others_and_not_oneself(house: tuple[Relay, Relay, Relay]) -> None:
+    heard: list[tuple[str, str]] = []
+    for name, one in zip(("worker", "web", "other"), house, strict=True):
+        one.on("access.ended", lambda value, name=name: heard.append((name, value)))  # type: ignore[misc]
+    house[1].tell("access.ended", "ann")
+    await until(lambda: len(heard) == 2)
+    assert heard == [("worker", "ann"), ("other", "ann")]
