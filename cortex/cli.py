@@ -1,4 +1,4 @@
-"""The commands of `cortex` that need neither a running daemon nor a network. `web/__main__.py` adds `serve`.
+"""The commands of `cortex` that need neither a running daemon nor a network. `web/commands.py` adds `serve`.
 
 Each opens the house at rest (no engine, no timers), asks one service and prints; `--json` for programs.
 """
@@ -12,9 +12,9 @@ from typing import Annotated, Any, TypeVar, cast
 import typer
 
 from cortex.app import Cortex
-from cortex.base.log import Blotter, set_up
 from cortex.base.role import ToolMode
-from cortex.base.settings import Settings, load_settings
+from cortex.base.settings import load_settings
+from cortex.base.start import settings_in_force
 from cortex.base.user import Rank, User
 from cortex.services.scope import ToolScope
 from cortex.services.tools import ToolsService
@@ -39,13 +39,6 @@ Mode = Annotated[ToolMode, typer.Option("--mode", help="Tool mode: auto, chat or
 Recipe = Annotated[str, typer.Option("--recipe", help="Another way of choosing tools; empty: the role's own.")]
 Configured = Annotated[bool, typer.Option("--assume-configured", help="As if every service were set up.")]
 Name = Annotated[str, typer.Argument(help="The account's name.")]
-
-
-def settings_in_force() -> Settings:
-    """The settings, with logging set up by them. ConfigError for a wrong one."""
-    settings = load_settings()
-    set_up(settings.log_level, Blotter(settings.secret_key, settings.brave_api_key))
-    return settings
 
 
 @app.command()

@@ -1,22 +1,24 @@
-"""The program `cortex`: the commands of `cortex/cli.py` and `serve`."""
+"""The program `cortex`: `serve` at once, every other command by `web/commands.py`."""
 
+import gc
+import os
 import sys
 
-from cortex import cli
 from cortex.base import scan
 from cortex.base.errors import CortexError
 
 
-@cli.app.command()
-def serve() -> None:
-    """Start the daemon and its page."""
-    scan.load("web.serve").run(cli.settings_in_force())
-
-
 def main() -> None:
     """Run a command; what went wrong is one line on standard error and exit code 1."""
+    gc.disable()  # what is loaded stays: looking for garbage in it cost a tenth of the start; `serve` enables it again
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # else it reads what every package on the disk offers
     try:
-        cli.app()
+        if sys.argv[1:] == ["serve"]:
+            scan.load("web.serve").main()
+        else:
+            commands = scan.load("web.commands")
+            gc.enable()
+            commands.app()
     except CortexError as error:
         sys.stderr.write(f"cortex: {error.message}\n")
         sys.exit(1)

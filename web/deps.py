@@ -1,4 +1,8 @@
-"""What handlers ask for by type: the house, who is logged in, and whether an admin confirmed the password lately."""
+"""What handlers ask for by type: the house, who is logged in, and whether an admin confirmed the password lately.
+
+Each takes the request alone and calls the one below it: FastAPI analyses a chain of dependencies anew for each of the
+routes, which was a twentieth of the start.
+"""
 
 from typing import Annotated, cast
 
@@ -28,19 +32,20 @@ def house(request: Request) -> Cortex:
 House = Annotated[Cortex, Depends(house)]
 
 
-async def login_or_none(request: Request, house: House) -> LoginView | None:
+async def login_or_none(request: Request) -> LoginView | None:
     """The login of the request's cookie, read once a request."""
     if not hasattr(request.state, "login"):
         token = login_token(request)
-        request.state.login = await house.accounts.who(token) if token else None
+        request.state.login = await house(request).accounts.who(token) if token else None
     return cast(LoginView | None, request.state.login)
 
 
 MaybeLogin = Annotated[LoginView | None, Depends(login_or_none)]
 
 
-async def login(view: MaybeLogin) -> LoginView:
+async def login(request: Request) -> LoginView:
     """The login; LoginNeeded without one."""
+    view = await login_or_none(request)
     if view is None:
         raise LoginNeeded
     USER_ID.set(view.user.id)
@@ -50,16 +55,17 @@ async def login(view: MaybeLogin) -> LoginView:
 CurrentLogin = Annotated[LoginView, Depends(login)]
 
 
-async def current_user(view: CurrentLogin) -> User:
+async def current_user(request: Request) -> User:
     """Who is asking."""
-    return view.user
+    return (await login(request)).user
 
 
 CurrentUser = Annotated[User, Depends(current_user)]
 
 
-async def admin(user: CurrentUser) -> User:
+async def admin(request: Request) -> User:
     """Who is asking, when that is an admin; NotAllowed otherwise."""
+    user = await current_user(request)
     if not user.is_admin:
         raise NotAllowed("Only an admin can open this page.")
     return user
@@ -68,9 +74,10 @@ async def admin(user: CurrentUser) -> User:
 Admin = Annotated[User, Depends(admin)]
 
 
-async def reauthed_admin(user: Admin, view: CurrentLogin) -> User:
+async def reauthed_admin(request: Request) -> User:
     """An admin who gave the password within the last 10 minutes; ConfirmNeeded otherwise."""
-    if not view.is_confirmed:
+    user = await admin(request)
+    if not (await login(request)).is_confirmed:
         raise ConfirmNeeded
     return user
 

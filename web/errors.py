@@ -187,5 +187,5 @@ def _as_json(request: Request, status: int, text: str) -> Response:
 async def _frame(request: Request) -> Frame:
     """The reader's own frame, or that of a visitor."""
     cortex = house(request)
-    login = await login_or_none(request, cortex)
+    login = await login_or_none(request)
     return await frame_of(request, cortex, login.user) if login else Frame()

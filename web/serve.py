@@ -5,6 +5,7 @@ Loaded on use by `web/__main__.py`, so that the other commands start without a w
 
 import asyncio
 import fcntl
+import gc
 import logging
 import os
 import signal
@@ -19,6 +20,7 @@ from fastapi import FastAPI
 from cortex.app import Cortex
 from cortex.base.errors import ConfigError
 from cortex.base.settings import Settings, unknown_variables
+from cortex.base.start import settings_in_force
 from web.app import create_app
 from web.security import refusal
 
@@ -40,6 +42,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept, then say so."""
         await super().startup(sockets)
+        gc.freeze()  # what start-up made is no garbage: not looked through again
+        gc.enable()
         self._on_ready()
 
     @contextmanager
@@ -59,6 +63,11 @@ class Server(uvicorn.Server):
         self.force_exit = self.should_exit
         self.should_exit = True
         self._app.state.closing.set()
+
+
+def main() -> None:
+    """Serve by the settings in force."""
+    run(settings_in_force())
 
 
 def run(settings: Settings) -> None:
