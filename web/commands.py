@@ -10,3 +10,15 @@ __all__ = ["app"]
 def serve() -> None:
     """Start the daemon and its page."""
     scan.load("web.serve").main()
+
+
+@app.command()
+def web() -> None:
+    """Start one of several pages on a shared PostgreSQL; turns are run by `cortex worker`."""
+    scan.load("web.serve").main_shared()
+
+
+@app.command()
+def worker() -> None:
+    """Start one of several processes that run turns on a shared PostgreSQL."""
+    scan.load("web.worker").main()

@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 
 import uvicorn
 from fastapi import FastAPI
@@ -25,6 +25,8 @@ from web.app import create_app
 from web.security import refusal
 
 log = logging.getLogger(__name__)
+
+Opened = Callable[[Settings], AbstractAsyncContextManager[Cortex]]
 
 OPEN_REQUESTS_GRACE_S = 3
 BACKLOG = 256
@@ -78,9 +80,17 @@ def run(settings: Settings) -> None:
         asyncio.run(serve(settings))
 
 
-async def serve(settings: Settings) -> None:
+def main_shared() -> None:
+    """`cortex web`: the same page by the settings in force, in one of several processes; workers run the turns."""
+    settings = settings_in_force()
+    for line in unknown_variables(os.environ):
+        log.warning(line)
+    asyncio.run(serve(settings, Cortex.web))
+
+
+async def serve(settings: Settings, opened: Opened = Cortex.open) -> None:
     """Open the house, listen, print where and how to set up, serve, close."""
-    async with Cortex.open(settings) as cortex:
+    async with opened(settings) as cortex:
         has_account = await cortex.accounts.has_users()
         why_not = refusal(settings, has_account=has_account)
         if why_not:

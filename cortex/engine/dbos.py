@@ -5,6 +5,7 @@ DBOS is one per process, so is an open Engine; close it before another is opened
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
@@ -77,7 +78,7 @@ class Engine:
             version: Runs of another one are not resumed here: see `stranded`.
         """
         shared = is_postgres(url)
-        name = executor_id or (f"worker-{new_id()}" if shared else "local")
+        name = executor_id or (f"{os.uname().nodename}-{os.getpid()}-{new_id()}" if shared else "local")
         return cls(open_database(url), executor_id=name, is_worker=is_worker, is_shared=shared, version=version)
 
     # --- life ---------------------------------------------------------------------------------------------------

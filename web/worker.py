@@ -1,0 +1,41 @@
+"""`cortex worker`: one of several processes that run turns on a shared PostgreSQL, until a signal comes.
+
+Loads no web framework. It has no page of its own: `cortex web` has.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+
+from cortex.app import Cortex
+from cortex.base.settings import Settings, unknown_variables
+from cortex.base.start import settings_in_force
+
+log = logging.getLogger(__name__)
+
+
+def main() -> None:
+    """Work by the settings in force."""
+    run(settings_in_force())
+
+
+def run(settings: Settings) -> None:
+    """Work until a signal comes. Raises ConfigError when it must not or cannot start."""
+    for line in unknown_variables(os.environ):
+        log.warning(line)
+    asyncio.run(work(settings))
+
+
+async def work(settings: Settings) -> None:
+    """Open the house, say so, wait for SIGTERM or SIGINT, bring open turns to a safe point."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    async with Cortex.worker(settings):
+        sys.stdout.write(f"Cortex works (process {os.getpid()})\n")
+        sys.stdout.flush()
+        await ended.wait()
+        log.info("closing: open turns are brought to a safe point, other workers take them up")
