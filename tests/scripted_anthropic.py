@@ -216,10 +216,11 @@ def usage(total: int, cached: int, output: int, written: int) -> dict[str, Any]:
 
 
 def prefix(body: dict[str, Any]) -> list[Any]:
-    """What the provider's cache sees, in its order, without the cache marks; nothing without a mark."""
+    """What the provider's cache sees, block by block in its order, without the cache marks; nothing without a mark."""
     if '"cache_control"' not in json.dumps(body):
         return []
-    unmarked = _unmarked([body.get("tools") or [], body.get("system") or "", *body["messages"]])
+    blocks = [[each["role"], block] for each in body["messages"] for block in _blocks(each)]
+    unmarked = _unmarked([body.get("tools") or [], body.get("system") or "", *blocks])
     return list(unmarked)
 
 

@@ -1,0 +1,87 @@
+"""A person without a browser: the page's own forms over HTTP. Sets houses up, and talks while they are killed."""
+
+import re
+from typing import Self
+
+import httpx
+
+from tests.e2e.daemon import Daemon
+
+PASSWORD = "tulip quarry lantern 97"
+
+
+class Caller:
+    """Somebody's HTTP client, logged in by a cookie. Raises httpx.HTTPError while nobody answers."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self._seen: dict[str, int] = {}
+        self._http = httpx.Client(
+            base_url=daemon.origin,
+            headers={"Origin": daemon.origin, "Accept": "text/html"},
+            timeout=20,
+            trust_env=False,
+        )
+
+    @property
+    def token(self) -> str:
+        """The login's cookie."""
+        return self._http.cookies["cortex"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def get(self, path: str) -> httpx.Response:
+        """A page."""
+        return self._http.get(path, follow_redirects=True)
+
+    def post(self, path: str, **fields: str) -> httpx.Response:
+        """A form; a refusal fails the test."""
+        answer = self._http.post(path, data=fields)
+        assert answer.status_code in (200, 204, 303), (path, answer.status_code, answer.text[:400])
+        return answer
+
+    def set_up(self, name: str = "Ada") -> Self:
+        """Make the first account and be logged in as it."""
+        self.post("/setup", token=self._daemon.setup_link.partition("#")[2], name=name, password=PASSWORD)
+        return self
+
+    def log_in(self, name: str = "Ada") -> Self:
+        """By name and password."""
+        self.post("/login", name=name, password=PASSWORD)
+        return self
+
+    def invite(self, name: str) -> "Caller":
+        """Add a member, and be that member in a client of their own."""
+        self.post("/confirm", password=PASSWORD)
+        page = self.post("/admin/users", name=name, rank="member").text
+        found = re.search(r"/welcome#([\w-]+)", page)
+        assert found, page[:400]
+        guest = Caller(self._daemon)
+        guest.post("/welcome", token=found[1], password=PASSWORD)
+        return guest
+
+    def watch(self, conversation: str, events: int, patience_s: float) -> None:
+        """Follow the live stream until so many new events have come, or none for a while."""
+        seen = self._seen.get(conversation, 0)
+        ids: list[int] = []
+        try:
+            with self._http.stream(
+                "GET", f"/c/{conversation}/events?after={seen}", timeout=httpx.Timeout(10, read=patience_s)
+            ) as stream:
+                for line in stream.iter_lines():
+                    ids += map(int, re.findall(r"^id: (\d+)", line))
+                    if len(ids) >= events:
+                        break
+        except httpx.ReadTimeout:
+            return
+        finally:
+            self._seen[conversation] = max([seen, *ids])
+
+    def send(self, conversation: str, text: str, mode: str = "auto") -> str:
+        """Send a message ("new" begins a conversation); the conversation's id. It is stored when this returns."""
+        answer = self.post(f"/c/{conversation}/messages", text=text, mode=mode)
+        return answer.headers["location"].rpartition("/")[2]

@@ -1,0 +1,102 @@
+"""The real daemon as a child process on a home of its own: started, ended, killed, started again, its log kept."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+START_S = 40.0
+END_S = 30.0
+
+
+class Daemon:
+    """`python -m web serve` with its home in a test's folder. It keeps its port over restarts."""
+
+    def __init__(self, home: Path, *, delay_ms: int = 2, **settings: object) -> None:
+        self.home = home
+        self.port = free_port()
+        self.output = home.parent / "daemon.log"
+        self.settings = {"OFFLINE_DELAY_MS": delay_ms, "SHUTDOWN_GRACE_S": 5, **settings}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def origin(self) -> str:
+        """Where the page is."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        """Everything it has printed so far, over all its lives."""
+        return self.output.read_text(encoding="utf-8", errors="replace") if self.output.exists() else ""
+
+    @property
+    def setup_link(self) -> str:
+        """The last one-time link that it printed."""
+        return str(re.findall(r"http://\S+/setup#\S+", self.log)[-1])
+
+    def start(self) -> None:
+        """Start it and wait until it accepts connections."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        lives = self.log.count("Cortex is at ")
+        with self.output.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "web", "serve"],
+                cwd=self.home,
+                env=self._environment(),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        deadline_s = time.monotonic() + START_S
+        while self.log.count("Cortex is at ") == lives:
+            assert self._process.poll() is None, f"the daemon ended at its start:\n{self.log[-3000:]}"
+            assert time.monotonic() < deadline_s, f"the daemon did not get ready:\n{self.log[-3000:]}"
+            time.sleep(0.03)
+
+    def stop(self) -> int:
+        """End it as a service manager would; its exit code."""
+        return self._end(signal.SIGTERM)
+
+    def kill9(self) -> None:
+        """No warning, no clean-up."""
+        self._end(signal.SIGKILL)
+
+    def restart(self) -> None:
+        """End it in order and start it on the same home and port."""
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """Whatever is left of it ends now."""
+        if self._process is not None and self._process.poll() is None:
+            self.kill9()
+
+    def set(self, **settings: object) -> None:
+        """Other settings, from the next start on."""
+        self.settings |= settings
+
+    def _end(self, number: signal.Signals) -> int:
+        assert self._process is not None
+        self._process.send_signal(number)
+        return self._process.wait(END_S)
+
+    def _environment(self) -> dict[str, str]:
+        own = {f"CORTEX_{name.upper()}": str(value) for name, value in self.settings.items()}
+        return {
+            "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+            "PYTHONPATH": str(ROOT),
+            "HOME": str(self.home),
+            "CORTEX_HOME": str(self.home),
+            "CORTEX_PORT": str(self.port),
+            **own,
+        }
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])

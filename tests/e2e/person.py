@@ -1,0 +1,137 @@
+"""What a person does in the browser: set up, log in, send, wait, look. Polls with `evaluate`, as the CSP demands."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.e2e.browser import Window
+from tests.e2e.caller import PASSWORD
+from tests.e2e.daemon import Daemon
+
+RUNNING = "() => document.querySelector('#composer')?.dataset.running ?? ''"
+# What the live document may differ in from a reloaded one: the marks of htmx, scrolling room, what is laid out lazily,
+# and which details are open. Everything else counts, white space between blocks excepted.
+FOLDED = """() => {
+  const copy = document.querySelector('#log').cloneNode(true);
+  for (const one of copy.querySelectorAll('*')) {
+    for (const name of [...one.getAttributeNames()])
+      if (name.startsWith('data-htmx') || name === 'style' || name === 'open'
+          || name === 'title' && one.matches('time'))
+        one.removeAttribute(name);
+    one.classList?.remove('old', 'did', 'htmx-request', 'htmx-added', 'htmx-settling', 'htmx-swapping');
+    if (one.getAttribute('class') === '') one.removeAttribute('class');
+  }
+  copy.normalize();
+  return copy.innerHTML.replace(/\\s*\\n\\s*/g, '\\n').replace(/>\\s+</g, '><').trim();
+}"""
+
+
+def set_up(window: Window, daemon: Daemon, name: str = "Ada") -> None:
+    """The first account, by the link that the daemon printed."""
+    page = window.page
+    page.goto(daemon.setup_link)
+    page.fill("[name=name]", name)
+    page.fill("[name=password]", PASSWORD)
+    page.click("main button.primary")
+    page.wait_for_url("**/models**")
+
+
+def log_in(window: Window, name: str = "Ada") -> None:
+    """By the form."""
+    window.page.goto("/login")
+    window.page.fill("[name=name]", name)
+    window.page.fill("[name=password]", PASSWORD)
+    window.page.click("main button.primary")
+    window.page.wait_for_url("**/c/**")
+
+
+def new_chat(window: Window) -> Page:
+    """The page of a conversation that is not begun."""
+    window.page.goto("/c/new")
+    return window.page
+
+
+def tab(window: Window, path: str) -> Page:
+    """Another tab of the profile, watched like the first."""
+    page = window.context.new_page()
+    page.set_default_timeout(10_000)
+    page.on("console", lambda message: window.complaints.extend([message.text] * (message.type == "error")))
+    page.goto(path)
+    return page
+
+
+def poll(look: Callable[[], Any], timeout_s: float = 15.0, every_s: float = 0.03) -> Any:
+    """What `look` gives as soon as it is something; fails when nothing comes."""
+    deadline_s = time.monotonic() + timeout_s
+    while True:
+        found = look()
+        if found:
+            return found
+        assert time.monotonic() < deadline_s, "waited in vain"
+        time.sleep(every_s)
+
+
+def type_and_send(page: Page, text: str, *, mode: str = "") -> None:
+    """Write and press Enter; does not wait."""
+    if mode:
+        page.locator(f"#composer [name=mode][value={mode}]").check(force=True)
+    page.fill("#text", text)
+    page.press("#text", "Enter")
+
+
+def send(page: Page, text: str, *, mode: str = "") -> Locator:
+    """Send and wait until the answer begins to show; its article."""
+    before = answers(page)
+    type_and_send(page, text, mode=mode)
+    wait_for_answer(page, before + 1)
+    return page.locator(".turn.bot").last
+
+
+def ask(page: Page, text: str, *, mode: str = "") -> Locator:
+    """Send and wait for the end of the turn; the answer's article."""
+    answer = send(page, text, mode=mode)
+    wait_for_end(page)
+    return answer
+
+
+def answers(page: Page) -> int:
+    """How many answers the page shows."""
+    return page.locator(".turn.bot").count() if "/c/" in page.url else 0
+
+
+def wait_for_answer(page: Page, count: int) -> None:
+    """Until so many answers are on the page."""
+    expect(page.locator(".turn.bot")).to_have_count(count)
+
+
+def wait_for_end(page: Page, timeout_s: float = 20.0) -> None:
+    """Until no answer is being written."""
+    poll(lambda: is_idle(page), timeout_s)
+
+
+def is_idle(page: Page) -> bool:
+    """Whether every turn on the page has ended and the composer knows."""
+    return bool(
+        page.evaluate(
+            """() => !document.querySelector('.working, .queued')
+                 && document.querySelector('#composer').dataset.running === '0'
+                 && document.querySelector('.turn.bot .foot') !== null"""
+        )
+    )
+
+
+def log_of(page: Page) -> str:
+    """The conversation's document, without what may differ after a reload."""
+    return str(page.evaluate(FOLDED))
+
+
+def said(answer: Locator) -> str:
+    """The words of an answer, cards left out."""
+    return "\n".join(answer.locator(".prose > .md").all_inner_texts()).strip()
+
+
+def conversation_of(page: Page) -> str:
+    """The id in the address."""
+    return page.url.partition("/c/")[2].partition("?")[0].partition("#")[0]

@@ -1,0 +1,81 @@
+"""A wire between browser and daemon that can be cut: the connections end without a word, then nobody answers."""
+
+import asyncio
+import threading
+from typing import Self
+
+
+class Proxy:
+    """Forwards a port of its own to the daemon's, in a thread of its own. `cut` and `mend` the line."""
+
+    def __init__(self, target_port: int) -> None:
+        self._target_port = target_port
+        self._loop = asyncio.new_event_loop()
+        self._open: set[asyncio.StreamWriter] = set()
+        self._workers: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
+        self.port = 0
+
+    @property
+    def origin(self) -> str:
+        """Where the page is, by way of this wire."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self.mend()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cut()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(5)
+        self._loop.close()
+
+    def cut(self) -> None:
+        """Reset every connection and stop listening."""
+        asyncio.run_coroutine_threadsafe(self._cut(), self._loop).result(5)
+
+    def mend(self) -> None:
+        """Listen again, on the same port."""
+        asyncio.run_coroutine_threadsafe(self._mend(), self._loop).result(5)
+
+    async def _mend(self) -> None:
+        self._server = await asyncio.start_server(self._join, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _cut(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for writer in self._open:
+            writer.transport.abort()
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+
+    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        worker = asyncio.current_task()
+        assert worker is not None
+        self._workers.add(worker)
+        self._open.add(writer)
+        try:
+            there, back = await asyncio.open_connection("127.0.0.1", self._target_port)
+            self._open.add(back)
+            await asyncio.gather(_pour(reader, back), _pour(there, writer))
+            self._open.discard(back)
+        except (ConnectionError, asyncio.CancelledError):
+            writer.transport.abort()
+        finally:
+            self._workers.discard(worker)
+            self._open.discard(writer)
+
+
+async def _pour(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    """Everything that comes, until one side ends."""
+    try:
+        while data := await source.read(65_536):
+            sink.write(data)
+            await sink.drain()
+    finally:
+        sink.close()

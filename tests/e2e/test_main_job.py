@@ -1,0 +1,156 @@
+"""The main job in a real browser, with the real daemon: from the printed link to work that is done, and taken back."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.caller import PASSWORD, Caller
+from tests.e2e.conftest import Opens
+from tests.e2e.daemon import Daemon
+from tests.e2e.person import ask, log_in, log_of, new_chat, said, send, set_up, wait_for_end
+
+pytestmark = pytest.mark.browser
+
+SHELL = "run `df -h` in the shell"
+PAGES = (
+    "/c/new",
+    "/tasks",
+    "/tasks?done=1",
+    "/notes",
+    "/models",
+    "/account",
+    "/search?q=milk",
+    "/health",
+    "/admin/users",
+)
+
+
+def tasks_on_page(page: Page) -> list[str]:
+    page.goto("/tasks")
+    return page.locator("tr[id^=task-] td.wide a").all_inner_texts()
+
+
+def reloads_the_same(page: Page) -> bool:
+    live = log_of(page)
+    page.reload()
+    assert log_of(page) == live
+    return True
+
+
+def test_from_the_printed_link_to_a_task_that_is_done_and_taken_back(daemon: Daemon, opens: Opens) -> None:
+    daemon.start()
+    window = opens(daemon.origin)
+    page = window.page
+    set_up(window, daemon)
+    page.goto("/account")
+    page.click("text=Log out")
+    page.wait_for_url("**/login")
+    log_in(window)
+
+    answer = ask(page, "add milk and eggs to my shopping list")
+    card = answer.locator("details.tool")
+    expect(card).to_have_count(1)
+    expect(card.locator(".tn")).to_have_text("task_create")
+    expect(card).to_have_class("tool ok")
+    assert "milk" in card.locator(".ta").inner_text()
+    assert said(answer)
+    expect(page.locator("#title")).not_to_have_text("New chat")
+    expect(answer.locator(".foot .meta")).to_contain_text("tools")
+    assert reloads_the_same(page)
+
+    chat = page.url
+    titles = tasks_on_page(page)
+    assert len(titles) == 1
+    assert "milk" in titles[0]
+    assert "eggs" in titles[0]
+
+    page.goto(chat)
+    page.locator("details.tool summary").click()
+    page.locator("details.tool .undo button").click()
+    expect(page.locator("details.tool summary .tag")).to_have_text("undone")
+    assert reloads_the_same(page)
+    assert tasks_on_page(page) == []
+
+
+def test_a_shell_command_waits_for_a_word_and_the_word_is_kept(house: Daemon, ada: Caller, opens: Opens) -> None:
+    page = new_chat(opens(house.origin, ada.token))
+    send(page, SHELL)
+    question = page.locator(".ask")
+    expect(question.locator("pre")).to_contain_text("df -h")
+    assert page.evaluate("() => document.activeElement.closest('.ask') === null"), "a card must not steal the focus"
+    assert reloads_the_same(page)
+    question.locator("[value=deny]").click()
+    wait_for_end(page)
+    expect(question).to_have_count(0)
+    expect(page.locator("details.tool")).to_have_class("tool refused")
+    expect(page.locator("details.tool .td")).to_have_text("not run")
+    expect(page.locator("details.tool")).to_contain_text("denied by you")
+    assert "Filesystem" not in log_of(page)
+
+    answer = send(page, SHELL)
+    question.locator("[value=once]").click()
+    wait_for_end(page)
+    expect(answer.locator("details.tool")).to_have_class("tool ok")
+    assert "Filesystem" in said(answer)
+    assert reloads_the_same(page)
+
+    send(page, SHELL)
+    expect(question).to_be_visible()  # once was once
+    question.locator("[value=deny]").click()
+    wait_for_end(page)
+    assert reloads_the_same(page)
+
+
+def test_a_member_is_refused_the_shell_and_sees_nothing_of_the_admin(house: Daemon, ada: Caller, opens: Opens) -> None:
+    theirs = ada.send("new", "add chanterelles to my shopping list")
+    with ada.invite("Bob") as bob:
+        page = new_chat(opens(house.origin, bob.token))
+        answer = ask(page, SHELL)
+        expect(page.locator(".ask")).to_have_count(0)
+        expect(answer.locator("details.tool.ok")).to_have_count(0)
+        assert "Filesystem" not in log_of(page)
+        assert tasks_on_page(page) == []
+        assert "chanterelles" not in page.content()
+        assert bob.get(f"/c/{theirs}").status_code == 404
+
+
+def test_chat_only_sends_no_tool(house: Daemon, ada: Caller, opens: Opens) -> None:
+    page = new_chat(opens(house.origin, ada.token))
+    answer = ask(page, "add figs to my shopping list", mode="chat")
+    expect(answer.locator("details.tool")).to_have_count(0)
+    expect(answer.locator(".foot .meta")).to_contain_text("no tools")
+    answer = ask(page, "add plums to my shopping list", mode="auto")
+    expect(answer.locator("details.tool")).to_have_count(1)
+    assert reloads_the_same(page)
+    titles = " ".join(tasks_on_page(page))
+    assert "plums" in titles
+    assert "figs" not in titles
+
+
+def test_the_price_is_shown_before_sending_and_the_reasons_after(house: Daemon, ada: Caller, opens: Opens) -> None:
+    page = new_chat(opens(house.origin, ada.token))
+    page.fill("#text", "add a lamp to my shopping list")
+    expect(page.locator("#cost b")).to_have_text(re.compile(r"^[1-9]"))
+    ask(page, "add a lamp to my shopping list")
+    page.locator(".foot .meta").click()
+    expect(page.locator("#why-b")).to_contain_text("task_create")
+
+
+def test_every_page_is_quiet_in_the_console(house: Daemon, ada: Caller, opens: Opens) -> None:
+    window = opens(house.origin, ada.token)
+    page = new_chat(window)
+    ask(page, "add candles to my shopping list")
+    seen = {page.url}
+    for path in PAGES:
+        page.goto(path)
+        if "/confirm" in page.url:
+            page.fill("[name=password]", PASSWORD)
+            page.click("main button.primary")
+            page.wait_for_url(f"**{path}")
+        seen |= {house.origin + path, *page.locator("nav.side .nav a").evaluate_all("all => all.map(one => one.href)")}
+    for address in sorted(seen):
+        answered = page.goto(address)
+        assert answered is not None
+        assert answered.status == 200, address
+        expect(page.locator("h1")).to_have_count(1)
