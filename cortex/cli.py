@@ -199,7 +199,7 @@ def _somebody(rank: Rank) -> User:
 
 def _link(page: str, token: str) -> str:
     settings = load_settings()
-    place = settings.public_url or f"http://{settings.host}:{settings.port}"
+    place = settings.public_url or f"http://{settings.page_host}:{settings.port}"
     return f"{place}/{page}#{token}"
 
 

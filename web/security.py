@@ -58,12 +58,13 @@ def host_rule(settings: Settings) -> HostRule:
         names.add(urlsplit(settings.public_url).hostname or "")
     if not _is_unspecified(settings.host):
         names.add(settings.host.lower())
-    return HostRule(names=frozenset(names), any_address=not settings.is_loopback)
+    is_open = not settings.is_private or settings.allow_plain_http == "lan"
+    return HostRule(names=frozenset(names), any_address=is_open and not settings.is_loopback)
 
 
 def refusal(settings: Settings, *, has_account: bool) -> str:
     """Why the daemon must not listen on this address, or "" when it may."""
-    if settings.is_loopback:
+    if settings.is_private:
         return ""
     if not has_account:
         return (

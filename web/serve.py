@@ -133,8 +133,7 @@ def listen(settings: Settings) -> socket.socket:
 
 def announce(settings: Settings, listening: socket.socket, token: str) -> None:
     """Say on standard output where the page is and, before the first account, how to set up."""
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    place = settings.public_url or f"http://{host}:{listening.getsockname()[1]}"
+    place = settings.public_url or f"http://{settings.page_host}:{listening.getsockname()[1]}"
     lines = [f"Cortex is at {place}"]
     if token:
         lines.append(f"Set up, within 15 minutes: {place}/setup#{token}")

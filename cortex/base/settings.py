@@ -49,6 +49,10 @@ class Settings(BaseSettings):
     allow_plain_http: Literal["", "lan"] = Field(
         "", description="lan: serve without https on a network you trust. Passwords cross it readable."
     )
+    container: bool = Field(
+        default=False,
+        description="Set by the image: the bind is inside a container, and its port is published on 127.0.0.1 only.",
+    )
     home: Path = Field(Path("home"), description="The folder of everything: database, keys, each person's files.")
     database_url: str = Field(
         "", description="Empty: SQLite in HOME/cortex.db. Else postgresql://user:password@host/name."
@@ -172,13 +176,23 @@ class Settings(BaseSettings):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach the page."""
+        """Whether the bind is one that only this machine can reach."""
         if self.host == "localhost":
             return True
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+    @property
+    def is_private(self) -> bool:
+        """Whether only this machine can reach the page: by the bind, or by how the container's port is published."""
+        return self.is_loopback or self.container
+
+    @property
+    def page_host(self) -> str:
+        """The host to type in an address of the page, where no public one is set."""
+        return "127.0.0.1" if self.container else f"[{self.host}]" if ":" in self.host else self.host
 
     @property
     def key_file(self) -> Path:

@@ -52,6 +52,9 @@ def test_only_our_own_pages_may_ask(method: str, path: str, headers: dict[str, s
         ({}, "192.168.1.5:8484", False),
         ({"host": EVERYWHERE}, "192.168.1.5:8484", True),
         ({"host": EVERYWHERE}, "evil.example", False),
+        ({"host": EVERYWHERE, "container": True}, "127.0.0.1:8484", True),
+        ({"host": EVERYWHERE, "container": True}, "192.168.1.5:8484", False),
+        ({"host": EVERYWHERE, "container": True, "allow_plain_http": "lan"}, "192.168.1.5:8484", True),
         ({"public_url": "https://cortex.example.org"}, "cortex.example.org", True),
         ({"allowed_hosts": ("box.lan",)}, "BOX.lan:8484", True),
     ],
@@ -77,6 +80,7 @@ PUBLIC = {"host": EVERYWHERE, "public_url": "https://cortex.example.org"}
         ({**PUBLIC, "trusted_proxies": ("10.0.0.1",)}, True, ""),
         ({"host": EVERYWHERE, "allow_plain_http": "lan"}, True, ""),
         ({"host": EVERYWHERE, "allow_plain_http": "lan"}, False, "no account exists"),
+        ({"host": EVERYWHERE, "container": True}, False, ""),
     ],
 )
 def test_beyond_this_machine_it_binds_only_when_that_is_safe(
