@@ -35,8 +35,14 @@ class Thinking:
     budgets: Budgets
 
     async def answer(self, turn: Turn, plan: RoundPlan, past: Sequence[Message], added: Sequence[Message]) -> Reply:
-        """The finished answer, or a failure in words; a cut or failed attempt never joins the transcript."""
-        await self.keep(turn, added)
+        """The finished answer, or a failure in words; a cut or failed attempt never joins the transcript.
+
+        An answer that stands in the transcript already is given back: the process died before the engine noted it,
+        and a second one would have other call ids than the one that is kept.
+        """
+        known = await self.keep(turn, added)
+        if known is not None:
+            return Reply(message=known, model=turn.models[0], finish="calls" if known.calls else "stop")
         user = await self.accounts.user(turn.user_id)
         spent = await self.budgets.exceeded(user, turn)
         if spent:
@@ -65,11 +71,14 @@ class Thinking:
         await self._finish(turn, plan, replace(reply, message=message), message, writer, len(added))
         return replace(reply, message=message)
 
-    async def keep(self, turn: Turn, added: Sequence[Message]) -> None:
-        """Put the turn's messages into the transcript; those that stand there already stay as they are."""
+    async def keep(self, turn: Turn, added: Sequence[Message]) -> Message | None:
+        """Put the turn's messages into the transcript; the answer to them, if that stands there already."""
         async with self.house.db.together(turn.user_id) as opened:
             for index, message in enumerate(added):
                 await opened(Messages).add(turn.id, index, message, is_tainted=_is_tainted(turn, message))
+            stored = await opened(Messages).of_turn(turn.id)
+        answers = (row.message for row in stored if row.round == len(added) and row.message.speaker == "assistant")
+        return next(answers, None)
 
     async def _finish(
         self, turn: Turn, plan: RoundPlan, reply: Reply, message: Message, writer: Writer, index: int

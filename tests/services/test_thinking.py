@@ -1,0 +1,48 @@
+"""A round whose step is made again, because the process was killed before the step's end was noted."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from cortex.base.messages import user
+from cortex.base.turn import Need
+from cortex.storage.messages import Messages
+from cortex.storage.turns import Turns
+from tests.living_house import LivingHouse, living_house
+from tests.scripted_server import Say, ScriptedServer, Use, rule
+
+MILK = rule("milk", Say("I put it down.", (Use("task_create", {"title": "Milk"}),)), "Done.")
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
+    async with living_house(tmp_path / "home") as opened:
+        yield opened
+
+
+async def test_an_answer_that_was_kept_is_neither_asked_for_nor_paid_again(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    scripted.rules = [MILK]  # every answer makes its call under a new id, as real models do
+    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+    await house.cortex.models.save(house.admin, form)
+    runs, person = house.cortex.chat.runs, house.admin.id
+    conversation = await house.conversation()
+    turns = house.cortex.house.db.open(Turns, person)
+    row = await turns.create("turn:1", conversation, "add milk", mode="auto", role="orchestrator", max_rounds=None)
+    turn = await runs.openings.open(person, row.id)
+    assert turn is not None
+    plan = await runs.world.planner.plan(turn, Need(round=1))
+    added = (user(turn.text),)
+
+    first = await runs.world.thinker.answer(turn, plan, (), added)
+    again = await runs.world.thinker.answer(turn, plan, (), added)
+
+    assert first.message is not None
+    assert again.message == first.message
+    stored = await house.cortex.house.db.open(Messages, person).of_turn(turn.id)
+    assert [one.message for one in stored] == [*added, first.message]
+    assert len(scripted.log) == 1
+    kinds = [event.kind for event in await house.events(conversation)]
+    assert kinds.count("usage") == kinds.count("part.end") == 1
