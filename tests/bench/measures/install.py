@@ -1,0 +1,46 @@
+"""What an installation takes on disk: a fresh environment with the run requirements, and the project's own files."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.bench.figure import Bench, Figure, Unmeasured
+from tests.bench.processes import MB
+
+ROOT = Path(__file__).parents[3]
+OWN = ("cortex", "web", "migrations")
+PATIENCE_S = 600
+
+
+def measure(bench: Bench) -> list[Figure]:
+    """Two lines: the whole, and how much of it the largest package takes."""
+    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+    if uv is None:
+        raise Unmeasured("needs uv, to install from its cache")
+    venv = bench.folder / "venv"
+    _run(uv, "venv", "-q", "--python", sys.executable, str(venv))
+    install = (uv, "pip", "sync", "-q", "--link-mode", "copy", "--python", str(venv / "bin" / "python"))
+    _run(*install, "--require-hashes", str(ROOT / "requirements" / "run.txt"))
+    packages = next((venv / "lib").glob("python*/site-packages"))
+    own_files = (path for room in OWN for path in (ROOT / room).rglob("*"))
+    own = _size_mb(p for p in own_files if not {"node_modules", "__pycache__"} & set(p.parts))
+    each = {path.name: _size_mb(path.rglob("*")) for path in packages.iterdir() if path.is_dir()}
+    largest = max(each, key=lambda name: each[name])
+    how = "blocks of site-packages after `uv pip sync requirements/run.txt`, plus our own files; without bytecode"
+    total = _size_mb(packages.rglob("*")) + own
+    return [
+        Figure(what="installed", value=total, unit="MB", how=how, goal=300, stretch=228),
+        Figure(what=f"of that the largest, {largest}", value=each[largest], unit="MB", how="the same way"),
+    ]
+
+
+def _run(*words: str) -> None:
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    if done.returncode:
+        raise Unmeasured(f"`{words[0]} {words[1]}` failed: {done.stderr.strip()[-300:]}")
+
+
+def _size_mb(paths: Iterable[Path]) -> float:
+    return sum(path.lstat().st_blocks * 512 for path in paths) / MB

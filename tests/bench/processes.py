@@ -1,0 +1,66 @@
+"""The real daemon under a meter: CPU time, memory and threads of its process tree, by psutil."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import psutil  # type: ignore[import-untyped]  # ships no types
+
+from tests.e2e.caller import Caller
+from tests.e2e.daemon import Daemon
+
+MB = 1e6
+
+
+@contextmanager
+def running(home: Path, **settings: object) -> Iterator[Daemon]:
+    """A daemon that answers /readyz with 200; ended in order behind the block."""
+    daemon = Daemon(home, **{"delay_ms": 0, **settings})  # type: ignore[arg-type]  # its settings are of many types
+    daemon.start()
+    try:
+        while httpx.get(f"{daemon.origin}/readyz", trust_env=False).status_code != 200:
+            time.sleep(0.01)
+        yield daemon
+        daemon.stop()
+    finally:
+        daemon.close()
+
+
+def process_of(daemon: Daemon) -> psutil.Process:
+    """The daemon's process, found by the port on which it listens."""
+    for process in psutil.Process().children():
+        with suppress(psutil.Error):
+            if any(one.laddr.port == daemon.port for one in process.net_connections() if one.status == "LISTEN"):
+                return process
+    raise RuntimeError("the daemon is gone")
+
+
+def cpu_s(process: psutil.Process) -> float:
+    """User and system time of the process and all its children so far."""
+    used = process.cpu_times()
+    living = [child.cpu_times() for child in process.children(recursive=True)]
+    ended = used.children_user + used.children_system
+    return float(used.user + used.system + ended + sum(child.user + child.system for child in living))
+
+
+def resident_mb(process: psutil.Process) -> float:
+    """Resident memory of the process and its children."""
+    return float(sum(one.memory_info().rss for one in (process, *process.children(recursive=True))) / MB)
+
+
+def ask(caller: Caller, text: str, conversation: str = "new") -> str:
+    """Send a message and wait for the end of its turn; the conversation."""
+    conversation = caller.send(conversation, text)
+    until_idle(caller, conversation)
+    return conversation
+
+
+def until_idle(caller: Caller, conversation: str, patience_s: float = 30.0) -> None:
+    """Until no answer is being written."""
+    deadline_s = time.monotonic() + patience_s
+    while 'data-running="0"' not in caller.get(f"/c/{conversation}").text:
+        if time.monotonic() > deadline_s:
+            raise TimeoutError("the turn did not end")
+        time.sleep(0.1)
