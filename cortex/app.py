@@ -92,7 +92,7 @@ class Cortex:
     @asynccontextmanager
     async def open(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
         """The running house: migrated, engine launched, unfinished turns taken up again; closed behind the block."""
-        async with _running(settings, clock, Engine.open(settings.engine_database), Hub()) as (cortex, _):
+        async with _running(settings, clock, Engine.open(settings.engine_database), Hub()) as cortex:
             yield cortex
 
     @classmethod
@@ -103,7 +103,7 @@ class Cortex:
             engine = Engine.open(settings.engine_database, is_worker=True)
             relay.on(STARTED, lambda _: quiet.wake())
             relay.on(CANCELLED, engine.stop_here)
-            async with _running(settings, clock, engine, relay) as (cortex, runs), beside(runs.keep_starting()):
+            async with _running(settings, clock, engine, relay) as cortex:
                 yield cortex
 
     @classmethod
@@ -139,10 +139,8 @@ class Cortex:
 
 
 @asynccontextmanager
-async def _running(
-    settings: Settings, clock: Clock, engine: Engine, hub: HubPort
-) -> AsyncIterator[tuple[Cortex, TurnRuns]]:
-    """The house with its engine launched, and the daily round beside."""
+async def _running(settings: Settings, clock: Clock, engine: Engine, hub: HubPort) -> AsyncIterator[Cortex]:
+    """The house with its engine launched; beside it the daily round, and a look after turns that nobody runs."""
     async with _opened(settings, clock, engine, engine, hub) as (cortex, runs):
         await cortex.house.db.migrate()
         engine.register(WORKFLOW, runs.run)
@@ -150,8 +148,8 @@ async def _running(
             await engine.launch()
             await runs.recover(await engine.stranded())
             keeping = Housekeeping(accounts=cortex.accounts, prune=engine.prune, clock=clock)
-            async with beside(keeping.run()):
-                yield cortex, runs
+            async with beside(keeping.run(), runs.look_after()):
+                yield cortex
         finally:
             await engine.close(settings.shutdown_grace_s)
 

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -29,7 +30,8 @@ from cortex.storage.turns import AllTurns, TurnRow
 log = logging.getLogger(__name__)
 
 WORKFLOW = "turn"
-LOOK_FOR_WAITING_S = 30.0
+LOOKS_S = (2.0, 5.0)  # after a start: the engine tries for some seconds to take up what was left
+LOOK_S = 30.0
 LOST = "Cortex stopped in the middle of this answer and could not take it up again. What is shown was done."
 OUTDATED = (
     "Cortex was changed in the middle of this answer, and the new version cannot take it up. What is shown was done."
@@ -157,11 +159,18 @@ class TurnRuns:
                 if await self.house.runner.status(row.id) == "unknown":
                     await self.start(row)
 
-    async def keep_starting(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """For ever, where several processes share the work: start what one committed and died before starting."""
-        while True:
-            await sleep(LOOK_FOR_WAITING_S)
+    async def end_given_up(self) -> None:
+        """End the turns whose runs the engine gave up: the process was killed too often in the middle of them."""
+        for row in await self.house.db.open(AllTurns).unfinished():
+            if await self.house.runner.status(row.id) == "failed":
+                await self.sudden.interrupt(row, LOST)
+
+    async def look_after(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """For ever: end what the engine gave up, start what a process committed and died before starting."""
+        for wait_s in chain(LOOKS_S, repeat(LOOK_S)):
+            await sleep(wait_s)
             try:
+                await self.end_given_up()
                 await self.start_waiting()
             except (CortexError, SQLAlchemyError) as error:
                 log.warning("cannot look for turns that wait: %s", error)

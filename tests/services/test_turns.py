@@ -7,7 +7,7 @@ import pytest
 
 from cortex.app import Cortex
 from cortex.base.settings import load_settings
-from cortex.services.turns import OUTDATED
+from cortex.services.turns import LOST, OUTDATED
 from tests.living_house import living_house
 
 
@@ -35,6 +35,22 @@ async def test_a_turn_of_another_version_is_interrupted_and_offers_to_go_on(tmp_
         assert await house.cortex.house.runner.status(left) == "cancelled"
         again = await house.cortex.chat.keep_going(house.admin, left)
         await house.until(cid, "turn.end", turn=again, state="done")
+
+
+async def test_a_turn_that_the_engine_gave_up_ends_and_offers_to_go_on(tmp_path: Path) -> None:
+    async with living_house(tmp_path, offline_delay_ms=300) as house:
+        cid = await house.conversation()
+        left = await house.cortex.chat.send(house.admin, cid, "hello")
+        behind = await house.cortex.chat.send(house.admin, cid, "and what is on my list?")
+        await house.until(cid, "part.start")
+    with sqlite3.connect(tmp_path / "engine.db") as engine:
+        engine.execute("UPDATE workflow_status SET recovery_attempts = 99 WHERE status IN ('PENDING', 'ENQUEUED')")
+    engine.close()
+    async with living_house(tmp_path) as house:
+        end = await house.until(cid, "turn.end", turn=left)
+        assert (end.payload["state"], end.payload["can_continue"]) == ("interrupted", True)
+        assert [event.payload["text"] for event in await house.events(cid, "notice")] == [LOST]
+        await house.until(cid, "turn.end", turn=behind, state="done")
 
 
 async def test_a_house_that_cannot_launch_leaves_nothing_open(tmp_path: Path) -> None:
