@@ -1,0 +1,157 @@
+"""A house of several processes on one PostgreSQL: pages and workers as real children, each with a log of its own."""
+
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Literal, Self
+
+import psycopg
+
+from tests.e2e.daemon import START_S, Daemon
+
+READY = {"web": "Cortex is at ", "worker": "Cortex works "}
+
+
+class Part(Daemon):
+    """`python -m web web` or `python -m web worker` on a home that all parts share."""
+
+    def __init__(self, home: Path, kind: Literal["web", "worker"], name: str, url: str, **settings: object) -> None:
+        super().__init__(home)
+        self.set(database_url=url, **settings)
+        self.kind = kind
+        self.output = home.parent / f"{name}.log"
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start it and wait until it says that it is ready."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        lives = self.log.count(READY[self.kind])
+        with self.output.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "web", self.kind],
+                cwd=self.home,
+                env=self._environment(),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        deadline_s = time.monotonic() + START_S
+        while self.log.count(READY[self.kind]) == lives:
+            assert self._process.poll() is None, f"{self.kind} ended at its start:\n{self.log[-3000:]}"
+            assert time.monotonic() < deadline_s, f"{self.kind} did not get ready:\n{self.log[-3000:]}"
+            time.sleep(0.03)
+
+
+class Crew:
+    """Two workers and pages; all end with the block."""
+
+    def __init__(self, folder: Path, url: str, *, pages: int = 1, **settings: object) -> None:
+        home = folder / "home"
+        self.url = url
+        self.pages = [Part(home, "web", f"web{number}", url, **settings) for number in range(pages)]
+        self.workers = [Part(home, "worker", f"worker{number}", url, **settings) for number in range(2)]
+
+    def __enter__(self) -> Self:
+        for one in (*self.pages, *self.workers):
+            one.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for one in (*self.pages, *self.workers):
+            one.close()
+
+    def worker_of(self, conversation: str) -> Part:
+        """The worker that runs the conversation's turn now."""
+        statement = """SELECT executor_id FROM dbos.workflow_status JOIN turns ON turns.id = workflow_uuid
+            WHERE turns.conversation_id = %s AND status = 'PENDING'"""
+        with psycopg.connect(self.url) as connection:
+            rows = connection.execute(statement, (conversation,)).fetchall()
+        assert len(rows) == 1, rows
+        pid = int(rows[0][0].rsplit("-", 2)[1])
+        return next(one for one in self.workers if one.pid == pid)
+
+
+@dataclass(slots=True)
+class Heard:
+    """One message of a page's stream."""
+
+    at_s: float
+    event: str
+    data: str
+
+
+class Listener:
+    """Follows a conversation on one page in a thread, as a browser does."""
+
+    def __init__(self, origin: str, token: str, conversation: str) -> None:
+        self.heard: list[Heard] = []
+        self._connection = HTTPConnection(origin.removeprefix("http://"), timeout=30)
+        self._request = (f"/c/{conversation}/events?after=0", {"Cookie": f"cortex={token}"})
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the page has not ended the stream."""
+        return self._thread.is_alive()
+
+    def __enter__(self) -> Self:
+        self._connection.request("GET", self._request[0], headers=self._request[1])
+        self._socket = self._connection.sock
+        self._thread.start()
+        until(lambda: bool(self.heard))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join(10)
+        self._connection.close()
+
+    def first(self, event: str, data: str = "", since: int = 0, timeout_s: float = 30.0) -> Heard:
+        """The first message of this event whose data holds these words; waits for it."""
+
+        def found() -> Heard | None:
+            return next((one for one in self.heard[since:] if one.event == event and data in one.data), None)
+
+        until(lambda: found() is not None, timeout_s)
+        answer = found()
+        assert answer is not None
+        return answer
+
+    def _listen(self) -> None:
+        with suppress(HTTPException, OSError), self._connection.getresponse() as stream:
+            event, data = "", ""
+            while line := stream.readline().decode():
+                if line.startswith("event: "):
+                    event = line[7:].strip()
+                elif line.startswith("data: "):
+                    data += line[6:]
+                elif not line.strip():
+                    self.heard.append(Heard(time.monotonic(), event, data))
+                    event, data = "", ""
+
+
+def words(heard: list[Heard]) -> str:
+    """What the stream showed, without its marks, in the order it came."""
+    return " ".join(re.sub(r"<[^>]*>", " ", "".join(one.data for one in heard if not one.event)).split())
+
+
+def until(holds: Callable[[], bool], timeout_s: float = 30.0) -> float:
+    """Wait until it holds; how long that took."""
+    started_s = time.monotonic()
+    while not holds():
+        assert time.monotonic() - started_s < timeout_s, "waited in vain"
+        time.sleep(0.01)
+    return time.monotonic() - started_s

@@ -1,0 +1,25 @@
+"""The halves of the house that share a database with others of their kind."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+from cortex.app import Cortex
+from cortex.base.errors import ConfigError
+from cortex.base.settings import Settings, load_settings
+
+
+@pytest.mark.parametrize("half", [Cortex.web, Cortex.worker], ids=["web", "worker"])
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"database_url": "postgresql://localhost/cortex", "engine_url": "sqlite:///engine.db"}],
+    ids=["sqlite", "engine on sqlite"],
+)
+async def test_a_database_of_one_process_is_refused_with_what_to_do(
+    half: Callable[[Settings], AbstractAsyncContextManager[Cortex]], given: dict[str, str], tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=r"CORTEX_DATABASE_URL: .* PostgreSQL .* `cortex serve`"):
+        async with half(load_settings(None, home=tmp_path, **given)):
+            raise AssertionError("must not be reached")
