@@ -66,7 +66,7 @@ format: install-test
 	@$(BIN)/ruff check --fix .
 
 bench: install-test assets
-	@$(BIN)/python -m cortex.bench
+	@$(BIN)/python -m tests.bench $(ARGS)
 
 lock: install-test
 	@PATH="$(abspath $(BIN)):$$PATH" sh .ci/lock
