@@ -80,12 +80,17 @@ class ComposerService:
 
 
 def examples(registry: Registry, permitted: set[str]) -> tuple[str, ...]:
-    """Three things to say that the permitted tools can do, from categories far apart."""
-    offers = [
-        next((words for words, names in category.examples if names and permitted.issuperset(names)), "")
-        for category in registry.categories.values()
-    ]
-    offers = [words for words in offers if words]
-    if len(offers) > EXAMPLES_SHOWN:
-        offers = [offers[i * (len(offers) - 1) // (EXAMPLES_SHOWN - 1)] for i in range(EXAMPLES_SHOWN)]
-    return tuple(words[:1].upper() + words[1:] for words in offers)
+    """Three things to say that work on an empty account too: what adds something comes first, one a category."""
+    offers: list[str] = []
+    for is_wanted in (_adds, lambda name: True):
+        for category in reversed(registry.categories.values()):
+            fit = (
+                words for words, names in category.examples if names and permitted >= {*names} and is_wanted(names[0])
+            )
+            offers += [words for words in [next(fit, "")] if words and words not in offers]
+    return tuple(words[:1].upper() + words[1:] for words in offers[:EXAMPLES_SHOWN])
+
+
+def _adds(name: str) -> bool:
+    """Whether the tool's verb makes something new, which no empty account can lack."""
+    return name.rpartition("_")[2] in ("create", "append", "add")
