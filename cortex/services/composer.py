@@ -83,7 +83,7 @@ def examples(registry: Registry, permitted: set[str]) -> tuple[str, ...]:
     """Three things to say that work on an empty account too: what adds something comes first, one a category."""
     offers: list[str] = []
     for is_wanted in (_adds, lambda name: True):
-        for category in reversed(registry.categories.values()):
+        for category in reversed([*registry.categories.values()]):
             fit = (
                 words for words, names in category.examples if names and permitted >= {*names} and is_wanted(names[0])
             )
