@@ -264,7 +264,7 @@ class Signals(Protocol):
 
 
 class Hub(Protocol):
-    """The open parts of running turns, and a bell that rings when a conversation's log grows. In-process."""
+    """The open parts of running turns, and a bell that rings when a conversation's log grows, in whatever process."""
 
     def publish(self, part: OpenPart) -> None:
         """The part as it now stands (whole text); wakes the conversation's watchers."""

@@ -167,12 +167,16 @@ class Relay:
     # --- the line -----------------------------------------------------------------------------------------------
 
     def heard(self, text: str) -> None:
-        """What somebody told; our own words are passed over."""
-        said: dict[str, Any] = json.loads(text)
-        if said["f"] == self._name:
+        """What somebody told; our own words are passed over, and what is not of our kind."""
+        try:
+            said: dict[str, Any] = json.loads(text)
+            speaker, kind, conversation_id = said["f"], said["k"], said["c"]
+        except (ValueError, KeyError, TypeError):
+            log.warning("something else speaks on the line between the processes: %.80r", text)
             return
-        conversation_id = said["c"]
-        match said["k"]:
+        if speaker == self._name:
+            return
+        match kind:
             case "ring":
                 self._hub.ring(conversation_id)
             case "close":

@@ -199,3 +199,11 @@ async def test_other_news_reach_the_others_and_not_oneself(house: tuple[Relay, R
     house[1].tell("access.ended", "ann")
     await until(lambda: len(heard) == 2)
     assert heard == [("worker", "ann"), ("other", "ann")]
+
+
+async def test_a_stranger_on_the_line_does_no_harm(house: tuple[Relay, Relay, Relay], line: Line) -> None:
+    for stranger in ("hello", "[]", "7", '{"f": "x"}'):
+        line.tell(stranger)
+    await house[1].changed("c", -1, 0)
+    house[0].publish(part("Hello"))
+    await until(lambda: house[1].open_parts("c") == (part("Hello"),))
