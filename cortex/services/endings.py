@@ -21,6 +21,8 @@ from cortex.storage.turns import TurnRow, Turns
 
 LIVING: tuple[TurnState, ...] = ("queued", "running", "waiting")
 STOPPED = "(stopped by the user)"
+BROKEN_OFF = "(broken off when Cortex stopped)"
+FAILED = "(broken off by a fault inside Cortex)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,7 @@ class Endings:
             for index, message in enumerate(outcome.messages):
                 await opened(Messages).add(turn.id, index, message, is_tainted=_is_tainted(turn.is_tainted, message))
             if not outcome.messages:
-                await opened(Messages).add(turn.id, 0, user(turn.text), is_tainted=turn.is_tainted)
+                await self._mend(opened, row, "", FAILED)
             error = outcome.text if outcome.state == "failed" else ""
             rows = await self._last_rows(opened, row, outcome.state, outcome.rounds, error)
             await opened(Conversations).append(turn.conversation_id, rows)
@@ -50,7 +52,7 @@ class Endings:
         async with self.house.telling(row.owner_id, row.conversation_id) as opened:
             if (await opened(Turns).get(row.id)).state not in LIVING:
                 return ""
-            await self._mend(opened, row, "".join(part.text for part in partial if part.kind == "text"))
+            await self._mend(opened, row, "".join(part.text for part in partial if part.kind == "text"), STOPPED)
             rows = [_cut(part) for part in partial] + await self._last_rows(opened, row, "stopped", row.rounds, "")
             await opened(Conversations).append(row.conversation_id, rows)
             await opened(Turns).set_state(row.id, "stopped")
@@ -64,15 +66,18 @@ class Endings:
         async with self.house.telling(row.owner_id, row.conversation_id) as opened:
             if (await opened(Turns).get(row.id)).state not in LIVING:
                 return ""
-            await self._mend(opened, row, "")
+            await self._mend(opened, row, "", BROKEN_OFF)
             rows: list[Row] = [("notice", {"turn": row.id, "level": "warn", "text": text}, row.id)]
             rows += await self._last_rows(opened, row, "interrupted", row.rounds, "")
             await opened(Conversations).append(row.conversation_id, rows)
             await opened(Turns).set_state(row.id, "interrupted", error=text)
             return await self._following(opened, row.conversation_id)
 
-    async def _mend(self, opened: Opener, row: TurnRow, partial: str) -> None:
-        """Leave a transcript that a provider takes: every call has a result, and an answer ends it."""
+    async def _mend(self, opened: Opener, row: TurnRow, partial: str, note: str) -> None:
+        """Leave a transcript that a provider takes and that lacks nothing the user said.
+
+        Every call has a result, the messages taken in meanwhile stand there, and an answer ends it.
+        """
         kept = await opened(Messages).of_turn(row.id)
         messages = [item.message for item in kept]
         if not messages:
@@ -80,8 +85,11 @@ class Endings:
         last = messages[-1]
         if last.calls:
             messages.append(await self._results(opened, row, last))
+        said = [message.text for message in messages if message.speaker == "user"]
+        taken = [turn.text for turn in await opened(Turns).list(row.conversation_id) if turn.taken_by == row.id]
+        messages += [user(text) for text in taken if text not in said]
         if messages[-1].speaker != "assistant":
-            messages.append(assistant(f"{partial}\n{STOPPED}".strip()))
+            messages.append(assistant(f"{partial}\n{note}".strip()))
         for index, message in enumerate(messages):
             await opened(Messages).add(row.id, index, message, is_tainted=_is_tainted(row.is_tainted, message))
 
