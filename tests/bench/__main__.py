@@ -1,5 +1,7 @@
 """`make bench`: takes every measure of the folder, prints the table, and with `--update-readme` writes it into README.
 
+`make bench ARGS="start page --runs 3"` takes some of them.
+
 A measure is a file in `measures/` with `measure(bench) -> list[Figure]`; its stem is its name on the command line.
 """
 
@@ -36,6 +38,7 @@ def main() -> int:
     unknown = set(given.names) - set(names)
     if unknown:
         parser.error(f"no such measure: {', '.join(sorted(unknown))}")
+    head = {"date": datetime.now(UTC).date().isoformat(), "seed": given.seed, "recipe": "cortex", "machine": machine()}
     figures: list[Figure] = []
     missed: dict[str, str] = {}
     for name in given.names or names:
@@ -44,7 +47,6 @@ def main() -> int:
             figures += _taken(name, given.seed, given.runs)
         except Unmeasured as error:
             missed[name] = str(error)
-    head = {"date": datetime.now(UTC).date().isoformat(), "seed": given.seed, "recipe": "cortex", "machine": machine()}
     if given.json:
         _say(json.dumps({**head, "figures": [asdict(one) for one in figures], "missed": missed}, indent=2))
     else:
@@ -55,11 +57,13 @@ def main() -> int:
 
 
 def machine() -> str:
-    """The class of machine, without its name: cores, memory, system, Python."""
+    """The class of machine, without its name, and how busy it was with other things when the bench began."""
     memory_gb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     cores = len(os.sched_getaffinity(0))
     python = platform.python_version()
-    return f"{cores} cores {platform.machine()}, {memory_gb:.0f} GB, {platform.system()}, Python {python}"
+    load = os.getloadavg()[0]
+    system = platform.system()
+    return f"{cores} cores {platform.machine()}, {memory_gb:.0f} GB, {system}, Python {python}, load {load:.1f} before"
 
 
 def table(head: dict[str, Any], figures: list[Figure], missed: dict[str, str]) -> str:

@@ -5,7 +5,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 
 from cortex.app import Cortex
 from cortex.base.ids import new_id
@@ -65,7 +65,7 @@ def measure(bench: Bench) -> list[Figure]:
             what="1,000 messages, a streamed message",
             value=work_ms / max(1, messages),
             unit="ms",
-            how=f"{how}, main thread, {messages} messages of one answer",
+            how=f"{how}, script, style and layout over {messages} messages of one answer",
             goal=5,
         ),
         Figure(
@@ -114,12 +114,18 @@ def _append(context: BrowserContext, page: Page) -> tuple[float, int]:
     session = context.new_cdp_session(page)
     session.send("Performance.enable")
     page.evaluate(COUNT)
-    before = meters(session)["TaskDuration"]
+    before = _worked_ms(session)
     type_and_send(page, "tell me who you are")
     page.wait_for_timeout(500)
     wait_for_end(page, 60)
-    spent_ms = (meters(session)["TaskDuration"] - before) * 1000
+    spent_ms = _worked_ms(session) - before
     return spent_ms, int(page.evaluate("() => window.messages"))
+
+
+def _worked_ms(session: CDPSession) -> float:
+    """Script, style and layout so far: tasks as a whole also count what the machine does for others meanwhile."""
+    now = meters(session)
+    return sum(now[name] for name in ("ScriptDuration", "RecalcStyleDuration", "LayoutDuration")) * 1000
 
 
 async def _grow(home: Path, conversation: str) -> None:
