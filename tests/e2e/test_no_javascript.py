@@ -63,6 +63,7 @@ def test_a_question_is_answered_and_a_call_taken_back_without_script(house: Daem
     expect(page.locator("details.tool .tag")).to_have_text("undone")
 
 
+@pytest.mark.full
 def test_edit_rename_search_and_delete_work_as_pages(house: Daemon, ada: Caller, opens: Opens) -> None:
     page = opens(house.origin, ada.token, has_script=False).page
     page.goto("/c/new")

@@ -160,7 +160,7 @@ def test_a_cut_line_comes_back_without_a_lost_or_doubled_event(
         forgive_lost_requests(window)
 
 
-@pytest.mark.parametrize("end", ["stop", "kill9"])
+@pytest.mark.parametrize("end", ["kill9", pytest.param("stop", marks=pytest.mark.full)])
 def test_an_answer_outlives_the_daemon(daemon: Daemon, opens: Opens, whole: str, end: str) -> None:
     daemon.set(offline_delay_ms=50)
     daemon.start()
