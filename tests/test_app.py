@@ -23,3 +23,15 @@ async def test_a_database_of_one_process_is_refused_with_what_to_do(
     with pytest.raises(ConfigError, match=r"CORTEX_DATABASE_URL: .* PostgreSQL .* `cortex serve`"):
         async with half(load_settings(None, home=tmp_path, **given)):
             raise AssertionError("must not be reached")
+
+
+@pytest.mark.parametrize("half", [Cortex.open, Cortex.web, Cortex.worker], ids=["serve", "web", "worker"])
+async def test_a_database_that_does_not_answer_is_one_line(
+    half: Callable[[Settings], AbstractAsyncContextManager[Cortex]], tmp_path: Path
+) -> None:
+    settings = load_settings(None, home=tmp_path, database_url="postgresql://x:hidden-word@127.0.0.1:1/x")
+    with pytest.raises(ConfigError, match="CORTEX_DATABASE_URL: the database does not answer: ") as caught:
+        async with half(settings):
+            raise AssertionError("must not be reached")
+    assert "hidden-word" not in caught.value.message
+    assert "\n" not in caught.value.message

@@ -39,6 +39,7 @@ def hush() -> None:
     if not logger.handlers:
         logger.addHandler(logging.NullHandler())
     logger.propagate = True
+    logger.setLevel(logging.WARNING)
     logger.addFilter(_FILTER)
 
 

@@ -12,6 +12,7 @@ from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions
 from dbos import error as dbos_error
 
 from cortex.base.errors import ConfigError, NotFound
+from cortex.engine import quiet
 from cortex.engine.config import APP, AT_ONCE, OPEN_STATES, STATES, STREAM_POLL_S, VERSION
 from cortex.engine.database import is_postgres, open_database
 
@@ -36,14 +37,16 @@ class Remote:
 
         tell: How workers hear at once of a start or a cancel, `(topic, run id)`; without it they look by themselves.
         """
+        quiet.hush()
         database = open_database(url)
         try:
             if is_postgres(url):
                 await asyncio.to_thread(make_tables, database)
             return cls(database, await asyncio.to_thread(client_of, database), tell)
-        except sa.exc.SQLAlchemyError as error:
+        except sa.exc.OperationalError as error:
             database.dispose()
-            raise ConfigError(f"CORTEX_DATABASE_URL: the database does not answer: {error.args[0]}") from error
+            reason = str(error.orig).partition("\n")[0]
+            raise ConfigError(f"CORTEX_DATABASE_URL: the database does not answer: {reason}") from error
 
     async def close(self) -> None:
         """Let go of the connections."""

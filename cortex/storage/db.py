@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
 from sqlalchemy import URL, event, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
@@ -87,9 +87,13 @@ class Database:
     async def migrate(self) -> str:
         """Bring the tables up to date; the revision they then have. Costs next to nothing when they are.
 
-        ConfigError, with nothing changed, when a newer Cortex made them.
+        ConfigError, with nothing changed, when a newer Cortex made them, or when the database does not answer.
         """
-        here, newest = await self.revision(), revisions.newest()
+        try:
+            here, newest = await self.revision(), revisions.newest()
+        except OperationalError as error:
+            reason = str(error.orig).partition("\n")[0]
+            raise ConfigError(f"CORTEX_DATABASE_URL: the database does not answer: {reason}") from error
         if here > newest:
             raise ConfigError(
                 f"The tables are of a newer Cortex (revision {here!r}, this one knows {newest!r}): "
