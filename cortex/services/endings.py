@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from cortex.base.events import OpenPart
 from cortex.base.ids import derived_id
-from cortex.base.messages import Message, ToolResult, assistant, results, user
+from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
 from cortex.base.turn import Outcome, Turn, TurnState
 from cortex.services.house import House
 from cortex.services.parts import Row
-from cortex.storage.calls import Calls
+from cortex.storage.calls import CallRow, Calls
 from cortex.storage.conversations import Conversations
 from cortex.storage.db import Opener
 from cortex.storage.messages import Messages
@@ -22,6 +22,8 @@ from cortex.storage.turns import TurnRow, Turns
 LIVING: tuple[TurnState, ...] = ("queued", "running", "waiting")
 STOPPED = "(stopped by the user)"
 BROKEN_OFF = "(broken off when Cortex stopped)"
+UNKNOWN = "Stopped before it ended: it may or may not have happened."
+NOT_RUN = "Stopped before it began: not run."
 FAILED = "(broken off by a fault inside Cortex)"
 
 
@@ -97,18 +99,8 @@ class Endings:
         """The results of the calls that the last message made, as far as they came."""
         plans = await opened(Plans).of_turn(row.id)
         ids = {derived_id(row.id, str(plans[-1].round), call.id): call.id for call in last.calls} if plans else {}
-        texts = {ids[call.id]: call.text for call in await opened(Calls).of_turn(row.id) if call.id in ids}
-        return results(
-            *(
-                ToolResult(
-                    call_id=call.id,
-                    name=call.name,
-                    text=texts.get(call.id) or "Stopped before it ended.",
-                    is_error=not texts.get(call.id),
-                )
-                for call in last.calls
-            )
-        )
+        made = {ids[call.id]: call for call in await opened(Calls).of_turn(row.id) if call.id in ids}
+        return results(*(_result_of(call, made.get(call.id)) for call in last.calls))
 
     async def _last_rows(self, opened: Opener, row: TurnRow, state: TurnState, rounds: int, error: str) -> list[Row]:
         """The log's last words on a turn, with what it sent and saved."""
@@ -141,6 +133,15 @@ class Endings:
         """The queued turn that is next in line, or ""."""
         waiting = await opened(Turns).queued(conversation_id)
         return waiting[0].id if waiting else ""
+
+
+def _result_of(call: ToolCall, made: CallRow | None) -> ToolResult:
+    """What the model is told of a call when its turn ended first."""
+    if made is None or made.state == "decided":
+        return ToolResult(call_id=call.id, name=call.name, text=NOT_RUN, is_error=True)
+    if made.state == "intended":
+        return ToolResult(call_id=call.id, name=call.name, text=UNKNOWN, is_error=True)
+    return ToolResult(call_id=call.id, name=call.name, text=made.text, is_error=made.is_error, tainted=made.is_tainted)
 
 
 def _cut(part: OpenPart) -> Row:
