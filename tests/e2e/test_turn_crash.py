@@ -1,6 +1,7 @@
 """The daemon is killed at random while turns run: every turn ends, no message is lost, no write is made twice."""
 
 import asyncio
+import json
 import random
 import re
 import time
@@ -132,19 +133,32 @@ def check(crowd: Crowd, found: Found) -> None:
 
 
 def _check_effects(found: Found) -> None:
-    """Each result that says a task was added stands for one task, and each task for one such result."""
-    told = [
-        event.payload["text"].removeprefix("Added: ").partition(" (id ")[0]
-        for story in found.stories.values()
-        for event in story.events
-        if event.kind == "tool.result" and event.payload["state"] == "ok"
+    """No task is written twice; each that was told is there; each that is there was told, or its outcome is unknown.
+
+    Unknown: its turn was broken off for good while the call was made, and the page says so of it.
+    """
+    events = [event for story in found.stories.values() for event in story.events]
+    ended = {event.payload["call"]: event.payload for event in events if event.kind == "tool.result"}
+    told = [_added(result["text"]) for result in ended.values() if result["state"] == "ok"]
+    unknown = [
+        json.loads(event.payload["arguments"])["title"]
+        for event in events
+        if event.kind == "tool.call" and ended.get(event.payload["call"], {"state": "unknown"})["state"] == "unknown"
     ]
-    assert sorted(told) == sorted(found.titles)
     assert max(Counter(found.titles).values()) == 1
+    assert set(told) <= set(found.titles)
+    assert set(found.titles) <= {*told, *unknown}
+    broken_off = {turn.id for story in found.stories.values() for turn in story.turns if turn.state == "interrupted"}
+    assert {e.turn_id for e in events if e.kind == "tool.call" and e.payload["call"] not in ended} <= broken_off
     for story in found.stories.values():
         acted = {event.turn_id for event in story.events if event.kind == "tool.result"}
         own = [turn for turn in story.turns if turn.state == "done" and not turn.taken_by]
         assert [turn.text for turn in own if turn.id not in acted] == [], "a turn says it is done and did nothing"
+
+
+def _added(text: str) -> str:
+    """The title in what task_create says."""
+    return text.removeprefix("Added: ").partition(" (id ")[0]
 
 
 def _check_log(story: Story) -> None:
