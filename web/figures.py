@@ -30,6 +30,12 @@ def day(at: datetime | date, zone: ZoneInfo) -> str:
     return str(format_date(local, "EEE d MMM y", locale=LOCALE))
 
 
+def due(on: date, today: date) -> str:
+    """A day as a list of tasks says it: today, tomorrow, yesterday, Thu 19 Nov, with the year when it is another."""
+    near = {-1: "yesterday", 0: "today", 1: "tomorrow"}.get((on - today).days)
+    return near or str(format_date(on, "EEE d MMM" if on.year == today.year else "EEE d MMM y", locale=LOCALE))
+
+
 def moment(at: datetime, zone: ZoneInfo) -> str:
     """Sat 21 Nov 2026, 08:54."""
     return str(format_datetime(at, "EEE d MMM y, HH:mm", tzinfo=zone, locale=LOCALE))

@@ -27,6 +27,7 @@ async def frame_of(
         nav=tuple(entry for entry in nav if user.is_admin or not entry.is_admin_only),
         groups=side_groups(await house.conversations.list(user, "")),
         conversation_id=conversation_id,
+        waiting=tuple(dict.fromkeys(one.conversation_id for one in await house.approvals.pending(user))),
         is_well=await house.doctor.is_well(),
         warning=getattr(request.app.state, "warning", ""),
         toast=toast or take(request),

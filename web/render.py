@@ -81,9 +81,15 @@ class Frame:
     groups: tuple[SideGroup, ...] = described("the sidebar's conversations by day", default=())
     conversation_id: str = described("the open conversation", default="")
     counts: dict[str, int] = described("href -> number shown in the sidebar", default_factory=dict)
+    waiting: tuple[str, ...] = described("conversations with a question that waits for the person", default=())
     is_well: bool = described("whether the daemon's checks are all green", default=True)
     warning: str = described("a lasting red banner, e.g. plain HTTP on a network", default="")
     toast: Toast | None = described("news after a redirect", default=None)
+
+    @property
+    def waiting_elsewhere(self) -> tuple[str, ...]:
+        """The waiting conversations that are not open here."""
+        return tuple(one for one in self.waiting if one != self.conversation_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +129,7 @@ class Renderer:
                 **words.FILTERS,
                 "number": _figure("number"),
                 "compact": _figure("compact"),
+                "due": _figure("due"),
                 "clock": _in_zone(_figure("clock")),
                 "day": _in_zone(_figure("day")),
                 "moment": _in_zone(_figure("moment")),
@@ -160,11 +167,20 @@ def respond(
     """The page, or only `block` of it when htmx asks for a part of the document."""
     pages: Renderer = request.app.state.pages
     part = wants_fragment(request)
-    body = str(pages.fragment(template, block, context)) if part else pages.page(template, context)
+    body = str(_part(pages, template, block, context)) if part else pages.page(template, context)
     answer = HTMLResponse(body, status, headers={"Vary": "HX-Request"})
     if hasattr(request.state, "shown"):
         answer.delete_cookie(request.state.shown)
     return answer
+
+
+def _part(pages: Renderer, template: str, block: str, context: Context) -> Markup:
+    """The block, and news beside it: a fragment has no place of its own for them."""
+    body = pages.fragment(template, block, context)
+    if context.frame.toast is None:
+        return body
+    news = pages.macros("ui.html", context).toast(context.frame.toast)
+    return body + Markup('<hx-partial hx-target="#toasts" hx-swap="innerHTML">{}</hx-partial>').format(news)
 
 
 def wants_fragment(request: Request) -> bool:

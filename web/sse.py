@@ -138,8 +138,9 @@ class Painter:
     def _paint_aside(self, event: Event, was_running: bool) -> str:
         """What changes outside the log: the mark in the sidebar, the ring in the header."""
         is_running, html = self._log.running is not None, Markup("")
-        if is_running != was_running:
-            html += partial(f"#cr-{self._cid}", "innerHTML", self._ui.pulse() if is_running else "")
+        if is_running != was_running or event.kind == "approval":
+            is_waiting = event.kind == "approval" and event.payload["state"] == "asked"
+            html += partial(f"#cr-{self._cid}", "innerHTML", self._ui.doing(is_running, is_waiting))
         if event.kind == "turn.end" and self._window:
             html += partial("#ctx", "innerHTML", self._macros.context(self._log.context_tokens, self._window))
         return html

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from cortex.base.clock import ticks_s
@@ -314,6 +315,15 @@ class FakeChat:
 @dataclass
 class FakeApprovals:
     house: FakeHouse
+
+    async def pending(self, user: User) -> list[Any]:
+        open_books = [book for book in self.house.books.values() if book.owner == user]
+        return [
+            SimpleNamespace(conversation_id=book.head.id)
+            for book in open_books
+            for waiting in book.answers.values()
+            if not waiting.done()
+        ]
 
     async def answer(self, user: User, approval_id: str, choice: str) -> None:
         for book in self.house.books.values():
