@@ -13,6 +13,7 @@ from cortex.base.errors import NotAllowed
 from cortex.base.log import USER_ID
 from cortex.base.user import User
 from cortex.services.accounts import LoginView
+from cortex.services.role_settings import RoleDefaults
 from web.security import login_token
 
 
@@ -30,6 +31,16 @@ def house(request: Request) -> Cortex:
 
 
 House = Annotated[Cortex, Depends(house)]
+
+
+def role_defaults(house: House) -> RoleDefaults:
+    """What a person may set for a role."""
+    return RoleDefaults(
+        roles=house.roles, models=house.models, registry=house.house.registry, setting_rounds=house.settings.max_rounds
+    )
+
+
+Defaults = Annotated[RoleDefaults, Depends(role_defaults)]
 
 
 async def login_or_none(request: Request) -> LoginView | None:

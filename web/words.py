@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from cortex.base import scan
 from cortex.services.transcript_views import dom_id
+from web.browsers import browser_name
 
 # Letters that are drawn as nothing although Unicode calls them letters or marks.
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5") | {chr(c) for c in range(0xFE00, 0xFE10)}
@@ -67,6 +68,13 @@ def span(ms: float) -> str:
     return f"{ms // 60_000:.0f} min {ms % 60_000 // 1000:.0f} s"
 
 
+def size(count: int) -> str:
+    """A file's size: 980 -> 980 bytes, 2140 -> 2.1 kB, 1800000 -> 1.8 MB."""
+    if count < 1000:
+        return f"{count} byte" if count == 1 else f"{count} bytes"
+    return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
+
+
 def capitalize_first(text: str) -> str:
     """The first letter large, the rest untouched."""
     return text[:1].upper() + text[1:]
@@ -97,12 +105,14 @@ def dom(part_id: str, prefix: str, turn_id: str) -> str:
 
 
 FILTERS = {
+    "browser": browser_name,
     "by_category": by_category,
     "capitalize_first": capitalize_first,
     "dom": dom,
     "kind": kind,
     "markdown": markdown,
     "pretty": pretty,
+    "size": size,
     "span": span,
     "visible": visible,
 }

@@ -63,12 +63,15 @@ class Roles:
         """The role in force; one that nobody wrote has no prompt and no tools."""
         return (await self.in_force(user, name)).role
 
-    async def in_force(self, user: User, name: str) -> RoleInForce:
-        """The role with the origin of each field. UserError when the user's own file or setting has a slip."""
+    async def in_force(self, user: User, name: str, *, with_browser: bool = True) -> RoleInForce:
+        """The role with the origin of each field. UserError when the user's own file or setting has a slip.
+
+        `with_browser`: False leaves out what was set in the browser, so that a page can say what lies beneath.
+        """
         layers: tuple[tuple[Origin, Mapping[str, Any]], ...] = (
             ("shipped", self._shipped.get(name, {})),
             ("yours", await self._file(user, name)),
-            ("browser", await self._chosen(user, name)),
+            ("browser", await self._chosen(user, name) if with_browser else {}),
         )
         values: dict[str, Any] = {"prompt": ""}
         origins: dict[str, Origin] = {field.name: "default" for field in fields(Role) if field.name != "name"}

@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated
+from zoneinfo import available_timezones
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, CortexError, NotAllowed, Throttled, UserError
 from cortex.services.accounts import Login
+from cortex.services.role_settings import RoleSettings
+from cortex.services.roles import PERSONA
 from cortex.services.settings import Origin, Preferences
-from web.deps import CurrentLogin, House
+from web.deps import CurrentLogin, Defaults, House
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.security import login_token
@@ -19,6 +23,17 @@ from web.toast import redirect
 router = APIRouter()
 
 Text = Annotated[str, Form()]
+CONTINENTS = (
+    "Africa/",
+    "America/",
+    "Antarctica/",
+    "Asia/",
+    "Atlantic/",
+    "Australia/",
+    "Europe/",
+    "Indian/",
+    "Pacific/",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +42,11 @@ class Errors:
 
     preferences: str = ""
     time_zone: str = ""
+    start: str = ""
     max_rounds: str = ""
     persona: str = ""
+    old: str = ""
+    new: str = ""
     password: str = ""
 
 
@@ -38,7 +56,12 @@ class AccountContext(Context):
 
     chosen: Preferences = described("the preferences in force")
     origins: dict[str, Origin] = described("name -> default or yours")
-    roles: Sequence[tuple[str, str]] = described("roles to choose from: value, words")
+    zones: Sequence[str] = described("the time zones there are, to choose from while typing")
+    time_zone: str = described("the time zone as typed or as kept")
+    rounds: str = described("the rounds of a new chat, as typed or as kept")
+    role_names: Sequence[tuple[str, str]] = described("roles to choose from: value, words")
+    roles: Sequence[RoleSettings] = described("the same roles with what holds for each")
+    default_persona: str = described("the words in force while the person has none of their own")
     persona: str = described("the person's own persona, empty for the shipped one")
     persona_version: str = described("its tag, given back when saving")
     logins: Sequence[Login] = described("where the person is logged in, latest first")
@@ -47,9 +70,9 @@ class AccountContext(Context):
 
 
 @router.get("/account")
-async def show(request: Request, house: House, view: CurrentLogin) -> Response:
+async def show(request: Request, house: House, view: CurrentLogin, defaults: Defaults) -> Response:
     """Everything that is mine to set."""
-    return await _page(request, house, view)
+    return await _page(request, house, view, defaults)
 
 
 @router.post("/account/preferences")
@@ -57,56 +80,70 @@ async def save_preferences(
     request: Request,
     house: House,
     view: CurrentLogin,
+    defaults: Defaults,
     theme: Text = "",
     density: Text = "",
     keys: Text = "",
+    time_zone: Text = "",
+) -> Response:
+    """How the page looks and behaves; an empty value returns to the default."""
+    zone = time_zone.strip()
+    try:
+        if zone != view.user.time_zone:
+            await house.accounts.set_time_zone(view.user, zone)
+        await house.preferences.change(view.user, {"theme": theme, "density": density, "keys": keys})
+    except UserError as refused:
+        is_zone = refused.field == "time_zone"
+        errors = Errors(time_zone=refused.message) if is_zone else Errors(preferences=refused.message)
+        return await _page(request, house, view, defaults, errors, 422, time_zone=time_zone)
+    return redirect(request, "/account", "Saved.")
+
+
+@router.post("/account/start")
+async def save_start(
+    request: Request,
+    house: House,
+    view: CurrentLogin,
+    defaults: Defaults,
     role: Text = "",
     mode: Text = "",
     max_rounds: Text = "",
-    time_zone: Text = "",
 ) -> Response:
-    """Keep them; an empty one returns to the default."""
-    values = {
-        "theme": theme,
-        "density": density,
-        "keys": keys,
-        "role": role,
-        "mode": mode,
-        "max_rounds": max_rounds,
-    }
+    """What a new chat starts with; an empty value returns to the default."""
+    values = {"role": role, "mode": mode, "max_rounds": max_rounds}
     try:
         await house.preferences.change(view.user, values, roles=await house.roles.names(view.user))
-        if time_zone.strip() != view.user.time_zone:
-            await house.accounts.set_time_zone(view.user, time_zone.strip())
     except UserError as refused:
-        is_known = refused.field in ("time_zone", "max_rounds")
-        errors = Errors(**{refused.field if is_known else "preferences": refused.message})
-        return await _page(request, house, view, errors, 422)
-    return redirect(request, "/account", "Saved.")
+        is_rounds = refused.field == "max_rounds"
+        errors = Errors(max_rounds=refused.message) if is_rounds else Errors(start=refused.message)
+        return await _page(request, house, view, defaults, errors, 422, rounds=max_rounds)
+    return redirect(request, "/account#start", "Saved.")
 
 
 @router.post("/account/persona")
 async def save_persona(
-    request: Request, house: House, view: CurrentLogin, persona: Text = "", version: Text = ""
+    request: Request, house: House, view: CurrentLogin, defaults: Defaults, persona: Text = "", version: Text = ""
 ) -> Response:
     """Keep it for the next message."""
     try:
         await house.preferences.save_persona(view.user, persona, version)
     except (UserError, Conflict) as refused:
-        return await _page(request, house, view, Errors(persona=refused.message), refused.status, persona=persona)
+        errors = Errors(persona=refused.message)
+        return await _page(request, house, view, defaults, errors, refused.status, persona=persona)
     return redirect(request, "/account#persona", "Saved.")
 
 
 @router.post("/account/password")
 async def change_password(
-    request: Request, house: House, view: CurrentLogin, old: Text = "", new: Text = ""
+    request: Request, house: House, view: CurrentLogin, defaults: Defaults, old: Text = "", new: Text = ""
 ) -> Response:
     """Another password; the other logins end."""
     try:
         await house.accounts.change_password(login_token(request), old, new)
     except (UserError, NotAllowed, Throttled) as refused:
-        return await _page(request, house, view, Errors(password=refused.message), _status(refused))
-    return redirect(request, "/account", "The password is changed; your other logins have ended.")
+        field = "old" if isinstance(refused, NotAllowed) else "new" if isinstance(refused, UserError) else "password"
+        return await _page(request, house, view, defaults, Errors(**{field: refused.message}), _status(refused))
+    return redirect(request, "/account#password", "The password is changed; your other logins have ended.")
 
 
 @router.post("/account/logins/{login_id}/end")
@@ -120,17 +157,27 @@ async def _page(
     request: Request,
     house: House,
     view: CurrentLogin,
+    defaults: Defaults,
     errors: Errors = Errors(),
     status: int = 200,
     *,
     persona: str | None = None,
+    time_zone: str | None = None,
+    rounds: str | None = None,
 ) -> Response:
     kept = await house.preferences.persona(view.user)
+    chosen = await house.preferences.get(view.user)
+    roles = await defaults.all(view.user)
     context = AccountContext(
         frame=await frame_of(request, house, view.user, here="/account"),
-        chosen=await house.preferences.get(view.user),
+        chosen=chosen,
         origins=await house.preferences.origins(view.user),
-        roles=[(name, name) for name in await house.roles.names(view.user)],
+        zones=time_zones(),
+        time_zone=view.user.time_zone if time_zone is None else time_zone,
+        rounds=str(chosen.max_rounds or "") if rounds is None else rounds,
+        role_names=[(one.name, one.name) for one in roles],
+        roles=roles,
+        default_persona=PERSONA,
         persona=kept.text if persona is None else persona,
         persona_version=kept.version,
         logins=await house.accounts.logins(view.user),
@@ -138,6 +185,12 @@ async def _page(
         errors=errors,
     )
     return respond(request, "account.html", context, status=status)
+
+
+@lru_cache(maxsize=1)
+def time_zones() -> tuple[str, ...]:
+    """The names of places, as a person would look for theirs, and UTC; read from the disk once."""
+    return ("UTC", *sorted(name for name in available_timezones() if name.startswith(CONTINENTS)))
 
 
 def _status(refused: CortexError) -> int:
