@@ -67,14 +67,17 @@ class Doctor:
             self._looked_at = (at, all(one.state != "bad" for one in found))
         return self._looked_at[1]
 
-    async def examine(self) -> list[Finding]:
-        """Every check, in the order in which one would mend them."""
+    async def examine(self, *, of: User | None = None) -> list[Finding]:
+        """Every check, in the order in which one would mend them.
+
+        `of`: asked by the running daemon for this person, so of others' models it says nothing and its port is its own.
+        """
         found = [self._disk(), self._key(), *self._variables()]
         database = await self._database()
         found.append(database)
         if database.state == "good":
-            found += await self._people_and_models()
-        return [*found, await self._shut_in(), self._page(), self._port()]
+            found += await self._people_and_models(of)
+        return [*found, await self._shut_in(), self._page(), *([] if of else [self._port()])]
 
     def _disk(self) -> Finding:
         home = self._settings.home
@@ -131,7 +134,7 @@ class Doctor:
             )
         return Finding(name="database", state="good", text=f"{kind} answers; its tables are at {here!r}.")
 
-    async def _people_and_models(self) -> list[Finding]:
+    async def _people_and_models(self, of: User | None) -> list[Finding]:
         people = await self._accounts.users()
         if not people:
             return [
@@ -143,7 +146,7 @@ class Doctor:
                 )
             ]
         found = [Finding(name="accounts", state="good", text=f"{len(people)} of them.")]
-        return found + [await self._models_of(person) for person in people]
+        return found + [await self._models_of(person) for person in people if of is None or of.id == person.id]
 
     async def _models_of(self, user: User) -> Finding:
         registry = await self._models.registry(user)

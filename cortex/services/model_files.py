@@ -20,6 +20,10 @@ from cortex.base.settings import MAX_ROUNDS_CAP
 FILE = "model_registry.json"
 Kind = Literal["openai", "anthropic"]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,59}$")]
+_WORDS = {  # where pydantic speaks to programmers
+    "missing": "it is needed",
+    "string_pattern_mismatch": "use letters, digits, spaces and . _ : / -, and begin with a letter or digit",
+}
 Dollars = Annotated[float, Field(ge=0, le=10_000)]
 
 # Measured factors of SELECTION section 2; a local server keeps the prefix of its slot for nothing.
@@ -156,22 +160,34 @@ def written(file: RegistryFile) -> str:
     return json.dumps(file.model_dump(mode="json", exclude_defaults=True), indent=2, ensure_ascii=False) + "\n"
 
 
+class Slips(UserError):
+    """A form's slips. `fields`: dotted place of the field -> what is wrong with it, as a sentence."""
+
+    def __init__(self, error: ValidationError) -> None:
+        super().__init__(f"{slips(error)}.")
+        self.fields = {place: f"{words[:1].upper()}{words[1:]}." for place, words in placed_slips(error)}
+
+
 def checked(values: Mapping[str, Any]) -> ModelForm:
-    """The form's values, text as a browser sends it; UserError that names every slip."""
+    """The form's values, text as a browser sends it; Slips that name every field that is wrong."""
     try:
         return ModelForm.model_validate({key: value for key, value in values.items() if value not in ("", None)})
     except ValidationError as error:
-        raise UserError(f"{slips(error)}.") from error
+        raise Slips(error) from error
 
 
 def slips(error: ValidationError) -> str:
     """What is wrong, field by field."""
+    return "; ".join(f"{place}: {words}" if place else words for place, words in placed_slips(error))
+
+
+def placed_slips(error: ValidationError) -> list[tuple[str, str]]:
+    """What is wrong: the field's dotted place ("" for the whole), and why."""
     told = []
     for each in error.errors(include_input=False, include_url=False):
-        place = ".".join(str(step) for step in each["loc"])
-        said = re.sub(r"^Value error, ", "", each["msg"])
-        told.append(f"{place}: {said[:1].lower()}{said[1:]}" if place else said)
-    return "; ".join(told)
+        said = _WORDS.get(each["type"]) or re.sub(r"^(Value error, |Input )", "", each["msg"])
+        told.append((".".join(str(step) for step in each["loc"]), said[:1].lower() + said[1:]))
+    return told
 
 
 def entry_of(model: FileModel) -> ModelEntry:

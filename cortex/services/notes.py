@@ -56,7 +56,10 @@ class NotesService:
 
     async def read(self, user: User, name: str) -> HomeFile:
         """A note's text with its version; NotFound."""
-        return await self._homes.of(user.id).read(_path(NOTES, name))
+        try:
+            return await self._homes.of(user.id).read(_path(NOTES, name))
+        except NotFound as error:
+            raise NotFound(f"There is no note {name!r}.") from error
 
     async def create(self, user: User, name: str) -> str:
         """A new note that holds its own heading; the name it got. UserError when the name cannot be one."""
@@ -103,7 +106,10 @@ class NotesService:
 
     async def agent_notes_of(self, user: User, role: str) -> AgentNotes:
         """Those of one role; NotFound."""
-        kept = await self._homes.of(user.id).read(_path(AGENT_NOTES, role))
+        try:
+            kept = await self._homes.of(user.id).read(_path(AGENT_NOTES, role))
+        except NotFound as error:
+            raise NotFound(f"The assistant keeps nothing as {role!r}.") from error
         return AgentNotes(role=role, text=kept.text)
 
     async def clear_agent_notes(self, user: User, role: str) -> None:

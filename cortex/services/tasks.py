@@ -10,8 +10,9 @@ from cortex.base.user import User
 from cortex.storage.db import Database
 from cortex.storage.preferences import Preferences
 from cortex.storage.tasks import Task as Task
-from cortex.storage.tasks import TaskFields, Tasks
+from cortex.storage.tasks import TaskFields as TaskFields
 from cortex.storage.tasks import TaskList as TaskList
+from cortex.storage.tasks import Tasks
 
 TITLE_CHARS_MAX = 300
 LIST_CHARS_MAX = 80

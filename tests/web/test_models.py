@@ -43,7 +43,8 @@ async def test_a_saved_model_is_in_the_registry_and_its_key_on_no_page(house: Co
 async def test_a_slip_is_named_and_the_rest_is_kept_but_the_key(ada: Browser) -> None:
     answer = await ada.post("/models", **{**LOCAL, "name": "", "api_key": "sk-very-secret"})
     assert answer.status_code == 422
-    assert "name:" in answer.text
+    assert 'aria-describedby="f-name-e f-name-h"' in answer.text
+    assert "It is needed." in answer.text
     assert 'value="some-model"' in answer.text
     assert "sk-very-secret" not in answer.text
 
@@ -61,10 +62,9 @@ async def test_the_connection_test_says_what_is_wrong_in_a_fragment(ada: Browser
 
 async def test_chains_keep_their_order(house: Cortex, ada: Browser) -> None:
     await ada.post("/models", **LOCAL)
-    await ada.http.post("/models/chain", data={"role": "coder", "names": ["offline", "local", ""]})
-    assert (await house.models.registry(ada.user)).roles == {"coder": ("offline", "local")}
-    assert (await ada.post("/models/chain", role="nobody", names="local")).status_code == 404
-    assert (await ada.post("/models/chain", role="", names="gone")).status_code == 422
+    await ada.http.post("/models/chain", data={"names": ["offline", "local", ""]})
+    assert (await house.models.registry(ada.user)).default == ("offline", "local")
+    assert (await ada.post("/models/chain", names="gone")).status_code == 422
 
 
 async def test_removing_asks_first(house: Cortex, ada: Browser) -> None:

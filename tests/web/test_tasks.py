@@ -65,6 +65,26 @@ async def test_a_task_changed_elsewhere_is_not_overwritten(house: Cortex, ada: B
     assert answer.status_code == 409
     assert "was changed in between" in answer.text
     assert (await house.tasks.get(ada.user, task.id)).title == "Water twice"
+    assert 'value="Water once"' in answer.text, "what was typed is kept"
+    assert "<b>Water twice</b>" in answer.text, "and what stands there is shown"
+
+
+async def test_a_slip_in_a_task_stands_beside_its_field_and_what_was_typed_is_kept(house: Cortex, ada: Browser) -> None:
+    task = await house.tasks.create(ada.user, "Water")
+    answer = await ada.post(f"/tasks/{task.id}", version=1, title="", list_name="home", due="soon", notes="the ferns")
+    assert answer.status_code == 422
+    assert 'aria-describedby="f-due-e"' in answer.text
+    assert "the ferns" in answer.text
+    added = await ada.post("/tasks", title="Milk", due="soon")
+    assert 'aria-describedby="due-error"' in added.text
+
+
+async def test_news_of_a_fragment_come_with_it(house: Cortex, ada: Browser) -> None:
+    task = await house.tasks.create(ada.user, "Water")
+    await ada.post(f"/tasks/{task.id}/complete")
+    part = (await ada.fragment("/tasks")).text
+    assert '<hx-partial hx-target="#toasts"' in part
+    assert f'action="/tasks/{task.id}/reopen"' in part
 
 
 async def test_buttons_move_a_task_within_its_list(house: Cortex, ada: Browser) -> None:

@@ -28,6 +28,6 @@ async def show(request: Request, house: House, user: CurrentUser) -> Response:
     context = HealthContext(
         frame=await frame_of(request, house, user, here="/health"),
         is_ready=await house.doctor.is_ready(),
-        findings=await house.doctor.examine() if user.is_admin else (),
+        findings=await house.doctor.examine(of=user) if user.is_admin else (),
     )
     return respond(request, "health.html", context)

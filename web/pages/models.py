@@ -1,6 +1,6 @@
 """The person's models: add, test the connection, edit, remove, and which role tries which in what order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -11,12 +11,12 @@ from pydantic import BaseModel
 
 from cortex.base.errors import ConfigError, Conflict, UserError
 from cortex.base.model import OFFLINE, ModelEntry
-from cortex.services.model_files import Preset, Registry
+from cortex.services.model_files import Preset, Registry, Slips
 from cortex.services.model_probe import TestReport
 from web.deps import CurrentUser, House
 from web.errors import not_found
 from web.frame import frame_of
-from web.render import ConfirmContext, Context, NavEntry, described, respond
+from web.render import ConfirmContext, Context, NavEntry, described, respond, wants_fragment
 from web.toast import redirect
 
 router = APIRouter()
@@ -72,7 +72,6 @@ class ModelsContext(Context):
 
     registry: Registry = described("entries, default chain, role -> chain, which have a key")
     names: Sequence[tuple[str, str]] = described("models to choose from: value, words; first is none")
-    roles: Sequence[str] = described("roles that may have a chain of their own")
     presets: Sequence[Preset] = described("kinds of endpoint to add")
     chain_length: int = described("how many places a chain has on this page", default=CHAIN_LENGTH)
     is_welcome: bool = described("whether the account was made a moment ago", default=False)
@@ -88,7 +87,8 @@ class ModelContext(Context):
     has_key: bool = described("whether a key is stored", default=False)
     hint: str = described("what kind of endpoint this is, when it is new", default="")
     report: TestReport | None = described("what a test found", default=None)
-    error: str = described("why saving was refused", default="")
+    error: str = described("why saving was refused, when no field is to blame", default="")
+    errors: Mapping[str, str] = described("field -> why saving was refused", default_factory=dict)
 
 
 @router.get("/models")
@@ -119,7 +119,7 @@ async def save(request: Request, house: House, user: CurrentUser, typed: Annotat
     try:
         entry = await house.models.save(user, typed.values(), typed.previous)
     except (UserError, Conflict) as refused:
-        return await _form(request, house, user, typed, error=refused.message, status=refused.status)
+        return await _form(request, house, user, typed, refused=refused, status=refused.status)
     return redirect(request, "/models", f"Saved: {entry.name}")
 
 
@@ -129,7 +129,7 @@ async def try_form(request: Request, house: House, user: CurrentUser, typed: Ann
     try:
         report = await house.models.test(user, typed.values(), typed.previous)
     except (UserError, ConfigError) as refused:
-        return await _form(request, house, user, typed, error=refused.message, status=422, block="report")
+        return await _form(request, house, user, typed, refused=refused, status=422, block="report")
     return await _form(request, house, user, typed, report=report, block="report")
 
 
@@ -171,14 +171,11 @@ async def set_chain(
     request: Request,
     house: House,
     user: CurrentUser,
-    role: Text = "",
     names: Annotated[list[str] | None, Form()] = None,
 ) -> Response:
-    """The order in which a role (or every role that has none) tries models."""
-    if role and role not in await house.roles.names(user):
-        raise not_found()
+    """The order in which every role that has none of its own tries models."""
     try:
-        await house.models.set_chain(user, [name for name in names or () if name], role)
+        await house.models.set_chain(user, [name for name in names or () if name])
     except (UserError, Conflict) as refused:
         context = await _list(request, house, user, error=refused.message)
         return respond(request, "models.html", context, status=refused.status)
@@ -206,7 +203,6 @@ async def _list(
         frame=await frame_of(request, house, user, here="/models"),
         registry=registry,
         names=[("", "none"), *((entry.name, entry.name) for entry in registry.entries), (OFFLINE.name, "offline demo")],
-        roles=await house.roles.names(user),
         presets=house.models.presets,
         is_welcome=is_welcome,
         report=report,
@@ -222,18 +218,21 @@ async def _form(
     *,
     hint: str = "",
     report: TestReport | None = None,
-    error: str = "",
+    refused: UserError | Conflict | ConfigError | None = None,
     status: int = 200,
     block: str = "content",
 ) -> Response:
     registry = await house.models.registry(user)
+    errors = dict(refused.fields) if isinstance(refused, Slips) else {}
+    is_part = block != "content" and wants_fragment(request)  # the fields are not there to stand beside
     context = ModelContext(
         frame=await frame_of(request, house, user, here="/models"),
         typed=typed.model_copy(update={"api_key": ""}),
         has_key=typed.previous in registry.with_key,
         hint=hint,
         report=report,
-        error=error,
+        error=refused.message if refused and (is_part or not errors) else "",
+        errors=errors,
     )
     return respond(request, "model.html", context, block=block, status=status)
 

@@ -44,6 +44,7 @@ class NoteContext(Context):
     is_editable: bool = described("whether the person may write here", default=True)
     theirs: str | None = described("what stands there now, when it was changed in between", default=None)
     error: str = described("why saving was refused", default="")
+    error_field: str = described("the field the error is about, or empty", default="text")
     delete: str = described("address of the confirm page that deletes it, or empty", default="")
     delete_words: str = described("the link to it, a verb", default="")
 

@@ -1,16 +1,17 @@
 """To-do lists: `/tasks` and one task's own page."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Annotated
+from typing import Annotated, Self
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
+from pydantic import BaseModel
 
 from cortex.base.errors import Conflict, UserError
-from cortex.services.tasks import INBOX, Task, TaskList
+from cortex.services.tasks import INBOX, Task, TaskFields, TaskList
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond, zone_of
@@ -39,14 +40,52 @@ class TasksContext(Context):
     newer: str = described("address of the rows before, or empty")
     older: str = described("address of the rows after, or empty")
     draft: str = described("a title that was refused", default="")
+    draft_list: str = described("the list it was meant for", default="")
     error: str = described("why it was refused", default="")
+    error_field: str = described("the field the error is about, or empty", default="")
+
+
+class Typed(BaseModel):
+    """A task's form as a browser sends it; the service checks it."""
+
+    title: str = ""
+    list_name: str = ""
+    due: str = ""
+    priority: str = "0"
+    notes: str = ""
+
+    @classmethod
+    def of(cls, task: Task) -> Self:
+        """What the form shows of a stored task."""
+        due = task.due.isoformat() if task.due else ""
+        return cls(title=task.title, list_name=task.list_name, due=due, priority=str(task.priority), notes=task.notes)
+
+    def values(self) -> TaskFields:
+        """What the service takes. UserError for a day or priority that is none."""
+        if not self.priority.isdecimal():
+            raise UserError("Choose one of the priorities.", field="priority")
+        return {
+            "title": self.title,
+            "list_name": self.list_name,
+            "due": _day(self.due),
+            "priority": int(self.priority),
+            "notes": self.notes,
+        }
+
+
+class Sent(Typed):
+    """The same with the version it was made from."""
+
+    version: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskContext(Context):
     """One task."""
 
-    task: Task = described("the task, with what was typed when that was refused")
+    task: Task = described("the task as it stands")
+    typed: Typed = described("the fields, with what was typed when that was refused")
+    is_stale: bool = described("whether it was changed while the person was writing", default=False)
     error: str = described("why saving was refused", default="")
     error_field: str = described("the field the error is about, or empty", default="")
 
@@ -79,7 +118,8 @@ async def add(
     try:
         await house.tasks.create(user, title, list_name=list_name, due=_day(due))
     except UserError as refused:
-        context = await _context(request, house, user, "", False, "", 0, draft=title, error=refused.message)
+        context = await _context(request, house, user, "", False, "", 0)
+        context = replace(context, draft=title, draft_list=list_name, error=refused.message, error_field=refused.field)
         return respond(request, "tasks.html", context, status=422)
     return redirect(request, local_path(back, "/tasks"))
 
@@ -89,37 +129,27 @@ async def show_one(request: Request, house: House, user: CurrentUser, task_id: s
     """One task to edit."""
     task = await house.tasks.get(user, task_id)
     frame = await frame_of(request, house, user, here="/tasks")
-    return respond(request, "task.html", TaskContext(frame=frame, task=task))
+    return respond(request, "task.html", TaskContext(frame=frame, task=task, typed=Typed.of(task)))
 
 
 @router.post("/tasks/{task_id}")
 async def save(
-    request: Request,
-    house: House,
-    user: CurrentUser,
-    task_id: str,
-    version: Number,
-    title: Text = "",
-    list_name: Text = "",
-    due: Text = "",
-    priority: Number = 0,
-    notes: Text = "",
+    request: Request, house: House, user: CurrentUser, task_id: str, typed: Annotated[Sent, Form()]
 ) -> Response:
-    """Save the task, unless it was changed in between: then it is shown as it stands."""
+    """Save the task, unless it was changed in between: then what was typed stands beside what is there."""
     try:
-        await house.tasks.update(
-            user,
-            task_id,
-            version,
-            {"title": title, "list_name": list_name, "due": _day(due), "priority": priority, "notes": notes},
-        )
+        saved = await house.tasks.update(user, task_id, typed.version, typed.values())
     except (UserError, Conflict) as refused:
-        task = await house.tasks.get(user, task_id)
-        frame = await frame_of(request, house, user, here="/tasks")
-        field = refused.field if isinstance(refused, UserError) else ""
-        context = TaskContext(frame=frame, task=task, error=refused.message, error_field=field)
+        context = TaskContext(
+            frame=await frame_of(request, house, user, here="/tasks"),
+            task=await house.tasks.get(user, task_id),
+            typed=typed,
+            is_stale=isinstance(refused, Conflict),
+            error=refused.message,
+            error_field=refused.field if isinstance(refused, UserError) else "",
+        )
         return respond(request, "task.html", context, status=refused.status)
-    return redirect(request, "/tasks", "Saved.")
+    return redirect(request, "/tasks", f"Saved: {saved.title}")
 
 
 @router.post("/tasks/{task_id}/complete")
@@ -171,9 +201,6 @@ async def _context(
     is_done: bool,
     query: str,
     start: int,
-    *,
-    draft: str = "",
-    error: str = "",
 ) -> TasksContext:
     rows = await house.tasks.list(user, list_name=list_name, is_done=is_done, query=query)
 
@@ -193,8 +220,6 @@ async def _context(
         today=datetime.now(zone_of(user)).date(),
         newer=address(max(0, start - PAGE_ROWS)) if start else "",
         older=address(start + PAGE_ROWS) if start + PAGE_ROWS < len(rows) else "",
-        draft=draft,
-        error=error,
     )
 
 

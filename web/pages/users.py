@@ -29,6 +29,7 @@ class UsersContext(Context):
     link: str = described("a fresh password link, shown this once, or empty", default="")
     link_name: str = described("whom the link is for", default="")
     draft: str = described("a name that was refused", default="")
+    rank: str = described("the rank chosen with it", default="member")
     error: str = described("why the last change was refused", default="")
     error_field: str = described("the field the error is about, or empty", default="")
 
@@ -52,7 +53,7 @@ async def add(
         invited = await house.accounts.add_user(name, rank, by=user.id)
     except UserError as refused:
         return await _page(
-            request, house, user, draft=name, error=refused.message, error_field=refused.field, status=422
+            request, house, user, draft=name, rank=rank, error=refused.message, error_field=refused.field, status=422
         )
     return await _page(request, house, user, link=_link(request, house, invited.token), link_name=invited.user.name)
 
@@ -116,6 +117,7 @@ async def _page(
     link: str = "",
     link_name: str = "",
     draft: str = "",
+    rank: str = "member",
     error: str = "",
     error_field: str = "",
     status: int = 200,
@@ -126,6 +128,7 @@ async def _page(
         link=link,
         link_name=link_name,
         draft=draft,
+        rank=rank,
         error=error,
         error_field=error_field,
     )
