@@ -11,12 +11,14 @@ import pytest
 from fastapi.routing import APIRoute
 
 from cortex.app import Cortex
+from cortex.base import messages as message
 from cortex.base import scan
 from cortex.base.ids import new_id
 from cortex.storage.approvals import Approvals
 from cortex.storage.calls import CallRow, Calls
 from cortex.storage.conversations import Conversations
 from cortex.storage.home import Home
+from cortex.storage.messages import Messages
 from cortex.storage.plans import Plans
 from cortex.storage.summaries import Summaries
 from cortex.storage.turns import Turns
@@ -121,15 +123,16 @@ async def test_every_answer_carries_the_policy_and_an_id(ada: Browser) -> None:
 
 
 async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
-    """One of everything that has an id, all of it this person's."""
+    """One of everything that has an id, all of it this person's and all of it about truffles."""
     user, db = person.user, house.house.db
     conversation = await house.conversations.new(user)
     turn_id, call_id = f"turn:{new_id()}", new_id()
     later = db.clock() + timedelta(hours=1)
     await db.open(Turns, user.id).create(
-        turn_id, conversation.id, "hello", mode="auto", role="orchestrator", state="done"
+        turn_id, conversation.id, "truffles", mode="auto", role="orchestrator", state="done"
     )
-    said = {"turn": turn_id, "text": "hello", "at": later.isoformat(), "mode": "auto", "is_steer": False}
+    await house.conversations.rename(user, conversation.id, "Where truffles grow")
+    said = {"turn": turn_id, "text": "truffles", "at": later.isoformat(), "mode": "auto", "is_steer": False}
     await db.open(Conversations, user.id).append(conversation.id, [("message", said, turn_id)])
     receipt = await house.tools.explain(user, "orchestrator", "hello")
     await db.open(Plans, user.id).add(turn_id, 1, receipt, 100)
@@ -149,13 +152,21 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     )
     undo = await db.open(Undos, user.id).add(call_id, "tasks", "t", None, "1", "Take it back", later)
     summary = await db.open(Summaries, user.id).add(conversation.id, 1, "what was said", False)
-    await Home(house.settings.home, user.id).write("agent_notes/orchestrator.md", "likes tea\n")
+    await db.open(Messages, user.id).add(turn_id, 1, message.user("truffles"), False)
+    home = Home(house.settings.home, user.id)
+    await home.write("agent_notes/truffler.md", "likes truffles\n")
+    await home.write("roles/truffler.md", "---\ntools: [tasks]\n---\nFind truffles.\n")
+    await home.write("persona.md", "A truffle hound.\n")
+    await house.notes.write_scratchpad(user, "truffles\n", (await house.notes.scratchpad(user)).version)
+    await house.models.save(
+        user, {"name": "truffle", "provider": "openai", "model": "m", "base_url": "http://127.0.0.1:9"}
+    )
     return {
         "cid": conversation.id,
         "key": turn_id.removeprefix("turn:"),
-        "task_id": (await house.tasks.create(user, "Water the plants")).id,
-        "name": await house.notes.create(user, "Garden"),
-        "role": "orchestrator",
+        "task_id": (await house.tasks.create(user, "Dig truffles", list_name="truffles")).id,
+        "name": await house.notes.create(user, "Truffles"),
+        "role": "truffler",
         "login_id": (await house.accounts.logins(user))[0].id,
         "user_id": user.id,
         "approval_id": approval.id,
@@ -164,29 +175,101 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     }
 
 
+async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[object]:
+    """Everything that another could have changed."""
+    user, db = person.user, house.house.db
+    return [
+        await house.tasks.list(user),
+        [(note, await house.notes.read(user, note.name)) for note in await house.notes.list(user)],
+        await house.notes.scratchpad(user),
+        await house.notes.agent_notes(user),
+        await house.models.registry(user),
+        await house.preferences.get(user),
+        await house.preferences.persona(user),
+        [login.id for login in await house.accounts.logins(user)],
+        await house.conversations.get(user, ids["cid"]),
+        await db.open(Conversations, user.id).events(ids["cid"]),
+        await db.open(Turns, user.id).list(ids["cid"], include_dropped=True),
+        await db.open(Approvals, user.id).pending(),
+        await db.open(Undos, user.id).get(ids["undo_id"]),
+        await db.open(Summaries, user.id).latest(ids["cid"]),
+    ]
+
+
+async def answers_to(person: Browser, paths: list[tuple[str, str]], ids: dict[str, str]) -> dict[str, int]:
+    """What this person is answered on these routes, filled with these ids."""
+    found = {}
+    for method, path in paths:
+        query = {"before": "9", "after": "0"} if method == "GET" else {}
+        answer = await person.http.request(method, filled(path, ids), params=query, data=FIELDS, timeout=10)
+        found[f"{method} {path}"] = answer.status_code
+    return found
+
+
 async def test_what_belongs_to_another_is_not_there_on_any_route(house: Cortex, ada: Browser, bob: Browser) -> None:
     ids = await things_of(house, ada)
-    found = {}
-    for method, path in routes():
-        if "{" not in path or path in OPEN:
-            continue
-        assert set(re.findall(r"{(\w+)}", path)) <= ids.keys(), "say above whose this new kind of id is"
-        query = {"before": "9", "after": "0"} if method == "GET" else {}
-        answer = await bob.http.request(method, filled(path, ids), params=query, data=FIELDS, timeout=10)
-        if answer.status_code != (403 if path.startswith("/admin/") else 404):
-            found[f"{method} {path}"] = answer.status_code
-    assert found == {}
-    assert [task.title for task in await house.tasks.list(ada.user)] == ["Water the plants"]
-    assert len(await house.accounts.logins(ada.user)) == 1
-    assert (await house.notes.read(ada.user, "Garden")).text == "# Garden\n"
+    before = await state_of(house, ada, ids)
+    named = [(method, path) for method, path in routes() if "{" in path and path not in OPEN]
+    kinds = {kind for _, path in named for kind in re.findall(r"{(\w+)}", path)}
+    assert kinds <= ids.keys(), "say above whose this new kind of id is"
+    answered = await answers_to(bob, named, ids)
+    assert {route: code for route, code in answered.items() if code != (403 if "/admin/" in route else 404)} == {}
+    assert await state_of(house, ada, ids) == before
+
+
+async def test_anothers_turn_is_not_reached_through_a_conversation_of_ones_own(
+    house: Cortex, ada: Browser, bob: Browser
+) -> None:
+    ids = await things_of(house, ada)
+    before = await state_of(house, ada, ids)
+    mine = await house.conversations.new(bob.user)
+    mixed = [(method, path) for method, path in routes() if "{cid}" in path and path.count("{") > 1]
+    answered = await answers_to(bob, mixed, {**ids, "cid": mine.id})
+    assert len(answered) >= 5
+    assert set(answered.values()) == {404}
+    assert await state_of(house, ada, ids) == before
+
+
+async def test_anothers_things_named_in_a_query_or_a_form_are_not_there(
+    house: Cortex, ada: Browser, bob: Browser
+) -> None:
+    ids = await things_of(house, ada)
+    before = await state_of(house, ada, ids)
+    refused = [
+        await bob.get("/models/edit?name=truffle"),
+        await bob.get("/models/remove?name=truffle"),
+        await bob.post("/models/remove?name=truffle"),
+        await bob.post("/models/test-saved", name="truffle"),
+        await bob.post("/models", previous="truffle", name="mine", provider="openai", model="m"),
+        await bob.post("/preview-tools", cid=ids["cid"], text="hello"),
+        await bob.post("/why", cid=ids["cid"], text="hello"),
+    ]
+    assert [answer.status_code for answer in refused] == [404] * len(refused)
+    assert (await bob.post("/models/chain", names="truffle")).status_code == 422
+    assert (await bob.post("/account/start", role="truffler")).status_code == 422
+    assert await state_of(house, ada, ids) == before
+
+
+async def test_no_page_of_ones_own_shows_anything_of_anothers(house: Cortex, ada: Browser, bob: Browser) -> None:
+    ids = await things_of(house, ada)
+    plain = [path for method, path in routes() if method == "GET" and "{" not in path and path not in OPEN]
+    asked = [*plain, "/tasks?q=dig", "/tasks?done=1", "/search?q=grow", "/search?q=where"]
+    told: dict[str, list[str]] = {"Ada": [], "Bob": []}
+    for name, person in (("Ada", ada), ("Bob", bob)):
+        for path in asked:
+            page = (await person.http.get(path, follow_redirects=True)).text
+            if "ruffle" in page or any(one in page for one in ids.values()):
+                told[name].append(path)
+    assert told["Bob"] == []
+    assert {"/tasks", "/notes", "/scratchpad", "/models", "/account", "/search?q=grow"} <= set(told["Ada"])
 
 
 async def test_the_owner_does_find_them(house: Cortex, ada: Browser) -> None:
     ids = await things_of(house, ada)
+    named = [path for method, path in routes() if method == "GET" and "{" in path and path not in OPEN]
     missing = {}
-    for method, path in routes():
-        if method == "GET" and "{" in path and path not in OPEN and not path.endswith("/events"):
+    for path in named:
+        if not path.endswith("/events"):
             answer = await ada.http.get(filled(path, ids), params={"before": "9"}, follow_redirects=True)
-            if answer.status_code != 200:
-                missing[path] = answer.status_code
-    assert missing == {}
+            missing[path] = answer.status_code
+    assert {path: code for path, code in missing.items() if code != 200} == {}
