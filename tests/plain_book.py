@@ -63,8 +63,8 @@ class PlainDesk:
     hashes: dict[str, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
 
-    async def granted(self, turn: Turn, tool: str, destination: str) -> bool:
-        return (tool, destination) in self.grants
+    async def granted(self, turn: Turn, call: CallRecord, plea: Plea) -> bool:
+        return (plea.tool, plea.destination) in self.grants
 
     async def ask(self, turn: Turn, call: CallRecord, plea: Plea) -> str:
         self.pleas[call.id] = plea

@@ -29,6 +29,7 @@ CALL_TIMEOUT_S = 150.0
 DISCOVERIES_MAX = 2
 SAME_CALLS_MAX = 3
 USED_UP = "The approval was not valid for this call any more: not run."
+HERE = "this server"
 UNKNOWN = "Interrupted: it may or may not have happened. Tell the user and ask before trying again."
 
 
@@ -66,7 +67,7 @@ class Executor:
             arguments_hash=record.hash,
         )
         plea = question(standing, checked)
-        if plea is None or await self.desk.granted(turn, plea.tool, plea.destination):
+        if plea is None or await self.desk.granted(turn, record, plea):
             return decision
         approval_id = await self.desk.ask(turn, record, plea)
         return Decision(
@@ -227,7 +228,7 @@ def question(standing: Standing, checked: Checked) -> Plea | None:
     return Plea(
         tool=tool.name,
         verb=tool.summary.rstrip("."),
-        destination=destination(checked) or "this server",
+        destination=destination(checked) or HERE,
         detail=visible(checked),
         why=why,
         risk=tool.risk,

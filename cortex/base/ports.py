@@ -176,7 +176,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plea:
-    """What an approval card asks: our verb, where to, the whole command, why, and because of what."""
+    """What an approval card asks: our verb, where to, the whole command, because of what."""
 
     tool: str
     verb: str
@@ -213,8 +213,8 @@ class CallBook(Protocol):
 class Desk(Protocol):
     """Approvals and grants."""
 
-    async def granted(self, turn: Turn, tool: str, destination: str) -> bool:
-        """Whether a live grant covers exactly this tool and destination."""
+    async def granted(self, turn: Turn, call: CallRecord, plea: Plea) -> bool:
+        """Whether a live grant covers this tool and exactly this destination; here: exactly this call."""
         ...
 
     async def ask(self, turn: Turn, call: CallRecord, plea: Plea) -> str:

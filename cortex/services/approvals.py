@@ -5,17 +5,19 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
+from cortex.agent.execute import HERE
 from cortex.base.errors import UserError
 from cortex.base.ports import CallRecord, Plea
 from cortex.base.turn import Answer, Turn
 from cortex.base.user import User
 from cortex.services.house import House
-from cortex.storage.approvals import Approval, Approvals, Grants
+from cortex.storage.approvals import Approval, Approvals, Grant, Grants
 from cortex.storage.conversations import Conversations
 from cortex.storage.turns import Turns
 
 WATCHED_MINUTES = 5
 GRANT_HOURS = 12
+GRANT_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +26,10 @@ class ApprovalsService:
 
     house: House
 
-    async def granted(self, turn: Turn, tool: str, destination: str) -> bool:
-        """Whether a live grant of this conversation covers exactly this tool and destination."""
-        grant = await self.house.db.open(Grants, turn.user_id).find(tool, destination, turn.conversation_id)
-        return grant is not None and not turn.is_tainted
+    async def granted(self, turn: Turn, call: CallRecord, plea: Plea) -> bool:
+        """Whether a live grant of this conversation covers this call; none covers what the taint rule refuses."""
+        scope = scope_of(plea.destination, plea.detail, call.hash)
+        return await self.house.db.open(Grants, turn.user_id).find(plea.tool, scope, turn.conversation_id) is not None
 
     async def ask(self, turn: Turn, call: CallRecord, plea: Plea) -> str:
         """Put the card up; the approval's id. One row per call: a repeat shows nothing twice."""
@@ -86,7 +88,8 @@ class ApprovalsService:
     async def answer(self, user: User, approval_id: str, choice: str) -> None:
         """The person's word: once | conversation | deny. Conflict when it was answered before or came too late.
 
-        `conversation` also grants this tool and destination for the rest of this conversation, up to 12 hours.
+        `conversation` also allows the same again in this conversation, up to 12 hours: this tool to this
+        destination or, where nothing leaves, exactly this call.
         """
         if choice not in ("once", "conversation", "deny"):
             raise UserError(f"Choose once, conversation or deny, not {choice!r}.")
@@ -97,12 +100,28 @@ class ApprovalsService:
             if choice == "conversation":
                 await opened(Grants).add(
                     tool=row.tool,
-                    destination=row.destination,
+                    destination=scope_of(row.destination, row.detail, row.arguments_hash),
                     conversation_id=row.conversation_id,
                     expires_at=self.house.clock() + timedelta(hours=GRANT_HOURS),
                 )
             await opened(Conversations).append(row.conversation_id, [("approval", _payload(row, state), row.turn_id)])
         await self.house.signals.signal(row.turn_id, f"approval:{approval_id}", state)
+
+    async def grants(self, user: User) -> Sequence[Grant]:
+        """What the user allowed beyond a single call and is still in force, the newest first."""
+        return await self.house.db.open(Grants, user.id).list()
+
+    async def revoke(self, user: User, grant_id: str) -> None:
+        """Take a standing yes back; NotFound when it is absent or another user's."""
+        await self.house.db.open(Grants, user.id).revoke(grant_id)
+
+
+def scope_of(destination: str, detail: str, arguments_hash: str) -> str:
+    """What a grant is bound to: the place outside, else these very arguments, with words to know them by."""
+    if destination != HERE:
+        return destination
+    words = " ".join(detail.split())
+    return f"{words[:GRANT_CHARS]}{'…' if len(words) > GRANT_CHARS else ''} #{arguments_hash[:16]}"
 
 
 def _payload(row: Approval, state: str) -> dict[str, object]:

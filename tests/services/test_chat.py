@@ -91,12 +91,23 @@ async def test_an_approval_answers_once_and_to_its_owner_alone(house: LivingHous
         await house.cortex.approvals.answer(house.admin, approval, "once")
 
 
-async def test_a_grant_for_the_conversation_asks_no_second_time(house: LivingHouse) -> None:
+async def test_a_grant_covers_the_same_command_in_this_conversation_and_no_other(house: LivingHouse) -> None:
     cid = await house.conversation()
     await house.cortex.chat.send(house.admin, cid, "run `echo one` in the shell")
     asked = await house.until(cid, "approval", state="asked")
     await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "conversation")
     await house.until(cid, "turn.end")
+    granted = await house.cortex.approvals.grants(house.admin)
+    assert [(grant.tool, grant.conversation_id) for grant in granted] == [("shell_exec", cid)]
+    with pytest.raises(NotFound):
+        await house.cortex.approvals.revoke(house.member, granted[0].id)
+    await house.say(cid, "run `echo one` in the shell")
+    assert len(await house.events(cid, "approval")) == 2
+    await house.cortex.chat.send(house.admin, cid, "run `echo two` in the shell")
+    assert (await house.until(cid, "approval", detail="echo two")).payload["state"] == "asked"
+    await house.cortex.chat.stop(house.admin, cid)
+    await house.cortex.approvals.revoke(house.admin, granted[0].id)
+    assert await house.cortex.approvals.grants(house.admin) == []
     other = await house.conversation()
     await house.cortex.chat.send(house.admin, other, "run `echo three` in the shell")
     assert (await house.until(other, "approval", state="asked")).payload["detail"] == "echo three"
