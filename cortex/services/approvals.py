@@ -50,9 +50,7 @@ class ApprovalsService:
             )
             if is_new:
                 await opened(Turns).set_state(turn.id, "waiting")
-                await opened(Conversations).append(
-                    turn.conversation_id, [("approval", _payload(row, "asked"), turn.id)]
-                )
+                await opened(Conversations).append(turn.conversation_id, [("approval", told(row, "asked"), turn.id)])
         return row.id
 
     async def wait(self, turn: Turn, approval_id: str) -> Answer:
@@ -76,9 +74,7 @@ class ApprovalsService:
             is_expired = heard == "expired" and await opened(Approvals).expire(approval_id)
             row = await opened(Approvals).get(approval_id)
             if is_expired:
-                await opened(Conversations).append(
-                    turn.conversation_id, [("approval", _payload(row, "expired"), turn.id)]
-                )
+                await opened(Conversations).append(turn.conversation_id, [("approval", told(row, "expired"), turn.id)])
         return "allowed" if row.state in ("allowed", "used") else "denied" if row.state == "denied" else "expired"
 
     async def pending(self, user: User) -> Sequence[Approval]:
@@ -104,7 +100,7 @@ class ApprovalsService:
                     conversation_id=row.conversation_id,
                     expires_at=self.house.clock() + timedelta(hours=GRANT_HOURS),
                 )
-            await opened(Conversations).append(row.conversation_id, [("approval", _payload(row, state), row.turn_id)])
+            await opened(Conversations).append(row.conversation_id, [("approval", told(row, state), row.turn_id)])
         await self.house.signals.signal(row.turn_id, f"approval:{approval_id}", state)
 
     async def grants(self, user: User) -> Sequence[Grant]:
@@ -124,7 +120,7 @@ def scope_of(destination: str, detail: str, arguments_hash: str) -> str:
     return f"{words[:GRANT_CHARS]}{'…' if len(words) > GRANT_CHARS else ''} #{arguments_hash[:16]}"
 
 
-def _payload(row: Approval, state: str) -> dict[str, object]:
+def told(row: Approval, state: str) -> dict[str, object]:
     """The approval as the log tells it."""
     return {
         "turn": row.turn_id,

@@ -10,13 +10,16 @@ from cortex.base.events import OpenPart
 from cortex.base.ids import derived_id
 from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
 from cortex.base.turn import Outcome, Turn, TurnState
+from cortex.selection.types import META
+from cortex.services.approvals import told
 from cortex.services.house import House
 from cortex.services.parts import Row
+from cortex.storage.approvals import Approvals
 from cortex.storage.calls import CallRow, Calls
 from cortex.storage.conversations import Conversations
 from cortex.storage.db import Opener
 from cortex.storage.messages import Messages
-from cortex.storage.plans import Plans
+from cortex.storage.plans import Plan, Plans
 from cortex.storage.turns import TurnRow, Turns
 
 LIVING: tuple[TurnState, ...] = ("queued", "running", "waiting")
@@ -106,7 +109,7 @@ class Endings:
         """The log's last words on a turn, with what it sent and saved."""
         plans = await opened(Plans).of_turn(row.id)
         started = row.started_at or row.created_at
-        rows: list[Row] = []
+        rows = await self._closed_questions(opened, row)
         if error:
             rows.append(("error", {"turn": row.id, "text": error, "kind": "model", "can_retry": True}, row.id))
         first = plans[0].receipt if plans else {}
@@ -118,7 +121,7 @@ class Endings:
                     "state": state,
                     "rounds": rounds or len(plans),
                     "seconds": round((self.house.clock() - started).total_seconds(), 1),
-                    "tools_sent": len({tool["name"] for plan in plans for tool in plan.receipt.get("sent", ())}),
+                    "tools_sent": len(carried(plans)),
                     "tools_total": first.get("total", 0),
                     "tokens_sent": sum(plan.receipt.get("tokens", 0) for plan in plans),
                     "tokens_saved": sum(plan.receipt.get("saved", 0) for plan in plans),
@@ -129,10 +132,22 @@ class Endings:
         )
         return rows
 
+    async def _closed_questions(self, opened: Opener, row: TurnRow) -> list[Row]:
+        """Questions of this turn that nobody answered close with it: a late yes has nothing left to allow."""
+        open_now = [approval for approval in await opened(Approvals).pending() if approval.turn_id == row.id]
+        closed = [approval for approval in open_now if await opened(Approvals).expire(approval.id)]
+        return [("approval", told(approval, "expired"), row.id) for approval in closed]
+
     async def _following(self, opened: Opener, conversation_id: str) -> str:
         """The queued turn that is next in line, or ""."""
         waiting = await opened(Turns).queued(conversation_id)
         return waiting[0].id if waiting else ""
+
+
+def carried(plans: Sequence[Plan]) -> set[str]:
+    """Names of the tools that a turn's requests carried; meta tools count as tokens, never as a tool carried."""
+    sent = (tool for plan in plans for tool in plan.receipt.get("sent", ()))
+    return {tool["name"] for tool in sent if tool["category"] != META}
 
 
 def _result_of(call: ToolCall, made: CallRow | None) -> ToolResult:

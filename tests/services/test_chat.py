@@ -113,6 +113,17 @@ async def test_a_grant_covers_the_same_command_in_this_conversation_and_no_other
     assert (await house.until(other, "approval", state="asked")).payload["detail"] == "echo three"
 
 
+async def test_a_question_closes_with_its_stopped_turn(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.cortex.chat.send(house.admin, cid, "run `df -h` in the shell")
+    approval = (await house.until(cid, "approval", state="asked")).payload["approval"]
+    await house.cortex.chat.stop(house.admin, cid)
+    assert (await house.events(cid, "approval"))[-1].payload["state"] == "expired"
+    assert await house.cortex.approvals.pending(house.admin) == []
+    with pytest.raises(Conflict):
+        await house.cortex.approvals.answer(house.admin, approval, "once")
+
+
 async def test_a_member_has_no_shell(house: LivingHouse) -> None:
     cid = await house.conversation(house.member)
     await house.say(cid, "run `df -h` in the shell", user=house.member)
