@@ -19,6 +19,7 @@ from web.browsers import browser_name
 # Letters that are drawn as nothing although Unicode calls them letters or marks.
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5") | {chr(c) for c in range(0xFE00, 0xFE10)}
 _HIDING = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+META = "meta"  # the category of the tools that find and call other tools
 _LONG_BLANK = re.compile(r" {24,}|\n{4,}")
 
 
@@ -80,12 +81,17 @@ def capitalize_first(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def carried(receipt: dict[str, Any]) -> int:
+    """How many tools a request carried; meta tools cost tokens, but are no tool carried."""
+    return sum(row["category"] != META for row in receipt["sent"])
+
+
 def by_category(rows: Iterable[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """A receipt's rows gathered by category, in the order in which the categories first appear."""
+    """A receipt's rows gathered by category, in the order in which the categories first appear, meta last."""
     first: dict[str, int] = {}
     for row in rows:
         first.setdefault(row["category"], len(first))
-    ordered = sorted(rows, key=lambda row: first[row["category"]])
+    ordered = sorted(rows, key=lambda row: (row["category"] == META, first[row["category"]]))
     return [(category, list(group)) for category, group in groupby(ordered, key=lambda row: row["category"])]
 
 
@@ -107,6 +113,7 @@ def dom(part_id: str, prefix: str, turn_id: str) -> str:
 FILTERS = {
     "browser": browser_name,
     "by_category": by_category,
+    "carried": carried,
     "capitalize_first": capitalize_first,
     "dom": dom,
     "kind": kind,
