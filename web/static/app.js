@@ -170,5 +170,6 @@
 
   // --- the code of a one-time link stands after #, which no server sees: into the form, out of the address
   const code = $('[data-setup] [name=token]');
-  if (code && location.hash.length > 8) { code.value = location.hash.slice(1); history.replaceState(null, '', location.pathname); }
+  const take = () => { if (code && location.hash.length > 8) { code.value = location.hash.slice(1); history.replaceState(null, '', location.pathname); } };
+  take(); addEventListener('hashchange', take);
 })();
