@@ -1,0 +1,144 @@
+"""Every page of a furnished house with its address, and what a keyboard meets on it. For the page quality tests."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page
+
+from tests.e2e.browser import Window
+from tests.e2e.caller import PASSWORD, Caller
+from tests.e2e.person import poll
+
+SHELL = "run `df -h` in the shell"
+MODEL = {"name": "Local", "provider": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1", "streams": "1"}
+
+# What the keyboard stops at on this page, in order; a radio group is one stop.
+STOPS = """() => [...document.querySelectorAll('a[href],button,input,select,textarea,summary,[tabindex="0"]')]
+  .filter(e =>
+  e.tabIndex >= 0 && !e.disabled && e.type !== 'hidden' && e.checkVisibility({visibilityProperty: true})
+  && !e.closest('dialog:not([open]),[inert]') && !(e.type === 'radio' && !e.checked)).length"""
+# The element in focus: a number of its own, and whether its focus can be seen on it, its box or its label.
+AT = """() => {
+  const e = document.activeElement;
+  if (!e || e === document.body) return null;
+  window.met ??= new Map();
+  if (!met.has(e)) met.set(e, met.size);
+  const seen = [e, e.parentElement, e.closest('form'), e.nextElementSibling].some(one => {
+    if (!one) return false;
+    const style = getComputedStyle(one);
+    return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0
+      || one !== e && (one.matches(':focus-within') && one.matches('.find,.inset,.composer'));
+  });
+  const box = e.getBoundingClientRect();
+  return { number: met.get(e), name: (e.id || e.outerHTML).slice(0, 80), isSeen: seen,
+           isInView: box.bottom > 0 && box.top < innerHeight };
+}"""
+# Controls that are too small to hit: below `least` in height or width, unless they stand in a line of text.
+SMALL = """least => [...document.querySelectorAll('a[href],button,input:not([type=hidden]),select,textarea,summary')]
+  .filter(e => e.checkVisibility({visibilityProperty: true}) && !e.closest('.vh,.skip,.prose,p'))
+  .map(e => [e, (e.type === 'radio' ? e.closest('label') : e.closest('.inset') ?? e).getBoundingClientRect()])
+  .filter(([e, box]) => box.height && (box.height < least - 0.5 || box.width < 24))
+  .map(([e, box]) => `${(e.id || e.outerHTML).slice(0, 90)} ${Math.round(box.width)}x${Math.round(box.height)}`)"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Furnished:
+    """A house with something of everything in it."""
+
+    admin: Caller
+    member: Caller
+    paths: tuple[str, ...]
+    chat: str
+
+    def ask_something(self) -> str:
+        """A conversation that waits for the admin's word, for five minutes from now; its path."""
+        place = self.admin.send("new", SHELL)
+        poll(lambda: 'class="ask"' in self.admin.get(f"/c/{place}").text)
+        return f"/c/{place}"
+
+
+def furnish(home: Path, admin: Caller) -> Furnished:
+    """Fill the house: a chat, tasks, notes, a model, a role's settings, a second person."""
+    member = admin.invite("Bob")
+    chat = admin.send("new", "add milk and eggs to my shopping list")
+    poll(lambda: 'class="foot"' in admin.get(f"/c/{chat}").text)
+    admin.post("/tasks", title="Call the landlord about the boiler", list_name="home", due="2026-01-09")
+    admin.post("/notes", name="Garden")
+    admin.post("/models", **MODEL)
+    admin.post("/models/chain", names="offline")
+    admin.post("/account/roles/coder", mode="all", max_rounds="9")
+    (folder,) = [one for one in home.iterdir() if (one / "notes").is_dir()]
+    (folder / "agent_notes").mkdir(exist_ok=True)
+    (folder / "agent_notes" / "orchestrator.md").write_text("Likes tea.\n", encoding="utf-8")
+    task = re.findall(r'<tr id="task-(\w+)"', admin.get("/tasks?q=landlord").text)[0]
+    bob = re.findall(r"/admin/users/(\w+)/disable", admin.get("/admin/users").text)[0]
+    paths = (
+        "/c/new",
+        f"/c/{chat}",
+        f"/c/{chat}/rename",
+        f"/c/{chat}/delete",
+        "/search?q=milk",
+        "/tasks",
+        "/tasks?done=1",
+        f"/tasks/{task}",
+        "/notes",
+        "/notes/Garden",
+        "/notes/Garden/delete",
+        "/scratchpad",
+        "/agent-notes/orchestrator",
+        "/agent-notes/orchestrator/clear",
+        "/models",
+        "/models/new?preset=0",
+        "/models/edit?name=Local",
+        "/models/remove?name=Local",
+        "/account",
+        "/account/roles/coder",
+        "/admin/users",
+        f"/admin/users/{bob}/disable",
+        "/health",
+    )
+    return Furnished(admin=admin, member=member, paths=paths, chat=f"/c/{chat}")
+
+
+def go(window: Window, path: str, status: int = 200) -> Page:
+    """Open a page, giving the password where it is asked for; that the browser reports an error is no complaint."""
+    page = window.page
+    answer = page.goto(path)
+    if "/confirm" in page.url:
+        page.fill("[name=password]", PASSWORD)
+        page.click("main button.primary")
+        page.wait_for_url(f"**{path}")
+        return page
+    assert answer is not None
+    assert answer.status == status, path
+    if status >= 400:
+        forgive(window, status)
+    return page
+
+
+def forgive(window: Window, status: int) -> None:
+    """Take Chromium's own report of this status out of the complaints; anything else stays."""
+    line = f"the server responded with a status of {status}"
+    poll(lambda: window.page.wait_for_timeout(20) or [one for one in window.complaints if line in one], 5)
+    window.complaints[:] = [one for one in window.complaints if line not in one]
+
+
+def walk(page: Page) -> tuple[int, list[dict[str, Any]]]:
+    """Press Tab for more than a whole round: how many stops the page has, and those that were met, in order."""
+    stops: int = page.evaluate(STOPS)
+    met: list[dict[str, Any]] = []
+    for _ in range(stops + 12):
+        page.keyboard.press("Tab")
+        at = page.evaluate(AT)
+        if at is not None and not any(one["number"] == at["number"] for one in met):
+            met.append(at)
+    return stops, met
+
+
+def unhandled(window: Window) -> None:
+    """Post the page's main form although the browser would hold it back, so that the server's words are shown."""
+    window.page.evaluate("() => { const form = document.querySelector('main form.form'); form.noValidate = true; }")
+    window.page.locator("main form.form button.primary").first.click()
+    forgive(window, 422)

@@ -1,0 +1,271 @@
+"""Every page in Chromium with the real daemon: axe, the console, 320 pixels, the keyboard, targets, weight, errors."""
+
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.browser import Window, axe, overflow_px
+from tests.e2e.caller import Caller
+from tests.e2e.conftest import Opens
+from tests.e2e.daemon import Daemon
+from tests.e2e.pages import SMALL, Furnished, furnish, go, unhandled, walk
+from tests.e2e.person import set_up
+
+pytestmark = pytest.mark.browser
+
+CHAT_KB, OTHER_KB, CHAT_REQUESTS = 45, 60, 6
+BOTH_THEMES = pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
+BOTH_WIDTHS = pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
+
+
+@pytest.fixture(scope="module")
+def furnished(house: Daemon, ada: Caller) -> Iterator[Furnished]:
+    made = furnish(house.home, ada)
+    yield made
+    made.member.__exit__()
+
+
+def looked_at(window: Window) -> list[str]:
+    """What is wrong with the page as it stands."""
+    page = window.page
+    found = axe(page)
+    if page.locator("h1").count() != 1:
+        found.append("not one h1")
+    if (wide := overflow_px(page)) > 0:
+        found.append(f"{wide} px too wide")
+    return found
+
+
+def wrong_on(window: Window, paths: tuple[str, ...]) -> dict[str, list[str]]:
+    return {path: found for path in paths if (found := looked_at(after(window, path)))}
+
+
+def after(window: Window, path: str) -> Window:
+    go(window, path)
+    return window
+
+
+@BOTH_THEMES
+def test_the_main_pages_are_sound(house: Daemon, furnished: Furnished, opens: Opens, is_dark: bool) -> None:
+    window = opens(house.origin, furnished.admin.token, is_dark=is_dark, is_phone=True)
+    assert wrong_on(window, (furnished.chat, "/account")) == {}
+
+
+@pytest.mark.full
+@BOTH_THEMES
+@BOTH_WIDTHS
+def test_every_page_is_sound(house: Daemon, furnished: Furnished, opens: Opens, is_dark: bool, is_phone: bool) -> None:
+    window = opens(house.origin, furnished.admin.token, is_dark=is_dark, is_phone=is_phone)
+    assert wrong_on(window, (*furnished.paths, furnished.ask_something())) == {}
+    empty = opens(house.origin, furnished.member.token, is_dark=is_dark, is_phone=is_phone)
+    assert wrong_on(empty, ("/c/new", "/tasks", "/notes", "/models", "/account", "/health", "/search?q=zebra")) == {}
+    visitor = opens(house.origin, is_dark=is_dark, is_phone=is_phone)
+    assert wrong_on(visitor, ("/login", "/welcome")) == {}
+
+
+@pytest.mark.full
+@BOTH_THEMES
+@BOTH_WIDTHS
+def test_what_opens_over_a_page_is_sound(
+    house: Daemon, furnished: Furnished, opens: Opens, is_dark: bool, is_phone: bool
+) -> None:
+    window = opens(house.origin, furnished.admin.token, is_dark=is_dark, is_phone=is_phone)
+    page, found = window.page, {}
+    go(window, "/models")
+    page.locator("main a[data-confirm]").first.click()
+    expect(page.locator("#confirm[open] form")).to_be_visible()
+    found["confirm"] = looked_at(window)
+    go(window, "/tasks")
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+    found["shortcuts"] = looked_at(window)
+    go(window, furnished.chat)
+    page.locator(".foot .meta").click()
+    expect(page.locator("#why-b .funnel")).to_be_visible()
+    found["why"] = looked_at(window)
+    go(window, furnished.chat)
+    page.locator("details.tool summary").click()
+    page.locator("[popovertarget=menu]").click()
+    found["menu"] = looked_at(window)
+    assert {state: lines for state, lines in found.items() if lines} == {}
+
+
+@pytest.mark.full
+@BOTH_THEMES
+def test_the_sheet_with_the_sidebar_is_sound(house: Daemon, furnished: Furnished, opens: Opens, is_dark: bool) -> None:
+    window = opens(house.origin, furnished.admin.token, is_dark=is_dark, is_phone=True)
+    go(window, "/tasks").locator(".top [popovertarget=side]").click()
+    expect(window.page.locator("#side")).to_be_visible()
+    assert looked_at(window) == []
+
+
+@pytest.mark.full
+@BOTH_THEMES
+@BOTH_WIDTHS
+def test_a_page_that_refuses_is_sound(
+    house: Daemon, furnished: Furnished, opens: Opens, is_dark: bool, is_phone: bool
+) -> None:
+    admin = opens(house.origin, furnished.admin.token, is_dark=is_dark, is_phone=is_phone)
+    member = opens(house.origin, furnished.member.token, is_dark=is_dark, is_phone=is_phone)
+    visitor = opens(house.origin, is_dark=is_dark, is_phone=is_phone)
+    found = {}
+    for name, window, path, status in (
+        ("not found", admin, "/nothing", 404),
+        ("malformed", admin, "/models/edit", 422),
+        ("not allowed", member, "/admin/users", 403),
+        ("not found, visitor", visitor, "/setup/nothing", 404),
+    ):
+        go(window, path, status)
+        found[name] = looked_at(window)
+    for path in ("/models/new?preset=0", "/account"):
+        go(member, path)
+        member.page.evaluate("() => document.querySelectorAll('main [name=time_zone]').forEach(e => e.value = 'Mars')")
+        unhandled(member)
+        field = member.page.locator("[aria-invalid=true]").first
+        expect(field).to_be_focused()
+        assert member.page.locator(f"#{str(field.get_attribute('aria-describedby')).split()[0]}").inner_text()
+        found[path] = looked_at(member)
+    assert {state: lines for state, lines in found.items() if lines} == {}
+
+
+@pytest.mark.full
+@BOTH_THEMES
+@BOTH_WIDTHS
+def test_set_up_and_a_broken_house_are_sound(daemon: Daemon, opens: Opens, is_dark: bool, is_phone: bool) -> None:
+    daemon.start()
+    window = opens(daemon.origin, is_dark=is_dark, is_phone=is_phone)
+    assert wrong_on(window, ("/setup",)) == {}
+    set_up(window, daemon)
+    assert looked_at(window) == []
+    with sqlite3.connect(daemon.home / "cortex.db", timeout=10) as rows:
+        rows.execute("ALTER TABLE tasks RENAME TO gone")
+    go(window, "/tasks", 500)
+    expect(window.page.locator("main code")).to_be_visible()
+    assert looked_at(window) == []
+
+
+@pytest.mark.full
+def test_no_page_scrolls_sideways_at_320_pixels(house: Daemon, furnished: Furnished, opens: Opens) -> None:
+    window = opens(house.origin, furnished.admin.token, width=320, height=640)
+    wide = {}
+    for path in (*furnished.paths, furnished.ask_something()):
+        page = go(window, path)
+        page.evaluate("() => document.querySelectorAll('main details').forEach(one => one.open = true)")
+        if (px := overflow_px(page)) > 0:
+            wide[path] = px
+    assert wide == {}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("is_phone", "least_px"), [(False, 24), (True, 40)], ids=["mouse", "touch"])
+def test_every_control_can_be_hit(
+    house: Daemon, furnished: Furnished, opens: Opens, is_phone: bool, least_px: int
+) -> None:
+    window = opens(house.origin, furnished.admin.token, is_phone=is_phone)
+    small = {path: found for path in furnished.paths if (found := go(window, path).evaluate(SMALL, least_px))}
+    assert small == {}
+
+
+@pytest.mark.full
+def test_the_keyboard_reaches_every_control_and_shows_where_it_is(
+    house: Daemon, furnished: Furnished, opens: Opens
+) -> None:
+    window = opens(house.origin, furnished.admin.token)
+    unseen, unreached = {}, {}
+    for path in furnished.paths:
+        page = go(window, path)
+        page.evaluate("() => document.activeElement.blur()")
+        stops, met = walk(page)
+        if len(met) < stops:
+            unreached[path] = (stops, [one["name"] for one in met])
+        if lost := [one["name"] for one in met if not (one["isSeen"] and one["isInView"])]:
+            unseen[path] = lost
+    assert unreached == {}
+    assert unseen == {}
+
+
+@pytest.mark.full
+def test_every_page_is_reached_by_links(house: Daemon, furnished: Furnished, opens: Opens) -> None:
+    window = opens(house.origin, furnished.admin.token)
+    reached, waiting = {furnished.chat}, [furnished.chat]
+    while waiting:
+        page = go(window, waiting.pop())
+        links = page.locator("a[href^='/']:not([download])").evaluate_all(
+            "all => all.filter(one => one.tabIndex >= 0).map(one => one.getAttribute('href').split('#')[0])"
+        )
+        fresh = {link for link in links if link in furnished.paths} - reached
+        reached |= fresh
+        waiting += sorted(fresh)
+    assert set(furnished.paths) - reached == {"/search?q=milk", "/tasks?done=1"}, "these two are reached by a form"
+
+
+@pytest.mark.full
+def test_pages_are_light(house: Daemon, furnished: Furnished, opens: Opens) -> None:
+    heavy = {}
+    for path in furnished.paths:
+        is_chat = path in (furnished.chat, "/c/new")
+        window = opens(house.origin, furnished.admin.token)
+        kb, requests = weighed(window, path)
+        if kb > (CHAT_KB if is_chat else OTHER_KB) or requests > CHAT_REQUESTS:
+            heavy[path] = (round(kb, 1), requests)
+        window.context.close()
+    assert heavy == {}
+
+
+def weighed(window: Window, path: str) -> tuple[float, int]:
+    """Kilobytes over the wire and requests of a first visit."""
+    wire = window.context.new_cdp_session(window.page)
+    wire.send("Network.enable")
+    asked: list[str] = []
+    sizes: list[float] = []
+    wire.on("Network.requestWillBeSent", lambda event: asked.append(event["request"]["url"]))
+    wire.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    window.page.goto(path)
+    window.page.wait_for_timeout(700)
+    return sum(sizes) / 1000, len(asked)
+
+
+def test_a_deleted_task_is_offered_back_and_the_keyboard_keeps_its_place(
+    house: Daemon, furnished: Furnished, opens: Opens
+) -> None:
+    for title in ("first of two", "second of two"):
+        furnished.member.post("/tasks", title=title)
+    window = opens(house.origin, furnished.member.token)
+    page = go(window, "/tasks")
+    rows = page.locator("tr[id^=task-] td.wide a")
+    page.get_by_role("button", name="Up: second of two").press("Enter")
+    expect(rows.first).to_have_text("second of two")
+    expect(page.get_by_role("button", name="Up: second of two")).to_be_focused()
+    page.get_by_role("button", name="Delete: second of two").click()
+    expect(rows).to_have_count(1)
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(rows).to_have_count(2)
+    expect(page.locator(".toast")).to_contain_text("Back again")
+    page.reload()
+    expect(page.locator(".toast")).to_have_count(0)
+
+
+def test_a_question_is_found_from_every_other_page(house: Daemon, furnished: Furnished, opens: Opens) -> None:
+    window = opens(house.origin, furnished.admin.token)
+    asking = furnished.ask_something()
+    page = go(window, "/tasks")
+    expect(page.locator(f".convs a[href='{asking}'] .asks")).to_be_visible()
+    page.locator(".waits").click()
+    expect(page.locator(".ask")).to_be_visible()
+    mark = page.locator(".convs a[aria-current] .asks")
+    expect(mark).to_be_visible()
+    page.locator(".ask [value=deny]").click()
+    expect(mark).to_have_count(0)
+
+
+def test_a_removal_asks_in_a_dialog_that_escape_closes(house: Daemon, furnished: Furnished, opens: Opens) -> None:
+    window = opens(house.origin, furnished.admin.token)
+    page = go(window, "/models")
+    page.locator("main a[data-confirm]").first.click()
+    dialog = page.locator("#confirm")
+    expect(dialog.get_by_role("link", name="Keep it")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(page).to_have_url(f"{house.origin}/models")
