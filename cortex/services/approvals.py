@@ -11,7 +11,8 @@ from cortex.base.ports import CallRecord, Plea
 from cortex.base.turn import Answer, Turn
 from cortex.base.user import User
 from cortex.services.house import House
-from cortex.storage.approvals import Approval, Approvals, Grant, Grants
+from cortex.storage.approvals import Approval, Approvals, Grants
+from cortex.storage.approvals import Grant as Grant
 from cortex.storage.conversations import Conversations
 from cortex.storage.turns import Turns
 

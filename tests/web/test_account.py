@@ -1,10 +1,13 @@
 """My settings: each form changes what it says, and a refused one changes nothing."""
 
+from datetime import timedelta
+
 from fastapi import FastAPI
 from markupsafe import escape
 
 from cortex.app import Cortex
 from cortex.services.roles import PERSONA
+from cortex.storage.approvals import Grants
 from tests.web.conftest import PASSWORD, Browser, logged_in
 
 
@@ -51,6 +54,17 @@ async def test_a_name_and_a_password_that_were_refused_say_so_beside_their_field
     assert 'aria-describedby="f-old-e"' in wrong.text
     weak = await ada.post("/account/password", old=PASSWORD, new="short")
     assert 'aria-describedby="f-new-e f-new-h"' in weak.text
+
+
+async def test_what_was_allowed_is_listed_and_can_be_taken_back(house: Cortex, ada: Browser) -> None:
+    assert "Nothing. When you allow" in (await ada.get("/account")).text
+    conversation = await house.conversations.new(ada.user)
+    later = house.house.clock() + timedelta(hours=1)
+    grants = house.house.db.open(Grants, ada.user.id)
+    made = await grants.add("shell_exec", "df -h #ab12", conversation.id, later)
+    assert "df -h #ab12" in (await ada.get("/account")).text
+    await ada.post(f"/account/grants/{made.id}/revoke")
+    assert await grants.list() == []
 
 
 async def test_the_persona_in_force_is_shown_while_there_is_no_own_one(ada: Browser) -> None:

@@ -14,7 +14,7 @@ from cortex.app import Cortex
 from cortex.base import messages as message
 from cortex.base import scan
 from cortex.base.ids import new_id
-from cortex.storage.approvals import Approvals
+from cortex.storage.approvals import Approvals, Grants
 from cortex.storage.calls import CallRow, Calls
 from cortex.storage.conversations import Conversations
 from cortex.storage.home import Home
@@ -59,9 +59,8 @@ def filled(path: str, ids: dict[str, str]) -> str:
     return path
 
 
-ANY = dict.fromkeys(
-    ("cid", "key", "task_id", "name", "role", "login_id", "user_id", "approval_id", "undo_id", "summary_id"), "x"
-)
+IDS = "cid key task_id name role login_id user_id approval_id grant_id undo_id summary_id"
+ANY = dict.fromkeys(IDS.split(), "x")
 
 
 async def test_a_visitor_is_sent_to_log_in_from_every_route(house: Cortex, visitor: httpx.AsyncClient) -> None:
@@ -150,6 +149,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     approval = await db.open(Approvals, user.id).ask(
         call_id, turn_id, "shell_exec", "h", "this machine", "Run", "ls", "you asked", "high", later
     )
+    grant = await db.open(Grants, user.id).add("shell_exec", "dig", conversation.id, later)
     undo = await db.open(Undos, user.id).add(call_id, "tasks", "t", None, "1", "Take it back", later)
     summary = await db.open(Summaries, user.id).add(conversation.id, 1, "what was said", False)
     await db.open(Messages, user.id).add(turn_id, 1, message.user("truffles"), False)
@@ -170,6 +170,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "login_id": (await house.accounts.logins(user))[0].id,
         "user_id": user.id,
         "approval_id": approval.id,
+        "grant_id": grant.id,
         "undo_id": undo.id,
         "summary_id": summary.id,
     }
@@ -191,6 +192,7 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await db.open(Conversations, user.id).events(ids["cid"]),
         await db.open(Turns, user.id).list(ids["cid"], include_dropped=True),
         await db.open(Approvals, user.id).pending(),
+        await db.open(Grants, user.id).list(),
         await db.open(Undos, user.id).get(ids["undo_id"]),
         await db.open(Summaries, user.id).latest(ids["cid"]),
     ]

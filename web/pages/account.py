@@ -11,6 +11,7 @@ from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, CortexError, NotAllowed, Throttled, UserError
 from cortex.services.accounts import Login
+from cortex.services.approvals import Grant
 from cortex.services.role_settings import RoleSettings
 from cortex.services.roles import PERSONA
 from cortex.services.settings import Origin, Preferences
@@ -66,6 +67,7 @@ class AccountContext(Context):
     persona_version: str = described("its tag, given back when saving")
     logins: Sequence[Login] = described("where the person is logged in, latest first")
     login_id: str = described("the login of this very browser")
+    grants: Sequence[Grant] = described("what was allowed for a whole conversation and still holds")
     errors: Errors = described("what was refused", default=Errors())
 
 
@@ -153,6 +155,13 @@ async def end_login(request: Request, house: House, view: CurrentLogin, login_id
     return redirect(request, "/login" if login_id == view.login_id else "/account#logins", "That login has ended.")
 
 
+@router.post("/account/grants/{grant_id}/revoke")
+async def revoke_grant(request: Request, house: House, view: CurrentLogin, grant_id: str) -> Response:
+    """Take back what I allowed for a whole conversation."""
+    await house.approvals.revoke(view.user, grant_id)
+    return redirect(request, "/account#grants", "Taken back: you will be asked again.")
+
+
 async def _page(
     request: Request,
     house: House,
@@ -182,6 +191,7 @@ async def _page(
         persona_version=kept.version,
         logins=await house.accounts.logins(view.user),
         login_id=view.login_id,
+        grants=await house.approvals.grants(view.user),
         errors=errors,
     )
     return respond(request, "account.html", context, status=status)
