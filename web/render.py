@@ -190,7 +190,7 @@ def wants_fragment(request: Request) -> bool:
 
 
 def gettext(words: str) -> str:
-    """The words in the reader's language: English for now, as every catalogue starts."""
+    """The words in the reader's language; English, the one catalogue there is."""
     return words
 
 

@@ -93,15 +93,8 @@ async def ask_delete(request: Request, house: House, user: CurrentUser, name: st
     """Really?"""
     await house.notes.read(user, name)
     here = f"/notes/{quote(name, safe='')}"
-    context = ConfirmContext(
-        frame=await frame_of(request, house, user, here="/notes"),
-        title=f"Delete the note “{name}”?",
-        text="It is gone for good.",
-        action=f"{here}/delete",
-        words="Delete it",
-        back=here,
-    )
-    return respond(request, "confirm.html", context)
+    title = f"Delete the note “{name}”?"
+    return await _ask(request, house, user, title, "It is gone for good.", "Delete it", here, f"{here}/delete")
 
 
 @router.post("/notes/{name}/delete")
@@ -154,15 +147,9 @@ async def ask_clear(request: Request, house: House, user: CurrentUser, role: str
     """Really?"""
     await house.notes.agent_notes_of(user, role)
     here = f"/agent-notes/{quote(role, safe='')}"
-    context = ConfirmContext(
-        frame=await frame_of(request, house, user, here="/notes"),
-        title=f"Clear what the assistant noted as {role}?",
-        text="It forgets what it kept for itself in this role. Your chats stay.",
-        action=f"{here}/clear",
-        words="Clear it",
-        back=here,
-    )
-    return respond(request, "confirm.html", context)
+    title = f"Clear what the assistant noted as {role}?"
+    text = "It forgets what it kept for itself in this role. Your chats stay."
+    return await _ask(request, house, user, title, text, "Clear it", here, f"{here}/clear")
 
 
 @router.post("/agent-notes/{role}/clear")
@@ -170,6 +157,15 @@ async def clear(request: Request, house: House, user: CurrentUser, role: str) ->
     """Forget them."""
     await house.notes.clear_agent_notes(user, role)
     return redirect(request, "/notes", "Cleared.")
+
+
+async def _ask(
+    request: Request, house: House, user: CurrentUser, title: str, text: str, words: str, back: str, action: str
+) -> Response:
+    """The page that asks before something is gone."""
+    frame = await frame_of(request, house, user, here="/notes")
+    context = ConfirmContext(frame=frame, title=title, text=text, action=action, words=words, back=back)
+    return respond(request, "confirm.html", context)
 
 
 async def _list(request: Request, house: House, user: CurrentUser, *, draft: str = "", error: str = "") -> NotesContext:
