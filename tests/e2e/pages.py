@@ -1,7 +1,7 @@
 """Every page of a furnished house with its address, and what a keyboard meets on it. For the page quality tests."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +51,16 @@ class Furnished:
     member: Caller
     paths: tuple[str, ...]
     chat: str
+    asked: list[str] = field(default_factory=list)
 
     def ask_something(self) -> str:
-        """A conversation that waits for the admin's word, for five minutes from now; its path."""
-        place = self.admin.send("new", SHELL)
-        poll(lambda: 'class="ask"' in self.admin.get(f"/c/{place}").text)
-        return f"/c/{place}"
+        """A conversation that waits for the admin's word, for five minutes from now; its path. The one before ends."""
+        for earlier in self.asked:
+            self.admin.post(f"{earlier}/stop")
+        place = f"/c/{self.admin.send('new', SHELL)}"
+        poll(lambda: 'class="ask"' in self.admin.get(place).text)
+        self.asked[:] = [place]
+        return place
 
 
 def furnish(home: Path, admin: Caller) -> Furnished:
