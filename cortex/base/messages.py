@@ -68,6 +68,12 @@ class Message:
         return "\n\n".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
+    def said(self) -> str:
+        """What a person reads of it: a user's own words, without what Cortex put behind them (date, notes)."""
+        first = next((part.text for part in self.parts if isinstance(part, Text)), "")
+        return first if self.speaker == "user" else self.text
+
+    @property
     def calls(self) -> tuple[ToolCall, ...]:
         """Its tool calls, in order."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))

@@ -148,8 +148,8 @@ def _past_turn(messages: Sequence[Message]) -> PastTurn:
     called: list[str] = []
     outside: list[str] = []
     for message in messages:
-        if message.speaker in said and message.text:
-            said[message.speaker].append(message.text)
+        if message.speaker in said and message.said:
+            said[message.speaker].append(message.said)
         called += [call.name for call in message.calls]
         outside += [part.text for part in message.parts if isinstance(part, ToolResult)]
     return PastTurn(

@@ -61,7 +61,7 @@ class Messages(Repository):
                 "round": round,
                 "speaker": message.speaker,
                 "body": to_json(message),
-                "words": indexed(message.text) if message.speaker in ("user", "assistant") else "",
+                "words": indexed(message.said) if message.speaker in ("user", "assistant") else "",
                 "is_tainted": is_tainted,
                 "created_at": self.clock(),
             },

@@ -60,7 +60,7 @@ class Search(Repository):
                 title=row.title,
                 turn_id=row.turn_id,
                 speaker=row.speaker,
-                snippet=snippet(from_json(row.body).text, wanted),
+                snippet=snippet(from_json(row.body).said, wanted),
                 at=row.created_at,
                 is_tainted=row.is_tainted,
             )

@@ -80,7 +80,9 @@ def _is_tainted(stored: StoredMessage) -> bool:
 
 def _told(stored: StoredMessage) -> str:
     """A message in one paragraph: words, the names of the calls, results cut short."""
-    said_parts = [part for part in (_part(part) for part in stored.message.parts) if part]
+    message = stored.message
+    told = [message.said] if message.speaker == "user" else [_part(part) for part in message.parts]
+    said_parts = [part for part in told if part]
     mark = " [from outside]" if _is_tainted(stored) else ""
     return f"{SPEAKERS.get(stored.message.speaker, '?')}{mark}: {' '.join(said_parts)}" if said_parts else ""
 

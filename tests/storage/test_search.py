@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from cortex.base.messages import ToolResult, assistant, results, user
+from cortex.base.messages import Message, Text, ToolResult, assistant, results, user
 from cortex.storage.conversations import Conversations
 from cortex.storage.db import Database
 from cortex.storage.search import Search
@@ -53,6 +53,13 @@ async def test_the_snippet_shows_the_word_in_its_sentence(db: Database, talk: An
     (hit,) = await db.open(Search, ann).messages_matching("gartner")
     assert "the Gärtner came" in hit.snippet
     assert (hit.snippet[0], hit.snippet[-1], len(hit.snippet) < 170) == ("…", "…", True)
+
+
+async def test_what_cortex_puts_behind_a_message_is_not_the_persons_words(db: Database, talk: Any, ann: str) -> None:
+    moving = Message(speaker="user", parts=(Text(text="water the garden"), Text(text="[Sat 2026-11-21 UTC]")))
+    await talk.turn("turn:1", moving)
+    assert await db.open(Search, ann).messages_matching("Sat") == []
+    assert (await db.open(Search, ann).messages_matching("garden"))[0].snippet == "water the garden"
 
 
 async def test_the_newest_come_first_and_what_is_gone_is_not_found(db: Database, talk: Any, ann: str, ben: str) -> None:
