@@ -193,6 +193,14 @@ def _sqlite(url: URL, *, begin: str, pool_size: int, is_reading: bool) -> AsyncE
             cursor.execute("PRAGMA query_only=ON")
         cursor.close()
 
+    @event.listens_for(engine.sync_engine, "invalidate")
+    def let_go(connection: Any, _record: Any, _error: Any) -> None:  # Any: the driver's own connection
+        # A statement that was cancelled between execute and fetch keeps its connection, closed or not, inside the
+        # transaction for as long as a traceback names it: nobody else could write. Behind what still runs, roll back.
+        driver = connection.driver_connection
+        if driver._connection is not None:
+            driver._tx.put_nowait((None, driver._connection.rollback))
+
     @event.listens_for(engine.sync_engine, "begin")
     def begin_now(connection: Any) -> None:  # Any: SQLAlchemy types this hook's argument no closer
         connection.exec_driver_sql(begin)

@@ -149,3 +149,27 @@ async def test_tables_of_a_newer_version_are_left_alone(db: Database) -> None:
     with pytest.raises(ConfigError, match="newer Cortex"):
         await db.migrate()
     assert await db.revision() == "9999"
+
+
+async def test_a_write_goes_through_at_once_after_any_number_of_cancelled_ones(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/cancelled.db")
+    rows = text("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 3000) SELECT x FROM n")
+    async with database.session_scope() as session:
+        await session.execute(text("CREATE TABLE t (x INTEGER)"))
+
+    async def work() -> None:
+        async with database.session_scope() as session:
+            await session.execute(text("INSERT INTO t VALUES (1)"))
+            for _ in range(4):
+                await session.execute(rows)
+
+    kept: list[BaseException | None] = []  # a traceback that is kept keeps the cancelled cursor alive
+    for number in range(60):
+        worker = asyncio.create_task(work())
+        await asyncio.sleep(number % 20 / 1000)
+        worker.cancel()
+        kept += await asyncio.gather(worker, return_exceptions=True)
+        async with asyncio.timeout(5), database.session_scope() as session:
+            await session.execute(text("INSERT INTO t VALUES (2)"))
+    assert any(isinstance(error, asyncio.CancelledError) for error in kept)
+    await database.close()
