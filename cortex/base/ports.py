@@ -26,7 +26,7 @@ class Request:
     system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSchema, ...] = ()
-    tool_choice: Literal["auto", "none"] = "auto"
+    tool_choice: Literal["auto", "required", "none"] = "auto"
     parallel_calls: bool = True
     max_output_tokens: int | None = None
     hints: tuple[tuple[str, float], ...] = ()

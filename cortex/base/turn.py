@@ -62,7 +62,7 @@ class RoundPlan:
     system: str
     tools: tuple[ToolSchema, ...] = ()
     tail: str = ""
-    tool_choice: Literal["auto", "none"] = "auto"
+    tool_choice: Literal["auto", "required", "none"] = "auto"
     calls_as_text: bool = False
     added: tuple[str, ...] = ()
     hints: tuple[tuple[str, float], ...] = ()

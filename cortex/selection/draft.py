@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
+from cortex.selection.catalog import Listing
 from cortex.selection.types import Entry, Sent, StageName
 
 
@@ -26,7 +27,8 @@ class Draft:
 
     `is_shut`: nothing is sent; `is_all`: everything permitted is. `pins` are in, whatever the score; `resting` join
     them once something else opens the epoch. `chances`: one probability a tool. `fresh`: what this round adds to
-    `kept`. `dropped`: why a wanted tool stays out.
+    `kept`. `dropped`: why a wanted tool stays out. `is_afresh`: no epoch, `fresh` is the whole set of this round.
+    `listing`: a catalog that a stage wrote itself; None leaves it to the epoch. `labels` ride in the receipt.
     """
 
     permitted: tuple[Entry, ...] = ()
@@ -46,3 +48,7 @@ class Draft:
     noted: tuple[str, ...] = ()
     late: str = ""
     dropped: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)
+    is_afresh: bool = False
+    listing: Listing | None = None
+    tool_choice: Literal["auto", "required", "none"] = "auto"
+    labels: Mapping[str, str] = field(default_factory=lambda: NOTHING)

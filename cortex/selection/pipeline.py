@@ -55,7 +55,7 @@ def _written(given: PlanInput, index: Index, draft: Draft) -> ToolPlan:
         catalog=listing.text,
         notes=_notes([index.entries[name] for name in noted]),
         noted=noted,
-        tool_choice="none" if given.is_last and sent else "auto",
+        tool_choice="none" if given.is_last and sent else draft.tool_choice,
         calls_as_text=not sent,
         hints=_hints(draft),
         added=(*fresh, *noted),
@@ -65,13 +65,16 @@ def _written(given: PlanInput, index: Index, draft: Draft) -> ToolPlan:
         total=len(total),
         boundary=draft.boundary,
         late=draft.late,
+        labels=tuple(draft.labels.items()),
         memory=_remembered(given, draft, sent, opening, costs),
     )
 
 
 def _listing(given: PlanInput, draft: Draft, opening: tuple[Sent, ...]) -> Listing:
-    """The frozen catalog of an open epoch: permitted, and not declared when it opened."""
-    if not draft.is_open or draft.is_all:
+    """The frozen catalog of an open epoch: permitted, and not declared when it opened; or a stage's own."""
+    if draft.listing is not None:
+        return draft.listing
+    if draft.is_afresh or not draft.is_open or draft.is_all:
         return Listing()
     declared = {item.name for item in opening}
     return catalog([entry for entry in draft.permitted if entry.name not in declared], given.snapshot.domains)

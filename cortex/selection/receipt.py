@@ -44,6 +44,7 @@ def receipt(plan: ToolPlan) -> dict[str, Any]:
             "facts": _facts(memory),
         },
         "late": plan.late,
+        "labels": dict(plan.labels),
         "reachable": list(plan.reachable),
     }
 

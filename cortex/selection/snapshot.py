@@ -10,7 +10,13 @@ def snapshot_of(registry: Registry) -> Snapshot:
     """The snapshot of this registry; its version is the registry's. Loads the vocabulary."""
     entries = tuple(_entry(tool) for tool in registry.tools.values())
     domains = tuple(_domain(category) for category in registry.categories.values() if category.name != META)
-    return Snapshot(version=registry.version, entries=entries, domains=domains)
+    return Snapshot(
+        version=registry.version,
+        entries=entries,
+        domains=domains,
+        several=_examples(registry.several),
+        none=_examples(registry.none),
+    )
 
 
 def _entry(tool: Tool) -> Entry:
@@ -42,6 +48,10 @@ def _domain(category: Category) -> Domain:
             Trigger(text=phrase.text, weight=phrase.weight, tools=phrase.tools, unless=phrase.unless)
             for phrase in category.phrases
         ),
-        examples=tuple(Example(text=said, tools=wanted) for said, wanted in category.examples),
+        examples=_examples(category.examples),
         tokens=tokens.count(line),
     )
+
+
+def _examples(told: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[Example, ...]:
+    return tuple(Example(text=said, tools=wanted) for said, wanted in told)

@@ -92,11 +92,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """All tools in registry order. Equal content has an equal `version`; the index is cached under it."""
+    """All tools in registry order. Equal content has an equal `version`; the index is cached under it.
+
+    several: utterances with needs of more than one domain. none: such as need no tool, their kind (chat, llm, open)
+    in place of the tools.
+    """
 
     version: str
     entries: tuple[Entry, ...]
     domains: tuple[Domain, ...]
+    several: tuple[Example, ...] = ()
+    none: tuple[Example, ...] = ()
 
 
 # --- input --------------------------------------------------------------------------------------------------------
@@ -236,7 +242,7 @@ class ToolPlan:
     catalog: str
     notes: str
     noted: tuple[str, ...]
-    tool_choice: Literal["auto", "none"]
+    tool_choice: Literal["auto", "required", "none"]
     calls_as_text: bool
     hints: tuple[tuple[str, float], ...]
     added: tuple[str, ...]
@@ -246,6 +252,7 @@ class ToolPlan:
     total: int
     boundary: str
     late: str
+    labels: tuple[tuple[str, str], ...]
     memory: Memory
 
     @property

@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from hashlib import sha256
 from types import MappingProxyType, ModuleType
 
+from cortex.toolkit.examples import Example
 from cortex.toolkit.schema import canonical
 from cortex.toolkit.spec import Category, Tool
 
@@ -12,8 +13,14 @@ from cortex.toolkit.spec import Category, Tool
 class Registry:
     """Every category and tool, ordered by category name, then by definition. Equal content gives an equal `version`."""
 
-    def __init__(self, categories: Iterable[Category]) -> None:
-        """Take the categories in; TypeError when two tools share a name."""
+    def __init__(
+        self, categories: Iterable[Category], *, several: tuple[Example, ...] = (), none: tuple[Example, ...] = ()
+    ) -> None:
+        """Take the categories in; TypeError when two tools share a name.
+
+        several: utterances with needs of more than one category. none: such as need no tool, by kind (chat, llm,
+        open) in place of the names.
+        """
         ordered = sorted(categories, key=lambda category: category.name)
         tools: dict[str, Tool] = {}
         for category in ordered:
@@ -23,7 +30,9 @@ class Registry:
                 tools[tool.name] = tool
         self.categories: Mapping[str, Category] = MappingProxyType({item.name: item for item in ordered})
         self.tools: Mapping[str, Tool] = MappingProxyType(tools)
-        self.version = _version(ordered)
+        self.several = several
+        self.none = none
+        self.version = _version(ordered, several + none)
 
     def get(self, name: str) -> Tool | None:
         """The tool of this exact name, or None."""
@@ -62,13 +71,14 @@ def category_of(module: ModuleType) -> Category:
         needs=tuple(getattr(module, "NEEDS", ())),
     )
     names = {tool.name for tool in own}
-    named = {name for _, wanted in made.examples for name in wanted} | {n for p in made.phrases for n in p.tools}
+    said = {name for _, wanted in made.examples for name in wanted if name.startswith(prefixes)}
+    named = said | {name for phrase in made.phrases for name in phrase.tools}
     if named - names:
         raise TypeError(f"tools/{stem}.py: examples or phrases name unknown tools {sorted(named - names)}")
     return made
 
 
-def _version(categories: list[Category]) -> str:
+def _version(categories: list[Category], beside: tuple[Example, ...]) -> str:
     """A hash over all that selection and the gate can see, so that a changed registry opens an epoch."""
     facts = [
         [
@@ -80,7 +90,7 @@ def _version(categories: list[Category]) -> str:
         ]
         for category in categories
     ]
-    return sha256(canonical(facts).encode()).hexdigest()[:16]
+    return sha256(canonical([facts, beside]).encode()).hexdigest()[:16]
 
 
 def _flags(tool: Tool) -> tuple[object, ...]:

@@ -1,9 +1,15 @@
 """The tool categories, a file each. `load()` scans the folder; only `app.py` (and tests) call it."""
 
+from pathlib import Path
+
 from cortex.base import scan
+from cortex.toolkit.examples import read
 from cortex.toolkit.registry import Registry, category_of
+
+SAID = Path(__file__).parent / "said"
 
 
 def load() -> Registry:
     """Every category of this folder; TypeError at the first tool that is not whole."""
-    return Registry(category_of(scan.load(f"{__name__}.{stem}")) for stem in scan.modules(__name__))
+    categories = (category_of(scan.load(f"{__name__}.{stem}")) for stem in scan.modules(__name__))
+    return Registry(categories, several=read(SAID / "several.txt"), none=read(SAID / "none.txt"))

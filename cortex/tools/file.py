@@ -14,7 +14,7 @@ from cortex.integrations.sandbox import Sandbox
 from cortex.integrations.text import decoded
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said
+from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Phrase
 
 SUMMARY = "files in the user's folders: read, list, write, compare, search, check syntax"
@@ -221,74 +221,4 @@ PHRASES = (
     Phrase(text="file size", weight=1.0, tools=("file_stat",)),
 )
 
-EXAMPLES = (
-    *said(
-        "file_read",
-        """
-        show file notes.md | read me the readme | what does todo.txt say | open budget.csv pls
-        whats inside config.yaml | print the first part of diary.md | cat server.log
-        can you have a look into my letter draft and tell me if the tone is ok | i want see the content of recipe.txt
-        read on in that file, the next part | what did I write in ideas.md about the shed | shwo me meeting-notes.txt
-        quote the second paragraph of my cover letter
-        """,
-    ),
-    *said(
-        "file_list",
-        """
-        what files do I have | list my files | show the folder invoices | whats in the project directory
-        which pdf are there | did I save that recipe somewhere? | ls my docs | do i have any csv files left
-        give me all markdown files, subfolders too | where did i put the tax documents
-        i dont remember how the file was named, something with garden | what is lying around in my folder
-        """,
-    ),
-    *said(
-        "file_write",
-        """
-        save this as poem.txt | write the list into packing.md | create a file called ideas.md with these points
-        replace 2024 by 2025 in header.txt | put that summary in a file for me | fix the typo in line two of letter.md
-        store your answer in my folder | make me a new config.json with port 8080 | add a line at the end of log.md
-        overwrite draft.txt with the short version | please to save the recipe so i can print it
-        jot the table to a csv
-        """,
-    ),
-    *said(
-        "file_diff",
-        """
-        what changed between v1.txt and v2.txt | compare draft.md with final.md | diff old.conf new.conf
-        are these two files the same | how is my contract different from the template | show differnce of both lists
-        which lines are new in report2.md | did he alter anything in the copy he sent back, copy.txt vs original.txt
-        put the two configs side by side | is backup.json identical to settings.json
-        spot what's been edited since the first version of the essay | compair a.py and b.py
-        """,
-    ),
-    *said(
-        "file_grep",
-        """
-        grep for TODO in my files | where do I mention the landlord | search the folder for "invoice 1042"
-        which file has the word budget in it | find every line with an email address | look for def main in project
-        in which of my texts did i speak about lisbon | find all errors in server.log | any file that says password?
-        serach my documents for warranty | how often does Anna come up in the minutes
-        I wrote the wifi code down in some file, find it
-        """,
-    ),
-    *said(
-        "file_syntax_check",
-        """
-        is config.json valid | check the syntax of script.py | does my yaml parse | why wont settings.toml load
-        lint deploy.sh for syntax errors | did I forget a bracket in data.json | verify query.sql is well formed
-        is there a comma missing somewhere in package.json | chek if backup.sh has a error
-        make sure the compose file is proper yaml before I use it | validate app.js
-        python says invalid syntax in tool.py, where
-        """,
-    ),
-    *said(
-        "file_stat",
-        """
-        how big is video.mp4 | when did I last change budget.csv | file size of archive.zip
-        is notes.md a file or folder | how old is that backup | did report.docx get modified today
-        how many bytes has data.bin | is the export still growing, check export.csv
-        when was letter.txt saved last time | how much space the photo.jpg takes | what date is on the lease scan
-        whats the timestamp of log.txt
-        """,
-    ),
-)
+EXAMPLES = said_beside(__file__)

@@ -9,7 +9,7 @@ from cortex.integrations.files import Files
 from cortex.integrations.git import Git
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said
+from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Phrase
 
 SUMMARY = "git repositories in the user's folders: status, history, changes"
@@ -98,33 +98,4 @@ PHRASES = (
     Phrase(text="pull request", weight=0.5, tools=("git_diff",)),
 )
 
-EXAMPLES = (
-    *said(
-        "git_status",
-        """
-        git status | is the repo clean | do I have uncommitted changes in project | what branch am I on
-        anything left to commit | which files did i touch since the last commit | are there untracked files
-        state of the repository please | did I forget to commit something | is website ahead of origin
-        hows the working tree look | on wich branch is the app at the moment
-        """,
-    ),
-    *said(
-        "git_log",
-        """
-        git log | show the last five commits | who changed the parser last | what happened in the repo this week
-        history of README.md | when was version 2 tagged | what did Kim commit lately | list commits on develop
-        recent changes of the project, by commit | give me the comit messages from yesterday
-        which commit brought in the login page | what has been merged in the last days
-        """,
-    ),
-    *said(
-        "git_diff",
-        """
-        git diff | what did I change in the code | show the changes since v1.2 | diff between main and develop
-        what exactly is different in app.py against the last commit | review my uncommitted edits
-        show me the patch for the config folder | what lines changed in the last commit
-        whats new since yesterdays tag | let me see my edits before I commit | compare this branch with main
-        explain what the pending changes do
-        """,
-    ),
-)
+EXAMPLES = said_beside(__file__)

@@ -6,7 +6,7 @@ from cortex.storage.home import Home
 from cortex.storage.preferences import Preferences
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said
+from cortex.toolkit.examples import said_beside
 from cortex.toolkit.page import Page
 from cortex.toolkit.spec import Output, Phrase
 
@@ -79,47 +79,4 @@ PHRASES = (
     Phrase(text="forget what you noted", weight=1.1, tools=("agent_notes_clear",)),
 )
 
-EXAMPLES = (
-    *said(
-        "agent_notes_read",
-        """
-        what do you know about me | read your notes | what have you noted down about my habits
-        do you remember how I like my summaries | check your private notes first | did I ever tell you my shoe size
-        what have i told you about my allergies | look in your own notes for the vet | show agent notes
-        you should know this about me already, look it up | whats in ur notes
-        which preferences of mine you have saved
-        """,
-    ),
-    *said(
-        "agent_notes_write",
-        """
-        rewrite your notes about me | replace your private notes with this list
-        tidy up what you noted, keep the essentials | your notes on me are outdated, write them new
-        condense your notes to five lines | set your notes to: prefers metric | overwrite agent notes
-        correct your notes, I moved, everything about the old flat goes
-        make your notes about my project match this summary | please to write new your notes over me
-        redo the whole page you keep on me | merge the doubles in your own notes
-        """,
-    ),
-    *said(
-        "agent_notes_append",
-        """
-        keep in mind that I am vegetarian | remember that I prefer short answers | from now on call me Jo
-        note for yourself: my sister is called Lena | for the future, I use metric units
-        don't ever suggest cilantro again, I hate it | i have a nut alergy, keep this
-        my work days are tuesday to friday btw | add to your notes that the car is a diesel
-        you should know I'm colour blind, so avoid red green | save that for next time, I always fly from Porto
-        make yourself a note that the dog is named Pixel
-        """,
-    ),
-    *said(
-        "agent_notes_clear",
-        """
-        forget everything you noted about me | clear your notes | delete your private notes | wipe agent notes
-        i want you to start from zero with what you know of me | empty your own notes page
-        erase what you remember about my preferences | throw away your notes on me
-        please clean your memory notes completly | none of what you wrote about me is true any more, drop it all
-        reset what you've learned about me | get rid of the notes you keep on me
-        """,
-    ),
-)
+EXAMPLES = said_beside(__file__)

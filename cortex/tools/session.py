@@ -8,7 +8,7 @@ from cortex.storage.messages import Messages, StoredMessage
 from cortex.storage.search import Search
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said
+from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Output, Phrase
 
 SUMMARY = "earlier conversations with this user: search them, read one"
@@ -115,26 +115,4 @@ PHRASES = (
     Phrase(text="you told me", weight=0.7, tools=("session_search",)),
 )
 
-EXAMPLES = (
-    *said(
-        "session_search",
-        """
-        what did we say about the heating last week | when did I ask you about visas
-        find the chat where we planned Rome | did we ever talk about my knee
-        search our old conversations for the lasagne recipe | you gave me a book tip some time ago, which was it
-        wich router did you recomend me in march | i know we discussed the contract, dig it up
-        what was the name of that tool you told me yesterday | look through our history for "escrow"
-        have I mentioned my cousin before | we once worked out a training plan, where is it
-        """,
-    ),
-    *said(
-        "session_read",
-        """
-        open our last conversation | what were we doing yesterday | continue where we stopped last time
-        show me the whole chat about the tax return | list my recent conversations | read me the previous session
-        summarise what we talked over on monday | recap our last chat please | what are the latest things i asked you
-        go back to the discussion before this one | pls resume the talk from this morning
-        what have we been up to this week, you and me
-        """,
-    ),
-)
+EXAMPLES = said_beside(__file__)

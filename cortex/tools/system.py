@@ -11,7 +11,7 @@ from cortex.integrations.process import Finished
 from cortex.integrations.sandbox import Limits, Sandbox
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said
+from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Output, Phrase
 
 SUMMARY = "this Cortex server: status, logs, run a shell command"
@@ -94,33 +94,4 @@ PHRASES = (
     Phrase(text="bash", weight=0.7, tools=("shell_exec",), unless=("explain", "what is bash", "party", "bash script")),
 )
 
-EXAMPLES = (
-    *said(
-        "cortex_status",
-        """
-        how is the server doing | cortex status | are all systems ok | is everything running | what version are you
-        since when are you up | is the database fine | which models are connected | whats not configured yet
-        health check please | you feel slow, is something wrong with you? | is the sandbox there
-        give me state of the system
-        """,
-    ),
-    *said(
-        "cortex_logs",
-        """
-        show me the logs | any errors in your log today | last 10 log lines
-        what went wrong in the background just now | why did that fail, check the logs
-        look for timeout in the server log | were there warnings over night | tail the cortex log
-        is there a traceback somewhere | logs pls | grep your own log for database
-        what says the protocol of the server about the crash
-        """,
-    ),
-    *said(
-        "shell_exec",
-        """
-        run `df -h` in the shell | execute ls -la | how many lines has main.py, use wc | unzip archive.zip for me
-        run the tests with pytest | what does `python3 --version` print | make all the photos smaller with convert
-        count the words in every txt file in the terminal | start script.sh | rename the files to lower case with bash
-        whats using the most space in my folder, du it | can you run a command: uname -a | compil main.c and run it
-        """,
-    ),
-)
+EXAMPLES = said_beside(__file__)

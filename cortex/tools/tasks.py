@@ -11,7 +11,7 @@ from cortex.base.zone import day, local
 from cortex.storage.tasks import Task, Tasks
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said
+from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Output, Phrase
 
 SUMMARY = "to-do and shopping lists: add, show, change, tick off"
@@ -252,49 +252,4 @@ PHRASES = (
     Phrase(text="mark as done", weight=1.1, tools=("task_complete",)),
 )
 
-EXAMPLES = (
-    *said(
-        "task_list",
-        """
-        what's on my shopping list | what do I still have to do today? | show my todos | anything overdue
-        did I already put batteries on the list? | read me the groceries please i'm at the store
-        what have I finished this week | how full is my plate before Friday
-        im bored, whats left to do around the house | please to show me list of the works for tomorrow
-        what was it again that I needed from the hardware store
-        got five minutes, what small thing could I get out of the way
-        """,
-    ),
-    *said(
-        "task_create",
-        """
-        add milk and eggs to my shopping list | put call the dentist on my to-do list for monday | we're out of coffee
-        new task: renew passport, due 3 march, high priority
-        i must not forget buying the present for Ana, write it down as todo | add tomatos to grocerys
-        todo water the plants | the gutter needs cleaning, stick it on the house list
-        uh also toilet paper, put that on there too | make a packing list entry for the phone charger
-        I have to send the tax papers until the 15th, please save it to the tasks
-        remember for the supermarket: rice, beans
-        """,
-    ),
-    *said(
-        "task_update",
-        """
-        move the dentist task to next week | rename buy paint to buy white paint | push my passport todo back two days
-        that tax thing is really urgent, bump it up | the report is due on friday not thursday
-        put the ladder task on the garden list instead | take the deadline off the bookshelf
-        change milk to oat milk on the list | add a note to the plumber task: he only comes mornings
-        set prio of the insurance one to high | it can wait, shift gym signup to january
-        plese corect the todo, its anna not ana
-        """,
-    ),
-    *said(
-        "task_complete",
-        """
-        mark the dentist as done | I bought the milk | tick off laundry | passport is finaly sorted, cross it off
-        done with the taxes! | the plants are watered | check eggs off my list
-        i have made the call to the bank, it is finish | you can close the gutter task
-        got the bread, got the butter still missing | finished vacuuming btw
-        that one about the car insurance, yeah that's handled
-        """,
-    ),
-)
+EXAMPLES = said_beside(__file__)

@@ -9,7 +9,7 @@ from cortex.integrations.search import WebSearch
 from cortex.integrations.web import Web
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said
+from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Phrase
 
 SUMMARY = "the web: search it, read a page, fetch an address"
@@ -89,38 +89,4 @@ PHRASES = (
     Phrase(text="curl", weight=0.9, tools=("http_fetch",), unless=("hair", "bicep")),
 )
 
-EXAMPLES = (
-    *said(
-        "web_search",
-        """
-        whats the weather in Lisbon tomorrow | search the web for cheap e-bikes | who won the match last night
-        any news about the rail strike | how much does a ton of pellets cost right now
-        find me a good ramen place nearby | when does the pharmacy on main street open
-        is there a newer version of the printer driver | do i need umbrela today
-        what happend in parliament this week | look up the symptoms of lyme disease online
-        I wonder what people think of that new phone | dollar to euro rate at the moment
-        """,
-    ),
-    *said(
-        "web_read",
-        """
-        summarise this article https://example.org/story | read https://example.com and tell me the main points
-        what does this page say about refunds: https://shop.example/terms | open the link and translate it
-        here is a blog post https://blog.example/x, is it any good? | whats on example.net today
-        can you read me that wikipedia page about otters | get the recipe from https://cook.example/pie
-        tl;dr of https://news.example/1234 | extract the opening times from their website
-        please have a look to this site and say if it is serious | go on with the next part of that page
-        """,
-    ),
-    *said(
-        "http_fetch",
-        """
-        fetch https://api.example.com/v1/status | get the json at https://example.org/data.json
-        call this endpoint and show me the answer | does https://example.net/health return 200
-        what content type has that address | curl https://example.com/robots.txt | show the html source of example.org
-        download the csv from https://example.org/rates.csv and read it | hit the api for the latest release
-        is my site up? https://mysite.example | query the public api for the bus times
-        whats the raw response of that url | grab the rss feed of the blog
-        """,
-    ),
-)
+EXAMPLES = said_beside(__file__)

@@ -11,6 +11,7 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.registry import Registry, category_of
 from cortex.toolkit.spec import Category, Phrase, Tool
+from cortex.tools import load
 
 
 @tool(needs=("Lens",))
@@ -131,3 +132,13 @@ def test_only_admins_run_commands_and_each_is_asked() -> None:
 def test_what_reads_the_outside_says_so() -> None:
     untrusted = {one.name for one in SHIPPED.tools.values() if one.reads_untrusted}
     assert {"web_search", "web_read", "http_fetch", "file_read", "file_list", "git_log", "shell_exec"} <= untrusted
+
+
+def test_no_shipped_utterance_wants_a_tool_that_does_not_exist() -> None:
+    registry = load()
+    told = [*registry.several, *(each for category in registry.categories.values() for each in category.examples)]
+    assert {name for _, wanted in told for name in wanted} - set(registry.tools) == set()
+
+
+def test_shipped_utterances_without_a_tool_have_a_known_kind() -> None:
+    assert {kind for _, kinds in load().none for kind in kinds} <= {"chat", "llm", "open"}
