@@ -43,22 +43,30 @@ class Found:
 
 def discover(query: str, snapshot: Snapshot, permitted: Sequence[str], *, is_bridged: bool = False) -> Found:
     """What of the permitted tools fits the query. `is_bridged`: say that they are called through tool_call."""
-    index = index_of(snapshot)
-    allowed = [entry for entry in snapshot.entries if entry.name in set(permitted) and not entry.is_meta]
-    scored: dict[str, Hit] = {}
-    for entry in allowed:
-        hit = _by_name(query, entry, index)
-        if hit is not None:
-            scored[entry.name] = hit
-    for name, score in _by_words(query, index, [entry.name for entry in allowed]).items():
-        if name not in scored or scored[name].score < score:
-            scored[name] = Hit(name=name, score=round(score, 4), how="its words")
-    hits = tuple(sorted(scored.values(), key=lambda hit: (-hit.score, hit.name))[:MOST])
+    allowed = frozenset(permitted)
+    hits = rank(query, snapshot, permitted, MOST)
     if not hits:
         return Found(hits=(), text=_domains(snapshot, allowed))
+    index = index_of(snapshot)
     rows = [f"- {signature(index.entries[hit.name])}" for hit in hits]
     way = "Call one with tool_call(name, arguments)." if is_bridged else "They can be called by name from now on."
     return Found(hits=hits, text="\n".join((*rows, way)))
+
+
+def rank(query: str, snapshot: Snapshot, names: Sequence[str], most: int) -> tuple[Hit, ...]:
+    """Those of the named tools that fit the query, best first, `most` at most; meta tools never."""
+    index = index_of(snapshot)
+    allowed = frozenset(names)
+    entries = [entry for entry in snapshot.entries if entry.name in allowed and not entry.is_meta]
+    scored: dict[str, Hit] = {}
+    for entry in entries:
+        hit = _by_name(query, entry, index)
+        if hit is not None:
+            scored[entry.name] = hit
+    for name, score in _by_words(query, index, [entry.name for entry in entries]).items():
+        if name not in scored or scored[name].score < score:
+            scored[name] = Hit(name=name, score=round(score, 4), how="its words")
+    return tuple(sorted(scored.values(), key=lambda hit: (-hit.score, hit.name))[:most])
 
 
 def signature(entry: Entry) -> str:
@@ -101,9 +109,9 @@ def _by_words(query: str, index: Index, names: list[str]) -> dict[str, float]:
     return {name: score for name, score in found.items() if score >= LEAST_LEXICAL}
 
 
-def _domains(snapshot: Snapshot, allowed: list[Entry]) -> str:
+def _domains(snapshot: Snapshot, allowed: frozenset[str]) -> str:
     """The answer when nothing fits."""
-    there = {entry.category for entry in allowed}
+    there = {entry.category for entry in snapshot.entries if entry.name in allowed and not entry.is_meta}
     rows = [f"- {domain.name}: {domain.summary}" for domain in snapshot.domains if domain.name in there]
     if not rows:
         return "No tool may be used here. Answer without one."
