@@ -27,8 +27,7 @@ def encode(texts: Sequence[str]) -> Vectors:
             mark = crc32(feature.encode())
             made[row, mark % DIMENSIONS] += weight if mark & 0x80000000 else -weight
     norms = np.sqrt(np.square(made).sum(axis=1, keepdims=True))
-    unit: Vectors = made / np.where(norms > 0, norms, 1.0).astype(np.float32)
-    return unit
+    return (made / np.where(norms > 0, norms, 1.0)).astype(np.float32)
 
 
 def features(said: str) -> Iterator[tuple[str, float]]:
