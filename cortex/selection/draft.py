@@ -29,6 +29,7 @@ class Draft:
     them once something else opens the epoch. `chances`: one probability a tool. `fresh`: what this round adds to
     `kept`. `dropped`: why a wanted tool stays out. `is_afresh`: no epoch, `fresh` is the whole set of this round.
     `listing`: a catalog that a stage wrote itself; None leaves it to the epoch. `labels` ride in the receipt.
+    `grown`: what the recipe keeps for the whole conversation (`Memory.grown`).
     """
 
     permitted: tuple[Entry, ...] = ()
@@ -52,3 +53,4 @@ class Draft:
     listing: Listing | None = None
     tool_choice: Literal["auto", "required", "none"] = "auto"
     labels: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    grown: tuple[str, ...] = ()

@@ -4,9 +4,11 @@ Fails closed: what is not written out is not permitted, an unknown name permits 
 """
 
 from collections.abc import Iterable
+from hashlib import blake2b
 from typing import Protocol
 
 from cortex.base.role import Channel
+from cortex.selection.types import Entry
 
 CHANNEL_LACKS: dict[Channel, frozenset[str]] = {
     "chat": frozenset(),
@@ -48,6 +50,11 @@ def permits(
     if is_admin_tool and not is_admin:
         return False
     return name not in CHANNEL_LACKS[channel] and not words.isdisjoint({"all", name, category})
+
+
+def digest(entries: Iterable[Entry]) -> str:
+    """What is permitted, as a short key."""
+    return blake2b(",".join(entry.name for entry in entries).encode(), digest_size=8).hexdigest()
 
 
 def unknown(words: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:

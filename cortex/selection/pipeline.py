@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from cortex.selection.catalog import Listing, catalog
 from cortex.selection.draft import Draft, Vote
+from cortex.selection.gate import digest
 from cortex.selection.index import Index, index_of
 from cortex.selection.recipes import recipe
-from cortex.selection.stages.epoch import digest
 from cortex.selection.types import Costs, Decided, Entry, Memory, PlanInput, Sent, StageName, ToolPlan
 
 NOTES_HEAD = "Also callable now, through tool_call:"
@@ -34,7 +34,7 @@ def _written(given: PlanInput, index: Index, draft: Draft) -> ToolPlan:
     listing = _listing(given, draft, sent[:opening])
     old = given.memory.noted if draft.kept else ()
     noted = tuple(name for name in draft.noted if name not in old)
-    known = {item.name for item in given.memory.sent} if draft.kept else set()
+    known = {item.name for item in given.memory.sent} if draft.kept or draft.is_afresh else set()
     ready = frozenset(given.ready)
     total = [entry for entry in given.snapshot.entries if not entry.is_meta and entry.name in ready]
     costs = Costs(
@@ -161,4 +161,6 @@ def _remembered(given: PlanInput, draft: Draft, sent: tuple[Sent, ...], opening:
         last_at=given.now,
         request_tokens=given.fixed_tokens + costs.tools + costs.catalog + costs.notes,
         noted=draft.noted,
+        recipe=given.recipe,
+        grown=draft.grown,
     )

@@ -58,7 +58,7 @@ def remember(receipts: list[dict[str, Any]]) -> Memory:
         sent = tuple(Sent(**{key: item[key] for key in ("name", "form", "stage", "reason")}) for item in each["sent"])
         is_paused = facts["is_open"] and not epoch["is_open"]
         memory = Memory(
-            **{**facts, "noted": tuple(facts["noted"])},
+            **{**facts, "noted": tuple(facts["noted"]), "grown": tuple(facts.get("grown", ()))},
             sent=memory.sent if is_paused else sent,
             opening=epoch["opening"],
         )

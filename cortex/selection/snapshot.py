@@ -1,5 +1,7 @@
 """The registry as selection sees it, with what each form costs. Counts tokens here, once, so that no plan has to."""
 
+from dataclasses import replace
+
 from cortex.base import tokens
 from cortex.selection.types import META, Domain, Entry, Example, Snapshot, Trigger
 from cortex.toolkit.registry import Registry
@@ -36,6 +38,7 @@ def _entry(tool: Tool) -> Entry:
         is_core=tool.policy == "core",
         is_ambient=tool.ambient,
         is_meta=tool.category == META,
+        tokens_compact=tokens.count_schema(replace(tool.stub, description="")) + separator,
     )
 
 

@@ -3,14 +3,14 @@
 All frozen and portable (`portable.py`); nothing here reads a clock, a disk or a network.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from cortex.base.messages import ToolSchema
 from cortex.base.model import Profile
 from cortex.base.role import Channel, ToolMode
 
-Form = Literal["full", "stub"]
+Form = Literal["full", "stub", "compact"]
 StageName = Literal[
     "gate",
     "mode",
@@ -25,6 +25,12 @@ StageName = Literal[
     "form",
     "missing",
     "all",
+    "keywords",
+    "core",
+    "deferred",
+    "groups",
+    "compact",
+    "centroids",
 ]
 META = "meta"
 PLAIN = Profile()
@@ -80,13 +86,18 @@ class Entry:
     is_core: bool = False
     is_ambient: bool = False
     is_meta: bool = False
+    tokens_compact: int = 0
 
     def cost(self, form: Form) -> int:
-        """Tokens of this form in the `tools` array."""
+        """Tokens of this form in the `tools` array; a compact one that nobody counted costs as much as the stub."""
+        if form == "compact":
+            return self.tokens_compact or self.tokens_stub
         return self.tokens_full if form == "full" else self.tokens_stub
 
     def schema(self, form: Form) -> ToolSchema:
-        """What a model is sent in this form."""
+        """What a model is sent in this form; compact is the stub without its line of words."""
+        if form == "compact":
+            return replace(self.stub, description="")
         return self.full if form == "full" else self.stub
 
 
@@ -122,12 +133,18 @@ class RoleView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastTurn:
-    """An earlier turn, its voices kept apart. `untrusted` is recorded and never read by a stage."""
+    """An earlier turn, its voices kept apart. `untrusted` is recorded and never read by a stage.
+
+    `arguments` (strings of the calls) and the beginnings of `results` are read by the recipe `punch` alone, which
+    scans what tools saw; what they say can bring in a permitted tool, never permit one.
+    """
 
     user: str
     assistant: str = ""
     called: tuple[str, ...] = ()
     untrusted: str = ""
+    arguments: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +162,7 @@ class Memory:
     """What the planner knows of the conversation so far; can be re-derived from its receipts (`memory.py`).
 
     `opening`: how many of `sent` stood there when the epoch opened; the frozen catalog lists what they leave out.
+    `recipe` made it; `grown` is what a recipe without epochs keeps for the whole conversation, in its own words.
     `highest`: the highest epoch number given out; a chat-only round in an open epoch takes one of its own.
     """
 
@@ -163,6 +181,8 @@ class Memory:
     last_at: str = ""
     request_tokens: int = 0
     noted: tuple[str, ...] = ()
+    recipe: str = ""
+    grown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +191,7 @@ class PlanInput:
 
     `found`: tools that a discovery, a rescue or a call of this turn brought in; `missing`: an answer that said it
     lacks a tool. `fixed_tokens`: system prompt, history and message as they will be sent, without tools.
+    `embedding`: the message's, where the caller has it already (recipe `vector`); () = it is made here.
     """
 
     snapshot: Snapshot
@@ -194,6 +215,7 @@ class PlanInput:
     summary: str = ""
     fixed_tokens: int = 0
     history_tokens: int = 0
+    embedding: tuple[float, ...] = ()
 
 
 # --- the plan -----------------------------------------------------------------------------------------------------

@@ -4,12 +4,11 @@ The free boundaries are those of SELECTION section 2. A chat-only round leaves a
 still holds its prefix, so the next round in Auto goes on with it.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
-from hashlib import blake2b
 
 from cortex.selection.draft import Draft, Vote
+from cortex.selection.gate import digest
 from cortex.selection.index import Index
 from cortex.selection.profile import has_bridge, late_way, takes_early_stubs
 from cortex.selection.types import Entry, Memory, PlanInput, Sent
@@ -37,11 +36,6 @@ def epoch(given: PlanInput, index: Index, draft: Draft) -> Draft:
         return replace(draft, number=number, boundary="" if is_quiet else boundary)
     draft = replace(draft, is_open=True, number=memory.highest + 1, boundary=boundary or why)
     return replace(draft, fresh=_opened(given, index, draft))
-
-
-def digest(entries: Iterable[Entry]) -> str:
-    """What was permitted, as a short key."""
-    return blake2b(",".join(entry.name for entry in entries).encode(), digest_size=8).hexdigest()
 
 
 def boundary_of(given: PlanInput, permitted: tuple[Entry, ...], *, is_all: bool) -> str:
