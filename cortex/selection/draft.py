@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from cortex.selection.catalog import Listing
-from cortex.selection.types import Entry, Sent, StageName
+from cortex.selection.types import Entry, Form, Sent, StageName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Draft:
     them once something else opens the epoch. `chances`: one probability a tool. `fresh`: what this round adds to
     `kept`. `dropped`: why a wanted tool stays out. `is_afresh`: no epoch, `fresh` is the whole set of this round.
     `listing`: a catalog that a stage wrote itself; None leaves it to the epoch. `labels` ride in the receipt.
-    `grown`: what the recipe keeps for the whole conversation (`Memory.grown`).
+    `grown`: what the recipe keeps for the whole conversation (`Memory.grown`). `forms`: of tools not sent in full.
     """
 
     permitted: tuple[Entry, ...] = ()
@@ -54,3 +54,4 @@ class Draft:
     tool_choice: Literal["auto", "required", "none"] = "auto"
     labels: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     grown: tuple[str, ...] = ()
+    forms: Mapping[str, Form] = field(default_factory=lambda: NOTHING)

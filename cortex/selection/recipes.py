@@ -5,6 +5,7 @@ from collections.abc import Callable
 from cortex.base.errors import UserError
 from cortex.selection.draft import Draft
 from cortex.selection.index import Index
+from cortex.selection.stages.afresh import afresh
 from cortex.selection.stages.budget import budget
 from cortex.selection.stages.context import context
 from cortex.selection.stages.epoch import epoch
@@ -12,6 +13,7 @@ from cortex.selection.stages.everything import everything
 from cortex.selection.stages.form import form
 from cortex.selection.stages.fuse import fuse
 from cortex.selection.stages.gate import gate
+from cortex.selection.stages.keywords import keywords
 from cortex.selection.stages.lexical import lexical
 from cortex.selection.stages.missing import missing
 from cortex.selection.stages.mode import mode
@@ -24,6 +26,7 @@ Stage = Callable[[PlanInput, Index, Draft], Draft]
 RECIPES: dict[str, tuple[Stage, ...]] = {
     "cortex": (gate, mode, pins, phrases, lexical, context, missing, fuse, epoch, budget, form),
     "all": (gate, mode, everything, phrases, lexical, context, fuse, epoch),
+    "inara": (gate, mode, keywords, afresh),
 }
 
 

@@ -184,6 +184,10 @@ class Memory:
     recipe: str = ""
     grown: tuple[str, ...] = ()
 
+    def grown_by(self, recipe: str) -> tuple[str, ...]:
+        """What this recipe keeps for the conversation; nothing of another's."""
+        return self.grown if self.recipe == recipe else ()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanInput:

@@ -1,0 +1,63 @@
+"""Closes a recipe that keeps no epoch: what its stages chose goes out in their order, anew with each request.
+
+The user's mode stands above every recipe. A round that changes the block is told as a boundary, because it rewrites
+the provider's prefix.
+"""
+
+from dataclasses import replace
+
+from cortex.selection.draft import Draft, Vote
+from cortex.selection.gate import digest
+from cortex.selection.index import Index
+from cortex.selection.types import PlanInput, Sent
+
+CHANGED = "this way chooses anew for each request"
+RESCUED = Vote(stage="context", p=0.0, why="found or used in this turn")
+CHOSEN = Vote(stage="all", p=0.0, why="chosen by this way")
+
+
+def afresh(given: PlanInput, index: Index, draft: Draft) -> Draft:
+    """The draft with the whole set of this round; tools found or used in this turn stand at its end."""
+    memory = given.memory
+    is_closed = draft.is_shut or (given.is_last and given.round == 1)
+    fresh = () if is_closed else _everything(draft) if draft.is_all else _chosen(given, draft)
+    fresh = tuple(replace(item, form=draft.forms.get(item.name, item.form)) for item in fresh)
+    is_same = (
+        memory.number > 0
+        and not memory.is_open
+        and [(item.name, item.form) for item in memory.sent] == [(item.name, item.form) for item in fresh]
+        and (memory.recipe, memory.role) == (given.recipe, given.role.name)
+        and (memory.version, memory.permitted) == (given.snapshot.version, digest(draft.permitted))
+    )
+    return replace(
+        draft,
+        is_afresh=True,
+        kept=(),
+        fresh=fresh,
+        listing=None if is_closed or draft.is_all else draft.listing,
+        tool_choice=draft.tool_choice if fresh and not draft.is_all else "auto",
+        grown=memory.grown_by(given.recipe) if draft.is_shut else draft.grown,
+        number=memory.number if is_same else memory.highest + 1,
+        boundary="" if is_same else CHANGED if memory.number else "a new conversation",
+    )
+
+
+def _everything(draft: Draft) -> tuple[Sent, ...]:
+    """Every permitted tool; nothing is left to discover."""
+    why = "All: everything that the role permits"
+    return tuple(
+        Sent(name=each.name, form="full", stage="all", reason=why) for each in draft.permitted if not each.is_meta
+    )
+
+
+def _chosen(given: PlanInput, draft: Draft) -> tuple[Sent, ...]:
+    """What the recipe's stages want, then what this turn found or used; permitted tools only."""
+    allowed = {entry.name for entry in draft.permitted}
+    business = {entry.name for entry in draft.permitted if not entry.is_meta}
+    wanted = [name for name in draft.wanted if name in allowed]
+    rescued = [name for name in given.found if name in business and name not in draft.wanted]
+    sent = []
+    for name in dict.fromkeys((*wanted, *rescued)):
+        vote = RESCUED if name in rescued else draft.pins.get(name) or draft.chances.get(name) or CHOSEN
+        sent.append(Sent(name=name, form="full", stage=vote.stage, reason=vote.why))
+    return tuple(sent)
