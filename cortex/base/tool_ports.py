@@ -34,3 +34,34 @@ class Logs(Protocol):
     def tail(self, count: int, level: str = "INFO", contains: str = "") -> tuple[str, ...]:
         """Up to `count` newest lines of at least this level that contain the words, oldest first."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upgrade:
+    """What another version would bring. `version` "" = nothing newer; `changes`: a line each; `migrations`: how many."""
+
+    current: str
+    version: str = ""
+    changes: tuple[str, ...] = ()
+    migrations: int = 0
+    rollback_to: str = ""
+
+
+class Upkeep(Protocol):
+    """Restarting and updating the daemon; behind `cortex_restart` and `cortex_update`. Both end running turns first."""
+
+    async def restart(self, reason: str) -> int:
+        """Ask for a clean restart once this turn has ended; how many other turns it will wait for."""
+        ...
+
+    async def preview(self) -> Upgrade:
+        """What an update would change now; changes nothing."""
+        ...
+
+    async def update(self, version: str) -> str:
+        """Take a verified snapshot, migrate a copy, swap; a line that says what follows. ToolFailed when it stopped."""
+        ...
+
+    async def roll_back(self, version: str) -> str:
+        """Go back to the version before the last update; a line that says what follows."""
+        ...

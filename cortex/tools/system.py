@@ -1,11 +1,11 @@
-"""The house itself, for admins: its state, its log, and a command in the sandbox."""
+"""The house itself, for admins: its state and log, a command in the sandbox, restarting and updating the daemon."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from cortex.base.errors import ToolFailed
-from cortex.base.tool_ports import Logs, Status
+from cortex.base.tool_ports import Logs, Status, Upgrade, Upkeep
 from cortex.integrations.files import Files
 from cortex.integrations.process import Finished
 from cortex.integrations.sandbox import Limits, Sandbox
@@ -14,11 +14,12 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Output, Phrase
 
-SUMMARY = "this Cortex server: status, logs, run a shell command"
-PREFIXES = ("cortex_", "shell_")
+SUMMARY = "this Cortex server: status, logs, shell commands, restart, update"
+PREFIXES = ("cortex_", "shell_exec")
 COMMAND_CHARACTERS = 8_000
 OUTPUT_BYTES = 6_000
 LINE_CHARACTERS = 400
+CHANGES = 15
 TIMEOUT_S = 60
 
 
@@ -67,6 +68,45 @@ async def shell_exec(
     return Output(text=_told(ended), is_tainted=True)
 
 
+@tool(risk="high", admin=True, needs=("Upkeep",))
+async def cortex_restart(ctx: Ctx, reason: str = "") -> str:
+    """Restart the Cortex server once running turns have ended.
+
+    Args:
+        reason: Why, for the log.
+    """
+    others = await ctx.use(Upkeep).restart(reason.strip()[:LINE_CHARACTERS])
+    turns = f" and {others} other turn{'' if others == 1 else 's'}" if others else ""
+    return f"Cortex restarts as soon as this turn{turns} has ended; the page comes back by itself."
+
+
+@tool(risk="high", admin=True, needs=("Upkeep",))
+async def cortex_update(ctx: Ctx, action: Literal["preview", "install", "roll_back"] = "preview") -> str:
+    """Update the Cortex server, preview an update, or roll it back.
+
+    Args:
+        action: What to do; preview first.
+    """
+    upkeep = ctx.use(Upkeep)
+    found = await upkeep.preview()
+    if action == "roll_back":
+        if not found.rollback_to:
+            raise ToolFailed(f"There is no earlier version to go back to; {found.current} is running.")
+        return await upkeep.roll_back(found.rollback_to)
+    if not found.version:
+        return f"Cortex {found.current} is the newest version."
+    return await upkeep.update(found.version) if action == "install" else _news(found)
+
+
+def _news(found: Upgrade) -> str:
+    """What an update would bring, in a few lines."""
+    rest = len(found.changes) - CHANGES
+    lines = [f"Cortex {found.current} can be updated to {found.version}:"]
+    lines += [f"- {change[:LINE_CHARACTERS]}" for change in found.changes[:CHANGES]]
+    lines += [f"- ... and {rest} more"] if rest > 0 else []
+    return "\n".join([*lines, f"Changes to the tables: {found.migrations}. Nothing was changed yet."])
+
+
 def _told(ended: Finished) -> str:
     """What the command printed and how it ended."""
     parts = [ended.out.rstrip(), f"stderr: {ended.err.rstrip()}" if ended.err.strip() else ""]
@@ -85,6 +125,17 @@ PHRASES = (
     Phrase(text="cortex logs", weight=1.2, tools=("cortex_logs",)),
     Phrase(text="your logs", weight=1.1, tools=("cortex_logs",)),
     Phrase(text="server logs", weight=1.0, tools=("cortex_logs",)),
+    Phrase(text="restart cortex", weight=1.3, tools=("cortex_restart",)),
+    Phrase(text="restart yourself", weight=1.3, tools=("cortex_restart",)),
+    Phrase(text="reboot yourself", weight=1.3, tools=("cortex_restart",)),
+    Phrase(text="restart the server", weight=0.9, tools=("cortex_restart", "shell_exec")),
+    Phrase(text="restart the assistant", weight=1.2, tools=("cortex_restart",)),
+    Phrase(text="update cortex", weight=1.3, tools=("cortex_update",)),
+    Phrase(text="update yourself", weight=1.3, tools=("cortex_update",)),
+    Phrase(text="upgrade cortex", weight=1.3, tools=("cortex_update",)),
+    Phrase(text="upgrade yourself", weight=1.3, tools=("cortex_update",)),
+    Phrase(text="version of cortex", weight=1.0, tools=("cortex_update", "cortex_status")),
+    Phrase(text="roll back the update", weight=1.2, tools=("cortex_update",)),
     Phrase(text="run command", weight=1.1, tools=("shell_exec",)),
     Phrase(text="run the command", weight=1.1, tools=("shell_exec",)),
     Phrase(text="in the shell", weight=1.2, tools=("shell_exec",)),

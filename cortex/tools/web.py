@@ -13,7 +13,7 @@ from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Phrase
 
 SUMMARY = "the web: search it, read a page, fetch an address"
-PREFIXES = ("web_", "http_")
+PREFIXES = ("web_search", "web_read", "http_fetch")
 PAGE_CHARACTERS = 6_000
 QUERY_CHARACTERS = 400
 

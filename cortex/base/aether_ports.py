@@ -1,0 +1,135 @@
+"""The sockets of the Aether tools: journals with entries, the board of tasks, the read-only database."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journal:
+    """A journal of the user with the number of its entries."""
+
+    id: str
+    name: str
+    entries: int
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An entry of a journal. `is_tainted`: it holds words from outside; `version` guards against lost updates."""
+
+    id: str
+    journal_id: str
+    journal: str
+    title: str
+    text: str
+    written_at: datetime
+    is_tainted: bool
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryChange:
+    """What changes about an entry; None leaves a field as it is. `is_tainted` can only be set."""
+
+    title: str | None = None
+    text: str | None = None
+    is_enabled: bool | None = None
+    is_tainted: bool = False
+
+
+class Journals(Protocol):
+    """One user's journals: Cortex's own tables, or an Aether server when one is configured."""
+
+    async def list(self) -> Sequence[Journal]:
+        """All journals, by name."""
+        ...
+
+    async def entries(
+        self, journal_id: str | None, query: str, since: date | None, until: date | None, most: int
+    ) -> Sequence[Entry]:
+        """Enabled entries, the newest first, of one journal or all; `query`: words, all of them in title or text."""
+        ...
+
+    async def entry(self, id: str) -> Entry:
+        """The entry; NotFound when it is absent, disabled or another user's."""
+        ...
+
+    async def write(self, id: str, journal: str, title: str, text: str, is_tainted: bool) -> Entry:
+        """A new entry (and journal, if there is none of that name); one that stands already is handed back."""
+        ...
+
+    async def change(self, id: str, expected_version: int, change: EntryChange) -> Entry:
+        """Change an entry, also a disabled one; Conflict when it no longer stands at that version."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A task on the board."""
+
+    id: str
+    title: str
+    list_name: str
+    due: date | None
+    priority: int
+    is_tainted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of the board with its cards in order; `total` may be more than are handed over."""
+
+    name: str
+    cards: tuple[Card, ...]
+    total: int
+
+
+class Board(Protocol):
+    """One user's Aether board; over Cortex's own tasks unless an Aether server is configured."""
+
+    async def columns(self, today: date, query: str, most: int) -> Sequence[Column]:
+        """All columns in order, each with at most `most` cards that hold the words."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """A result table, values as text. `is_cut`: there was more than the limit."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    is_cut: bool
+    took_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFacts:
+    """A table or view; `columns` as "name type", only for a single table."""
+
+    name: str
+    kind: str
+    rows: int | None = None
+    columns: tuple[str, ...] = ()
+
+
+class AetherDatabase(Protocol):
+    """The configured MariaDB or MySQL, read only three times over. ToolFailed for whatever is refused or too slow."""
+
+    async def query(self, sql: str, most: int) -> Rows:
+        """The rows of one reading statement; the guard's and the server's word is passed on when it is refused."""
+        ...
+
+    async def tables(self, words: str) -> Sequence[TableFacts]:
+        """Tables and views of the schemas that an admin opened, whose names hold the words."""
+        ...
+
+    async def table(self, name: str) -> TableFacts:
+        """One table or view with its columns; ToolFailed with near names when there is none."""
+        ...
+
+    async def view(self, name: str) -> str:
+        """The statement that defines a view; ToolFailed when it is no view."""
+        ...

@@ -1,0 +1,111 @@
+"""The sockets of work that goes on beside the conversation: background agents and the coding agent.
+
+Each is opened for one user; another user's runs are unknown to it (NotFound).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+RunState = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRun:
+    """A background run: an agent of ours or a coding agent. `result` is a short text, tainted as replies are."""
+
+    id: str
+    task: str
+    kind: Literal["agent", "coding"]
+    role: str
+    state: RunState
+    started_at: datetime
+    ended_at: datetime | None = None
+    tokens: int = 0
+    result: str = ""
+
+
+class Agents(Protocol):
+    """Background turns of depth one, each with a budget cut from its parent's; the result comes as a new turn."""
+
+    async def start(self, id: str, parent_turn: str, task: str, role: str, is_tainted: bool) -> AgentRun:
+        """Start one, once per id. ToolFailed for an unknown role, too many at once or a spent budget."""
+        ...
+
+    async def list(self, most: int) -> Sequence[AgentRun]:
+        """The newest runs, coding ones too."""
+        ...
+
+    async def get(self, id: str) -> AgentRun:
+        """One run; NotFound."""
+        ...
+
+    async def cancel(self, id: str) -> AgentRun:
+        """Stop it; one that has ended stays as it is."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeRepository:
+    """A repository that coding agents may work in, by its alias; `folder` "" = no admin gave it one yet."""
+
+    alias: str
+    folder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodingTask:
+    """What the coding agent shall do: files are paths inside the repository; `is_told`: push when it ends."""
+
+    repository: str
+    message: str
+    files: tuple[str, ...] = ()
+    is_told: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodingRun:
+    """A run of the coding agent. `waiting`: its diff is to be approved; judged by the commit, not by exit codes."""
+
+    id: str
+    repository: str
+    message: str
+    state: RunState
+    started_at: datetime
+    ended_at: datetime | None = None
+    commit: str = ""
+    diff_stat: str = ""
+    said: str = ""
+
+
+class CodingAgent(Protocol):
+    """The coding agent (aider), a program of its own in an allowed repository, in the sandbox, with a time limit."""
+
+    async def repositories(self) -> Sequence[CodeRepository]:
+        """Every alias, those without a folder too."""
+        ...
+
+    async def start(self, id: str, task: CodingTask) -> CodingRun:
+        """Start it, once per id. ToolFailed when the program, a model or the repository is missing or busy."""
+        ...
+
+    async def wait(self, id: str, timeout_s: float) -> CodingRun:
+        """The run when it has ended, or as it stands when the time is up; it goes on then."""
+        ...
+
+    async def runs(self, most: int) -> Sequence[CodingRun]:
+        """The newest runs."""
+        ...
+
+
+class AllowedFolders(Protocol):
+    """The folders in which coding agents may work; listed and revoked on the page, each change audited."""
+
+    async def list(self) -> Sequence[str]:
+        """Absolute paths."""
+        ...
+
+    async def allow(self, folder: str) -> bool:
+        """Add a folder; False when it was allowed already. ToolFailed when it is none, or one that may never be."""
+        ...

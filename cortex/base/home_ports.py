@@ -1,0 +1,58 @@
+"""The socket of the house's devices: Home Assistant as the tools see it. Its index of entities and areas is fresh.
+
+A house may have 3,000 entities: nothing here ever hands over all of them, and none enters a prompt unasked.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entity:
+    """A device or value of the house as it stands; `attributes` are portable JSON, read by name only."""
+
+    id: str
+    name: str
+    area: str
+    state: str
+    unit: str
+    attributes: Mapping[str, object]
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meant:
+    """What a person's words name: the entities they certainly mean, or none and those that come `near`."""
+
+    entities: tuple[Entity, ...] = ()
+    near: tuple[Entity, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundEntities:
+    """Up to the number asked for, best first, of `total` that fit."""
+
+    entities: tuple[Entity, ...]
+    total: int
+
+
+class HomeAssistant(Protocol):
+    """A configured Home Assistant. Raises ToolFailed, within its time limit, when it does not answer or refuses."""
+
+    async def find(self, words: str, domain: str, area: str, most: int) -> FoundEntities:
+        """Entities that fit the words, the domain ("light") and the area; an empty one narrows nothing."""
+        ...
+
+    async def resolve(self, words: str, domains: Sequence[str]) -> Meant:
+        """Ids, names, an area ("kitchen lights") or "all", within these domains (none given: any), typos allowed."""
+        ...
+
+    async def read(self, ids: Sequence[str]) -> Sequence[Entity]:
+        """These entities as they are now, asked afresh; unknown ids are left out."""
+        ...
+
+    async def call(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> Sequence[Entity]:
+        """Call `domain.service` on these entities (none: the service needs no target); how they stand afterwards."""
+        ...

@@ -1,0 +1,37 @@
+"""The socket of what Cortex remembers of a user: single facts, each with its source and date."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A fact. `source`: who said it or what it was read in; `is_tainted`: it came from outside."""
+
+    id: str
+    text: str
+    source: str
+    at: datetime
+    is_tainted: bool
+
+
+class Memory(Protocol):
+    """One user's facts."""
+
+    async def search(self, query: str, most: int) -> Sequence[Fact]:
+        """The facts nearest in meaning, best first; all of them, the newest first, for an empty query."""
+        ...
+
+    async def add(self, id: str, text: str, source: str, is_tainted: bool) -> Fact:
+        """Keep a fact; the one that stands under this id or says exactly the same is handed back."""
+        ...
+
+    async def forget(self, id: str) -> Fact:
+        """Forget it, kept for `restore` a day long; NotFound."""
+        ...
+
+    async def restore(self, id: str) -> Fact:
+        """Remember a forgotten one again."""
+        ...

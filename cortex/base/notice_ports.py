@@ -1,0 +1,72 @@
+"""The sockets that carry words away from here: push to the user's own devices, mail, Nextcloud Talk.
+
+Each is opened for one user, sends once per id (an outbox row), and keeps its own time limits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pushed:
+    """How many of the user's devices the push service took it for, and how many it could not reach."""
+
+    devices: int
+    failed: int
+
+
+class Push(Protocol):
+    """Web Push to the user's own devices."""
+
+    async def send(self, id: str, title: str, text: str) -> Pushed:
+        """Push it now. No device at all is 0 and 0."""
+        ...
+
+
+class Mail(Protocol):
+    """The configured mail server."""
+
+    async def own_address(self) -> str:
+        """The user's own address, or "" when none is set."""
+        ...
+
+    async def send(self, id: str, to: Sequence[str], subject: str, text: str) -> None:
+        """Hand the mail to the server; ToolFailed says what the server refused."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """A Talk conversation of the user."""
+
+    token: str
+    name: str
+    unread: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """A message in a room."""
+
+    id: int
+    author: str
+    text: str
+    at: datetime
+
+
+class Talk(Protocol):
+    """The user's Nextcloud Talk. ToolFailed for a room that is read only, in the lobby or gone, and for rate limits."""
+
+    async def rooms(self) -> Sequence[Room]:
+        """The rooms, the latest first."""
+        ...
+
+    async def send(self, id: str, token: str, text: str) -> None:
+        """Post it; `id` becomes the reference that tells a repeat."""
+        ...
+
+    async def history(self, token: str, most: int, before: int | None) -> Sequence[Post]:
+        """The newest posts, oldest first; `before`: only those ahead of this id."""
+        ...

@@ -1,0 +1,106 @@
+"""The sockets of the tools that deal in time: reading words such as "every Friday at 9", reminders, scheduled jobs.
+
+Reminders and jobs are opened by `ctx.use` for one user; another user's ids are unknown to them (NotFound).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """When something is due. `expression`: an ISO moment (at), seconds (every) or a cron line (cron), in `time_zone`.
+
+    `words`: the same for a person, such as "every Friday at 09:00".
+    """
+
+    kind: Literal["at", "every", "cron"]
+    expression: str
+    time_zone: str
+    words: str
+
+
+class Timings(Protocol):
+    """Reads times as people and crontabs write them."""
+
+    def read(self, words: str, now: datetime, time_zone: str) -> Timing:
+        """What the words mean, seen from `now` in that zone; ToolFailed says what could not be read, and what can."""
+        ...
+
+    def following(self, timing: Timing, after: datetime, count: int) -> tuple[datetime, ...]:
+        """The next moments after this one, aware UTC, at most `count`; () when it is never due again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reminder:
+    """A text that is told at `next_at`. `is_tainted`: it holds words from outside; `version` guards changes."""
+
+    id: str
+    text: str
+    timing: Timing
+    next_at: datetime
+    is_tainted: bool
+    version: int
+
+
+class Reminders(Protocol):
+    """One user's reminders that are still to come. Being due makes no model call."""
+
+    async def list(self) -> Sequence[Reminder]:
+        """All that are to come, the next first."""
+        ...
+
+    async def add(self, id: str, text: str, timing: Timing, next_at: datetime, is_tainted: bool) -> Reminder:
+        """A new one; the one that stands under this id already is handed back."""
+        ...
+
+    async def remove(self, ids: Sequence[str]) -> int:
+        """Take them off in one step, kept for `restore` a day long; how many there were."""
+        ...
+
+    async def restore(self, ids: Sequence[str]) -> int:
+        """Put removed ones back; how many. Those whose time has passed come due at once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A prompt that runs by itself. `last`: how its newest slot ended, in a few words, or ""."""
+
+    id: str
+    name: str
+    prompt: str
+    timing: Timing
+    role: str
+    is_enabled: bool
+    next_at: datetime | None
+    last: str
+    is_tainted: bool
+    version: int
+
+
+class Jobs(Protocol):
+    """One user's scheduled jobs."""
+
+    async def list(self) -> Sequence[Job]:
+        """All of them, by name."""
+        ...
+
+    async def add(self, id: str, name: str, prompt: str, timing: Timing, role: str, is_tainted: bool) -> Job:
+        """A new job, switched on; the one that stands under this id already is handed back."""
+        ...
+
+    async def enable(self, id: str, is_enabled: bool, expected_version: int) -> Job:
+        """Switch it on or off; Conflict when it no longer stands at that version."""
+        ...
+
+    async def remove(self, id: str, expected_version: int) -> None:
+        """Take it off with its coming slots, kept for `restore` a day long; Conflict as above."""
+        ...
+
+    async def restore(self, id: str) -> Job:
+        """Put a removed job back as it was; slots that were missed meanwhile stay missed."""
+        ...
