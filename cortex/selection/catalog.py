@@ -33,15 +33,15 @@ def catalog(entries: Sequence[Entry], domains: Sequence[Domain], budget_tokens: 
     lines = _HEAD_TOKENS + sum(entry.tokens_line + 2 for entry in listed)
     names = _HEAD_TOKENS + sum(entry.tokens_name + 1 for entry in listed) + 3 * len(filled)
     if lines <= min(LINES_BUDGET_TOKENS, budget_tokens):
-        rows = [f"- {_quoted(entry.name)}: {_quoted(entry.summary)}" for entry in listed]
+        rows = [f"- {quoted(entry.name)}: {quoted(entry.summary)}" for entry in listed]
         return Listing(text="\n".join((_HEAD, *rows)), tokens=lines)
     if names <= budget_tokens:
-        rows = [f"{each.name}: {', '.join(_quoted(tool.name) for tool in members[each.name])}" for each in filled]
+        rows = [f"{each.name}: {', '.join(quoted(tool.name) for tool in members[each.name])}" for each in filled]
         return Listing(text="\n".join((_HEAD, *rows)), tokens=names)
-    rows = [f"{domain.name}: {_quoted(domain.summary)}" for domain in filled]
+    rows = [f"{domain.name}: {quoted(domain.summary)}" for domain in filled]
     return Listing(text="\n".join((_HEAD, *rows)), tokens=_HEAD_TOKENS + sum(domain.tokens for domain in filled))
 
 
-def _quoted(words: str) -> str:
+def quoted(words: str) -> str:
     """One line of plain words: what a tool's author wrote must not look like ours."""
     return " ".join(words.split())[:120]

@@ -8,6 +8,7 @@ from cortex.selection.index import Index
 from cortex.selection.stages.afresh import afresh
 from cortex.selection.stages.budget import budget
 from cortex.selection.stages.context import context
+from cortex.selection.stages.deferred import deferred
 from cortex.selection.stages.epoch import epoch
 from cortex.selection.stages.everything import everything
 from cortex.selection.stages.form import form
@@ -27,6 +28,7 @@ RECIPES: dict[str, tuple[Stage, ...]] = {
     "cortex": (gate, mode, pins, phrases, lexical, context, missing, fuse, epoch, budget, form),
     "all": (gate, mode, everything, phrases, lexical, context, fuse, epoch),
     "inara": (gate, mode, keywords, afresh),
+    "ora": (gate, mode, phrases, lexical, context, fuse, deferred, afresh),
 }
 
 

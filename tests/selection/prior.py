@@ -70,7 +70,8 @@ def sent(made: ToolPlan) -> list[str]:
 def talk(recipe: str, messages: list[str], **changes: Any) -> list[ToolPlan]:
     """The plans of a conversation, each with the memory of the one before and the turns so far."""
     made: list[ToolPlan] = []
-    memory, past = Memory(), ()
+    memory = Memory()
+    past: tuple[PastTurn, ...] = ()
     for at, message in enumerate(messages):
         made.append(plan(wish(recipe, message, turn=f"t{at}", memory=memory, past=past, **changes)))
         memory = made[-1].memory

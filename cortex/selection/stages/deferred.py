@@ -1,0 +1,43 @@
+"""Core tools and what was discovered in full, the rest as a line each; found tools last until the conversation ends.
+
+Scores nothing: the model looks for what it needs. What other stages scored stays as hints.
+"""
+
+from dataclasses import replace
+
+from cortex.selection.draft import Draft, Vote
+from cortex.selection.index import Index
+from cortex.selection.types import PlanInput
+from cortex.selection.ways import ora
+
+CORE = Vote(stage="core", p=0.0, why="core: used on nearly every turn")
+FOUND = Vote(stage="deferred", p=0.0, why="found in this conversation")
+DISCOVERY = Vote(stage="deferred", p=0.0, why="the way to the deferred tools")
+DEFERRED = Vote(stage="deferred", p=0.0, why="deferred: a line in the list until tools_discover finds it")
+
+
+def deferred(given: PlanInput, index: Index, draft: Draft) -> Draft:
+    """The draft with discovery, core and found tools in full, in the order in which they came, and the list."""
+    business = [entry for entry in draft.permitted if not entry.is_meta]
+    open_to = {entry.name for entry in business}
+    discovery = [entry for entry in draft.permitted if entry.name == ora.DISCOVERY]
+    core = ora.core(given.role, business, sum(entry.tokens_full for entry in discovery))
+    known = dict.fromkeys((*given.memory.grown_by(given.recipe), *given.found))
+    found = tuple(name for name in known if name in open_to and name not in core)
+    declared = {*core, *found}
+    rest = [entry for entry in business if entry.name not in declared]
+    has_deferred = len(business) > len(core)
+    ways = tuple(entry.name for entry in discovery) if has_deferred else ()
+    return replace(
+        draft,
+        pins={
+            **dict.fromkeys(ways, DISCOVERY),
+            **dict.fromkeys(core, CORE),
+            **dict.fromkeys(found, FOUND),
+        },
+        wanted=(*ways, *core, *found),
+        dropped={entry.name: DEFERRED for entry in rest},
+        threshold=0.0,
+        listing=ora.listing(rest, given.snapshot.domains),
+        grown=found,
+    )

@@ -1,0 +1,33 @@
+"""Builds what a way needs of a registry snapshot once for its version. No score in here."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeVar
+
+from cortex.selection.types import Snapshot
+
+T = TypeVar("T")
+KEPT = 4
+
+
+class _Key:
+    """A snapshot as a cache key: equal when the versions are."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+    def __hash__(self) -> int:
+        return hash(self.snapshot.version)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and other.snapshot.version == self.snapshot.version
+
+
+def once(build: Callable[[Snapshot], T]) -> Callable[[Snapshot], T]:
+    """`build`, run at the first use of a version; what came of the last few is kept."""
+
+    @lru_cache(maxsize=KEPT)
+    def kept(key: _Key) -> T:
+        return build(key.snapshot)
+
+    return lambda snapshot: kept(_Key(snapshot))
