@@ -4,7 +4,7 @@ Bears typos; may answer that nothing fits and name the domains that exist. Grant
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from cortex.base import scan
 from cortex.selection import evidence, text
 from cortex.selection.index import Index, index_of
 from cortex.selection.types import Entry, Snapshot
+from cortex.selection.ways import ora
 
 MOST = 5
 EXACT, PART, WORDS, WORDS_SHARE, SPELT = 1.0, 0.97, 0.82, 0.15, 0.9
@@ -41,10 +42,15 @@ class Found:
         return tuple(hit.name for hit in self.hits)
 
 
-def discover(query: str, snapshot: Snapshot, permitted: Sequence[str], *, is_bridged: bool = False) -> Found:
-    """What of the permitted tools fits the query. `is_bridged`: say that they are called through tool_call."""
+def discover(
+    query: str, snapshot: Snapshot, permitted: Sequence[str], *, is_bridged: bool = False, recipe: str = ""
+) -> Found:
+    """What of the permitted tools fits the query. `is_bridged`: say that they are called through tool_call.
+
+    `recipe`: one that brings its own ranking is asked for it; all others share this house's.
+    """
     allowed = frozenset(permitted)
-    hits = rank(query, snapshot, permitted, MOST)
+    hits = RANKINGS.get(recipe, rank)(query, snapshot, permitted, MOST)
     if not hits:
         return Found(hits=(), text=_domains(snapshot, allowed))
     index = index_of(snapshot)
@@ -67,6 +73,16 @@ def rank(query: str, snapshot: Snapshot, names: Sequence[str], most: int) -> tup
         if name not in scored or scored[name].score < score:
             scored[name] = Hit(name=name, score=round(score, 4), how="its words")
     return tuple(sorted(scored.values(), key=lambda hit: (-hit.score, hit.name))[:most])
+
+
+def _rank_as_ora(query: str, snapshot: Snapshot, names: Sequence[str], most: int) -> tuple[Hit, ...]:
+    """The ranking of the recipe `ora`."""
+    found = ora.rank(query, snapshot, names, most)
+    return tuple(Hit(name=fit.name, score=fit.score, how=fit.how) for fit in found)
+
+
+Ranking = Callable[[str, Snapshot, Sequence[str], int], tuple[Hit, ...]]
+RANKINGS: dict[str, Ranking] = {"cortex": rank, "ora": _rank_as_ora}
 
 
 def signature(entry: Entry) -> str:

@@ -88,11 +88,15 @@ class ToolsService:
         mode: ToolMode = "auto",
         memory: dict[str, Any] | None = None,
     ) -> Discovered:
-        """What `tools_discover` answers; `memory` (the conversation's state) tells whether the bridge is declared."""
+        """What `tools_discover` answers; `memory` (the conversation's state) tells bridge and recipe in force."""
         permitted = await self.permitted(user, role_name, channel=channel, mode=mode)
-        is_bridged = any(item["name"] == BRIDGE for item in (memory or {}).get("sent", ()))
+        state = memory or {}
+        is_bridged = any(item["name"] == BRIDGE for item in state.get("sent", ()))
+        recipe = state.get("recipe", "")
         snapshot = await self.snapshot()
-        found = await asyncio.to_thread(discover, query, snapshot, tuple(permitted), is_bridged=is_bridged)
+        found = await asyncio.to_thread(
+            discover, query, snapshot, tuple(permitted), is_bridged=is_bridged, recipe=recipe
+        )
         return Discovered(text=found.text, names=found.names)
 
     async def explain(

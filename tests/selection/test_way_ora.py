@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from cortex.selection.discover import discover
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Domain, RoleView, Snapshot
 from cortex.selection.ways import ora
@@ -164,6 +165,15 @@ def test_description_hits_only_fill_the_places_that_names_left_free() -> None:
 def test_five_are_shown_and_never_more_than_eight() -> None:
     assert len(ora.search("ae journal", WORLD, TOOLS)) == 5
     assert len(ora.search("ae journal", WORLD, TOOLS, 50)) == 8
+
+
+def test_the_search_tool_ranks_by_the_recipe_in_force() -> None:
+    house = discover("tusk list", WORLD, TOOLS)
+    own = discover("tusk list", WORLD, TOOLS, recipe="ora")
+    assert [(hit.name, hit.score) for hit in own.hits] == list(scored("tusk list").items())
+    assert own.hits[0].how == "spelt alike"
+    assert house.hits != own.hits
+    assert "- task_list(text?: string): The tool task list" in own.text
 
 
 def test_only_what_is_permitted_is_found() -> None:
