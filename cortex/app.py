@@ -62,6 +62,7 @@ from cortex.services.undo import UndoService
 from cortex.storage.conversations import AllConversations
 from cortex.storage.db import Database
 from cortex.storage.home import Homes
+from cortex.toolkit.registry import Registry
 
 ACCESS_ENDED = "access.ended"
 
@@ -136,6 +137,11 @@ class Cortex:
             if is_migrating:
                 await cortex.house.db.migrate()
             yield cortex
+
+
+def shipped_registry() -> Registry:
+    """The tools that ship, for commands that open no house."""
+    return tool_files.load()
 
 
 @asynccontextmanager

@@ -103,14 +103,7 @@ def plan_input(asked: Asked, snapshot: Snapshot, ready: Sequence[str], fixed_tok
     return PlanInput(
         snapshot=snapshot,
         ready=tuple(ready),
-        role=RoleView(
-            name=role.name,
-            tools=role.tools,
-            admin_tools=role.admin_tools,
-            core=role.core,
-            budget_tokens=role.tool_budget_tokens,
-            is_admin_only=role.is_admin_only,
-        ),
+        role=role_view(role),
         is_admin=asked.user.is_admin,
         message=asked.message,
         channel=asked.channel,
@@ -129,6 +122,18 @@ def plan_input(asked: Asked, snapshot: Snapshot, ready: Sequence[str], fixed_tok
         summary=asked.summary_id,
         fixed_tokens=fixed_tokens,
         history_tokens=asked.history_tokens,
+    )
+
+
+def role_view(role: Role) -> RoleView:
+    """What selection needs of a role."""
+    return RoleView(
+        name=role.name,
+        tools=role.tools,
+        admin_tools=role.admin_tools,
+        core=role.core,
+        budget_tokens=role.tool_budget_tokens,
+        is_admin_only=role.is_admin_only,
     )
 
 

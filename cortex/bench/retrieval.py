@@ -1,0 +1,51 @@
+"""Ranks a catalogue for each of its queries, as `tools_discover` would under each recipe."""
+
+import time
+from collections.abc import Sequence
+
+from cortex.bench import scores
+from cortex.bench.catalogues import snapshot_of
+from cortex.bench.files import RetrievalSet
+from cortex.bench.rankers import Rank
+from cortex.bench.rows import Groups, Query
+from cortex.bench.scores import Scores
+from cortex.selection.types import Snapshot
+
+MOST = 10
+
+
+def with_examples(one: RetrievalSet, *, is_given: bool) -> Snapshot:
+    """The set's catalogue, with or without what people say to its tools."""
+    return snapshot_of(one.tools, one.examples if is_given else {})
+
+
+def unknown(one: RetrievalSet) -> dict[str, int]:
+    """How often each name is wanted that the catalogue lacks."""
+    there = {tool.name for tool in one.tools}
+    found: dict[str, int] = {}
+    for name in (name for query in one.queries for group in query.groups for name in group):
+        if name not in there:
+            found[name] = found.get(name, 0) + 1
+    return dict(sorted(found.items()))
+
+
+def measured(queries: Sequence[Query], snapshot: Snapshot, rank: Rank) -> Scores:
+    """The figures of one way to rank; queries whose tools the catalogue lacks are left out."""
+    names = tuple(entry.name for entry in snapshot.entries)
+    there = frozenset(names)
+    rank("warm up", snapshot, names, MOST)
+    ranked: list[tuple[Groups, tuple[str, ...]]] = []
+    taken_ms: list[float] = []
+    for query in queries:
+        groups = tuple(tuple(name for name in group if name in there) for group in query.groups)
+        start_ns = time.process_time_ns()
+        hits = rank(worded(query), snapshot, names, MOST)
+        taken_ms.append((time.process_time_ns() - start_ns) / 1e6)
+        if groups and all(groups):
+            ranked.append((groups, tuple(hit.name for hit in hits)))
+    return {**(scores.retrieval(ranked) if ranked else {}), **scores.times(taken_ms)}
+
+
+def worded(query: Query) -> str:
+    """What is searched for."""
+    return query.query

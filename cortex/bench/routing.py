@@ -1,0 +1,159 @@
+"""Plans every row of a routing file through the real pipeline; conversations in order, the planner's memory kept."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from cortex.bench import scores
+from cortex.bench.files import RoutingSet
+from cortex.bench.ground import Ground, carried
+from cortex.bench.rankers import Rank
+from cortex.bench.rows import Groups, Utterance
+from cortex.bench.scores import Given, Scores, met
+from cortex.selection.pipeline import plan
+from cortex.selection.types import Memory, PastTurn, PlanInput, ToolPlan
+
+WEB = frozenset({"web"})
+FOUND = 5
+TURN_S = 40
+PAST_TURNS = 4
+START = datetime.fromisoformat("2026-11-20T10:00:00+00:00")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What the registry knows of the names in a set. `unknown`: how often each name stands there that it lacks."""
+
+    categories: Mapping[str, str]
+    unknown: Mapping[str, int]
+
+    def needs(self, row: Utterance) -> Groups:
+        """The row's groups by known names alone; () when one of them has none, since nobody could meet it."""
+        groups = tuple(tuple(name for name in group if name in self.categories) for group in row.need_tools)
+        return groups if all(groups) else ()
+
+    def homes(self, row: Utterance, needs: Groups) -> frozenset[str]:
+        """The categories that the row speaks of: as it says, else those of its tools."""
+        if row.need_categories:
+            return frozenset(name for group in row.need_categories for name in group)
+        return frozenset(self.categories[name] for group in needs for name in group)
+
+
+def known(rows: Iterable[Utterance], ground: Ground) -> Known:
+    """What the registry knows of the rows' names."""
+    categories = {entry.name: entry.category for entry in ground.snapshot.entries}
+    unknown: dict[str, int] = {}
+    for row in rows:
+        for name in (name for group in row.need_tools for name in group):
+            if name not in categories:
+                unknown[name] = unknown.get(name, 0) + 1
+    return Known(categories=categories, unknown=dict(sorted(unknown.items())))
+
+
+def measured(one: RoutingSet, names: Known, ground: Ground, recipe: str, rank: Rank | None) -> Scores:
+    """The recipe's figures on this set."""
+    all_tokens = ground.tool_tokens(plan(ground.asked("everything", "all")))
+    plan(ground.asked("what is there to do today?", recipe))  # builds what is searched
+    if not one.is_multiturn:
+        given = [_first(row, names, ground, recipe, rank) for row in one.rows]
+        return scores.routing(given, all_tokens, can_discover=rank is not None)
+    talks = conversations(one.rows)
+    gold = [given for talk in talks for given in _talk(talk, names, ground, recipe, rank, is_own=False)]
+    own = [given for talk in talks for given in _talk(talk, names, ground, recipe, None, is_own=True)]
+    found = scores.routing(gold, all_tokens, can_discover=rank is not None)
+    alone = scores.routing(own, all_tokens, can_discover=False)
+    return {**found, "recall_own": alone["recall"]} if "recall" in alone else found
+
+
+def conversations(rows: Sequence[Utterance]) -> list[list[Utterance]]:
+    """The rows by conversation, in the order of their turns; a row without one stands alone."""
+    talks: dict[str, list[Utterance]] = {}
+    for number, row in enumerate(rows):
+        key = f"c {row.conversation}" if row.conversation is not None else f"row {number}"
+        talks.setdefault(key, []).append(row)
+    return [sorted(talk, key=lambda row: row.turn) for talk in talks.values()]
+
+
+def _first(row: Utterance, names: Known, ground: Ground, recipe: str, rank: Rank | None) -> Given:
+    """A row as the first message of a new conversation."""
+    made, ms = _timed(ground.asked(row.text, recipe))
+    return _given(row, names, ground, made, ms, rank)
+
+
+def _talk(
+    rows: Sequence[Utterance], names: Known, ground: Ground, recipe: str, rank: Rank | None, *, is_own: bool
+) -> list[Given]:
+    """The rows of one conversation, the memory of each plan handed to the next.
+
+    `is_own`: earlier calls are those that the planner's own sets allowed; else the file's.
+    """
+    memory = Memory()
+    called: dict[str, tuple[str, ...]] = {}
+    found: list[Given] = []
+    for row in rows:
+        asked = ground.asked(row.text, recipe)
+        history = sum(ground.message_tokens(speaker, text) for speaker, text in row.history)
+        asked = replace(
+            asked,
+            past=past_turns(row, called)[-PAST_TURNS:],
+            memory=memory,
+            now=(START + timedelta(seconds=TURN_S * row.turn)).isoformat(),
+            turn=f"t{row.turn}",
+            fixed_tokens=asked.fixed_tokens + history,
+            history_tokens=history,
+        )
+        made, ms = _timed(asked)
+        given = _given(row, names, ground, made, ms, rank)
+        memory = made.memory
+        called[row.text] = _calls(given, is_own=is_own)
+        found.append(given)
+    return found
+
+
+def past_turns(row: Utterance, called: Mapping[str, tuple[str, ...]]) -> tuple[PastTurn, ...]:
+    """The row's history as the planner gets it; `called`: the calls of earlier turns by what the user wrote."""
+    turns: list[PastTurn] = []
+    for speaker, text in row.history:
+        if speaker == "user":
+            turns.append(PastTurn(user=text, called=called.get(text, ())))
+        elif turns:
+            turns[-1] = replace(turns[-1], assistant=f"{turns[-1].assistant}\n{text}".strip())
+        else:
+            turns.append(PastTurn(user="", assistant=text))
+    return tuple(turns)
+
+
+def _calls(given: Given, *, is_own: bool) -> tuple[str, ...]:
+    """What a turn called: the first tool of each group, or the first that the planner had sent."""
+    if given.row.kind != "tool":
+        return ()
+    if not is_own:
+        return tuple(dict.fromkeys(group[0] for group in given.needs))
+    had = (next((name for name in group if name in given.names), "") for group in given.needs)
+    return tuple(dict.fromkeys(name for name in had if name))
+
+
+def _timed(asked: PlanInput) -> tuple[ToolPlan, float]:
+    """The plan and its milliseconds of processor time: what else the machine does is not counted."""
+    start_ns = time.process_time_ns()
+    made = plan(asked)
+    return made, (time.process_time_ns() - start_ns) / 1e6
+
+
+def _given(row: Utterance, names: Known, ground: Ground, made: ToolPlan, ms: float, rank: Rank | None) -> Given:
+    needs = names.needs(row)
+    sent = carried(made)
+    found: frozenset[str] | None = None
+    if rank is not None and row.kind == "tool" and needs and not met(needs, sent):
+        found = frozenset(hit.name for hit in rank(row.text, ground.snapshot, made.reachable, FOUND))
+    return Given(
+        row=row,
+        needs=needs,
+        categories=names.homes(row, needs),
+        names=sent,
+        has_nonweb=any(names.categories[name] not in WEB for name in sent),
+        tokens=ground.tool_tokens(made),
+        ms=ms,
+        found=found,
+    )

@@ -1,0 +1,68 @@
+"""`cortex bench selection`: every set of a folder under every recipe. Hands back what the JSON says."""
+
+import gc
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cortex.bench import files, retrieval, routing
+from cortex.bench.files import Data, RetrievalSet, RoutingSet
+from cortex.bench.ground import Ground, Tell
+from cortex.bench.rankers import RANKERS
+from cortex.selection.recipes import RECIPES, recipe
+
+Sets = list[dict[str, Any]]  # Any: a set as the JSON has it
+
+
+def measured(paths: Sequence[Path], recipes: Sequence[str], ground: Ground, tell: Tell) -> Sets:
+    """The sets of these files and folders; UserError for a broken line, a path without rows, an unknown recipe."""
+    names = recipes or sorted(RECIPES)
+    for name in names:
+        recipe(name)
+    read = [files.read(path, tell) for path in paths]
+    gc.freeze()  # the rows stay: without this each full collection would walk them in the middle of a plan
+    return [one for data in read for one in _sets(data, names, ground, tell)]
+
+
+def _sets(data: Data, recipes: Sequence[str], ground: Ground, tell: Tell) -> Sets:
+    found = [_routing(one, recipes, ground, tell) for one in data.routing]
+    for one in data.retrieval:
+        found.append(_retrieval(one, recipes, tell, is_given=False))
+        if one.examples:
+            found.append(_retrieval(one, recipes, tell, is_given=True))
+    return found
+
+
+def _routing(one: RoutingSet, recipes: Sequence[str], ground: Ground, tell: Tell) -> dict[str, Any]:
+    names = routing.known(one.rows, ground)
+    _tell_unknown(one.name, names.unknown, tell)
+    found = {}
+    for name in recipes:
+        tell(f"{one.name}: {len(one.rows):,} rows, {name}")
+        found[name] = routing.measured(one, names, ground, name, RANKERS.get(name))
+    kind = "multiturn" if one.is_multiturn else "routing"
+    return _set(one.name, kind, len(one.rows), found, names.unknown)
+
+
+def _retrieval(one: RetrievalSet, recipes: Sequence[str], tell: Tell, *, is_given: bool) -> dict[str, Any]:
+    name = f"{one.name}+examples" if is_given else one.name
+    missing = retrieval.unknown(one)
+    _tell_unknown(name, missing, tell)
+    snapshot = retrieval.with_examples(one, is_given=is_given)
+    found = {}
+    for each in recipes:
+        if each in RANKERS:
+            tell(f"{name}: {len(one.queries):,} queries over {len(one.tools):,} tools, {each}")
+            found[each] = retrieval.measured(one.queries, snapshot, RANKERS[each])
+    return _set(name, "retrieval", len(one.queries), found, missing)
+
+
+def _set(name: str, kind: str, rows: int, found: dict[str, Any], unknown: Any) -> dict[str, Any]:
+    told = {"name": name, "kind": kind, "rows": rows, "recipes": found}
+    return {**told, "unknown_tools": dict(unknown)} if unknown else told
+
+
+def _tell_unknown(name: str, unknown: Any, tell: Tell) -> None:
+    if unknown:
+        named = ", ".join(f"{tool} ({count})" for tool, count in unknown.items())
+        tell(f"{name}: tools that are not in the registry; rows that need one of them alone are not judged: {named}")

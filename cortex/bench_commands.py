@@ -1,0 +1,79 @@
+"""`cortex bench`: judges the recipes over files of utterances, and by what conversations cost. Opens no house.
+
+Progress goes to stderr, so that stdout holds the table or the JSON alone.
+"""
+
+import asyncio
+import json
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cortex.agent.prompt import system_prompt
+from cortex.app import shipped_registry
+from cortex.base.errors import UserError
+from cortex.base.role import Role
+from cortex.base.user import User
+from cortex.bench import selection
+from cortex.bench.ground import DEFAULT_PROFILE, PROFILES, Ground
+from cortex.selection.snapshot import snapshot_of
+from cortex.services.roles import PERSONA, Roles
+from cortex.services.tool_plans import role_view
+
+bench = typer.Typer(help="Judge the ways of choosing tools.", no_args_is_help=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Recipes = Annotated[list[str] | None, typer.Option("--recipe", help="Once for each recipe; none: all of them.")]
+Data = Annotated[list[Path], typer.Option("--data", help="A file or folder in the bench's format; may be repeated.")]
+RoleName = Annotated[str, typer.Option("--role", help="The role that asks.")]
+ProfileName = Annotated[str, typer.Option("--profile", help=f"The backend that is planned for: {', '.join(PROFILES)}.")]
+SOMEBODY = User(id="somebody", name="somebody", rank="admin")
+
+
+@bench.command("selection")
+def bench_selection(
+    data: Data,
+    recipe: Recipes = None,
+    role: RoleName = "admin",
+    profile: ProfileName = DEFAULT_PROFILE,
+    as_json: Json = False,
+) -> None:
+    """Recall, tools, tokens and latency of each recipe over files of utterances and tool catalogues.
+
+    Every tool counts as set up. The backend is by default one that caches as Anthropic does.
+    """
+    sets = selection.measured(data, recipe or (), _ground(role, profile), _tell)
+    _say(json.dumps({"sets": sets}, ensure_ascii=False, indent=2))
+
+
+def _ground(role_name: str, profile: str) -> Ground:
+    """The shipped registry and the shipped role, whatever is set up here."""
+    if profile not in PROFILES:
+        raise UserError(f"There is no profile {profile!r}; known: {', '.join(PROFILES)}.")
+    role = asyncio.run(_role(role_name))
+    return Ground(
+        snapshot=snapshot_of(shipped_registry()),
+        role=role_view(role),
+        is_admin=True,
+        profile=PROFILES[profile],
+        system=partial(system_prompt, PERSONA, role.prompt),
+    )
+
+
+async def _role(name: str) -> Role:
+    """The role as it ships; UserError for a name that nobody wrote."""
+    roles = Roles()
+    names = await roles.names(SOMEBODY)
+    if name not in names:
+        raise UserError(f"There is no role {name!r}; known: {', '.join(names)}.")
+    return await roles.role(SOMEBODY, name)
+
+
+def _say(line: str) -> None:
+    typer.echo(line)
+
+
+def _tell(line: str) -> None:
+    typer.echo(line, err=True)
