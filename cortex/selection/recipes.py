@@ -14,6 +14,7 @@ from cortex.selection.stages.everything import everything
 from cortex.selection.stages.form import form
 from cortex.selection.stages.fuse import fuse
 from cortex.selection.stages.gate import gate
+from cortex.selection.stages.groups import groups
 from cortex.selection.stages.keywords import keywords
 from cortex.selection.stages.lexical import lexical
 from cortex.selection.stages.missing import missing
@@ -29,6 +30,7 @@ RECIPES: dict[str, tuple[Stage, ...]] = {
     "all": (gate, mode, everything, phrases, lexical, context, fuse, epoch),
     "inara": (gate, mode, keywords, afresh),
     "ora": (gate, mode, phrases, lexical, context, fuse, deferred, afresh),
+    "punch": (gate, mode, phrases, lexical, context, fuse, groups, afresh),
 }
 
 
