@@ -3,6 +3,7 @@
 `services/tools.py` gathers the inputs and calls this; nothing here reads a table or a file.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -19,6 +20,7 @@ from cortex.selection import portable
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt, remember
 from cortex.selection.types import Memory, PastTurn, PlanInput, RoleView, Snapshot, ToolPlan
+from cortex.selection.ways.punch import cut
 
 TAINTED_CHARACTERS = 2_000
 
@@ -152,14 +154,27 @@ def _past_turn(messages: Sequence[Message]) -> PastTurn:
     said: dict[str, list[str]] = {"user": [], "assistant": []}
     called: list[str] = []
     outside: list[str] = []
+    given: list[str] = []
     for message in messages:
         if message.speaker in said and message.said:
             said[message.speaker].append(message.said)
         called += [call.name for call in message.calls]
+        given += [cut(words) for call in message.calls for words in _strings(call.arguments)]
         outside += [part.text for part in message.parts if isinstance(part, ToolResult)]
     return PastTurn(
         user=said["user"][0] if said["user"] else "",
         assistant=said["assistant"][-1] if said["assistant"] else "",
         called=tuple(dict.fromkeys(called)),
         untrusted="\n".join(outside)[:TAINTED_CHARACTERS],
+        arguments=tuple(given),
+        results=tuple(cut(words) for words in outside),
     )
+
+
+def _strings(arguments: str) -> list[str]:
+    """The strings among a call's arguments; none where they are no JSON object."""
+    try:
+        values = json.loads(arguments)
+    except ValueError:
+        return []
+    return [value for value in values.values() if isinstance(value, str)] if isinstance(values, dict) else []
