@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from cortex.base.messages import ToolCall
 from cortex.toolkit.registry import Registry
-from cortex.toolkit.spec import Tool
+from cortex.toolkit.spec import Risk, Tool
 
 BRIDGE = "tool_call"
 BRIEF_CHARS = 90
@@ -33,6 +33,12 @@ class Checked:
     arguments: BaseModel
     canonical: str
     said: dict[str, Any]
+
+    @property
+    def risk(self) -> Risk:
+        """The risk of exactly this call."""
+        risk_of = self.tool.risk_of
+        return risk_of(self.arguments.model_dump()) if risk_of else self.tool.risk
 
 
 def check(registry: Registry, permitted: frozenset[str], call: ToolCall) -> Checked | str:

@@ -221,7 +221,7 @@ def taint_refusal(standing: Standing, checked: Checked) -> str:
 def question(standing: Standing, checked: Checked) -> Plea | None:
     """What to ask the person before this call, or None when nothing need be asked."""
     tool = checked.tool
-    asks = tool.confirm or tool.risk == "high" or (tool.risk == "medium" and standing.is_tainted)
+    asks = tool.confirm or checked.risk == "high" or (checked.risk == "medium" and standing.is_tainted)
     if not asks:
         return None
     why = f"because this turn read {standing.taint_source}" if standing.is_tainted else ""
@@ -231,7 +231,7 @@ def question(standing: Standing, checked: Checked) -> Plea | None:
         destination=destination(checked) or HERE,
         detail=visible(checked),
         why=why,
-        risk=tool.risk,
+        risk=checked.risk,
     )
 
 
@@ -261,7 +261,7 @@ def _record(call_id: str, call: ToolCall, checked: Checked) -> CallRecord:
         tool=checked.tool.name,
         arguments=checked.canonical,
         hash=digest(checked.tool.name, checked.canonical),
-        risk=checked.tool.risk,
+        risk=checked.risk,
         brief=brief(checked),
     )
 

@@ -1,6 +1,6 @@
 """What a tool is: the value that `@tool` makes from a function, and the category it stands in. No behaviour here."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from cortex.base.messages import ToolSchema
 Risk = Literal["low", "medium", "high"]
 Policy = Literal["core", "deferred"]
 Effect = Literal["read", "write"]
+RiskOf = Callable[[Mapping[str, Any]], Risk]  # Any: arguments, as pydantic has checked them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,8 @@ class Tool:
     effect: reads of one round run side by side, writes one after the other. idempotent: a re-run after a crash does
     no harm; others record an intent first. confirm: always ask. ambient: pinned in every conversation that permits
     it. reads_untrusted: its results are tainted. sends_out: it carries data to a place outside. free: not counted
-    as a business call (meta tools). needs: ports that this tool needs beside its category's.
+    as a business call (meta tools). needs: ports that this tool needs beside its category's. risk_of: the risk of one
+    call where its arguments decide (a lock is not a lamp); `risk` is the least it can be.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Tool:
     reads_private: bool = False
     sends_out: bool = False
     free: bool = False
+    risk_of: RiskOf | None = None
 
 
 Undo = Callable[[Any, str, dict[str, Any] | None, str], Awaitable[str]]
