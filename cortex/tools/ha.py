@@ -1,0 +1,197 @@
+"""The house's devices through Home Assistant: look, switch, put back. Names are read by the port's own index.
+
+What a call may do decides its risk: a lamp is no lock. Services that run programs or send elsewhere are not called.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from cortex.base.devices import EASY, NEVER, TARGETS, image, risk_of, stamp, touched_by, way_back
+from cortex.base.errors import Conflict, ToolFailed
+from cortex.base.home_ports import Entity, HomeAssistant, Meant
+from cortex.base.zone import moment
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.examples import said_beside
+from cortex.toolkit.spec import Output, Phrase, Risk
+
+SUMMARY = "the house (Home Assistant): lights, climate, music, covers, locks, sensors"
+NEEDS = ("HomeAssistant",)
+SHOWN = 30
+DATA_CHARACTERS = 4_000
+VALUE_CHARACTERS = 80
+PLAIN = (
+    "current_temperature temperature brightness color_temp_kelvin rgb_color current_position percentage hvac_action "
+    "preset_mode volume_level media_title media_artist source battery_level device_class"
+)
+
+
+def _risk(arguments: Mapping[str, Any]) -> Risk:
+    return risk_of(str(arguments["service"]), arguments.get("data") or {})
+
+
+@tool(effect="read", reads_private=True, reads_untrusted=True)
+async def ha_get_state(ctx: Ctx, entity: str) -> str:
+    """Tell the state of one device or sensor of the house.
+
+    Args:
+        entity: Its id or name, such as living room temperature.
+    """
+    home = ctx.use(HomeAssistant)
+    meant = await home.resolve(entity, ())
+    if not meant.entities:
+        raise _unsure(entity, meant)
+    shown = await home.read([one.id for one in meant.entities[:SHOWN]])
+    if len(shown) > 1:
+        return "\n".join(_line(one) for one in shown)
+    if not shown:
+        raise ToolFailed(f"{entity!r} is gone from Home Assistant. Look with ha_get_states.")
+    since = moment(shown[0].changed_at, ctx.user.time_zone)
+    held = shown[0].attributes
+    facts = [f"{key}: {str(held[key])[:VALUE_CHARACTERS]}" for key in PLAIN.split() if held.get(key) is not None]
+    return "\n".join([f"{_line(shown[0])}, since {since}", *facts])
+
+
+@tool(effect="read", reads_private=True, reads_untrusted=True)
+async def ha_get_states(
+    ctx: Ctx, query: str = "", domain: str = "", area: str = "", count: Annotated[int, Field(ge=1, le=SHOWN)] = SHOWN
+) -> str:
+    """List devices and sensors of the house with their states.
+
+    Args:
+        query: Words of names, or a state such as on.
+        domain: Such as light, sensor, lock.
+        area: A room.
+        count: How many.
+    """
+    found = await ctx.use(HomeAssistant).find(query.strip(), domain.strip().casefold(), area.strip(), count)
+    lines = [_line(one) for one in found.entities]
+    if found.total > len(lines):
+        lines.append(f"... and {found.total - len(lines)} more: narrow it by query, domain or area.")
+    return "\n".join(lines) or "Nothing in the house fits. Try fewer words, or leave domain or area out."
+
+
+@tool(risk="medium", risk_of=_risk)
+async def ha_call_service(ctx: Ctx, service: str, target: str = "", data: dict[str, Any] | None = None) -> Output:
+    """Switch or set devices of the house: lights, heating, music, locks.
+
+    Args:
+        service: Such as light.turn_off.
+        target: Names, a room or ids: kitchen lights.
+        data: Such as {"brightness_pct": 30}.
+    """
+    name, domain = _service(service)
+    _check(domain, target, data or {})
+    home = ctx.use(HomeAssistant)
+    meant = await home.resolve(target, (domain,)) if target.strip() else Meant()
+    if target.strip() and not meant.entities:
+        raise _unsure(target, meant)
+    ids = [one.id for one in meant.entities]
+    touched = touched_by(domain, meant.entities)
+    before = await home.read(touched) if touched else ()
+    after = await home.call(name, ids, data or {})
+    if before:
+        stood = await home.read(touched)
+        old = {"entities": [image(one) for one in before]}
+        ctx.leave_undo(target=name, before=old, expected=stamp(stood), label="Put the devices back")
+    return _told(name, target.strip(), after)
+
+
+async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
+    """Put lights, switches, fans and covers back as they stood. Conflict when one was changed since."""
+    home = ctx.use(HomeAssistant)
+    images: list[dict[str, Any]] = (before or {}).get("entities", [])
+    now = await home.read([str(old["id"]) for old in images])
+    if stamp(now) != expected:
+        raise Conflict("Something was switched since; the devices were left as they are.")
+    for old in images:
+        step = way_back(old)
+        if step is not None:
+            await home.call(step[0], [str(old["id"])], step[1])
+    return f"Put {len(images)} device{'' if len(images) == 1 else 's'} back."
+
+
+def _service(service: str) -> tuple[str, str]:
+    """The service and its domain; ToolFailed for what is none and for what is never called from here."""
+    name = service.strip().casefold()
+    domain, dot, verb = name.partition(".")
+    if not dot or not domain.replace("_", "a").isalnum() or not verb.replace("_", "a").isalnum():
+        raise ToolFailed(f"{service[:80]!r} is no service: write domain.service, such as light.turn_on.")
+    if domain in NEVER:
+        raise ToolFailed(f"{domain} services are not called from here; use the service of the device itself.")
+    return name, domain
+
+
+def _check(domain: str, target: str, data: Mapping[str, Any]) -> None:
+    """ToolFailed for too much data, for data that names devices past the target, and for no target where one is due."""
+    if len(json.dumps(data)) > DATA_CHARACTERS:
+        raise ToolFailed("That is too much data for one call.")
+    if TARGETS & set(data):
+        raise ToolFailed("Name the devices in target, not in data.")
+    if domain in EASY and not target.strip():
+        raise ToolFailed("Say in target which devices: names, a room or ids.")
+
+
+def _unsure(words: str, meant: Meant) -> ToolFailed:
+    """What to say when the words name nothing for certain."""
+    near = "; ".join(f"{one.name} ({one.id}{f', {one.area}' if one.area else ''})" for one in meant.near[:6])
+    hint = f"Near: {near}. Use the id." if near else "Look with ha_get_states."
+    return ToolFailed(f"Nothing in the house is surely {words!r}. {hint}")
+
+
+def _told(name: str, target: str, after: Sequence[Entity]) -> Output:
+    """How the call ended, in the caller's own words; names from the house only where the ends differ."""
+    done = f"{name} was done{f' for {target!r}' if target else ''}"
+    states = {one.state for one in after}
+    if not after:
+        return Output(text=f"{done}.")
+    if len(states) == 1 and (state := states.pop()).replace("_", "a").isalnum() and len(state) < 20:
+        count = f"all {len(after)} are" if len(after) > 1 else "it is"
+        return Output(text=f"{done}: {count} {state} now.")
+    return Output(text="\n".join([f"{done}:", *(_line(one) for one in after[:SHOWN])]), is_tainted=True)
+
+
+def _line(one: Entity) -> str:
+    place = f", {one.area}" if one.area else ""
+    return f"- {one.name} ({one.id}{place}): {one.state[:VALUE_CHARACTERS]}{f' {one.unit}' if one.unit else ''}"
+
+
+PHRASES = (
+    Phrase(text="home assistant", weight=1.2, unless=("install home assistant",)),
+    Phrase(text="turn on the", weight=0.9, tools=("ha_call_service",)),
+    Phrase(text="turn off the", weight=0.9, tools=("ha_call_service",)),
+    Phrase(text="switch on the", weight=0.9, tools=("ha_call_service",)),
+    Phrase(text="switch off the", weight=0.9, tools=("ha_call_service",)),
+    Phrase(text="lights", weight=1.0, tools=("ha_call_service",), unless=("traffic lights", "northern lights")),
+    Phrase(
+        text="the light", weight=0.8, tools=("ha_call_service",), unless=("speed of", "light of", "in the light of")
+    ),
+    Phrase(text="lamp", weight=0.9, tools=("ha_call_service",), unless=("lava lamp history",)),
+    Phrase(text="dim the", weight=1.0, tools=("ha_call_service",)),
+    Phrase(text="thermostat", weight=1.1, tools=("ha_call_service", "ha_get_state"), unless=("how does a thermostat",)),
+    Phrase(text="heating", weight=0.9, tools=("ha_call_service", "ha_get_state"), unless=("global heating",)),
+    Phrase(text="blinds", weight=1.0, tools=("ha_call_service",)),
+    Phrase(text="shutters", weight=1.0, tools=("ha_call_service",)),
+    Phrase(text="curtains", weight=0.9, tools=("ha_call_service",)),
+    Phrase(text="garage door", weight=1.0, tools=("ha_call_service", "ha_get_state")),
+    Phrase(text="front door", weight=0.7, tools=("ha_call_service", "ha_get_state")),
+    Phrase(text="lock the", weight=0.8, tools=("ha_call_service",), unless=("lock the file", "lock the screen")),
+    Phrase(text="vacuum", weight=0.9, tools=("ha_call_service",), unless=("sql vacuum", "vacuum the database")),
+    Phrase(text="play music", weight=1.0, tools=("ha_call_service",)),
+    Phrase(
+        text="volume", weight=0.7, tools=("ha_call_service",), unless=("docker volume", "volume of a", "sales volume")
+    ),
+    Phrase(
+        text="scene", weight=0.6, tools=("ha_call_service",), unless=("movie scene", "crime scene", "opening scene")
+    ),
+    Phrase(text="sensor", weight=0.8, tools=("ha_get_state", "ha_get_states")),
+    Phrase(text="sensors", weight=0.9, tools=("ha_get_states",)),
+    Phrase(text="temperature in the", weight=1.0, tools=("ha_get_state",), unless=("temperature in the sun",)),
+    Phrase(text="too dark in here", weight=1.1, tools=("ha_call_service",)),
+    Phrase(text="too cold in here", weight=1.1, tools=("ha_call_service",)),
+)
+
+EXAMPLES = said_beside(__file__)
