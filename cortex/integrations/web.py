@@ -1,7 +1,8 @@
 """Fetches pages from the public web through the one egress rule. A client of its own per request: no cookie is kept."""
 
 import asyncio
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
@@ -17,6 +18,11 @@ if TYPE_CHECKING:  # httpx is read with the first request
 
 URL_CHARACTERS = 2_000
 READ_TIMEOUT_S = 20.0
+REPLY_BYTES = 200_000
+HEADERS = 20
+HEADER_CHARACTERS = 4_000
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +49,21 @@ class Web:
         """What stands at the address, whatever the status; NotAllowed for inside addresses, ToolFailed else."""
         async with self._opened() as client:
             return cast("Fetched", await scan.load("cortex.base.http").fetch(client, checked_url(url)))
+
+    async def send(
+        self, url: str, *, method: str, headers: Mapping[str, str] | None = None, content: bytes | None = None
+    ) -> "Fetched":
+        """Send it to exactly this address and hand back what came; a redirect is not followed, the data stays here.
+
+        NotAllowed for inside addresses, ToolFailed for whatever else goes wrong and for headers that are not one's own.
+        """
+        checked = checked_headers(headers or {})
+        async with self._opened() as client:
+            client.follow_redirects = False
+            fetched = scan.load("cortex.base.http").fetch(
+                client, checked_url(url), method=method, headers=checked, content=content, max_bytes=REPLY_BYTES
+            )
+            return cast("Fetched", await fetched)
 
     async def read(self, url: str) -> WebPage:
         """The readable text of a page or a plain text; ToolFailed when there is none to read."""
@@ -80,3 +101,15 @@ def checked_url(url: str) -> str:
     if parts.username is not None or parts.password is not None:
         raise ToolFailed("An address with a name or password in it is not fetched.")
     return url.strip()
+
+
+def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers, when each is a plain one that a caller may set; ToolFailed when one is not."""
+    if len(headers) > HEADERS:
+        raise ToolFailed(f"At most {HEADERS} headers can be sent.")
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name) or name.lower() in _OURS or name.lower().startswith("proxy-"):
+            raise ToolFailed(f"The header {name[:80]!r} cannot be set.")
+        if len(value) > HEADER_CHARACTERS or not value.isprintable() or not value.isascii():
+            raise ToolFailed(f"The header {name!r} holds characters that cannot be sent, or too many.")
+    return dict(headers)

@@ -1,0 +1,86 @@
+"""Sends to the public web: webhooks and APIs. Always asked for; never to an inside address, never after a redirect."""
+
+import json
+from typing import Literal
+
+from cortex.base.errors import ToolFailed
+from cortex.integrations.web import Web
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.examples import said_beside
+from cortex.toolkit.spec import Phrase
+
+SUMMARY = "send data to a web address: webhooks, API calls"
+PREFIXES = ("http_post",)
+NEEDS = ("Web",)
+BODY_CHARACTERS = 100_000
+REPLY_CHARACTERS = 4_000
+KINDS = {
+    "json": "application/json",
+    "form": "application/x-www-form-urlencoded",
+    "text": "text/plain; charset=utf-8",
+}
+
+
+@tool(risk="high", reads_untrusted=True, sends_out=True)
+async def http_post(
+    ctx: Ctx,
+    url: str,
+    body: str = "",
+    kind: Literal["json", "form", "text"] = "json",
+    method: Literal["POST", "PUT", "PATCH", "DELETE"] = "POST",
+    headers: dict[str, str] | None = None,
+) -> str:
+    """Send data to a web address: call a webhook or an API.
+
+    Args:
+        url: The address.
+        body: What to send.
+        kind: How the body is written.
+        method: HTTP method.
+        headers: Further headers.
+    """
+    if len(body) > BODY_CHARACTERS:
+        raise ToolFailed(f"A body has at most {BODY_CHARACTERS} characters.")
+    if kind == "json" and body:
+        _check_json(body)
+    sent = {**(headers or {}), **({"Content-Type": KINDS[kind]} if body else {})}
+    got = await ctx.use(Web).send(url, method=method, headers=sent, content=body.encode() if body else None)
+    told = f"Status {got.status}"
+    if 300 <= got.status < 400:
+        where = got.headers.get("location", "another address")
+        return f"{told}: it leads on to {where[:200]}, which was not followed. Ask before sending there."
+    if b"\0" in got.body[:1_000]:
+        return f"{told}, {len(got.body)} bytes of binary data came back."
+    rest = len(got.text) - REPLY_CHARACTERS
+    more = f"\n[{rest} more characters were left out]" if rest > 0 else ""
+    return f"{told}.\n{got.text[:REPLY_CHARACTERS]}{more}".rstrip()
+
+
+def _check_json(body: str) -> None:
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise ToolFailed(
+            f"The body is no JSON ({str(error)[:120]}); nothing was sent. Mend it, or use kind=text."
+        ) from None
+
+
+PHRASES = (
+    Phrase(text="http post", weight=1.2, unless=("explain",)),
+    Phrase(text="post request", weight=1.2, unless=("explain", "what is a post request")),
+    Phrase(text="put request", weight=1.1, unless=("explain",)),
+    Phrase(text="patch request", weight=1.1, unless=("explain",)),
+    Phrase(text="delete request", weight=1.0, unless=("explain",)),
+    Phrase(text="webhook", weight=1.0, unless=("explain", "what is a webhook")),
+    Phrase(text="trigger the webhook", weight=1.3),
+    Phrase(text="call the api", weight=1.0),
+    Phrase(text="via the api", weight=0.8),
+    Phrase(text="to the endpoint", weight=0.8),
+    Phrase(text="send json", weight=1.1),
+    Phrase(text="post json", weight=1.2),
+    Phrase(text="post this to", weight=0.9, unless=("talk", "channel", "room", "instagram", "facebook", "linkedin")),
+    Phrase(text="payload", weight=0.7, unless=("rocket", "truck", "malware")),
+)
+
+EXAMPLES = said_beside(__file__)
