@@ -1,0 +1,191 @@
+"""The user's scheduled jobs: prompts that run by themselves. Slots and firing are the scheduler's, not this file's."""
+
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from cortex.base.errors import Conflict, ToolFailed
+from cortex.base.ids import derived_id
+from cortex.base.time_ports import Job, Jobs, Timing, Timings
+from cortex.base.zone import moment
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.examples import said_beside
+from cortex.toolkit.spec import Output, Phrase
+
+SUMMARY = "scheduled jobs that you run by yourself: list, add, remove, pause"
+NEEDS = ("Jobs", "Timings")
+SHOWN = 40
+SHORT_ID = 6
+PROMPT_CHARACTERS = 4_000
+NAME_CHARACTERS = 80
+TIMES = 3
+LEAST_GAP = timedelta(minutes=1)
+
+
+@tool(effect="read", reads_private=True)
+async def cron_list(ctx: Ctx, query: str = "") -> Output:
+    """Show the user's scheduled jobs and when they run next.
+
+    Args:
+        query: Words in the name or prompt.
+    """
+    words = query.casefold().split()
+    jobs = [job for job in await ctx.use(Jobs).list() if _holds(job, words)]
+    lines = [_line(ctx, job) for job in jobs[:SHOWN]]
+    if len(jobs) > SHOWN:
+        lines.append(f"... and {len(jobs) - SHOWN} more: narrow it by query.")
+    nothing = f"No job has {query!r}." if query else "There is no scheduled job. Add one with cron_add."
+    return Output(text="\n".join(lines) or nothing, is_tainted=any(job.is_tainted for job in jobs[:SHOWN]))
+
+
+@tool(risk="high", idempotent=True)
+async def cron_add(ctx: Ctx, prompt: str, when: str, name: str = "") -> str:
+    """Schedule a job: a prompt you will run at these times.
+
+    Args:
+        prompt: What to do then, complete in itself.
+        when: Such as every weekday at 7, or a cron line.
+        name: A short name.
+    """
+    asked = prompt.strip()
+    if not 0 < len(asked) <= PROMPT_CHARACTERS:
+        raise ToolFailed(f"A prompt has 1 to {PROMPT_CHARACTERS} characters.")
+    title = " ".join(name.split())[:NAME_CHARACTERS] or " ".join(asked.split())[:40]
+    timing, times = _times(ctx, when)
+    job = await ctx.use(Jobs).add(derived_id(ctx.call_id, "job"), title, asked, timing, ctx.role, ctx.is_tainted)
+    ctx.leave_undo(target=job.id, before=None, expected=str(job.version), label="Remove the job again")
+    return f"Scheduled: {_fact(ctx, job)}. Next: {_shown(ctx, times)}."
+
+
+@tool(idempotent=True)
+async def cron_remove(ctx: Ctx, job: str) -> str:
+    """Delete a scheduled job.
+
+    Args:
+        job: Its id, or words of its name.
+    """
+    found = await _find(ctx, job)
+    await ctx.use(Jobs).remove(found.id, found.version)
+    ctx.leave_undo(target=found.id, before={"name": found.name}, expected="", label="Put the job back")
+    return f"Deleted the job {found.name!r}; it will not run again."
+
+
+@tool(idempotent=True)
+async def cron_toggle(ctx: Ctx, job: str, enabled: bool) -> str:
+    """Pause a scheduled job, or let it run again.
+
+    Args:
+        job: Its id, or words of its name.
+        enabled: False pauses it.
+    """
+    found = await _find(ctx, job)
+    if found.is_enabled == enabled:
+        return f"The job {found.name!r} is {'on' if enabled else 'paused'} already."
+    made = await ctx.use(Jobs).enable(found.id, enabled, found.version)
+    before = {"is_enabled": found.is_enabled}
+    label = "Pause the job again" if enabled else "Let the job run again"
+    ctx.leave_undo(target=made.id, before=before, expected=str(made.version), label=label)
+    if not enabled:
+        return f"Paused the job {made.name!r}."
+    times = ctx.use(Timings).following(made.timing, ctx.now, TIMES)
+    return f"The job {made.name!r} runs again. Next: {_shown(ctx, times) or 'never'}."
+
+
+async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
+    """Take a job back out, put a deleted one back, or switch it as it was. Conflict when it changed since."""
+    jobs = ctx.use(Jobs)
+    if before is not None and "name" in before:
+        return f"The job {(await jobs.restore(target)).name!r} is back."
+    found = next((job for job in await jobs.list() if job.id == target), None)
+    if found is None or str(found.version) != expected:
+        raise Conflict("The job was changed since; it was left as it is.")
+    if before is None:
+        await jobs.remove(target, found.version)
+        return f"Removed the job {found.name!r} again."
+    made = await jobs.enable(target, bool(before["is_enabled"]), found.version)
+    return f"The job {made.name!r} is {'on' if made.is_enabled else 'paused'} again."
+
+
+def _times(ctx: Ctx, when: str) -> tuple[Timing, tuple[datetime, ...]]:
+    """The timing that the words mean and its next moments; ToolFailed when there is none, or they come too thick."""
+    timings = ctx.use(Timings)
+    timing = timings.read(when, ctx.now, ctx.user.time_zone)
+    times = timings.following(timing, ctx.now, TIMES)
+    if not times:
+        raise ToolFailed(f"{when!r} never comes. Give a time in the future.")
+    if any(later - sooner < LEAST_GAP for sooner, later in pairwise(times)):
+        raise ToolFailed("A job may run once a minute at most. Give a longer interval.")
+    return timing, times
+
+
+def _holds(job: Job, words: list[str]) -> bool:
+    text = f"{job.name} {job.prompt}".casefold()
+    return all(word in text for word in words)
+
+
+async def _find(ctx: Ctx, wanted: str) -> Job:
+    """The one job that is meant; ToolFailed names the candidates when it is not one."""
+    key = " ".join(wanted.casefold().split()).removeprefix("#")
+    if not key:
+        raise ToolFailed("Say which job: its id, or words of its name.")
+    jobs = await ctx.use(Jobs).list()
+    ways = (
+        [job for job in jobs if len(key) >= SHORT_ID and job.id.casefold().endswith(key)],
+        [job for job in jobs if job.name.casefold() == key],
+        [job for job in jobs if set(key.split()) <= set(job.name.casefold().split())],
+        [job for job in jobs if _holds(job, key.split())],
+    )
+    for hits in ways:
+        if len(hits) == 1:
+            return hits[0]
+        if hits:
+            names = "; ".join(f"{job.name} (id {job.id[-SHORT_ID:]})" for job in hits[:5])
+            raise ToolFailed(f"{len(hits)} jobs fit {wanted!r}: {names}. Use the id.")
+    raise ToolFailed(f"No job fits {wanted!r}. Look with cron_list.")
+
+
+def _fact(ctx: Ctx, job: Job) -> str:
+    return f"{job.name} (id {job.id[-SHORT_ID:]}, {job.timing.words})"
+
+
+def _line(ctx: Ctx, job: Job) -> str:
+    """One job in one line: `- News (id 1a2b3c, every day at 07:00, next 2026-11-21 07:00, last: done): Sum up ...`."""
+    facts = [f"id {job.id[-SHORT_ID:]}", job.timing.words]
+    if not job.is_enabled:
+        facts.append("paused")
+    elif job.next_at is not None:
+        facts.append(f"next {moment(job.next_at, ctx.user.time_zone)}")
+    if job.last:
+        facts.append(f"last: {job.last[:80]}")
+    return f"- {job.name} ({', '.join(facts)}): {' '.join(job.prompt.split())[:120]}"
+
+
+def _shown(ctx: Ctx, times: tuple[datetime, ...]) -> str:
+    return ", ".join(moment(at, ctx.user.time_zone) for at in times)
+
+
+PHRASES = (
+    Phrase(text="cron", weight=1.1, unless=("explain", "what is cron", "crontab file")),
+    Phrase(text="cron job", weight=1.2, unless=("what is a cron job",)),
+    Phrase(text="cron jobs", weight=1.2),
+    Phrase(text="scheduled job", weight=1.2),
+    Phrase(text="scheduled jobs", weight=1.2, tools=("cron_list",)),
+    Phrase(text="scheduled task", weight=1.0),
+    Phrase(text="scheduled tasks", weight=1.0, tools=("cron_list",)),
+    Phrase(text="schedule a job", weight=1.2, tools=("cron_add",)),
+    Phrase(text="recurring job", weight=1.1),
+    Phrase(text="every morning", weight=0.8, tools=("cron_add",), unless=("remind me", "i wake", "i get up")),
+    Phrase(text="every evening", weight=0.8, tools=("cron_add",), unless=("remind me",)),
+    Phrase(text="every night", weight=0.8, tools=("cron_add",), unless=("remind me", "i sleep")),
+    Phrase(text="every weekday", weight=0.8, tools=("cron_add",), unless=("remind me",)),
+    Phrase(text="each morning", weight=0.8, tools=("cron_add",), unless=("remind me",)),
+    Phrase(text="on a schedule", weight=1.0, tools=("cron_add",)),
+    Phrase(text="automatically every", weight=1.0, tools=("cron_add",)),
+    Phrase(text="pause the job", weight=1.2, tools=("cron_toggle",)),
+    Phrase(text="resume the job", weight=1.2, tools=("cron_toggle",)),
+    Phrase(text="delete the job", weight=1.1, tools=("cron_remove",), unless=("job offer", "job application")),
+    Phrase(text="stop the job", weight=1.0, tools=("cron_toggle", "cron_remove")),
+)
+
+EXAMPLES = said_beside(__file__)

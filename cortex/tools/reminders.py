@@ -1,0 +1,152 @@
+"""Reminders and alarms: a text that is told at its time. Words of time are read by the `Timings` port."""
+
+from typing import Any
+
+from cortex.base.errors import Conflict, ToolFailed
+from cortex.base.ids import derived_id
+from cortex.base.time_ports import Reminder, Reminders, Timings
+from cortex.base.zone import day, local
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.examples import said_beside
+from cortex.toolkit.spec import Output, Phrase
+
+SUMMARY = "reminders, alarms, timers: add, show, remove"
+NEEDS = ("Reminders", "Timings")
+SHOWN = 40
+SHORT_ID = 6
+TEXT_CHARACTERS = 500
+
+
+@tool(idempotent=True)
+async def reminders_add(ctx: Ctx, text: str, when: str) -> str:
+    """Remind the user at a time; alarms and timers too.
+
+    Args:
+        text: What to tell them.
+        when: Such as tomorrow at 9, in 20 minutes, every Friday.
+    """
+    words = text.strip()
+    if not 0 < len(words) <= TEXT_CHARACTERS:
+        raise ToolFailed(f"A reminder has 1 to {TEXT_CHARACTERS} characters.")
+    timings = ctx.use(Timings)
+    timing = timings.read(when, ctx.now, ctx.user.time_zone)
+    times = timings.following(timing, ctx.now, 1)
+    if not times:
+        raise ToolFailed(f"{when!r} is in the past or never comes. Give a time to come, with its date if need be.")
+    made = await ctx.use(Reminders).add(derived_id(ctx.call_id, "reminder"), words, timing, times[0], ctx.is_tainted)
+    ctx.leave_undo(target=made.id, before=None, expected=str(made.version), label="Remove the reminder again")
+    return f"Will remind: {_fact(ctx, made)}"
+
+
+@tool(effect="read", reads_private=True)
+async def reminders_list(ctx: Ctx, query: str = "") -> Output:
+    """Show the reminders, alarms and timers to come.
+
+    Args:
+        query: Words in the text.
+    """
+    words = query.casefold().split()
+    rows = [row for row in await ctx.use(Reminders).list() if all(word in row.text.casefold() for word in words)]
+    lines = [f"- {_fact(ctx, row)}" for row in rows[:SHOWN]]
+    if len(rows) > SHOWN:
+        lines.append(f"... and {len(rows) - SHOWN} more: narrow it by query.")
+    nothing = f"No reminder has {query!r}." if query else "There is no reminder. Add one with reminders_add."
+    return Output(text="\n".join(lines) or nothing, is_tainted=any(row.is_tainted for row in rows[:SHOWN]))
+
+
+@tool(idempotent=True)
+async def reminders_remove(ctx: Ctx, reminder: str) -> str:
+    """Delete a reminder, alarm or timer.
+
+    Args:
+        reminder: Its id, or words of its text.
+    """
+    found = await _find(ctx, reminder)
+    await ctx.use(Reminders).remove([found.id])
+    ctx.leave_undo(target=found.id, before={"ids": [found.id]}, expected="", label="Put the reminder back")
+    return f"Removed: {_fact(ctx, found)}"
+
+
+@tool(idempotent=True)
+async def reminders_clear(ctx: Ctx) -> str:
+    """Delete all reminders, alarms and timers."""
+    reminders = ctx.use(Reminders)
+    ids = [row.id for row in await reminders.list()]
+    if not ids:
+        return "There was no reminder."
+    count = await reminders.remove(ids)
+    ctx.leave_undo(target="all", before={"ids": ids}, expected="", label="Put the reminders back")
+    return f"Removed {_counted(count)}."
+
+
+async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
+    """Put removed reminders back, or take a new one out again. Conflict when it changed since or is gone."""
+    reminders = ctx.use(Reminders)
+    if before is not None:
+        return f"Put {_counted(await reminders.restore([str(one) for one in before['ids']]))} back."
+    found = next((row for row in await reminders.list() if row.id == target), None)
+    if found is None or str(found.version) != expected:
+        raise Conflict("The reminder was told or changed since; it was left as it is.")
+    await reminders.remove([target])
+    return f"Removed the reminder {found.text!r} again."
+
+
+async def _find(ctx: Ctx, wanted: str) -> Reminder:
+    """The one reminder that is meant; ToolFailed names the candidates when it is not one."""
+    key = " ".join(wanted.casefold().split()).removeprefix("#")
+    if not key:
+        raise ToolFailed("Say which reminder: its id, or words of its text.")
+    rows = await ctx.use(Reminders).list()
+    ways = (
+        [row for row in rows if len(key) >= SHORT_ID and row.id.casefold().endswith(key)],
+        [row for row in rows if row.text.casefold() == key],
+        [row for row in rows if key in row.text.casefold()],
+        [row for row in rows if set(key.split()) <= set(_fact(ctx, row).casefold().split())],
+    )
+    for hits in ways:
+        if len(hits) == 1:
+            return hits[0]
+        if hits:
+            names = "; ".join(_fact(ctx, row) for row in hits[:5])
+            raise ToolFailed(f"{len(hits)} reminders fit {wanted!r}: {names}. Use the id.")
+    raise ToolFailed(f"No reminder fits {wanted!r}. Look with reminders_list.")
+
+
+def _fact(ctx: Ctx, row: Reminder) -> str:
+    """`call mum (id 1a2b3c, 2026-11-21 (tomorrow) 09:00)`, with the rule of one that comes again."""
+    here = local(row.next_at, ctx.user.time_zone)
+    at = f"{day(here.date(), local(ctx.now, ctx.user.time_zone).date())} {here:%H:%M}"
+    again = "" if row.timing.kind == "at" else f", {row.timing.words}"
+    return f"{row.text} (id {row.id[-SHORT_ID:]}, {at}{again})"
+
+
+def _counted(count: int) -> str:
+    return f"{count} reminder{'' if count == 1 else 's'}"
+
+
+PHRASES = (
+    Phrase(text="remind me", weight=1.3, tools=("reminders_add",)),
+    Phrase(text="reminder", weight=1.1, unless=("email reminder", "reminder letter", "payment reminder")),
+    Phrase(text="reminders", weight=1.1),
+    Phrase(text="set a reminder", weight=1.3, tools=("reminders_add",)),
+    Phrase(text="set an alarm", weight=1.3, tools=("reminders_add",), unless=("alarm panel",)),
+    Phrase(text="set a timer", weight=1.3, tools=("reminders_add",)),
+    Phrase(text="set my alarm", weight=1.2, tools=("reminders_add",)),
+    Phrase(text="alarm for", weight=0.9, tools=("reminders_add",), unless=("fire alarm", "burglar alarm")),
+    Phrase(text="timer for", weight=1.0, tools=("reminders_add",)),
+    Phrase(text="wake me", weight=1.2, tools=("reminders_add",)),
+    Phrase(text="don't let me forget", weight=1.2, tools=("reminders_add",)),
+    Phrase(text="dont let me forget", weight=1.2, tools=("reminders_add",)),
+    Phrase(text="nudge me", weight=1.1, tools=("reminders_add",)),
+    Phrase(text="tell me in", weight=0.5, tools=("reminders_add",), unless=("words", "detail", "short", "english")),
+    Phrase(text="my alarms", weight=1.2, tools=("reminders_list",)),
+    Phrase(text="my reminders", weight=1.2, tools=("reminders_list",)),
+    Phrase(text="cancel the alarm", weight=1.2, tools=("reminders_remove",)),
+    Phrase(text="cancel the timer", weight=1.2, tools=("reminders_remove",)),
+    Phrase(text="cancel my alarm", weight=1.2, tools=("reminders_remove",)),
+    Phrase(text="clear all reminders", weight=1.3, tools=("reminders_clear",)),
+    Phrase(text="delete all reminders", weight=1.3, tools=("reminders_clear",)),
+)
+
+EXAMPLES = said_beside(__file__)
