@@ -1,0 +1,172 @@
+"""Carries words away: push to the user's own devices, mail, Nextcloud Talk. To others only after a yes."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from cortex.base.errors import ToolFailed
+from cortex.base.ids import derived_id
+from cortex.base.notice_ports import Mail, Post, Push, Room, Talk
+from cortex.base.zone import moment
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.examples import said_beside
+from cortex.toolkit.spec import Phrase
+
+SUMMARY = "push to the user's phone, e-mail, Nextcloud Talk"
+PREFIXES = ("web_push", "email_", "nc_talk_")
+TITLE_CHARACTERS = 100
+PUSH_CHARACTERS = 1_000
+SUBJECT_CHARACTERS = 200
+MAIL_CHARACTERS = 50_000
+RECIPIENTS = 10
+TALK_CHARACTERS = 32_000  # Talk refuses more
+POST_CHARACTERS = 800
+_ADDRESS = re.compile(r"[^\s@,;<>\"]{1,64}@[^\s@,;<>\"]{1,190}\.[^\s@,;<>\".]{2,24}")
+
+
+@tool(idempotent=True, needs=("Push",))
+async def web_push(ctx: Ctx, text: str, title: str = "Cortex") -> str:
+    """Send a push notification to the user's own devices.
+
+    Args:
+        text: The message.
+        title: Its heading.
+    """
+    words = _bounded(text, PUSH_CHARACTERS, "message")
+    head = " ".join(title.split())[:TITLE_CHARACTERS] or "Cortex"
+    pushed = await ctx.use(Push).send(derived_id(ctx.call_id, "push"), head, words)
+    if not pushed.devices and not pushed.failed:
+        raise ToolFailed("The user has no device for push yet; they can add one under Notifications.")
+    if not pushed.devices:
+        raise ToolFailed("No device could be reached; the message was not shown.")
+    lost = f"; {pushed.failed} could not be reached" if pushed.failed else ""
+    return f"Pushed to {pushed.devices} device{'' if pushed.devices == 1 else 's'}{lost}."
+
+
+@tool(risk="high", sends_out=True, idempotent=True, needs=("Mail",))
+async def email_send(ctx: Ctx, to: str, subject: str, text: str) -> str:
+    """Send an e-mail.
+
+    Args:
+        to: Addresses with commas between; me is the user.
+        subject: Its subject.
+        text: The mail, plain.
+    """
+    mail = ctx.use(Mail)
+    addresses = await _addresses(mail, to)
+    head = " ".join(subject.split())
+    if not 0 < len(head) <= SUBJECT_CHARACTERS:
+        raise ToolFailed(f"A subject has 1 to {SUBJECT_CHARACTERS} characters.")
+    await mail.send(derived_id(ctx.call_id, "mail"), addresses, head, _bounded(text, MAIL_CHARACTERS, "mail"))
+    return f"Sent to {', '.join(addresses)}."
+
+
+@tool(risk="high", sends_out=True, idempotent=True, needs=("Talk",))
+async def nc_talk_send(ctx: Ctx, to: str, text: str) -> str:
+    """Post a message in a Nextcloud Talk room.
+
+    Args:
+        to: The room's name.
+        text: The message.
+    """
+    talk = ctx.use(Talk)
+    words = _bounded(text, TALK_CHARACTERS, "message")
+    room = _room(await talk.rooms(), to)
+    await talk.send(derived_id(ctx.call_id, "talk"), room.token, words)
+    return f"Posted in {room.name!r}."
+
+
+@tool(risk="medium", effect="read", reads_private=True, reads_untrusted=True, needs=("Talk",))
+async def nc_talk_history(
+    ctx: Ctx, room: str = "", count: Annotated[int, Field(ge=1, le=50)] = 20, before: int | None = None
+) -> str:
+    """Read the latest messages of a Nextcloud Talk room.
+
+    Args:
+        room: Its name; empty lists the rooms.
+        count: How many.
+        before: Only those ahead of this message id.
+    """
+    talk = ctx.use(Talk)
+    rooms = await talk.rooms()
+    if not room.strip():
+        lines = [f"- {one.name}" + (f" ({one.unread} unread)" if one.unread else "") for one in rooms[:50]]
+        return "\n".join(lines) or "There is no room."
+    found = _room(rooms, room)
+    posts = await talk.history(found.token, count, before)
+    if not posts:
+        return f"Nothing {'earlier ' if before else ''}stands in {found.name!r}."
+    lines = [_line(ctx, post) for post in posts]
+    more = [f"[earlier ones: before={posts[0].id}]"] if len(posts) == count else []
+    return "\n".join([f"{found.name}:", *lines, *more])
+
+
+def _bounded(text: str, most: int, what: str) -> str:
+    words = text.strip()
+    if not 0 < len(words) <= most:
+        raise ToolFailed(f"A {what} has 1 to {most} characters; nothing was sent.")
+    return words
+
+
+async def _addresses(mail: Mail, to: str) -> list[str]:
+    """The recipients, each once; ToolFailed for what is no address, and for "me" when the user has none."""
+    found: list[str] = []
+    for word in re.split(r"[,;]", to):
+        name = word.strip()
+        if name.casefold() in ("me", "myself"):
+            name = await mail.own_address()
+            if not name:
+                raise ToolFailed("The user has no address of their own set; ask for it.")
+        if name:
+            found.append(name)
+    wrong = [name for name in found if not _ADDRESS.fullmatch(name)]
+    if wrong or not found:
+        raise ToolFailed(f"{(wrong or [to])[0][:80]!r} is no e-mail address; ask the user for it. Nothing was sent.")
+    if len(set(found)) > RECIPIENTS:
+        raise ToolFailed(f"A mail goes to {RECIPIENTS} addresses at most; nothing was sent.")
+    return list(dict.fromkeys(found))
+
+
+def _room(rooms: Sequence[Room], wanted: str) -> Room:
+    """The one room that is meant; ToolFailed names the candidates when it is not one."""
+    key = " ".join(wanted.casefold().split()).removeprefix("#")
+    exact = [room for room in rooms if key in (room.name.casefold(), room.token.casefold())]
+    hits = exact or [room for room in rooms if key and key in room.name.casefold()]
+    if len(hits) == 1:
+        return hits[0]
+    names = ", ".join(repr(room.name) for room in (hits or rooms)[:12])
+    if hits:
+        raise ToolFailed(f"{len(hits)} rooms fit {wanted!r}: {names}. Say which.")
+    raise ToolFailed(f"There is no room {wanted!r}. Rooms: {names or 'none'}.")
+
+
+def _line(ctx: Ctx, post: Post) -> str:
+    cut = "..." if len(post.text) > POST_CHARACTERS else ""
+    return f"- {moment(post.at, ctx.user.time_zone)} {post.author}: {post.text[:POST_CHARACTERS]}{cut}"
+
+
+PHRASES = (
+    Phrase(text="push notification", weight=1.2, tools=("web_push",), unless=("explain",)),
+    Phrase(text="notify me", weight=1.1, tools=("web_push",)),
+    Phrase(text="to my phone", weight=1.0, tools=("web_push",), unless=("photos",)),
+    Phrase(text="on my phone", weight=0.5, tools=("web_push",)),
+    Phrase(text="ping me", weight=1.0, tools=("web_push",)),
+    Phrase(text="push me", weight=1.0, tools=("web_push",)),
+    Phrase(text="send an email", weight=1.3, tools=("email_send",)),
+    Phrase(text="send an e-mail", weight=1.3, tools=("email_send",)),
+    Phrase(text="send a mail", weight=1.2, tools=("email_send",)),
+    Phrase(text="email", weight=0.8, tools=("email_send",), unless=("write an email", "draft", "reply to this email")),
+    Phrase(text="e-mail", weight=0.8, tools=("email_send",), unless=("write an e-mail", "draft")),
+    Phrase(text="mail it to", weight=1.1, tools=("email_send",)),
+    Phrase(text="nextcloud", weight=1.0, tools=("nc_talk_send", "nc_talk_history"), unless=("install nextcloud",)),
+    Phrase(text="talk room", weight=1.2, tools=("nc_talk_send", "nc_talk_history")),
+    Phrase(text="talk message", weight=1.1, tools=("nc_talk_send",)),
+    Phrase(text="team channel", weight=1.0, tools=("nc_talk_send", "nc_talk_history")),
+    Phrase(text="family chat", weight=1.0, tools=("nc_talk_send", "nc_talk_history")),
+    Phrase(text="in the channel", weight=0.8, tools=("nc_talk_send", "nc_talk_history"), unless=("youtube", "tv")),
+)
+
+EXAMPLES = said_beside(__file__)
