@@ -1,0 +1,107 @@
+"""Background agents: hand a piece of work to a turn of its own, look after it, stop it. It may start no other."""
+
+from cortex.base.agent_ports import AgentRun, Agents
+from cortex.base.errors import ToolFailed
+from cortex.base.ids import derived_id
+from cortex.base.zone import moment
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.examples import said_beside
+from cortex.toolkit.spec import Output, Phrase
+
+SUMMARY = "background agents: hand a long task over, watch it, stop it"
+PREFIXES = ("spawn_agent", "agent_status", "agent_cancel")
+NEEDS = ("Agents",)
+TASK_CHARACTERS = 4_000
+RESULT_CHARACTERS = 4_000
+SHOWN = 10
+SHORT_ID = 6
+OPEN = ("queued", "running", "waiting")
+
+
+@tool(risk="medium", idempotent=True)
+async def spawn_agent(ctx: Ctx, task: str, role: str = "") -> str:
+    """Hand a long task to an agent that works in the background.
+
+    Args:
+        task: All it must know; it sees nothing else.
+        role: Such as research or coder; your own when left out.
+    """
+    words = task.strip()
+    if not 0 < len(words) <= TASK_CHARACTERS:
+        raise ToolFailed(f"A task has 1 to {TASK_CHARACTERS} characters.")
+    run_id = derived_id(ctx.call_id, "agent")
+    run = await ctx.use(Agents).start(run_id, ctx.turn_id, words, role.strip() or ctx.role, ctx.is_tainted)
+    return f"Started in the background: {_fact(ctx, run)}. Its result comes as a new message; do not wait for it."
+
+
+@tool(effect="read", reads_private=True)
+async def agent_status(ctx: Ctx, agent: str = "") -> Output:
+    """Show what background agents are doing, or one's result.
+
+    Args:
+        agent: Its id, or words of its task; empty lists the latest.
+    """
+    if not agent.strip():
+        runs = await ctx.use(Agents).list(SHOWN)
+        text = "\n".join(f"- {_fact(ctx, run)}" for run in runs)
+        return Output(text=text or "No agent has run.", is_tainted=bool(runs))
+    run = await _find(ctx, agent)
+    cut = "..." if len(run.result) > RESULT_CHARACTERS else ""
+    result = f"\n{run.result[:RESULT_CHARACTERS]}{cut}" if run.result else ""
+    return Output(text=f"{_fact(ctx, run)}{result}", is_tainted=True)
+
+
+@tool(risk="medium", idempotent=True)
+async def agent_cancel(ctx: Ctx, agent: str) -> Output:
+    """Stop a background agent.
+
+    Args:
+        agent: Its id, or words of its task.
+    """
+    run = await _find(ctx, agent)
+    if run.state not in OPEN:
+        return Output(text=f"It has ended already: {_fact(ctx, run)}", is_tainted=True)
+    return Output(text=f"Stopped: {_fact(ctx, await ctx.use(Agents).cancel(run.id))}", is_tainted=True)
+
+
+async def _find(ctx: Ctx, wanted: str) -> AgentRun:
+    """The one run that is meant, a running one before an ended one; ToolFailed names the candidates."""
+    key = " ".join(wanted.casefold().split()).removeprefix("#")
+    runs = await ctx.use(Agents).list(50)
+    named = [run for run in runs if len(key) >= SHORT_ID and run.id.casefold().endswith(key)]
+    words = [run for run in runs if key and set(key.split()) <= set(run.task.casefold().split())]
+    hits = named or [run for run in words if run.state in OPEN] or words
+    if len(hits) == 1:
+        return hits[0]
+    if hits:
+        raise ToolFailed(f"{len(hits)} agents fit {wanted!r}: {'; '.join(_fact(ctx, one) for one in hits[:5])}.")
+    raise ToolFailed(f"No agent fits {wanted!r}. Look with agent_status.")
+
+
+def _fact(ctx: Ctx, run: AgentRun) -> str:
+    """`compare the offers (id 1a2b3c, research, running since 2026-11-20 23:30, 1,200 tokens)`."""
+    zone = ctx.user.time_zone
+    since = f"since {moment(run.started_at, zone)}" if run.ended_at is None else moment(run.ended_at, zone)
+    spent = f", {run.tokens:,} tokens" if run.tokens else ""
+    return f"{' '.join(run.task.split())[:100]} (id {run.id[-SHORT_ID:]}, {run.role}, {run.state} {since}{spent})"
+
+
+PHRASES = (
+    Phrase(text="spawn an agent", weight=1.3, tools=("spawn_agent",)),
+    Phrase(text="spawn agent", weight=1.3, tools=("spawn_agent",)),
+    Phrase(text="sub-agent", weight=1.2),
+    Phrase(text="subagent", weight=1.2),
+    Phrase(text="background agent", weight=1.2),
+    Phrase(text="delegate", weight=1.0, tools=("spawn_agent",), unless=("at work", "my team", "my boss")),
+    Phrase(text="in the background", weight=0.9, tools=("spawn_agent",), unless=("music", "photo", "picture", "noise")),
+    Phrase(text="start an agent", weight=1.2, tools=("spawn_agent",)),
+    Phrase(text="your agents", weight=1.1, tools=("agent_status",)),
+    Phrase(text="is the agent done", weight=1.2, tools=("agent_status",)),
+    Phrase(text="how is the agent", weight=1.1, tools=("agent_status",)),
+    Phrase(text="stop the agent", weight=1.2, tools=("agent_cancel",)),
+    Phrase(text="cancel the agent", weight=1.2, tools=("agent_cancel",)),
+    Phrase(text="call off the agent", weight=1.2, tools=("agent_cancel",)),
+)
+
+EXAMPLES = said_beside(__file__)

@@ -1,0 +1,156 @@
+"""The coding agent, for admins: give it a task in an allowed repository, follow it, allow a folder.
+
+The program, its key, its work tree and its sandbox are the port's; the page shows the diff before it is merged.
+"""
+
+from pathlib import PurePosixPath
+
+from cortex.base.agent_ports import AllowedFolders, CodeRepository, CodingAgent, CodingRun, CodingTask
+from cortex.base.errors import ToolFailed
+from cortex.base.ids import derived_id
+from cortex.base.zone import moment
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.examples import said_beside
+from cortex.toolkit.spec import Phrase
+
+SUMMARY = "the coding agent (aider): change code in a repository, follow it"
+PREFIXES = ("aider_", "claude_allow_dir")
+MESSAGE_CHARACTERS = 8_000
+FILES_MOST = 20
+WAIT_S = 120.0
+SAID_CHARACTERS = 1_500
+SHOWN = 8
+SHORT_ID = 6
+
+
+@tool(risk="high", admin=True, idempotent=True, reads_untrusted=True, needs=("CodingAgent",))
+async def aider_run(
+    ctx: Ctx,
+    repository: str,
+    message: str,
+    files: list[str] | None = None,
+    background: bool = False,
+    notify: bool = False,
+) -> str:
+    """Have the coding agent change code in a repository and commit.
+
+    Args:
+        repository: Its alias.
+        message: The task.
+        files: Paths in it to work on.
+        background: Return at once.
+        notify: Push when it ends.
+    """
+    coding = ctx.use(CodingAgent)
+    words = message.strip()
+    if not 0 < len(words) <= MESSAGE_CHARACTERS:
+        raise ToolFailed(f"A message has 1 to {MESSAGE_CHARACTERS} characters.")
+    alias = _alias(tuple(await coding.repositories()), repository)
+    task = CodingTask(repository=alias, message=words, files=_paths(files or []), is_told=notify)
+    run = await coding.start(derived_id(ctx.call_id, "coding"), task)
+    if not background:
+        run = await coding.wait(run.id, WAIT_S)
+    if run.ended_at is None:
+        return f"The coding agent works on it: {_fact(ctx, run)}. Follow it with aider_status."
+    return _told(ctx, run)
+
+
+@tool(effect="read", admin=True, reads_private=True, reads_untrusted=True, needs=("CodingAgent",))
+async def aider_status(ctx: Ctx, run: str = "") -> str:
+    """Show how the coding agent is getting on, and its repositories.
+
+    Args:
+        run: Its id; empty shows the latest.
+    """
+    coding = ctx.use(CodingAgent)
+    runs = await coding.runs(50)
+    key = run.strip().casefold().removeprefix("#")
+    if key:
+        hits = [one for one in runs if len(key) >= SHORT_ID and one.id.casefold().endswith(key)]
+        if len(hits) != 1:
+            raise ToolFailed(f"There is no run {run!r}. Call aider_status without it.")
+        return _told(ctx, hits[0])
+    known = ", ".join(_named(one) for one in await coding.repositories())
+    lines = [f"- {_fact(ctx, one)}" for one in runs[:SHOWN]] or ["Nothing has run yet."]
+    return "\n".join([*lines, f"Repositories: {known or 'none'}."])
+
+
+@tool(risk="high", admin=True, idempotent=True, needs=("AllowedFolders",))
+async def claude_allow_dir(ctx: Ctx, folder: str) -> str:
+    """Allow a folder for coding agents such as Claude or aider.
+
+    Args:
+        folder: Its absolute path.
+    """
+    path = PurePosixPath(folder.strip())
+    if not path.is_absolute() or ".." in path.parts or len(path.parts) < 3 or "\0" in folder:
+        raise ToolFailed(f"{folder!r} cannot be allowed: write an absolute path of two parts or more, without '..'.")
+    is_new = await ctx.use(AllowedFolders).allow(str(path))
+    return f"Coding agents may {'now ' if is_new else 'already '}work in {path}. The page lists and revokes it."
+
+
+def _alias(known: tuple[CodeRepository, ...], wanted: str) -> str:
+    """The alias that is meant; ToolFailed says which there are, and which lack a folder."""
+    key = wanted.strip().casefold()
+    hit = next((one for one in known if one.alias.casefold() == key), None)
+    if hit is not None and hit.folder:
+        return hit.alias
+    if hit is not None:
+        raise ToolFailed(f"The repository {hit.alias!r} has no folder yet; an admin sets it under Integrations.")
+    ready = ", ".join(one.alias for one in known if one.folder)
+    raise ToolFailed(f"There is no repository {wanted!r}. Ready: {ready or 'none; an admin sets one up'}.")
+
+
+def _paths(files: list[str]) -> tuple[str, ...]:
+    """The files, when each is a plain path inside a repository; ToolFailed when one is not."""
+    if len(files) > FILES_MOST:
+        raise ToolFailed(f"Name at most {FILES_MOST} files; the agent finds others by itself.")
+    for name in files:
+        path = PurePosixPath(name)
+        if path.is_absolute() or not path.parts or {"..", ".git"} & set(path.parts) or name.startswith(("-", "~")):
+            raise ToolFailed(f"{name!r} is no path inside the repository.")
+    return tuple(files)
+
+
+def _named(one: CodeRepository) -> str:
+    return one.alias if one.folder else f"{one.alias} (no folder set)"
+
+
+def _fact(ctx: Ctx, run: CodingRun) -> str:
+    """`add a retry (id 1a2b3c, aether_api, running since 2026-11-20 23:30)`."""
+    zone = ctx.user.time_zone
+    at = f"since {moment(run.started_at, zone)}" if run.ended_at is None else moment(run.ended_at, zone)
+    return f"{' '.join(run.message.split())[:80]} (id {run.id[-SHORT_ID:]}, {run.repository}, {run.state} {at})"
+
+
+def _told(ctx: Ctx, run: CodingRun) -> str:
+    """How a run stands: its commit and what changed, or what it said."""
+    parts = [_fact(ctx, run)]
+    if run.commit:
+        parts.append(f"Commit {run.commit[:12]}" + (": its diff waits for approval" if run.state == "waiting" else ""))
+    elif run.state == "done":
+        parts.append("Nothing was changed.")
+    parts += [run.diff_stat[:SAID_CHARACTERS], run.said[-SAID_CHARACTERS:]]
+    return "\n".join(part for part in parts if part)
+
+
+PHRASES = (
+    Phrase(text="aider", weight=1.3, tools=("aider_run", "aider_status"), unless=("what is aider", "install aider")),
+    Phrase(text="coding agent", weight=1.2),
+    Phrase(text="coding agents", weight=1.2),
+    Phrase(text="aether_api", weight=1.0, tools=("aider_run",)),
+    Phrase(text="aether_frontend", weight=1.0, tools=("aider_run",)),
+    Phrase(text="aether_container", weight=1.0, tools=("aider_run",)),
+    Phrase(text="fix the bug", weight=0.9, tools=("aider_run",)),
+    Phrase(text="fix the failing test", weight=1.1, tools=("aider_run",)),
+    Phrase(text="refactor", weight=0.8, tools=("aider_run",), unless=("what is refactoring", "explain")),
+    Phrase(text="implement", weight=0.5, tools=("aider_run",), unless=("explain", "how would", "how do i")),
+    Phrase(text="in the repo", weight=0.7, tools=("aider_run",)),
+    Phrase(text="claude allow", weight=1.3, tools=("claude_allow_dir",)),
+    Phrase(text="claude directory", weight=1.2, tools=("claude_allow_dir",)),
+    Phrase(text="allow the folder", weight=1.2, tools=("claude_allow_dir",)),
+    Phrase(text="allow the directory", weight=1.2, tools=("claude_allow_dir",)),
+)
+
+EXAMPLES = said_beside(__file__)
