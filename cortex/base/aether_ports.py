@@ -72,7 +72,6 @@ class Card:
 
     id: str
     title: str
-    list_name: str
     due: date | None
     priority: int
     is_tainted: bool
@@ -90,8 +89,8 @@ class Column:
 class Board(Protocol):
     """One user's Aether board; over Cortex's own tasks unless an Aether server is configured."""
 
-    async def columns(self, today: date, query: str, most: int) -> Sequence[Column]:
-        """All columns in order, each with at most `most` cards that hold the words."""
+    async def columns(self, query: str, most: int) -> Sequence[Column]:
+        """All columns in order, each with at most `most` cards that hold the words; `total` counts those that do."""
         ...
 
 
@@ -132,4 +131,8 @@ class AetherDatabase(Protocol):
 
     async def view(self, name: str) -> str:
         """The statement that defines a view; ToolFailed when it is no view."""
+        ...
+
+    async def first_rows(self, name: str, most: int) -> Rows:
+        """Rows of a table or view by its name, in whatever order it has."""
         ...

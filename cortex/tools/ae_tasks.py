@@ -1,0 +1,72 @@
+"""The Aether board: the user's tasks by column. Cortex's own tasks unless an Aether server is configured."""
+
+from datetime import date
+from typing import Annotated
+
+from pydantic import Field
+
+from cortex.base.aether_ports import Board, Card, Column
+from cortex.base.zone import day, local
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.examples import said_beside
+from cortex.toolkit.spec import Output, Phrase
+
+SUMMARY = "the task board (kanban): tasks by column"
+PREFIXES = ("ae_task_",)
+NEEDS = ("Board",)
+SHORT_ID = 6
+
+
+@tool(effect="read", reads_private=True)
+async def ae_task_list(
+    ctx: Ctx, column: str = "", query: str = "", count: Annotated[int, Field(ge=1, le=30)] = 12
+) -> Output:
+    """Show the Aether task board: tasks by column.
+
+    Args:
+        column: Only this column.
+        query: Words in the task.
+        count: How many a column.
+    """
+    columns = await ctx.use(Board).columns(query, count)
+    wanted = column.strip().casefold()
+    shown = [one for one in columns if wanted in one.name.casefold()]
+    names = ", ".join(one.name for one in columns)
+    if not shown:
+        return Output(text=f"The board has no column {column!r}. Columns: {names or 'none'}.")
+    if not any(one.cards for one in shown):
+        return Output(text=f"No task on the board{' fits' if query or column else ''}. Columns: {names}.")
+    tainted = any(card.is_tainted for one in shown for card in one.cards)
+    today = local(ctx.now, ctx.user.time_zone).date()
+    return Output(text="\n".join(_told(one, today) for one in shown if one.cards), is_tainted=tainted)
+
+
+def _told(column: Column, today: date) -> str:
+    """A column with its cards, a line each."""
+    rest = column.total - len(column.cards)
+    more = [f"  ... and {rest} more"] if rest > 0 else []
+    return "\n".join([f"{column.name} ({column.total})", *(_line(card, today) for card in column.cards), *more])
+
+
+def _line(card: Card, today: date) -> str:
+    facts = [f"id {card.id[-SHORT_ID:]}"]
+    facts += [f"due {day(card.due, today)}"] if card.due else []
+    facts += [f"priority {card.priority}"] if card.priority else []
+    return f"  - {card.title} ({', '.join(facts)})"
+
+
+PHRASES = (
+    Phrase(text="kanban", weight=1.2, unless=("explain", "what is kanban")),
+    Phrase(text="task board", weight=1.2),
+    Phrase(text="taskboard", weight=1.2),
+    Phrase(text="aether board", weight=1.3),
+    Phrase(text="aether tasks", weight=1.3),
+    Phrase(text="ae tasks", weight=1.3),
+    Phrase(text="ae task", weight=1.3),
+    Phrase(text="on the board", weight=0.9, unless=("directors", "chess", "cutting")),
+    Phrase(text="my board", weight=0.9, unless=("surf", "snow", "skate")),
+    Phrase(text="in progress column", weight=1.1),
+)
+
+EXAMPLES = said_beside(__file__)
