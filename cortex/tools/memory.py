@@ -1,0 +1,119 @@
+"""What Cortex remembers of the user: single facts with source and date. Facts from outside stay marked as such."""
+
+from typing import Any
+
+from cortex.base.errors import ToolFailed
+from cortex.base.ids import derived_id
+from cortex.base.memory_ports import Fact, Memory
+from cortex.base.zone import local
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.examples import said_beside
+from cortex.toolkit.spec import Output, Phrase
+
+SUMMARY = "facts remembered about the user: look up, keep, forget"
+NEEDS = ("Memory",)
+FACT_CHARACTERS = 500
+SHORT_ID = 6
+SHOWN = 12
+
+
+@tool(effect="read", reads_private=True)
+async def memory_search(ctx: Ctx, query: str = "") -> Output:
+    """Look up remembered facts about the user and their world.
+
+    Args:
+        query: What about; empty shows the newest.
+    """
+    facts = await ctx.use(Memory).search(query.strip(), SHOWN)
+    lines = [_line(ctx, fact) for fact in facts]
+    nothing = f"Nothing is remembered about {query!r}." if query.strip() else "Nothing is remembered yet."
+    return Output(text="\n".join(lines) or nothing, is_tainted=any(fact.is_tainted for fact in facts))
+
+
+@tool(idempotent=True)
+async def memory_add(ctx: Ctx, fact: str) -> str:
+    """Remember a fact about the user for good.
+
+    Args:
+        fact: One fact in a full sentence.
+    """
+    words = " ".join(fact.split())
+    if not 0 < len(words) <= FACT_CHARACTERS:
+        raise ToolFailed(f"A fact has 1 to {FACT_CHARACTERS} characters: keep one at a time.")
+    source = "a turn that had read text from outside" if ctx.is_tainted else "the user"
+    made_id = derived_id(ctx.call_id, "fact")
+    made = await ctx.use(Memory).add(made_id, words, source, ctx.is_tainted)
+    if made.id != made_id:
+        return f"That is remembered already: {made.text}"
+    ctx.leave_undo(target=made.id, before=None, expected="", label="Forget it again")
+    return f"Remembered: {made.text}"
+
+
+@tool(idempotent=True)
+async def memory_forget(ctx: Ctx, fact: str) -> str:
+    """Forget a remembered fact about the user.
+
+    Args:
+        fact: Its id, or its words.
+    """
+    memory = ctx.use(Memory)
+    found = await _find(memory, fact)
+    await memory.forget(found.id)
+    ctx.leave_undo(target=found.id, before={"text": found.text}, expected="", label="Remember it again")
+    return f"Forgotten: {found.text}"
+
+
+async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
+    """Forget what was added, or remember what was forgotten. NotFound when it is gone for good."""
+    memory = ctx.use(Memory)
+    if before is None:
+        return f"Forgotten again: {(await memory.forget(target)).text}"
+    return f"Remembered again: {(await memory.restore(target)).text}"
+
+
+async def _find(memory: Memory, wanted: str) -> Fact:
+    """The one fact that is meant; ToolFailed names the candidates when it is not one."""
+    key = " ".join(wanted.casefold().split()).removeprefix("#")
+    if not key:
+        raise ToolFailed("Say which fact: its id, or its words.")
+    facts = await memory.search("", 1_000)
+    ways = (
+        [fact for fact in facts if len(key) >= SHORT_ID and fact.id.casefold().endswith(key)],
+        [fact for fact in facts if fact.text.casefold() == key],
+        [fact for fact in facts if set(key.split()) <= set(fact.text.casefold().rstrip(".").split())],
+    )
+    hits = next((one for one in ways if one), list(await memory.search(wanted, 5)))
+    if len(hits) == 1 and hits[0] in [fact for way in ways for fact in way]:
+        return hits[0]
+    if hits:
+        names = "; ".join(f"{fact.text} (id {fact.id[-SHORT_ID:]})" for fact in hits[:5])
+        raise ToolFailed(f"Not surely one fact is {wanted!r}: {names}. Use the id.")
+    raise ToolFailed(f"Nothing is remembered about {wanted!r}.")
+
+
+def _line(ctx: Ctx, fact: Fact) -> str:
+    mark = " [from outside]" if fact.is_tainted else ""
+    at = local(fact.at, ctx.user.time_zone).date().isoformat()
+    return f"- {fact.text} (id {fact.id[-SHORT_ID:]}, {at}, from {fact.source[:80]}){mark}"
+
+
+PHRASES = (
+    Phrase(
+        text="remember that", weight=1.0, tools=("memory_add",), unless=("remember that time", "do you remember that")
+    ),
+    Phrase(text="please remember", weight=1.0, tools=("memory_add",)),
+    Phrase(text="remember this", weight=1.0, tools=("memory_add",)),
+    Phrase(text="commit to memory", weight=1.2, tools=("memory_add",)),
+    Phrase(text="keep in memory", weight=1.1, tools=("memory_add",)),
+    Phrase(text="do you remember", weight=1.0, tools=("memory_search",)),
+    Phrase(text="do you know my", weight=1.0, tools=("memory_search",)),
+    Phrase(text="what do you know about me", weight=1.1, tools=("memory_search",)),
+    Phrase(text="what do you remember", weight=1.2, tools=("memory_search",)),
+    Phrase(text="in your memory", weight=1.1, unless=("gpu", "ram")),
+    Phrase(text="forget that", weight=0.9, tools=("memory_forget",)),
+    Phrase(text="forget about my", weight=1.0, tools=("memory_forget",)),
+    Phrase(text="delete from memory", weight=1.2, tools=("memory_forget",)),
+)
+
+EXAMPLES = said_beside(__file__)
