@@ -71,7 +71,7 @@ class Offline:
         ]
         if request.purpose == "summary":
             return assistant(_extract(words))
-        call = self._next_call(request, words, results) if request.tool_choice == "auto" else None
+        call = self._next_call(request, words, results) if request.tool_choice != "none" else None
         if call is not None:
             return assistant("", call)
         if results:
@@ -137,16 +137,20 @@ def _words(message: Message) -> str:
 
 
 def _candidates(request: Request, clause: str, *, is_first: bool) -> list[ToolSchema]:
-    """The sent tools hinted at above the threshold, best first; a later clause must share a word with its tool."""
+    """The sent tools hinted at above the threshold, best first; a later clause must share a word with its tool.
+
+    Of tools hinted at alike the one with more words in common. Where a call is required, every sent tool will do.
+    """
     hints = dict(request.hints)
     said = words_of(clause)
-    scored: list[tuple[float, ToolSchema]] = []
+    least = 0.0 if request.tool_choice == "required" else THRESHOLD
+    scored: list[tuple[float, int, ToolSchema]] = []
     for tool in request.tools:
         probability = hints.get(tool.name, 0.0)
         shared = len(said & words_of(f"{tool.name} {tool.description}"))
-        if probability >= THRESHOLD and (is_first or shared):
-            scored.append((probability + (0.0 if is_first else 0.5 * shared), tool))
-    return [tool for _, tool in sorted(scored, key=lambda each: -each[0])]
+        if probability >= least and (is_first or shared):
+            scored.append((probability + (0.0 if is_first else 0.5 * shared), shared, tool))
+    return [tool for _, _, tool in sorted(scored, key=lambda each: (-each[0], -each[1]))]
 
 
 def _worded(result: ToolResult) -> str:

@@ -101,8 +101,10 @@ class WireProvider:
         settings["max_tokens"] = min(
             request.max_output_tokens or self._entry.max_output_tokens, self._entry.max_output_tokens
         )
-        if request.tools and request.tool_choice == "none":
-            settings["tool_choice"] = "none"
+        # A model that thinks aloud may not be forced to call (Anthropic refuses the request): it is left to choose.
+        is_forced = request.tool_choice == "required" and not settings.get("thinking")
+        if request.tools and (is_forced or request.tool_choice == "none"):
+            settings["tool_choice"] = request.tool_choice
         if request.tools and not (request.parallel_calls and self._entry.parallel_calls):
             settings["parallel_tool_calls"] = False
         return {

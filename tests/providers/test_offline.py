@@ -1,6 +1,7 @@
 """The offline model through its door: `connect` and `stream`."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -122,6 +123,17 @@ async def test_it_calls_nothing_without_a_sent_hinted_allowed_tool(request_: Req
     assert done.message.calls == ()
     assert "no AI" in text
     assert "Models page" in text
+
+
+async def test_where_a_call_is_required_it_calls_the_likeliest_tool_that_was_sent() -> None:
+    asked = ask(user("add milk to my list"), task_create=0.1)
+    _, done = await run(replace(asked, tool_choice="required"))
+    assert done.message.calls[0].name == "task_create"
+
+
+async def test_of_tools_hinted_at_alike_the_one_with_the_users_words_is_called() -> None:
+    _, done = await run(ask(user("add milk to my shopping list"), tools=(LIST, CREATE), task_create=0.9, task_list=0.9))
+    assert done.message.calls[0].name == "task_create"
 
 
 async def test_it_words_the_result_and_stops() -> None:

@@ -135,6 +135,27 @@ async def test_tool_choice_none_keeps_the_tools_in_the_request(scripted: Scripte
     await provider.close()
 
 
+@pytest.mark.parametrize(
+    ("kind", "thinking", "choice"),
+    [
+        ("openai", "", "required"),
+        ("anthropic", "", {"type": "any"}),
+        ("anthropic", "true", None),
+    ],
+    ids=["openai", "anthropic", "thinking"],
+)
+async def test_a_required_call_is_asked_for_where_the_wire_allows_it(
+    scripted: ScriptedServer, kind: str, thinking: str, choice: object
+) -> None:
+    scripted.rules = [MILK]
+    extra = (("thinking", thinking),) if thinking else ()
+    provider = dial(scripted, kind, extra_params=extra)
+    _, done = await run(provider, ask(user("buy milk"), tool_choice="required"))
+    assert done.message.calls[0].name == "task_create"
+    assert scripted.log[0].body.get("tool_choice", {"type": "auto"}) == (choice or {"type": "auto"})
+    await provider.close()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 async def test_no_tools_send_no_tool_keys(scripted: ScriptedServer, kind: str) -> None:
     provider = dial(scripted, kind)
