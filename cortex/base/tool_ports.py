@@ -38,7 +38,7 @@ class Logs(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upgrade:
-    """What another version would bring. `version` "" = nothing newer; `changes`: a line each; `migrations`: how many."""
+    """What another version would bring: `version` ("" = nothing newer), a line a change, how many migrations."""
 
     current: str
     version: str = ""
