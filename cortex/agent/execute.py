@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from cortex.agent.arguments import Checked, brief, check, destination, digest, unknown_tool, visible
-from cortex.base.errors import CortexError, ToolRetry
+from cortex.base.errors import CortexError, ToolFailed, ToolRetry
 from cortex.base.ids import derived_id
 from cortex.base.messages import ToolCall, ToolResult
 from cortex.base.ports import CallBook, CallRecord, Desk, Ending, Plea, Scope, Standing, UndoOffer
@@ -245,6 +245,8 @@ async def run_tool(tool: Tool, ctx: Ctx, arguments: BaseModel) -> tuple[Output, 
         return Output(text=f"{tool.name} took longer than {CALL_TIMEOUT_S:.0f} s and was stopped."), "err"
     except ToolRetry as error:
         return Output(text=f"{error.message} Expected: {tool.line}"), "err"
+    except ToolFailed as error:
+        return Output(text=error.message, is_tainted=tool.reads_untrusted or error.is_tainted), "err"
     except CortexError as error:
         return Output(text=error.message, is_tainted=tool.reads_untrusted), "err"
     except Exception:  # the executor's broad except: a tool's fault must not end the turn

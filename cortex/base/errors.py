@@ -65,7 +65,12 @@ class Throttled(CortexError):
 
 
 class ToolFailed(CortexError):
-    """The tool ran and could not; the model reads why."""
+    """The tool ran and could not; the model reads why. `is_tainted`: the message quotes words from outside."""
+
+    def __init__(self, message: str, *, is_tainted: bool = False) -> None:
+        """Keep the mark, so that the turn carries it."""
+        super().__init__(message)
+        self.is_tainted = is_tainted
 
 
 class ToolRetry(CortexError):

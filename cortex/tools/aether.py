@@ -95,7 +95,7 @@ async def ae_journal_entry_create(ctx: Ctx, text: str, journal: str = "", title:
 
 
 @tool(idempotent=True)
-async def ae_journal_entry_update(ctx: Ctx, entry: str, text: str | None = None, title: str | None = None) -> str:
+async def ae_journal_entry_update(ctx: Ctx, entry: str, text: str | None = None, title: str | None = None) -> Output:
     """Replace the text or title of a journal entry.
 
     Args:
@@ -110,7 +110,7 @@ async def ae_journal_entry_update(ctx: Ctx, entry: str, text: str | None = None,
 
 
 @tool()
-async def ae_journal_entry_append(ctx: Ctx, entry: str, text: str) -> str:
+async def ae_journal_entry_append(ctx: Ctx, entry: str, text: str) -> Output:
     """Add text at the end of a journal entry.
 
     Args:
@@ -122,7 +122,7 @@ async def ae_journal_entry_append(ctx: Ctx, entry: str, text: str) -> str:
 
 
 @tool()
-async def ae_journal_entry_prepend(ctx: Ctx, entry: str, text: str) -> str:
+async def ae_journal_entry_prepend(ctx: Ctx, entry: str, text: str) -> Output:
     """Add text at the beginning of a journal entry.
 
     Args:
@@ -134,7 +134,7 @@ async def ae_journal_entry_prepend(ctx: Ctx, entry: str, text: str) -> str:
 
 
 @tool(idempotent=True)
-async def ae_journal_entry_disable(ctx: Ctx, entry: str) -> str:
+async def ae_journal_entry_disable(ctx: Ctx, entry: str) -> Output:
     """Remove a journal entry; it can be brought back.
 
     Args:
@@ -144,7 +144,7 @@ async def ae_journal_entry_disable(ctx: Ctx, entry: str) -> str:
     made = await ctx.use(Journals).change(row.id, row.version, EntryChange(is_enabled=False))
     before = {"is_enabled": True}
     ctx.leave_undo(target=row.id, before=before, expected=str(made.version), label="Bring the entry back")
-    return f"Removed: {_fact(ctx, row)}"
+    return Output(text=f"Removed: {_fact(ctx, row)}", is_tainted=row.is_tainted)
 
 
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
@@ -212,17 +212,18 @@ async def _find(ctx: Ctx, wanted: str) -> Entry:
             return hits[0]
         if hits:
             names = "; ".join(_fact(ctx, row) for row in hits[:5])
-            raise ToolFailed(f"{len(hits)} entries fit {wanted!r}: {names}. Use the id.")
+            told = f"{len(hits)} entries fit {wanted!r}: {names}. Use the id."
+            raise ToolFailed(told, is_tainted=any(row.is_tainted for row in hits))
     raise ToolFailed(f"No entry fits {wanted!r}. Look with ae_journal_search.")
 
 
-async def _change(ctx: Ctx, row: Entry, text: str | None, title: str | None) -> str:
+async def _change(ctx: Ctx, row: Entry, text: str | None, title: str | None) -> Output:
     """Write the change down with its way back."""
     change = EntryChange(text=text, title=title, is_tainted=ctx.is_tainted)
     made = await ctx.use(Journals).change(row.id, row.version, change)
     before = {key: old for key, old, new in (("text", row.text, text), ("title", row.title, title)) if new is not None}
     ctx.leave_undo(target=row.id, before=before, expected=str(made.version), label="Put the entry back as it was")
-    return f"Changed: {_fact(ctx, made)}"
+    return Output(text=f"Changed: {_fact(ctx, made)}", is_tainted=made.is_tainted)
 
 
 def _text(words: str) -> str:

@@ -75,7 +75,8 @@ async def _find(ctx: Ctx, wanted: str) -> AgentRun:
     if len(hits) == 1:
         return hits[0]
     if hits:
-        raise ToolFailed(f"{len(hits)} agents fit {wanted!r}: {'; '.join(_fact(ctx, one) for one in hits[:5])}.")
+        names = "; ".join(_fact(ctx, one) for one in hits[:5])
+        raise ToolFailed(f"{len(hits)} agents fit {wanted!r}: {names}. Use the id.", is_tainted=True)
     raise ToolFailed(f"No agent fits {wanted!r}. Look with agent_status.")
 
 

@@ -59,7 +59,7 @@ async def cron_add(ctx: Ctx, prompt: str, when: str, name: str = "") -> str:
 
 
 @tool(idempotent=True)
-async def cron_remove(ctx: Ctx, job: str) -> str:
+async def cron_remove(ctx: Ctx, job: str) -> Output:
     """Delete a scheduled job.
 
     Args:
@@ -68,11 +68,11 @@ async def cron_remove(ctx: Ctx, job: str) -> str:
     found = await _find(ctx, job)
     await ctx.use(Jobs).remove(found.id, found.version)
     ctx.leave_undo(target=found.id, before={"name": found.name}, expected="", label="Put the job back")
-    return f"Deleted the job {found.name!r}; it will not run again."
+    return Output(text=f"Deleted the job {found.name!r}; it will not run again.", is_tainted=found.is_tainted)
 
 
 @tool(idempotent=True)
-async def cron_toggle(ctx: Ctx, job: str, enabled: bool) -> str:
+async def cron_toggle(ctx: Ctx, job: str, enabled: bool) -> Output:
     """Pause a scheduled job, or let it run again.
 
     Args:
@@ -81,15 +81,17 @@ async def cron_toggle(ctx: Ctx, job: str, enabled: bool) -> str:
     """
     found = await _find(ctx, job)
     if found.is_enabled == enabled:
-        return f"The job {found.name!r} is {'on' if enabled else 'paused'} already."
+        told = f"The job {found.name!r} is {'on' if enabled else 'paused'} already."
+        return Output(text=told, is_tainted=found.is_tainted)
     made = await ctx.use(Jobs).enable(found.id, enabled, found.version)
     before = {"is_enabled": found.is_enabled}
     label = "Pause the job again" if enabled else "Let the job run again"
     ctx.leave_undo(target=made.id, before=before, expected=str(made.version), label=label)
     if not enabled:
-        return f"Paused the job {made.name!r}."
+        return Output(text=f"Paused the job {made.name!r}.", is_tainted=made.is_tainted)
     times = ctx.use(Timings).following(made.timing, ctx.now, TIMES)
-    return f"The job {made.name!r} runs again. Next: {_shown(ctx, times) or 'never'}."
+    told = f"The job {made.name!r} runs again. Next: {_shown(ctx, times) or 'never'}."
+    return Output(text=told, is_tainted=made.is_tainted)
 
 
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
@@ -141,7 +143,8 @@ async def _find(ctx: Ctx, wanted: str) -> Job:
             return hits[0]
         if hits:
             names = "; ".join(f"{job.name} (id {job.id[-SHORT_ID:]})" for job in hits[:5])
-            raise ToolFailed(f"{len(hits)} jobs fit {wanted!r}: {names}. Use the id.")
+            told = f"{len(hits)} jobs fit {wanted!r}: {names}. Use the id."
+            raise ToolFailed(told, is_tainted=any(job.is_tainted for job in hits))
     raise ToolFailed(f"No job fits {wanted!r}. Look with cron_list.")
 
 

@@ -139,7 +139,7 @@ def _unsure(words: str, meant: Meant) -> ToolFailed:
     """What to say when the words name nothing for certain."""
     near = "; ".join(f"{one.name} ({one.id}{f', {one.area}' if one.area else ''})" for one in meant.near[:6])
     hint = f"Near: {near}. Use the id." if near else "Look with ha_get_states."
-    return ToolFailed(f"Nothing in the house is surely {words!r}. {hint}")
+    return ToolFailed(f"Nothing in the house is surely {words!r}. {hint}", is_tainted=bool(near))
 
 
 def _told(name: str, target: str, after: Sequence[Entity]) -> Output:

@@ -32,7 +32,7 @@ async def memory_search(ctx: Ctx, query: str = "") -> Output:
 
 
 @tool(idempotent=True)
-async def memory_add(ctx: Ctx, fact: str) -> str:
+async def memory_add(ctx: Ctx, fact: str) -> Output:
     """Remember a fact about the user for good.
 
     Args:
@@ -45,13 +45,13 @@ async def memory_add(ctx: Ctx, fact: str) -> str:
     made_id = derived_id(ctx.call_id, "fact")
     made = await ctx.use(Memory).add(made_id, words, source, ctx.is_tainted)
     if made.id != made_id:
-        return f"That is remembered already: {made.text}"
+        return Output(text=f"That is remembered already: {made.text}", is_tainted=made.is_tainted)
     ctx.leave_undo(target=made.id, before=None, expected="", label="Forget it again")
-    return f"Remembered: {made.text}"
+    return Output(text=f"Remembered: {made.text}")
 
 
 @tool(idempotent=True)
-async def memory_forget(ctx: Ctx, fact: str) -> str:
+async def memory_forget(ctx: Ctx, fact: str) -> Output:
     """Forget a remembered fact about the user.
 
     Args:
@@ -61,7 +61,7 @@ async def memory_forget(ctx: Ctx, fact: str) -> str:
     found = await _find(memory, fact)
     await memory.forget(found.id)
     ctx.leave_undo(target=found.id, before={"text": found.text}, expected="", label="Remember it again")
-    return f"Forgotten: {found.text}"
+    return Output(text=f"Forgotten: {found.text}", is_tainted=found.is_tainted)
 
 
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
@@ -88,7 +88,8 @@ async def _find(memory: Memory, wanted: str) -> Fact:
         return hits[0]
     if hits:
         names = "; ".join(f"{fact.text} (id {fact.id[-SHORT_ID:]})" for fact in hits[:5])
-        raise ToolFailed(f"Not surely one fact is {wanted!r}: {names}. Use the id.")
+        told = f"Not surely one fact is {wanted!r}: {names}. Use the id."
+        raise ToolFailed(told, is_tainted=any(fact.is_tainted for fact in hits))
     raise ToolFailed(f"Nothing is remembered about {wanted!r}.")
 
 

@@ -56,7 +56,7 @@ async def reminders_list(ctx: Ctx, query: str = "") -> Output:
 
 
 @tool(idempotent=True)
-async def reminders_remove(ctx: Ctx, reminder: str) -> str:
+async def reminders_remove(ctx: Ctx, reminder: str) -> Output:
     """Delete a reminder, alarm or timer.
 
     Args:
@@ -65,7 +65,7 @@ async def reminders_remove(ctx: Ctx, reminder: str) -> str:
     found = await _find(ctx, reminder)
     await ctx.use(Reminders).remove([found.id])
     ctx.leave_undo(target=found.id, before={"ids": [found.id]}, expected="", label="Put the reminder back")
-    return f"Removed: {_fact(ctx, found)}"
+    return Output(text=f"Removed: {_fact(ctx, found)}", is_tainted=found.is_tainted)
 
 
 @tool(idempotent=True)
@@ -109,7 +109,8 @@ async def _find(ctx: Ctx, wanted: str) -> Reminder:
             return hits[0]
         if hits:
             names = "; ".join(_fact(ctx, row) for row in hits[:5])
-            raise ToolFailed(f"{len(hits)} reminders fit {wanted!r}: {names}. Use the id.")
+            told = f"{len(hits)} reminders fit {wanted!r}: {names}. Use the id."
+            raise ToolFailed(told, is_tainted=any(row.is_tainted for row in hits))
     raise ToolFailed(f"No reminder fits {wanted!r}. Look with reminders_list.")
 
 

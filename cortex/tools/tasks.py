@@ -86,7 +86,7 @@ async def task_update(
     list_name: str | None = None,
     priority: Priority | None = None,
     notes: str | None = None,
-) -> str:
+) -> Output:
     """Change a task: rename it, move it, or set its due date.
 
     Args:
@@ -112,17 +112,17 @@ async def task_update(
     if clear_due and row.due is not None:
         changes["due"] = None
     if not changes:
-        return f"Nothing to change: {_fact(ctx, row)}"
+        return Output(text=f"Nothing to change: {_fact(ctx, row)}", is_tainted=row.is_tainted)
     before = {key: _plain(getattr(row, key)) for key in changes}
     if ctx.is_tainted:
         changes["is_tainted"] = True
     made = await tasks.update(row.id, expected_version=row.version, **changes)
     ctx.leave_undo(target=row.id, before=before, expected=str(made.version), label="Put the task back as it was")
-    return f"Changed: {_fact(ctx, made)}"
+    return Output(text=f"Changed: {_fact(ctx, made)}", is_tainted=made.is_tainted)
 
 
 @tool(idempotent=True)
-async def task_complete(ctx: Ctx, task: str) -> str:
+async def task_complete(ctx: Ctx, task: str) -> Output:
     """Tick a task off as done.
 
     Args:
@@ -131,11 +131,11 @@ async def task_complete(ctx: Ctx, task: str) -> str:
     tasks = ctx.use(Tasks)
     row = await _find(tasks, task)
     if row.is_done:
-        return f"It was done already: {row.title}"
+        return Output(text=f"It was done already: {row.title}", is_tainted=row.is_tainted)
     made = await tasks.complete(row.id, row.version)
     ctx.leave_undo(target=row.id, before={"is_done": False}, expected=str(made.version), label="Open the task again")
     left = await tasks.list(list_name=row.list_name, is_done=False)
-    return f"Done: {row.title} ({len(left)} left on {row.list_name})"
+    return Output(text=f"Done: {row.title} ({len(left)} left on {row.list_name})", is_tainted=row.is_tainted)
 
 
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
@@ -193,7 +193,8 @@ async def _find(tasks: Tasks, wanted: str) -> Task:
             return hits[0]
         if hits:
             names = "; ".join(f"{row.title} (id {row.id[-SHORT_ID:]}, {row.list_name})" for row in hits[:5])
-            raise ToolFailed(f"{len(hits)} tasks fit {wanted!r}: {names}. Use the id.")
+            told = f"{len(hits)} tasks fit {wanted!r}: {names}. Use the id."
+            raise ToolFailed(told, is_tainted=any(row.is_tainted for row in hits))
     try:
         return await tasks.get(key)
     except NotFound:
