@@ -7,6 +7,7 @@ from cortex.selection.draft import Draft
 from cortex.selection.index import Index
 from cortex.selection.stages.afresh import afresh
 from cortex.selection.stages.budget import budget
+from cortex.selection.stages.centroids import centroids
 from cortex.selection.stages.compact import compact
 from cortex.selection.stages.context import context
 from cortex.selection.stages.deferred import deferred
@@ -32,6 +33,7 @@ RECIPES: dict[str, tuple[Stage, ...]] = {
     "inara": (gate, mode, keywords, afresh),
     "ora": (gate, mode, phrases, lexical, context, fuse, deferred, afresh),
     "punch": (gate, mode, phrases, lexical, context, fuse, groups, afresh),
+    "vector": (gate, mode, centroids, afresh),
     "repi": (gate, mode, everything, phrases, lexical, context, fuse, compact, afresh),
 }
 
