@@ -83,9 +83,12 @@ def digest(tool: str, canonical: str) -> str:
 
 
 def destination(checked: Checked) -> str:
-    """The host a call sends to, lower case, or "" when it stays here."""
+    """Where a call sends to, lower case: the host of its `url`, else its `to`; "" when it stays here."""
     url = getattr(checked.arguments, "url", None)
-    return (urlsplit(str(url)).hostname or "").lower() if url else ""
+    if url:
+        return (urlsplit(str(url)).hostname or "").lower()
+    to = getattr(checked.arguments, "to", None) if checked.tool.sends_out else None
+    return " ".join(str(to or "").lower().split())
 
 
 def visible(checked: Checked) -> str:

@@ -30,6 +30,7 @@ DISCOVERIES_MAX = 2
 SAME_CALLS_MAX = 3
 USED_UP = "The approval was not valid for this call any more: not run."
 HERE = "this server"
+OWN = ("me", "myself")  # the user's own address
 UNKNOWN = "Interrupted: it may or may not have happened. Tell the user and ask before trying again."
 
 
@@ -210,7 +211,8 @@ def taint_refusal(standing: Standing, checked: Checked) -> str:
     if not (checked.tool.sends_out and standing.is_tainted and standing.has_read_private):
         return ""
     host = destination(checked)
-    if host and host in standing.typed_hosts:
+    places = {place.strip() for place in host.split(",")} - {"", *OWN}
+    if host and places <= standing.typed_hosts:
         return ""
     return (
         f"Refused: this turn has read {standing.taint_source or 'text from outside'} and private data, and the user "

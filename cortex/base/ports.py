@@ -122,7 +122,7 @@ class Hands(Protocol):
 class Standing:
     """What the gate must know about a turn, read fresh at each decision.
 
-    `permitted` is a function of user, role and policy alone. `typed_hosts`: host names in the user's own words.
+    `permitted` is a function of user, role and policy alone. `typed_hosts`: host names and mail addresses typed.
     `same_calls` counts the earlier calls of this turn by `name + canonical arguments`; `same_errors` by name + text.
     """
 

@@ -24,6 +24,9 @@ UNDO_HOURS = 24
 SPILL_FOLDER = "results"
 _URL = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
 _HOST = re.compile(r"(?<![\w@.-])(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,24}(?![\w.-])", re.IGNORECASE)
+_MAIL = re.compile(
+    r"(?<![\w@.+%-])[\w.+%-]{1,64}@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,24}(?![\w-]|\.\w)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,9 +170,10 @@ def _stored(row: CallRow, ending: Ending) -> Ending:
 
 
 def hosts(texts: list[str]) -> frozenset[str]:
-    """Host names that stand in the user's own words, lower case: of whole URLs and of bare names."""
+    """Places that stand in the user's own words, lower case: hosts of URLs, bare host names, mail addresses."""
     found: set[str] = set()
     for text in texts:
         found.update((urlsplit(url).hostname or "").lower() for url in _URL.findall(text))
+        found.update(address.lower() for address in _MAIL.findall(_URL.sub(" ", text)))
         found.update(name.lower() for name in _HOST.findall(_URL.sub(" ", text)))
     return frozenset(found - {""})
