@@ -13,6 +13,7 @@ from functools import partial
 from cortex import tools as tool_files
 from cortex.agent.execute import Executor
 from cortex.base.address import Policy
+from cortex.base.aether_ports import Board
 from cortex.base.beside import beside
 from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.crypto import Vault
@@ -35,6 +36,7 @@ from cortex.integrations.sandbox import Sandbox
 from cortex.providers import Surroundings, connect
 from cortex.services.accounts import Accounts
 from cortex.services.approvals import ApprovalsService
+from cortex.services.board import TaskBoard
 from cortex.services.budgets import Budgets
 from cortex.services.calls import Book
 from cortex.services.chat import Chat
@@ -215,6 +217,7 @@ def _services(
     roles = Roles(homes, house.db)
     status = StatusService(house=house, doctor=doctor, started_at=house.clock())
     scope.add(Status, lambda _: status)
+    scope.add(Board, lambda user_id: TaskBoard(db=house.db, user_id=user_id, clock=house.clock))
     wired = scope.wired | {Discovery.__name__}
     tools = ToolsService(registry=house.registry, wired=wired, roles=roles, clock=house.clock)
     scope.add(Discovery, lambda user_id: Finder(house=house, accounts=accounts, tools=tools, user_id=user_id))

@@ -1,0 +1,45 @@
+"""The Aether board over Cortex's own tasks: a list is a column, what was finished lately is the last one.
+
+Moving a card is moving the task to another list. Serves `tools/ae_tasks.py` while no Aether server is configured.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from cortex.base.aether_ports import Card, Column
+from cortex.base.clock import Clock
+from cortex.storage.db import Database
+from cortex.storage.tasks import Task, Tasks
+
+DONE = "done"
+DONE_FOR = timedelta(days=14)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskBoard:
+    """Implements the `Board` port for one user."""
+
+    db: Database
+    user_id: str
+    clock: Clock
+
+    async def columns(self, query: str, most: int) -> Sequence[Column]:
+        """The user's lists by name, empty ones too while a task of theirs is done; then what was finished lately."""
+        tasks = self.db.open(Tasks, self.user_id)
+        names = [one.name for one in await tasks.lists()]
+        rows = await tasks.list(query=query)
+        since = self.clock() - DONE_FOR
+        finished = [row for row in rows if row.is_done and row.done_at is not None and row.done_at >= since]
+        finished.sort(key=lambda row: (row.done_at, row.id), reverse=True)
+        open_ones = [row for row in rows if not row.is_done]
+        columns = [_column(name, [row for row in open_ones if row.list_name == name], most) for name in names]
+        return [*columns, _column(DONE, finished, most)] if names else []
+
+
+def _column(name: str, rows: Sequence[Task], most: int) -> Column:
+    return Column(name=name, cards=tuple(_card(row) for row in rows[:most]), total=len(rows))
+
+
+def _card(row: Task) -> Card:
+    return Card(id=row.id, title=row.title, due=row.due, priority=row.priority, is_tainted=row.is_tainted)
