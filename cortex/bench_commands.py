@@ -11,16 +11,18 @@ from typing import Annotated
 
 import typer
 
-from cortex.agent.prompt import system_prompt
+from cortex.agent.prompt import system_prompt, tail, with_tail
+from cortex.agent.react import as_text
 from cortex.app import shipped_registry
 from cortex.base.errors import UserError
 from cortex.base.role import Role
 from cortex.base.user import User
-from cortex.bench import selection
-from cortex.bench.ground import DEFAULT_PROFILE, PROFILES, Ground
+from cortex.bench import costs, selection
+from cortex.bench.ground import DEFAULT_PROFILE, PROFILES, Ground, Words
+from cortex.bench.regimes import REGIMES
 from cortex.selection.snapshot import snapshot_of
 from cortex.services.roles import PERSONA, Roles
-from cortex.services.tool_plans import role_view
+from cortex.services.tool_plans import past_turns, role_view
 
 bench = typer.Typer(help="Judge the ways of choosing tools.", no_args_is_help=True)
 
@@ -29,6 +31,9 @@ Recipes = Annotated[list[str] | None, typer.Option("--recipe", help="Once for ea
 Data = Annotated[list[Path], typer.Option("--data", help="A file or folder in the bench's format; may be repeated.")]
 RoleName = Annotated[str, typer.Option("--role", help="The role that asks.")]
 ProfileName = Annotated[str, typer.Option("--profile", help=f"The backend that is planned for: {', '.join(PROFILES)}.")]
+Regimes = Annotated[list[str] | None, typer.Option("--regime", help=f"Of {', '.join(REGIMES)}; none: all of them.")]
+Seed = Annotated[int, typer.Option("--seed", help="Of what is made up and drawn.")]
+SEED = 20261121
 SOMEBODY = User(id="somebody", name="somebody", rank="admin")
 
 
@@ -48,18 +53,37 @@ def bench_selection(
     _say(json.dumps({"sets": sets}, ensure_ascii=False, indent=2))
 
 
+@bench.command("cost")
+def bench_cost(
+    regime: Regimes = None,
+    recipe: Recipes = None,
+    role: RoleName = "admin",
+    seed: Seed = SEED,
+    as_json: Json = False,
+) -> None:
+    """What scripted conversations cost under each recipe, as a share of sending all tools (100), by regime.
+
+    A request costs c x what the cache holds of it + w x the rest + its output (a simulated cache, the real planner).
+    """
+    found = costs.measured(regime or (), recipe or (), _ground(role, DEFAULT_PROFILE), seed, _tell)
+    _say(json.dumps(found, ensure_ascii=False, indent=2))
+
+
 def _ground(role_name: str, profile: str) -> Ground:
     """The shipped registry and the shipped role, whatever is set up here."""
     if profile not in PROFILES:
         raise UserError(f"There is no profile {profile!r}; known: {', '.join(PROFILES)}.")
     role = asyncio.run(_role(role_name))
-    return Ground(
-        snapshot=snapshot_of(shipped_registry()),
-        role=role_view(role),
-        is_admin=True,
-        profile=PROFILES[profile],
+    words = Words(
         system=partial(system_prompt, PERSONA, role.prompt),
+        tail=lambda moment, number, notes: tail(moment, "UTC", round_number=number, notes=notes),
+        with_tail=with_tail,
+        as_text=as_text,
+        past_turns=past_turns,
     )
+    snapshot = snapshot_of(shipped_registry())
+    bare = Ground(snapshot=snapshot, role=role_view(role), is_admin=True, profile=PROFILES[profile], words=words)
+    return bare.over(snapshot)
 
 
 async def _role(name: str) -> Role:

@@ -3,51 +3,68 @@
 Made by the command, since only `app.py` knows the tools. Counts tokens of what is really sent, each text once.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from types import MappingProxyType
 
 from cortex.base import tokens
+from cortex.base.messages import Message, to_json
 from cortex.base.model import Profile
-from cortex.selection.types import PlanInput, RoleView, Snapshot, ToolPlan
+from cortex.base.role import Channel
+from cortex.selection.types import PastTurn, PlanInput, RoleView, Snapshot, ToolPlan
 
 CACHED = Profile(caches=True, read_factor=0.1, write_factor=1.25, minimum_tokens=1024, life_s=300, late_tools="bridge")
+LOCAL = Profile(
+    caches=True, read_factor=0.0, write_factor=1.0, minimum_tokens=1, life_s=600, late_tools="stubs", strength="weak"
+)
 # What a backend caches, by a short name. `anthropic`: a strong model of the kind most people use; the bench's default.
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         "anthropic": CACHED,
         "openai": Profile(caches=True, read_factor=0.1, write_factor=1.0, late_tools="bridge"),
-        "local": Profile(
-            caches=True,
-            read_factor=0.0,
-            write_factor=1.0,
-            minimum_tokens=1,
-            life_s=600,
-            late_tools="stubs",
-            strength="weak",
-        ),
+        "local": LOCAL,
         "none": Profile(),
     }
 )
 DEFAULT_PROFILE = "anthropic"
+START = datetime.fromisoformat("2026-11-20T10:00:00+00:00")
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """The house's own words around a conversation, as every real turn has them (`agent/prompt.py`, `agent/react.py`).
+
+    `system`: the system prompt with this catalog. `tail`: moment, round, notes -> the moving text of a round;
+    `with_tail` puts it behind the messages of the turn. `as_text`: past calls told in words. `past_turns`: finished
+    turns as the planner gets them.
+    """
+
+    system: Callable[[str], str]
+    tail: Callable[[datetime, int, str], str]
+    with_tail: Callable[[list[Message], str], list[Message]]
+    as_text: Callable[[tuple[Message, ...]], tuple[Message, ...]]
+    past_turns: Callable[[Sequence[Sequence[Message]]], tuple[PastTurn, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """The registry, the role that asks, the backend. `system`: the system prompt with a catalog in it."""
+    """The registry, the role that asks, the backend, the words around. Every tool counts as set up."""
 
     snapshot: Snapshot
     role: RoleView
     is_admin: bool
     profile: Profile
-    system: Callable[[str], str]
+    words: Words
+    channel: Channel = "chat"
+    ready: tuple[str, ...] = ()
     _counted: dict[str, int] = field(default_factory=dict, repr=False)
 
-    @property
-    def ready(self) -> tuple[str, ...]:
-        """Every tool: the whole registry is judged, as if each service were set up."""
-        return tuple(entry.name for entry in self.snapshot.entries)
+    def over(self, snapshot: Snapshot, *, profile: Profile | None = None, channel: Channel = "chat") -> "Ground":
+        """The same over this registry, all of its tools ready, with the counts made so far."""
+        ready = tuple(entry.name for entry in snapshot.entries)
+        return replace(self, snapshot=snapshot, ready=ready, profile=profile or self.profile, channel=channel)
 
     def count(self, text: str) -> int:
         """The tokens of a text, counted once."""
@@ -57,16 +74,26 @@ class Ground:
 
     def system_tokens(self, catalog: str = "") -> int:
         """The system message with this catalog."""
-        return self.count(tokens.minified({"role": "system", "content": self.system(catalog)}))
+        return self.message_tokens("system", self.words.system(catalog))
+
+    def catalog_tokens(self, catalog: str) -> int:
+        """What the catalog adds to the system message."""
+        return self.system_tokens(catalog) - self.system_tokens() if catalog else 0
 
     def message_tokens(self, speaker: str, text: str) -> int:
         """One message of plain text."""
         return self.count(tokens.minified({"role": speaker, "content": text}))
 
+    def transcript_tokens(self, message: Message) -> int:
+        """One message of a transcript, its calls and results included."""
+        key = tokens.minified(to_json(message))
+        if key not in self._counted:
+            self._counted[key] = tokens.count_message(message)
+        return self._counted[key]
+
     def tool_tokens(self, plan: ToolPlan) -> int:
         """What the plan's tools cost in this request: schemas, catalog and notes, counted on the texts themselves."""
-        catalog = self.system_tokens(plan.catalog) - self.system_tokens() if plan.catalog else 0
-        return plan.costs.tools + catalog + self.count(plan.notes)
+        return plan.costs.tools + self.catalog_tokens(plan.catalog) + self.count(plan.notes)
 
     def asked(self, message: str, recipe: str) -> PlanInput:
         """The input of a new conversation's first round."""
@@ -76,10 +103,11 @@ class Ground:
             role=self.role,
             is_admin=self.is_admin,
             message=message,
+            channel=self.channel,
             recipe=recipe,
             profile=self.profile,
             model="bench",
-            now="2026-11-20T10:00:00+00:00",
+            now=START.isoformat(),
             turn="t0",
             fixed_tokens=self.system_tokens() + self.message_tokens("user", message),
         )

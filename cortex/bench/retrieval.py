@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from cortex.bench import scores
 from cortex.bench.catalogues import snapshot_of
 from cortex.bench.files import RetrievalSet
-from cortex.bench.rankers import Rank
 from cortex.bench.rows import Groups, Query
 from cortex.bench.scores import Scores
+from cortex.selection.discover import Ranking
 from cortex.selection.types import Snapshot
 
 MOST = 10
@@ -29,7 +29,7 @@ def unknown(one: RetrievalSet) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-def measured(queries: Sequence[Query], snapshot: Snapshot, rank: Rank) -> Scores:
+def measured(queries: Sequence[Query], snapshot: Snapshot, rank: Ranking) -> Scores:
     """The figures of one way to rank; queries whose tools the catalogue lacks are left out."""
     names = tuple(entry.name for entry in snapshot.entries)
     there = frozenset(names)

@@ -3,14 +3,14 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from cortex.bench import scores
 from cortex.bench.files import RoutingSet
-from cortex.bench.ground import Ground, carried
-from cortex.bench.rankers import Rank
+from cortex.bench.ground import START, Ground, carried
 from cortex.bench.rows import Groups, Utterance
 from cortex.bench.scores import Given, Scores, met
+from cortex.selection.discover import Ranking
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Memory, PastTurn, PlanInput, ToolPlan
 
@@ -18,7 +18,6 @@ WEB = frozenset({"web"})
 FOUND = 5
 TURN_S = 40
 PAST_TURNS = 4
-START = datetime.fromisoformat("2026-11-20T10:00:00+00:00")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +50,7 @@ def known(rows: Iterable[Utterance], ground: Ground) -> Known:
     return Known(categories=categories, unknown=dict(sorted(unknown.items())))
 
 
-def measured(one: RoutingSet, names: Known, ground: Ground, recipe: str, rank: Rank | None) -> Scores:
+def measured(one: RoutingSet, names: Known, ground: Ground, recipe: str, rank: Ranking | None) -> Scores:
     """The recipe's figures on this set."""
     all_tokens = ground.tool_tokens(plan(ground.asked("everything", "all")))
     plan(ground.asked("what is there to do today?", recipe))  # builds what is searched
@@ -75,14 +74,14 @@ def conversations(rows: Sequence[Utterance]) -> list[list[Utterance]]:
     return [sorted(talk, key=lambda row: row.turn) for talk in talks.values()]
 
 
-def _first(row: Utterance, names: Known, ground: Ground, recipe: str, rank: Rank | None) -> Given:
+def _first(row: Utterance, names: Known, ground: Ground, recipe: str, rank: Ranking | None) -> Given:
     """A row as the first message of a new conversation."""
     made, ms = _timed(ground.asked(row.text, recipe))
     return _given(row, names, ground, made, ms, rank)
 
 
 def _talk(
-    rows: Sequence[Utterance], names: Known, ground: Ground, recipe: str, rank: Rank | None, *, is_own: bool
+    rows: Sequence[Utterance], names: Known, ground: Ground, recipe: str, rank: Ranking | None, *, is_own: bool
 ) -> list[Given]:
     """The rows of one conversation, the memory of each plan handed to the next.
 
@@ -141,7 +140,7 @@ def _timed(asked: PlanInput) -> tuple[ToolPlan, float]:
     return made, (time.process_time_ns() - start_ns) / 1e6
 
 
-def _given(row: Utterance, names: Known, ground: Ground, made: ToolPlan, ms: float, rank: Rank | None) -> Given:
+def _given(row: Utterance, names: Known, ground: Ground, made: ToolPlan, ms: float, rank: Ranking | None) -> Given:
     needs = names.needs(row)
     sent = carried(made)
     found: frozenset[str] | None = None

@@ -8,7 +8,7 @@ from typing import Any
 from cortex.bench import files, retrieval, routing
 from cortex.bench.files import Data, RetrievalSet, RoutingSet
 from cortex.bench.ground import Ground, Tell
-from cortex.bench.rankers import RANKERS
+from cortex.selection.discover import RANKINGS
 from cortex.selection.recipes import RECIPES, recipe
 
 Sets = list[dict[str, Any]]  # Any: a set as the JSON has it
@@ -39,7 +39,7 @@ def _routing(one: RoutingSet, recipes: Sequence[str], ground: Ground, tell: Tell
     found = {}
     for name in recipes:
         tell(f"{one.name}: {len(one.rows):,} rows, {name}")
-        found[name] = routing.measured(one, names, ground, name, RANKERS.get(name))
+        found[name] = routing.measured(one, names, ground, name, RANKINGS.get(name))
     kind = "multiturn" if one.is_multiturn else "routing"
     return _set(one.name, kind, len(one.rows), found, names.unknown)
 
@@ -51,9 +51,9 @@ def _retrieval(one: RetrievalSet, recipes: Sequence[str], tell: Tell, *, is_give
     snapshot = retrieval.with_examples(one, is_given=is_given)
     found = {}
     for each in recipes:
-        if each in RANKERS:
+        if each in RANKINGS:
             tell(f"{name}: {len(one.queries):,} queries over {len(one.tools):,} tools, {each}")
-            found[each] = retrieval.measured(one.queries, snapshot, RANKERS[each])
+            found[each] = retrieval.measured(one.queries, snapshot, RANKINGS[each])
     return _set(name, "retrieval", len(one.queries), found, missing)
 
 

@@ -1,0 +1,86 @@
+"""`cortex bench cost`: every regime under every recipe, as a share of what sending all tools costs (100)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from cortex.base.errors import UserError
+from cortex.bench import talks
+from cortex.bench.ground import Ground, Tell
+from cortex.bench.made import grown
+from cortex.bench.regimes import REGIMES, Regime, Work, long_talks
+from cortex.bench.replay import Tally, replay
+from cortex.bench.talks import Talk
+from cortex.selection.recipes import RECIPES, recipe
+
+CONTROL = "all"
+Told = dict[str, dict[str, Any]]  # regime -> recipe -> figure
+
+
+def measured(regimes: Sequence[str], recipes: Sequence[str], ground: Ground, seed: int, tell: Tell) -> dict[str, Told]:
+    """The costs by regime and recipe, and the details behind them; UserError for an unknown name."""
+    unknown = sorted(set(regimes) - set(REGIMES))
+    if unknown:
+        raise UserError(f"There is no regime {unknown[0]!r}; known: {', '.join(REGIMES)}.")
+    names = list(recipes) or sorted(RECIPES)
+    for name in names:
+        recipe(name)
+    work = _work(ground, tell)
+    shares: Told = {}
+    details: Told = {}
+    for name in regimes or list(REGIMES):
+        regime = REGIMES[name]
+        over = _ground(ground, regime, seed)
+        tallies = {}
+        for each in dict.fromkeys((CONTROL, *names)):
+            tell(f"{name}: {len(work[regime.work])} conversations, {each}")
+            tallies[each] = _tally(work[regime.work], regime, over, each)
+        whole = tallies[CONTROL].cost
+        shares[name] = {each: round(100 * tallies[each].cost / whole, 1) for each in names}
+        details[name] = {each: _detail(tallies[each], len(work[regime.work])) for each in names}
+    return {"regimes": shares, "details": details}
+
+
+def _work(ground: Ground, tell: Tell) -> Mapping[Work, tuple[Talk, ...]]:
+    """The scripted conversations; a round that needs a tool which the registry lacks is left out, and told."""
+    known = {entry.name for entry in ground.snapshot.entries}
+    read = {stem: talks.read(talks.FOLDER / f"{stem}.jsonl") for stem in ("chats", "tasks", "jobs")}
+    lacking = {
+        call.tool for each in read.values() for talk in each for turn in talk for calls in turn.rounds for call in calls
+    } - known
+    if lacking:
+        tell(f"rounds with tools that are not in the registry are left out: {', '.join(sorted(lacking))}")
+    chats, tasks, jobs = (tuple(_without(talk, lacking) for talk in each) for each in read.values())
+    return {"chats": chats, "long": long_talks(chats), "tasks": tasks, "jobs": jobs}
+
+
+def _without(talk: Talk, lacking: set[str]) -> Talk:
+    return tuple(
+        replace(turn, rounds=tuple(calls for calls in turn.rounds if not any(call.tool in lacking for call in calls)))
+        for turn in talk
+    )
+
+
+def _ground(ground: Ground, regime: Regime, seed: int) -> Ground:
+    """The registry and the backend of this regime."""
+    snapshot = grown(ground.snapshot, regime.tools, seed) if regime.tools else ground.snapshot
+    return ground.over(snapshot, profile=regime.profile, channel=regime.channel)
+
+
+def _tally(work: Iterable[Talk], regime: Regime, ground: Ground, name: str) -> Tally:
+    tally = Tally()
+    for talk in work:
+        replay(talk, regime, ground, name, tally)
+    return tally
+
+
+def _detail(tally: Tally, conversations: int) -> dict[str, float]:
+    """What stands behind a share. `recall`: rounds whose tools were all there at once; the rest per conversation."""
+    return {
+        "recall": round(tally.had / tally.wanted, 4) if tally.wanted else 1.0,
+        "tokens": round(tally.cost / conversations),
+        "requests": round(tally.requests / conversations, 2),
+        "extra_requests": round(tally.extra / conversations, 2),
+        "asked_again": round(tally.asked_again / conversations, 2),
+        "rewrites": round(tally.rewrites / conversations, 2),
+    }
