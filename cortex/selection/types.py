@@ -19,6 +19,7 @@ StageName = Literal[
     "lexical",
     "vectors",
     "context",
+    "learned",
     "fuse",
     "epoch",
     "budget",
@@ -41,20 +42,22 @@ PLAIN = Profile()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """A phrase of a category. `tools` = () speaks for all of them."""
+    """A phrase of a category. `tools` = () speaks for all of them. `is_own`: added in this house."""
 
     text: str
     weight: float = 1.0
     tools: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
+    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """An utterance as people speak, and the tools that it wants."""
+    """An utterance as people speak, and the tools that it wants. `is_own`: added in this house."""
 
     text: str
     tools: tuple[str, ...]
+    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +73,10 @@ class Domain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One tool with what each of its forms costs, counted beforehand: the planner never tokenizes."""
+    """One tool with what each of its forms costs, counted beforehand: the planner never tokenizes.
+
+    `is_shy`: sent only when named, found or called, never by its chance.
+    """
 
     name: str
     category: str

@@ -1,0 +1,191 @@
+"""`make train`: fits the model of `weights.py` on utterances, judges it on those it has not seen, and says how well.
+
+Regularised least squares, one column a tool, category and kind, in its dual form: one inverse gives the weights and
+every leave-one-out score in closed form (Rifkin & Lippert 2007), on which the calibrations are fitted. Deterministic.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cortex.selection import text
+from cortex.selection.grams import BUCKETS, grams, words
+from cortex.selection.types import META, Example, Snapshot
+from cortex.selection.weights import (
+    GRAM_SHARE,
+    KINDS,
+    NEED,
+    Calibration,
+    Floats,
+    Weights,
+    gate_features,
+    tool_features,
+)
+
+RIDGE = 1.5
+LEAST_TEXTS = 2
+STEPS = 60
+SHRINKAGE = 1e-3
+WEB = "web"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """An utterance to learn from: the tools it wants, or the kind of no tool."""
+
+    text: str
+    tools: tuple[str, ...] = ()
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted:
+    """The model, and the leave-one-out chances of each utterance: tools (n, n_tools), wish and work (n,)."""
+
+    weights: Weights
+    told: tuple[Told, ...]
+    chances: Floats
+    wanted: Floats
+    wish: Floats
+    work: Floats
+
+
+def told_by(snapshot: Snapshot) -> tuple[Told, ...]:
+    """The snapshot's utterances, each wording once."""
+    known = {entry.name for entry in snapshot.entries if not entry.is_meta}
+    rows: dict[str, Told] = {}
+    for example in (*(each for domain in snapshot.domains for each in domain.examples), *snapshot.several):
+        rows.setdefault(text.normal(example.text), _told(example, known))
+    for example in snapshot.none:
+        rows.setdefault(text.normal(example.text), Told(text=example.text, kind=example.tools[0]))
+    return tuple(row for row in rows.values() if row.tools or row.kind)
+
+
+def examples_hash(told: Sequence[Told]) -> str:
+    """What a model was fitted on, as a short key."""
+    lines = sorted(f"{row.text}\t{' '.join(row.tools)}\t{row.kind}" for row in told)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def fit(snapshot: Snapshot, told: Sequence[Told], made: str = "") -> Fitted:
+    """The model of these utterances over the snapshot's tools. `made`: a note of when and from what."""
+    domains = [domain.name for domain in snapshot.domains if domain.name != META]
+    taught = {name for row in told for name in row.tools}
+    entries = [entry for entry in snapshot.entries if entry.name in taught and not entry.is_meta]
+    tools = tuple(entry.name for entry in entries)
+    categories = tuple(name for name in domains if any(entry.category == name for entry in entries))
+    home = np.array([categories.index(entry.category) for entry in entries], dtype=np.int32)
+    rows, idf, matrix = _vectors([row.text for row in told])
+    labels = _labels(told, tools, categories, home)
+    dense, bias, unseen = _ridge(matrix, labels * 2 - 1)
+    scale = np.abs(dense).max(axis=0) / 127
+    n_categories = len(categories)
+    features = tool_features(unseen, home, n_categories)
+    wanted = labels[:, : len(tools)]
+    tool = _calibrated(features.reshape(-1, features.shape[-1]), wanted.reshape(-1), _scored(told, entries, WEB))
+    chances = tool.chance(features)
+    gates = gate_features(unseen, chances, len(tools), n_categories)
+    kinds = np.array([row.kind for row in told])
+    need = (kinds == "").astype(np.float32)
+    web = np.array([entry.category == WEB for entry in entries])
+    beyond_web = (wanted[:, ~web].max(axis=1) > 0).astype(np.float32)
+    wish = _calibrated(gates, need, np.isin(kinds, ["", "chat"]))
+    work = _calibrated(gates, beyond_web, (kinds != "chat") & ((kinds != "") | (beyond_web > 0)))
+    weights = Weights(
+        tools=tools,
+        categories=categories,
+        rows=rows,
+        idf=idf,
+        matrix=np.rint(dense / scale).astype(np.int8),
+        scale=scale.astype(np.float32),
+        bias=bias.astype(np.float32),
+        home=home,
+        tool=tool,
+        wish=wish,
+        work=work,
+        examples=examples_hash(told),
+        made=made,
+    )
+    return Fitted(
+        weights=weights,
+        told=tuple(told),
+        chances=chances,
+        wanted=wanted,
+        wish=wish.chance(gates),
+        work=work.chance(gates),
+    )
+
+
+def _told(example: Example, known: set[str]) -> Told:
+    return Told(text=example.text, tools=tuple(name for name in example.tools if name in known))
+
+
+def _vectors(texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats, Floats]:
+    """Bucket -> row, each row's idf, and the texts as (n_texts, n_rows), words and letters each of unit length."""
+    bags = [(Counter(words(said)), Counter(grams(said))) for said in texts]
+    spread = Counter(bucket for bag in bags for half in bag for bucket in half)
+    kept = sorted(bucket for bucket, count in spread.items() if count >= LEAST_TEXTS)
+    rows = np.full(BUCKETS, -1, dtype=np.int32)
+    rows[kept] = np.arange(len(kept), dtype=np.int32)
+    idf = np.log((len(texts) + 1) / (np.array([spread[bucket] for bucket in kept]) + 0.5))
+    idf = idf.astype(np.float16).astype(np.float32)
+    matrix = np.zeros((len(texts), len(kept)), dtype=np.float32)
+    for at, bag in enumerate(bags):
+        for half, share in zip(bag, (1.0, GRAM_SHARE), strict=True):
+            known = [(int(rows[bucket]), count) for bucket, count in half.items() if rows[bucket] >= 0]
+            if known:
+                ids = np.array([row for row, _ in known])
+                weight = (1 + np.log([count for _, count in known])) * idf[ids]
+                matrix[at, ids] = share * weight / np.sqrt(np.square(weight).sum())
+    return rows, idf, matrix
+
+
+def _labels(
+    told: Sequence[Told], tools: tuple[str, ...], categories: tuple[str, ...], home: NDArray[np.int32]
+) -> Floats:
+    """(n_texts, n_columns) of 0 and 1: tools, their categories, kinds, need."""
+    columns = {name: at for at, name in enumerate((*tools, *(f"[{name}]" for name in categories), *KINDS, NEED))}
+    labels = np.zeros((len(told), len(columns)), dtype=np.float32)
+    for at, row in enumerate(told):
+        for name in row.tools:
+            labels[at, columns[name]] = 1
+            labels[at, columns[f"[{categories[home[columns[name]]]}]"]] = 1
+        labels[at, columns[row.kind or NEED]] = 1
+    return labels
+
+
+def _ridge(matrix: Floats, targets: Floats) -> tuple[Floats, Floats, Floats]:
+    """Weights (n_rows, n_columns), bias, and the leave-one-out score of every text."""
+    kernel = matrix @ matrix.T
+    kernel[np.diag_indices_from(kernel)] += RIDGE
+    inverse = np.linalg.inv(kernel)
+    bias = targets.mean(axis=0)
+    dual = inverse @ (targets - bias)
+    unseen = targets - dual / np.diag(inverse)[:, None]
+    return matrix.T @ dual, bias, unseen.astype(np.float32)
+
+
+def _scored(told: Sequence[Told], entries: Sequence[object], web: str) -> NDArray[np.bool_]:
+    """Which (text, tool) pairs say anything: the web is neither right nor wrong for `open` wishes."""
+    is_open = np.array([row.kind == "open" for row in told])
+    is_web = np.array([getattr(entry, "category", "") == web for entry in entries])
+    return np.asarray(~(is_open[:, None] & is_web[None, :]).reshape(-1))
+
+
+def _calibrated(features: Floats, labels: Floats, used: NDArray[np.bool_]) -> Calibration:
+    """Logistic regression by Newton's method, slightly shrunk, over the used rows."""
+    rows, wanted = features[used].astype(np.float64), labels[used].astype(np.float64)
+    mean, spread = rows.mean(axis=0), rows.std(axis=0) + 1e-9
+    scaled = np.column_stack([(rows - mean) / spread, np.ones(len(rows))])
+    found = np.zeros(scaled.shape[1])
+    for _ in range(STEPS):
+        chance = 1 / (1 + np.exp(-(scaled @ found)))
+        slope = scaled.T @ (chance - wanted) / len(wanted) + SHRINKAGE * found
+        curve = (scaled * (chance * (1 - chance))[:, None]).T @ scaled / len(wanted)
+        found -= np.linalg.solve(curve + SHRINKAGE * np.eye(len(found)), slope)
+    scale = found[:-1] / spread
+    return Calibration(scale=scale.astype(np.float32), bias=float(found[-1] - (scale * mean).sum()))

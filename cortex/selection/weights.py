@@ -1,0 +1,185 @@
+"""The fitted model: what a text says about each tool, each category and the ways of needing none. Loads and scores.
+
+A sum of linear models over hashed words and letters (`grams.py`), blended and calibrated by a few logistic
+regressions. `fit.py` makes it. Loaded late through `scan.load`: numpy is heavy.
+"""
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cortex.selection.grams import grams, words
+
+SHIPPED = Path(__file__).with_name("weights.npz")
+GRAM_SHARE = 0.8
+KINDS = ("chat", "llm", "open")
+NEED = "need"
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """A logistic regression over a few features: `scale` for each, and a bias."""
+
+    scale: Floats
+    bias: float
+
+    def chance(self, features: Floats) -> Floats:
+        """Probabilities of rows (..., n_features)."""
+        return np.asarray(1 / (1 + np.exp(-(features @ self.scale + self.bias))), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """The model. Columns: tools, then categories, then KINDS, then NEED.
+
+    `rows`: bucket -> row of `matrix`, -1 where no example had it; `matrix` (n_rows, n_columns) int8 with a `scale` a
+    column; `home`: column of each tool's category, counted from 0 among the categories. `examples`: hash of the
+    utterances that it was fitted on; `made`: when, and from how many.
+    """
+
+    tools: tuple[str, ...]
+    categories: tuple[str, ...]
+    rows: NDArray[np.int32]
+    idf: Floats
+    matrix: NDArray[np.int8]
+    scale: Floats
+    bias: Floats
+    home: NDArray[np.int32]
+    tool: Calibration
+    wish: Calibration
+    work: Calibration
+    examples: str
+    made: str
+
+    def scores(self, texts: Sequence[str]) -> Floats:
+        """(n_texts, n_columns): about -1 for "not at all" to 1 for "surely"."""
+        found = np.zeros((len(texts), len(self.bias)), dtype=np.float32)
+        for at, said in enumerate(texts):
+            rows, values = self._vector(said)
+            found[at] = (values @ self.matrix[rows].astype(np.float32)) * self.scale + self.bias
+        return found
+
+    def _vector(self, said: str) -> tuple[NDArray[np.int32], Floats]:
+        """The text's rows of the matrix and what each weighs; letters at GRAM_SHARE of the words."""
+        rows, values = [], []
+        for buckets, share in ((words(said), 1.0), (grams(said), GRAM_SHARE)):
+            ids, counts = np.unique(np.fromiter(buckets, dtype=np.int32), return_counts=True)
+            known = self.rows[ids] >= 0
+            found = self.rows[ids[known]]
+            weight = (1 + np.log(counts[known])) * self.idf[found]
+            norm = float(np.sqrt(np.square(weight).sum()))
+            rows.append(found)
+            values.append(weight * (share / norm) if norm else weight)
+        return np.concatenate(rows), np.concatenate(values).astype(np.float32)
+
+    def judged(self, texts: Sequence[str]) -> "Judged":
+        """The chances of each text's tools and gates."""
+        scores = self.scores(texts)
+        n_tools, n_categories = len(self.tools), len(self.categories)
+        chances = self.tool.chance(tool_features(scores, self.home, n_categories))
+        gates = gate_features(scores, chances, n_tools, n_categories)
+        return Judged(tools=chances, wish=self.wish.chance(gates), work=self.work.chance(gates))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """Chances of texts.
+
+    `tools` (n_texts, n_tools); `wish` that anything is wanted at all, `work` that it is more than words or the web,
+    both (n_texts,).
+    """
+
+    tools: Floats
+    wish: Floats
+    work: Floats
+
+
+def tool_features(scores: Floats, home: NDArray[np.int32], n_categories: int) -> Floats:
+    """(n_texts, n_tools, 8): a tool's own score and its category's, how far both lead, and what speaks for none."""
+    n_tools = len(home)
+    own, categories = scores[:, :n_tools], scores[:, n_tools : n_tools + n_categories]
+    kinds = scores[:, n_tools + n_categories :][:, : len(KINDS)]
+    of_category = categories[:, home]
+    ranked = np.sort(categories, axis=1)
+    rival = np.where(of_category >= ranked[:, -1:], ranked[:, -2:-1], ranked[:, -1:])
+    members = [own[:, home == at].max(axis=1) for at in range(n_categories)]
+    best = np.stack(members, axis=1)[:, home]
+    none = np.broadcast_to(kinds.max(axis=1, keepdims=True), own.shape)
+    chat, words = (np.broadcast_to(kinds[:, at : at + 1], own.shape) for at in (0, 1))
+    parts = (own, of_category, own - best, of_category - rival, none, of_category - none, words, chat)
+    return np.stack(parts, axis=-1).astype(np.float32)
+
+
+def gate_features(scores: Floats, chances: Floats, n_tools: int, n_categories: int) -> Floats:
+    """(n_texts, 8): the two best categories, the kinds of no tool, the need of any, the best chances."""
+    ranked = np.sort(scores[:, n_tools : n_tools + n_categories], axis=1)
+    kinds = scores[:, n_tools + n_categories :]
+    least = 1e-4
+    best = np.sort(chances, axis=1)
+    tops = [np.log(best[:, -at] + least) for at in (1, 2)]
+    return np.stack([ranked[:, -1], ranked[:, -2], *kinds.T, *tops], axis=1).astype(np.float32)
+
+
+def to_bytes(weights: Weights) -> bytes:
+    """The model as a compressed `.npz`, the same bytes for the same model."""
+    facts = {
+        "tools": weights.tools,
+        "categories": weights.categories,
+        "examples": weights.examples,
+        "made": weights.made,
+    }
+    calibrations = [weights.tool, weights.wish, weights.work]
+    gates: dict[str, Any] = {
+        f"gate{at}": np.append(each.scale, np.float32(each.bias)) for at, each in enumerate(calibrations)
+    }
+    out = io.BytesIO()
+    np.savez_compressed(
+        out,
+        facts=np.frombuffer(json.dumps(facts, sort_keys=True).encode(), dtype=np.uint8),
+        rows=weights.rows,
+        idf=weights.idf.astype(np.float16),
+        matrix=weights.matrix,
+        scale=weights.scale,
+        bias=weights.bias,
+        home=weights.home,
+        **gates,
+    )
+    return out.getvalue()
+
+
+def from_bytes(data: bytes) -> Weights:
+    """The model that `to_bytes` wrote; ValueError or KeyError for anything else."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as found:
+        facts = json.loads(found["facts"].tobytes().decode())
+        gates = [found[f"gate{at}"].astype(np.float32) for at in range(3)]
+        tool, wish, work = (Calibration(scale=each[:-1], bias=float(each[-1])) for each in gates)
+        return Weights(
+            tools=tuple(facts["tools"]),
+            categories=tuple(facts["categories"]),
+            rows=found["rows"],
+            idf=found["idf"].astype(np.float32),
+            matrix=found["matrix"],
+            scale=found["scale"],
+            bias=found["bias"],
+            home=found["home"],
+            tool=tool,
+            wish=wish,
+            work=work,
+            examples=facts["examples"],
+            made=facts["made"],
+        )
+
+
+@lru_cache(maxsize=1)
+def shipped() -> Weights:
+    """The model that came with Cortex, read once."""
+    return from_bytes(SHIPPED.read_bytes())
