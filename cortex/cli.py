@@ -158,16 +158,29 @@ def prompt_size(
 
 
 @app.command("tools")
-def list_tools(assume_configured: Configured = False, as_json: Json = False) -> None:
-    """List every tool with its risk and its price in tokens."""
-    rows = _at_rest(lambda cortex: _tools(cortex, assume_configured).listing())
+def list_tools(
+    role: Annotated[str, typer.Option("--role", help="Only what this role may use; empty: all.")] = "",
+    rank: RankName = "admin",
+    assume_configured: Configured = False,
+    as_json: Json = False,
+) -> None:
+    """List every tool with its risk, its price in tokens and what it still needs."""
+
+    async def listed(cortex: Cortex) -> list[dict[str, Any]]:
+        tools = _tools(cortex, assume_configured)
+        rows = await tools.listing()
+        permitted = await tools.permitted(_somebody(rank), role) if role else {row["name"] for row in rows}
+        return [row for row in rows if row["name"] in permitted]
+
+    rows = _at_rest(listed)
     if as_json:
         _print_json(rows)
         return
     for row in rows:
-        marks = [name for name in ("admin", "confirm") if row[name]] + ([] if row["configured"] else ["not set up"])
+        marks = [name for name in ("admin", "confirm") if row[name]]
+        marks += [f"not set up: needs {' and '.join(row['missing'])}"] if row["missing"] else []
         price = f"{row['tokens_full']:>5} {row['tokens_stub']:>5}"
-        _say(f"{row['category']:<14} {row['name']:<24} {row['risk']:<7} {price}  {', '.join(marks)}".rstrip())
+        _say(f"{row['category']:<14} {row['name']:<26} {row['risk']:<7} {price}  {', '.join(marks)}".rstrip())
 
 
 def _at_rest(ask: Callable[[Cortex], Awaitable[T]], *, is_migrating: bool = True) -> T:

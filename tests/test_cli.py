@@ -68,10 +68,27 @@ def test_a_member_is_never_given_the_shell(tmp_path: Path) -> None:
 
 def test_tools_lists_every_tool_with_its_price(tmp_path: Path) -> None:
     rows = parsed(cortex(tmp_path / "home", "tools", "--json"))
-    keys = {"name", "category", "risk", "admin", "confirm", "tokens_full", "tokens_stub", "configured"}
+    keys = {"name", "category", "risk", "admin", "confirm", "tokens_full", "tokens_stub", "configured", "missing"}
     assert all(row.keys() == keys for row in rows)
     shell = next(row for row in rows if row["name"] == "shell_exec")
     assert (shell["risk"], shell["admin"], shell["confirm"]) == ("high", True, True)
+
+
+def test_tools_says_what_a_category_still_needs(tmp_path: Path) -> None:
+    rows = {row["name"]: row for row in parsed(cortex(tmp_path / "home", "tools", "--json"))}
+    assert (rows["cron_add"]["configured"], rows["cron_add"]["missing"]) == (False, ["Jobs", "Timings"])
+    assert (rows["ae_task_list"]["configured"], rows["ae_task_list"]["missing"]) == (True, [])
+    words = cortex(tmp_path / "home", "tools").stdout
+    assert "not set up: needs HomeAssistant" in words
+
+
+def test_tools_lists_what_a_role_may_use_as_if_all_were_set_up(tmp_path: Path) -> None:
+    words = ("tools", "--json", "--assume-configured", "--role", "coder", "--rank", "member")
+    rows = parsed(cortex(tmp_path / "home", *words))
+    assert {row["category"] for row in rows} == {"file", "git", "meta"}
+    assert all(row["configured"] for row in rows)
+    ready = parsed(cortex(tmp_path / "home", "tools", "--json", "--role", "coder"))
+    assert {row["category"] for row in ready} <= {"file", "git", "system", "meta"}
 
 
 def test_the_doctor_says_what_is_wrong_and_how_to_mend_it(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ class ToolsService:
         self._now = clock
         ready = frozenset(registry.tools) if assume_configured else registry.configured(wired)
         self._ready = tuple(name for name in registry.tools if name in ready)
-        self._configured = registry.configured(wired)
+        self._missing = {name: () if name in ready else registry.missing(name, wired) for name in registry.tools}
         self._kept: list[Snapshot] = []
 
     async def permitted(
@@ -135,7 +135,7 @@ class ToolsService:
         return {**parts, "total": sum(parts.values()), "model_calls": 1}
 
     async def listing(self) -> list[dict[str, Any]]:
-        """Every tool of the registry, for `cortex tools` and the Tools page."""
+        """Every tool of the registry, for `cortex tools` and the Tools page; `missing`: ports that nobody wired."""
         snapshot = await self.snapshot()
         costs = {entry.name: entry for entry in snapshot.entries}
         return [
@@ -147,7 +147,8 @@ class ToolsService:
                 "confirm": tool.confirm,
                 "tokens_full": costs[tool.name].tokens_full,
                 "tokens_stub": costs[tool.name].tokens_stub,
-                "configured": tool.name in self._configured,
+                "configured": not self._missing[tool.name],
+                "missing": list(self._missing[tool.name]),
             }
             for tool in self._registry.tools.values()
         ]
