@@ -1,5 +1,6 @@
 """A house small enough for tool tests: real database, homes and files; what else is wired, the test says."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,12 +23,16 @@ NOW = datetime(2026, 11, 20, 22, 30, tzinfo=UTC)  # in Berlin a quarter of a day
 
 @dataclass(slots=True, kw_only=True)
 class World:
-    """Calls tools as the executor does: checked arguments, a context of one user, its own call id."""
+    """Calls tools as the executor does: checked arguments, a context of one user, its own call id.
+
+    `wired`: clients by type, the same for all; `bound`: what makes a client of one user.
+    """
 
     db: Database
     homes: Homes
     allowed: dict[str, Path] = field(default_factory=dict)
     wired: dict[type[Any], object] = field(default_factory=dict)
+    bound: dict[type[Any], Callable[[str], object]] = field(default_factory=dict)
     registry: Registry = field(default_factory=tools.load)
     calls: int = 0
 
@@ -40,6 +45,8 @@ class World:
             own = self.homes.root / user_id / "files"
             own.mkdir(parents=True, exist_ok=True)
             return cast("T", Files(own, self.roots))
+        if kind in self.bound:
+            return cast("T", self.bound[kind](user_id))
         if kind in self.wired:
             return cast("T", self.wired[kind])
         raise NotFound(f"{kind.__name__} is not wired.")

@@ -102,7 +102,7 @@ async def _find(ctx: Ctx, wanted: str) -> Reminder:
         [row for row in rows if len(key) >= SHORT_ID and row.id.casefold().endswith(key)],
         [row for row in rows if row.text.casefold() == key],
         [row for row in rows if key in row.text.casefold()],
-        [row for row in rows if set(key.split()) <= set(_fact(ctx, row).casefold().split())],
+        [row for row in rows if set(key.split()) <= {word.strip("(),") for word in _fact(ctx, row).casefold().split()}],
     )
     for hits in ways:
         if len(hits) == 1:
