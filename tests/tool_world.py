@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -33,7 +34,7 @@ class World:
     allowed: dict[str, Path] = field(default_factory=dict)
     wired: dict[type[Any], object] = field(default_factory=dict)
     bound: dict[type[Any], Callable[[str], object]] = field(default_factory=dict)
-    registry: Registry = field(default_factory=tools.load)
+    registry: Registry = field(default_factory=cache(tools.load))
     calls: int = 0
 
     def open(self, kind: type[T], user_id: str) -> T:
