@@ -147,7 +147,7 @@ class Dialled(httpcore.AsyncNetworkBackend):
         return httpcore.AsyncMockStream([b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nSECRET"])
 
 
-async def _inside(host: str, port: int) -> list[str]:
+async def inside(host: str, port: int) -> list[str]:
     """A name server to which every name means an inside address; number forms are read as the C library does."""
     with suppress(OSError):
         return [socket.inet_ntoa(socket.inet_aton(host))]
@@ -159,7 +159,7 @@ async def _inside(host: str, port: int) -> list[str]:
 @pytest.mark.parametrize("url", SSRF)
 async def test_inside_addresses_are_never_reached(world: World, ann: User, url: str) -> None:
     dialled = Dialled()
-    world.wired[Web] = Web(lambda: httpx.AsyncClient(transport=GuardedTransport(PUBLIC, _inside, dialled)))
+    world.wired[Web] = Web(lambda: httpx.AsyncClient(transport=GuardedTransport(PUBLIC, inside, dialled)))
     for name in ("web_read", "http_fetch"):
         with pytest.raises(CortexError):
             await world.text(ann, name, url=url)
