@@ -30,11 +30,13 @@ async def ae_task_list(
         count: How many a column.
     """
     columns = await ctx.use(Board).columns(query, count)
+    if not columns:
+        return Output(text="There is nothing on the board yet. task_create adds a task; its list is its column.")
     wanted = column.strip().casefold()
     shown = [one for one in columns if wanted in one.name.casefold()]
     names = ", ".join(one.name for one in columns)
     if not shown:
-        return Output(text=f"The board has no column {column!r}. Columns: {names or 'none'}.")
+        return Output(text=f"The board has no column {column!r}. Columns: {names}.")
     if not any(one.cards for one in shown):
         return Output(text=f"No task on the board{' fits' if query or column else ''}. Columns: {names}.")
     tainted = any(card.is_tainted for one in shown for card in one.cards)

@@ -16,9 +16,12 @@ from tests.tool_world import World
 AT = datetime(2026, 11, 20, 8, tzinfo=UTC)
 
 
+TWO = Pushed(devices=2, failed=0)
+
+
 @dataclass
 class Phones:
-    pushed: Pushed = Pushed(devices=2, failed=0)
+    pushed: Pushed = TWO
     got: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     async def send(self, id: str, title: str, text: str) -> Pushed:

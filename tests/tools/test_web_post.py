@@ -124,7 +124,7 @@ async def test_wrong_arguments_run_nothing(world: World, ann: User) -> None:
 @pytest.mark.usefixtures("receiver")
 @pytest.mark.parametrize("path", ["slow", "down"])
 async def test_a_receiver_that_is_down_or_slow_is_said(world: World, ann: User, path: str) -> None:
-    with pytest.raises(ToolFailed, match="example.org"):
+    with pytest.raises(ToolFailed, match="example"):
         await world.text(ann, "http_post", url=f"https://example.org/{path}", body="{}")
 
 
