@@ -135,6 +135,7 @@ class ConversationsService:
                 f"{original.title or 'Conversation'} (branch)",
                 max_rounds=original.max_rounds,
                 parent_id=original.id,
+                recipe=original.recipe,
             )
             await _copy(opened, original.id, copy.id, turns)
         return copy.id

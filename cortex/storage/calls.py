@@ -16,7 +16,10 @@ CallState = Literal["decided", "intended", "done", "failed", "unknown", "refused
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRow:
-    """A call. `id` is unique in the house; `arguments` is canonical JSON; `spill` names the file of a long result."""
+    """A call. `id` is unique in the house; `arguments` is canonical JSON; `spill` names the file of a long result.
+
+    is_rescued: the turn's first request did not carry this tool.
+    """
 
     id: str
     turn_id: str
@@ -30,6 +33,7 @@ class CallRow:
     text: str = ""
     is_error: bool = False
     is_tainted: bool = False
+    is_rescued: bool = False
     ms: int | None = None
     spill: str | None = None
     created_at: datetime | None = None

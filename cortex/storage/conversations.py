@@ -23,7 +23,10 @@ _TITLE_LENGTH = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """A conversation's head. `seq` is its last event's; `selection_state` is the planner's memory."""
+    """A conversation's head. `seq` is its last event's; `selection_state` is the planner's memory.
+
+    recipe: the way of choosing tools, "" for the role's.
+    """
 
     id: str
     title: str
@@ -41,6 +44,7 @@ class Conversation:
     selection_state: dict[str, Any]
     source: Source
     parent_id: str | None
+    recipe: str = ""
 
 
 class Conversations(Repository):
@@ -56,6 +60,7 @@ class Conversations(Repository):
         max_rounds: int | None = None,
         source: Source = "chat",
         parent_id: str | None = None,
+        recipe: str = "",
     ) -> Conversation:
         """A new conversation; an `id` that the user already has is handed back as it stands."""
         at = self.clock()
@@ -68,6 +73,7 @@ class Conversations(Repository):
                 "is_title_auto": not title,
                 "role": role,
                 "mode": mode,
+                "recipe": recipe,
                 "max_rounds": max_rounds,
                 "is_pinned": False,
                 "source": source,
@@ -124,6 +130,10 @@ class Conversations(Repository):
         )
         if by_user and not touched:
             raise NotFound("There is no such conversation.")
+
+    async def set_recipe(self, id: str, recipe: str) -> None:
+        """Choose its tools in another way from the next round on; "" = as its role does."""
+        await self._set(id, recipe=recipe)
 
     async def set_role(self, id: str, role: str) -> None:
         """Give it another role, from the next turn on."""

@@ -12,6 +12,7 @@ from cortex.base.errors import ConfigError, NotFound
 from cortex.storage.conversations import Conversations
 from cortex.storage.db import Database
 from cortex.storage.preferences import Preferences
+from cortex.storage.revisions import newest
 from cortex.storage.schema import PreferenceTable, Table
 from cortex.storage.tasks import Tasks
 from tests.databases import PostgresTemplate, migrate
@@ -35,15 +36,15 @@ async def test_migrating_down_leaves_nothing_and_up_again_works(db: Database, an
     assert await db.move_to("base") == ""
     async with db.write.connect() as connection:
         assert await connection.run_sync(lambda c: inspect(c).get_table_names()) == ["alembic_version"]
-    assert await db.migrate() == "0001"
-    assert await db.migrate() == "0001"
+    assert await db.migrate() == newest()
+    assert await db.migrate() == newest()
     assert await db.open(Preferences, ann).all() == {}
 
 
 async def test_two_processes_that_start_at_once_migrate_once(postgres_template: PostgresTemplate) -> None:
     url = postgres_template.empty()
     first, second = Database(url), Database(url)
-    assert list(await asyncio.gather(first.migrate(), second.migrate())) == ["0001", "0001"]
+    assert list(await asyncio.gather(first.migrate(), second.migrate())) == [newest(), newest()]
     await first.close()
     await second.close()
     postgres_template.drop(url)
@@ -140,7 +141,7 @@ async def test_alembic_is_not_loaded_when_the_tables_are_up_to_date(tmp_path: Pa
     )
     done = await asyncio.create_subprocess_exec(sys.executable, "-c", script, stdout=asyncio.subprocess.PIPE)
     output, _ = await asyncio.wait_for(done.communicate(), 30)
-    assert output.split() == [b"0001", b"False"]
+    assert output.split() == [newest().encode(), b"False"]
 
 
 async def test_tables_of_a_newer_version_are_left_alone(db: Database) -> None:

@@ -112,6 +112,7 @@ class FakeHouse:
                 "is_title_auto": True,
                 "role": role or "orchestrator",
                 "mode": mode,
+                "recipe": "",
                 "is_pinned": False,
                 "created_at": self.clock,
                 "updated_at": self.clock,

@@ -19,6 +19,7 @@ from cortex.storage.schema.conversations import (
     TurnTable,
 )
 from cortex.storage.schema.tasks import TaskTable
+from cortex.storage.schema.tools import CounterTable, ToolCaseTable, ToolSettingTable, ToolWordTable
 from cortex.storage.table import Table
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "AuditTable",
     "CallTable",
     "ConversationTable",
+    "CounterTable",
     "EventTable",
     "GrantTable",
     "LoginTable",
@@ -39,6 +41,9 @@ __all__ = [
     "SummaryTable",
     "Table",
     "TaskTable",
+    "ToolCaseTable",
+    "ToolSettingTable",
+    "ToolWordTable",
     "TurnTable",
     "UndoTable",
 ]

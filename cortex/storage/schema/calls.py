@@ -13,6 +13,7 @@ class CallTable(Table):
     """One use of a tool, from the gate's word to its result."""
 
     __tablename__ = "calls"
+    __table_args__ = (Index("ix_calls_name_created_at", "name", "created_at"),)
     id: Mapped[str] = mapped_column(primary_key=True)
     owner_id: Mapped[str] = owner()
     conversation_id: Mapped[str] = mapped_column(ForeignKey("conversations.id", ondelete="CASCADE"), index=True)
@@ -26,6 +27,7 @@ class CallTable(Table):
     text: Mapped[str]
     is_error: Mapped[bool]
     is_tainted: Mapped[bool]
+    is_rescued: Mapped[bool]
     ms: Mapped[int | None]
     spill: Mapped[str | None]
     created_at: Mapped[datetime]

@@ -20,6 +20,7 @@ class ConversationTable(Table):
     is_title_auto: Mapped[bool]
     role: Mapped[str]
     mode: Mapped[str]
+    recipe: Mapped[str]
     max_rounds: Mapped[int | None]
     is_pinned: Mapped[bool]
     source: Mapped[str]

@@ -1,0 +1,105 @@
+"""What the house changed about its tools: settings of single tools, words of categories, and the number that tells."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import delete, select, update
+
+from cortex.base.ids import new_id
+from cortex.storage.repository import HouseRepository, reading
+from cortex.storage.schema import CounterTable, ToolSettingTable, ToolWordTable
+
+Kind = Literal["phrase", "example"]
+COUNTER = "tools"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSetting:
+    """What was set for a tool; None = as it ships."""
+
+    tool: str
+    is_on: bool | None = None
+    sending: str | None = None
+    asks_first: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolWord:
+    """A phrase or an example of a category: added here, or one that ships and `is_left_out`.
+
+    text_key: the text as it is compared. tools: whom it speaks for, () = the whole category.
+    """
+
+    category: str
+    kind: Kind
+    text: str
+    text_key: str
+    tools: tuple[str, ...] = ()
+    is_left_out: bool = False
+
+
+class ToolSettings(HouseRepository):
+    """Settings and words of the whole house; who may change them is the services' matter."""
+
+    @reading
+    async def number(self) -> int:
+        """Grows with each change: whoever knows this number knows everything else here."""
+        statement = select(CounterTable.number).where(CounterTable.name == COUNTER)
+        return (await self.session.execute(statement)).scalar_one_or_none() or 0
+
+    @reading
+    async def all(self) -> Sequence[ToolSetting]:
+        """Every tool for which something is set."""
+        columns = (getattr(ToolSettingTable, name) for name in ToolSetting.__dataclass_fields__)
+        return await self._all(ToolSetting, select(*columns).order_by(ToolSettingTable.tool))
+
+    @reading
+    async def words(self, category: str | None = None) -> Sequence[ToolWord]:
+        """What was added or left out, of one category or of all, in the order in which it was."""
+        columns = (getattr(ToolWordTable, name) for name in ToolWord.__dataclass_fields__)
+        statement = select(*columns).order_by(ToolWordTable.added_at, ToolWordTable.id)
+        if category is not None:
+            statement = statement.where(ToolWordTable.category == category)
+        return await self._all(ToolWord, statement)
+
+    async def set(self, setting: ToolSetting, by: str) -> None:
+        """Keep all that is set for a tool; nothing set = nothing kept."""
+        await self._told()
+        values: dict[str, Any] = {name: getattr(setting, name) for name in ToolSetting.__dataclass_fields__}
+        if all(value is None for name, value in values.items() if name != "tool"):
+            await self.session.execute(delete(ToolSettingTable).where(ToolSettingTable.tool == setting.tool))
+            return
+        values |= {"changed_by": by, "changed_at": self.clock()}
+        statement = self._upsert(ToolSettingTable, values)
+        await self.session.execute(statement.on_conflict_do_update(index_elements=["tool"], set_=values))
+
+    async def add_words(self, words: Sequence[ToolWord], by: str) -> None:
+        """Keep these, each in the place of one that reads the same."""
+        await self._told()
+        for word in words:
+            values: dict[str, Any] = {name: getattr(word, name) for name in ToolWord.__dataclass_fields__}
+            values |= {"added_by": by, "added_at": self.clock()}
+            statement = self._upsert(ToolWordTable, {"id": new_id(self.clock), **values})
+            keys = ["category", "kind", "text_key"]
+            await self.session.execute(statement.on_conflict_do_update(index_elements=keys, set_=values))
+
+    async def drop_words(self, words: Sequence[ToolWord]) -> None:
+        """Forget these: what was added goes, what was left out is back."""
+        await self._told()
+        for word in words:
+            await self.session.execute(
+                delete(ToolWordTable).where(
+                    ToolWordTable.category == word.category,
+                    ToolWordTable.kind == word.kind,
+                    ToolWordTable.text_key == word.text_key,
+                )
+            )
+
+    async def _told(self) -> None:
+        """The number grows in the same transaction as the change."""
+        grown = update(CounterTable).where(CounterTable.name == COUNTER).values(number=CounterTable.number + 1)
+        if (await self.session.execute(grown.returning(CounterTable.name))).first() is None:
+            first = self._upsert(CounterTable, {"name": COUNTER, "number": 1})
+            more = {"number": CounterTable.number + 1}
+            await self.session.execute(first.on_conflict_do_update(index_elements=["name"], set_=more))
