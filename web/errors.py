@@ -113,16 +113,22 @@ async def _to_confirm(request: Request, _error: Exception) -> Response:
 
 
 def _send_to(request: Request, place: str) -> Response:
-    """A redirect for pages, HX-Redirect for fragments, 401 for programs and streams."""
-    if wants_json(request) or "text/event-stream" in request.headers.get("accept", ""):
+    """A redirect for pages, HX-Redirect for fragments, both with the way back; 401 for programs and streams."""
+    is_stream = request.url.path.endswith("/events")  # htmx says that it accepts a stream with every request
+    if wants_json(request) or is_stream:
         return _as_json(request, 401, "Log in first.")
-    here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    back = (
-        f"?next={quote(here, safe='/')}" if request.method in SAFE_METHODS and place != "/setup" and here != "/" else ""
-    )
-    if request.headers.get("HX-Request") == "true":
-        return Response(status_code=401, headers={"HX-Redirect": place})
-    return RedirectResponse(place + back, 303)
+    is_htmx = request.headers.get("HX-Request") == "true"
+    here = _shown(request) if is_htmx else request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    is_page = is_htmx or request.method in SAFE_METHODS  # where a form is posted to there may be nothing to see
+    if is_page and place != "/setup" and here != "/":
+        place += f"?next={quote(here, safe='/')}"
+    return Response(status_code=401, headers={"HX-Redirect": place}) if is_htmx else RedirectResponse(place, 303)
+
+
+def _shown(request: Request) -> str:
+    """The path of the page that htmx asks for; "/" when it does not say. Cut by hand: a parser raises on some."""
+    address = request.headers.get("HX-Current-URL", "").partition("#")[0]
+    return "/" + address.partition("://")[2].partition("/")[2]
 
 
 async def _ours(request: Request, error: Exception) -> Response:

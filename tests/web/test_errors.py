@@ -31,6 +31,32 @@ async def test_a_fragment_asked_by_nobody_goes_to_login(house: Cortex, visitor: 
     assert (answer.status_code, answer.headers["hx-redirect"]) == (401, "/login")
 
 
+@pytest.mark.parametrize(
+    ("shown", "place"),
+    [
+        pytest.param("http://test/c/12?before=3#q12", "/login?next=/c/12%3Fbefore%3D3", id="page"),
+        pytest.param("http://test/", "/login", id="start page"),
+        pytest.param("http://test//evil.example", "/login?next=//evil.example", id="refused by the login page"),
+        pytest.param("http://[", "/login", id="no address"),
+    ],
+)
+async def test_a_form_sent_under_an_ended_login_leads_back_to_its_page(
+    house: Cortex, visitor: httpx.AsyncClient, shown: str, place: str
+) -> None:
+    headers = {"HX-Request": "true", "HX-Current-URL": shown, "Accept": "text/html, text/event-stream"}
+    answer = await visitor.post("/c/12/messages", data={"text": "hello"}, headers=headers)
+    assert (answer.status_code, answer.headers["hx-redirect"]) == (401, place)
+
+
+async def test_a_stream_under_an_ended_login_is_refused_without_a_place_to_go(
+    house: Cortex, visitor: httpx.AsyncClient
+) -> None:
+    headers = {"HX-Request": "true", "HX-Current-URL": "http://test/c/12", "Accept": "text/html, text/event-stream"}
+    answer = await visitor.get("/c/12/events", headers=headers)
+    assert (answer.status_code, "hx-redirect" in answer.headers) == (401, False)
+    assert answer.json()["error"]["message"] == "Log in first."
+
+
 async def test_when_the_database_breaks_there_is_still_a_page_with_its_headers(
     house: Cortex, ada: Browser, caplog: pytest.LogCaptureFixture
 ) -> None:
