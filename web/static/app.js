@@ -67,9 +67,11 @@
   on('keydown', event => {
     if (event.key !== 'Enter' || event.isComposing) return;
     if (event.target.matches('.ask [name=choice]:not([value=deny])')) { event.preventDefault(); return say('Enter does not approve. Press Space, or click.'); }
-    if (event.target.id !== 'text' || event.shiftKey) return;
+    const edited = event.target.closest('.edit textarea')?.form;
+    if ((event.target.id !== 'text' && !edited) || event.shiftKey) return;
     if (matchMedia('(pointer:coarse)').matches && !event.metaKey && !event.ctrlKey) return; // on phones Enter is a new line
     event.preventDefault();
+    if (edited) return edited.requestSubmit();
     const box = form(), was = box.mode.value;
     if (event.altKey) { box.mode.value = 'chat'; box.quick.value = 1; }
     box.requestSubmit($('.send:not(.stop)'));
@@ -79,7 +81,9 @@
     const source = event.detail.ctx?.sourceElement, status = event.detail.ctx?.response?.status ?? 0;
     if (source?.matches?.('[data-ask]') && status < 400) text()?.focus({ preventScroll: true });
     if (source !== form() || !source) return;
-    if (!status || status >= 400) return say('Not sent. What you wrote is still there.');
+    if (!status || status >= 400) return;
+    const sent = event.detail.ctx.request.body;
+    if (!sent.get('quick')) source.rounds_default.value = sent.get('max_rounds');
     text().value = ''; delete sessionStorage[draft]; typed();
   });
 
@@ -166,7 +170,27 @@
   // the extension hears of hiding only while it streams: a tab that was behind before that must free its connection too
   const pause = () => { if (document.hidden) document.dispatchEvent(new Event('visibilitychange')); };
   on('htmx:sse:after:connection', () => { show(''); setTimeout(pause, 50); });
-  on('htmx:error', () => { if (!navigator.onLine) net(); });
+
+  // --- what failed and left no mark on the page: told where news is told, until something works
+  let told;
+  const tell = words => {
+    told = $('#news').content.firstElementChild.cloneNode(true);
+    if (words) $('span', told).textContent = words;
+    $('#toasts').replaceChildren(told);
+  };
+  const isTyping = ctx => ctx.sourceElement.id === 'cost'; // the price is asked for while typing: nobody waits for it
+  const isAct = ctx => ctx?.request.method === 'POST' && !isTyping(ctx);
+  on('htmx:error', ({ detail: { ctx } }) => {
+    if (!navigator.onLine) net();
+    if (isAct(ctx) && !ctx.response) tell();
+  });
+  on('htmx:response:error', ({ detail: { ctx } }) => {
+    const { status } = ctx.response, isShown = ctx.swap !== 'none' || (status === 422 && ctx.sourceElement === form());
+    if (status === 401 || isTyping(ctx) || (isShown && status < 500)) return; // 401 leads to the login
+    const page = new DOMParser().parseFromString(ctx.text, 'text/html');
+    tell(($('.say', page) ?? (status < 500 && page.body))?.textContent?.trim()); // a 5xx without ours is a proxy's
+  });
+  on('htmx:after:request', ({ detail: { ctx } }) => { if (isAct(ctx) && ctx.response.status < 400) told?.remove(); });
 
   // --- the code of a one-time link stands after #, which no server sees: into the form, out of the address
   const code = $('[data-setup] [name=token]');
