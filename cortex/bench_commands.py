@@ -17,7 +17,7 @@ from cortex.app import shipped_registry
 from cortex.base.errors import UserError
 from cortex.base.role import Role
 from cortex.base.user import User
-from cortex.bench import costs, selection
+from cortex.bench import costs, selection, table
 from cortex.bench.ground import DEFAULT_PROFILE, PROFILES, Ground, Words
 from cortex.bench.regimes import REGIMES
 from cortex.selection.snapshot import snapshot_of
@@ -43,14 +43,15 @@ def bench_selection(
     recipe: Recipes = None,
     role: RoleName = "admin",
     profile: ProfileName = DEFAULT_PROFILE,
+    seed: Seed = SEED,
     as_json: Json = False,
 ) -> None:
     """Recall, tools, tokens and latency of each recipe over files of utterances and tool catalogues.
 
     Every tool counts as set up. The backend is by default one that caches as Anthropic does.
     """
-    sets = selection.measured(data, recipe or (), _ground(role, profile), _tell)
-    _say(json.dumps({"sets": sets}, ensure_ascii=False, indent=2))
+    sets = selection.measured(data, recipe or (), _ground(role, profile), seed, _tell)
+    _say(json.dumps({"sets": sets}, ensure_ascii=False, indent=2) if as_json else table.selection(sets))
 
 
 @bench.command("cost")
@@ -66,7 +67,7 @@ def bench_cost(
     A request costs c x what the cache holds of it + w x the rest + its output (a simulated cache, the real planner).
     """
     found = costs.measured(regime or (), recipe or (), _ground(role, DEFAULT_PROFILE), seed, _tell)
-    _say(json.dumps(found, ensure_ascii=False, indent=2))
+    _say(json.dumps(found, ensure_ascii=False, indent=2) if as_json else table.costs(found))
 
 
 def _ground(role_name: str, profile: str) -> Ground:

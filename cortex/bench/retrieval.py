@@ -1,13 +1,14 @@
 """Ranks a catalogue for each of its queries, as `tools_discover` would under each recipe."""
 
-import time
 from collections.abc import Sequence
+from functools import partial
 
 from cortex.bench import scores
 from cortex.bench.catalogues import snapshot_of
 from cortex.bench.files import RetrievalSet
 from cortex.bench.rows import Groups, Query
 from cortex.bench.scores import Scores
+from cortex.bench.timing import timed
 from cortex.selection.discover import Ranking
 from cortex.selection.types import Snapshot
 
@@ -38,9 +39,8 @@ def measured(queries: Sequence[Query], snapshot: Snapshot, rank: Ranking) -> Sco
     taken_ms: list[float] = []
     for query in queries:
         groups = tuple(tuple(name for name in group if name in there) for group in query.groups)
-        start_ns = time.process_time_ns()
-        hits = rank(worded(query), snapshot, names, MOST)
-        taken_ms.append((time.process_time_ns() - start_ns) / 1e6)
+        hits, ms = timed(partial(rank, worded(query), snapshot, names, MOST))
+        taken_ms.append(ms)
         if groups and all(groups):
             ranked.append((groups, tuple(hit.name for hit in hits)))
     return {**(scores.retrieval(ranked) if ranked else {}), **scores.times(taken_ms)}

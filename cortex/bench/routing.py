@@ -1,18 +1,19 @@
 """Plans every row of a routing file through the real pipeline; conversations in order, the planner's memory kept."""
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 
 from cortex.bench import scores
 from cortex.bench.files import RoutingSet
 from cortex.bench.ground import START, Ground, carried
 from cortex.bench.rows import Groups, Utterance
 from cortex.bench.scores import Given, Scores, met
+from cortex.bench.timing import timed
 from cortex.selection.discover import Ranking
 from cortex.selection.pipeline import plan
-from cortex.selection.types import Memory, PastTurn, PlanInput, ToolPlan
+from cortex.selection.types import Memory, PastTurn, ToolPlan
 
 WEB = frozenset({"web"})
 FOUND = 5
@@ -76,7 +77,7 @@ def conversations(rows: Sequence[Utterance]) -> list[list[Utterance]]:
 
 def _first(row: Utterance, names: Known, ground: Ground, recipe: str, rank: Ranking | None) -> Given:
     """A row as the first message of a new conversation."""
-    made, ms = _timed(ground.asked(row.text, recipe))
+    made, ms = timed(partial(plan, ground.asked(row.text, recipe)))
     return _given(row, names, ground, made, ms, rank)
 
 
@@ -102,7 +103,7 @@ def _talk(
             fixed_tokens=asked.fixed_tokens + history,
             history_tokens=history,
         )
-        made, ms = _timed(asked)
+        made, ms = timed(partial(plan, asked))
         given = _given(row, names, ground, made, ms, rank)
         memory = made.memory
         called[row.text] = _calls(given, is_own=is_own)
@@ -131,13 +132,6 @@ def _calls(given: Given, *, is_own: bool) -> tuple[str, ...]:
         return tuple(dict.fromkeys(group[0] for group in given.needs))
     had = (next((name for name in group if name in given.names), "") for group in given.needs)
     return tuple(dict.fromkeys(name for name in had if name))
-
-
-def _timed(asked: PlanInput) -> tuple[ToolPlan, float]:
-    """The plan and its milliseconds of processor time: what else the machine does is not counted."""
-    start_ns = time.process_time_ns()
-    made = plan(asked)
-    return made, (time.process_time_ns() - start_ns) / 1e6
 
 
 def _given(row: Utterance, names: Known, ground: Ground, made: ToolPlan, ms: float, rank: Ranking | None) -> Given:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cortex.bench import files, retrieval, routing
+from cortex.bench import files, latency, retrieval, routing
 from cortex.bench.files import Data, RetrievalSet, RoutingSet
 from cortex.bench.ground import Ground, Tell
 from cortex.selection.discover import RANKINGS
@@ -14,14 +14,15 @@ from cortex.selection.recipes import RECIPES, recipe
 Sets = list[dict[str, Any]]  # Any: a set as the JSON has it
 
 
-def measured(paths: Sequence[Path], recipes: Sequence[str], ground: Ground, tell: Tell) -> Sets:
+def measured(paths: Sequence[Path], recipes: Sequence[str], ground: Ground, seed: int, tell: Tell) -> Sets:
     """The sets of these files and folders; UserError for a broken line, a path without rows, an unknown recipe."""
     names = recipes or sorted(RECIPES)
     for name in names:
         recipe(name)
     read = [files.read(path, tell) for path in paths]
     gc.freeze()  # the rows stay: without this each full collection would walk them in the middle of a plan
-    return [one for data in read for one in _sets(data, names, ground, tell)]
+    found = [one for data in read for one in _sets(data, names, ground, tell)]
+    return [*found, *_latency(read, names, ground, seed, tell)]
 
 
 def _sets(data: Data, recipes: Sequence[str], ground: Ground, tell: Tell) -> Sets:
@@ -55,6 +56,21 @@ def _retrieval(one: RetrievalSet, recipes: Sequence[str], tell: Tell, *, is_give
             tell(f"{name}: {len(one.queries):,} queries over {len(one.tools):,} tools, {each}")
             found[each] = retrieval.measured(one.queries, snapshot, RANKINGS[each])
     return _set(name, "retrieval", len(one.queries), found, missing)
+
+
+def _latency(read: Sequence[Data], recipes: Sequence[str], ground: Ground, seed: int, tell: Tell) -> Sets:
+    """The set that is made of a filler catalogue: plan and ranking over 10,000 tools."""
+    filler = [tool for data in read for tool in data.filler]
+    said = latency.messages(read, seed)
+    if not (filler and said):
+        return []
+    others = [tool for data in read for one in data.retrieval for tool in one.tools]
+    over = ground.over(latency.grown(ground.snapshot, [*filler, *others], latency.SIZE))
+    found = {}
+    for name in recipes:
+        tell(f"{latency.NAME}: {len(said):,} messages, {name}")
+        found[name] = latency.measured(said, over, name)
+    return [_set(latency.NAME, "latency", len(said), found, {})]
 
 
 def _set(name: str, kind: str, rows: int, found: dict[str, Any], unknown: Any) -> dict[str, Any]:
