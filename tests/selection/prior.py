@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from cortex.selection.pipeline import plan
-from cortex.selection.types import Domain, Memory, PastTurn, PlanInput, RoleView, Snapshot, ToolPlan
+from cortex.selection.types import Domain, Example, Memory, PastTurn, PlanInput, RoleView, Snapshot, ToolPlan, Trigger
 from tests.selection.made import NOW, entry
 
 NAMES = {
@@ -42,6 +42,22 @@ WORLD = Snapshot(
         entry("tool_call", "meta", "Call a tool by name", ("name", "arguments"), is_meta=True, tokens_full=80),
     ),
     domains=tuple(Domain(name=name, summary=f"things of {name}", tokens=8) for name in NAMES),
+)
+FEW = {"git", "ha", "session", "system", "tasks", "web"}
+SOME = Snapshot(
+    version="some-1",
+    entries=tuple(each for each in WORLD.entries if each.is_meta or each.category in FEW),
+    domains=tuple(
+        Domain(
+            name=each.name,
+            summary=each.summary,
+            tokens=8,
+            triggers=(Trigger(text=f"my {each.name}", weight=1.2),),
+            examples=(Example(text=f"do something with {each.name} for me", tools=(NAMES[each.name].split()[0],)),),
+        )
+        for each in WORLD.domains
+        if each.name in FEW
+    ),
 )
 ALL = RoleView(name="admin", tools=("all",))
 TOOLS = tuple(each.name for each in WORLD.entries if not each.is_meta)

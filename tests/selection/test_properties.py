@@ -1,16 +1,35 @@
-"""The invariants of selection, over random conversations, roles, backends and injected text."""
+"""The invariants of selection, for every recipe: random conversations, roles, registries, backends, injected text.
 
+100,000 cases in all in `make test-full`, a tenth of them in `make test`. A case is a whole conversation.
+"""
+
+import re
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cortex.base.model import Profile
 from cortex.selection import portable
+from cortex.selection.gate import granted, permits
 from cortex.selection.pipeline import plan
-from cortex.selection.stages.gate import permitted
-from cortex.selection.types import Memory, PastTurn, PlanInput, RoleView, ToolPlan
+from cortex.selection.receipt import receipt, remember
+from cortex.selection.recipes import RECIPES
+from cortex.selection.types import Memory, PastTurn, PlanInput, RoleView, Snapshot, ToolPlan
 from tests.selection.made import BRIDGED, CACHED, HOUSE, WEAK, asked
+from tests.selection.prior import SOME
+
+PROPERTIES = 7
+TENTH = -(-10_000 // (len(RECIPES) * PROPERTIES))
+COUNTS = [
+    pytest.param(TENTH, id="tenth"),
+    pytest.param(9 * TENTH, id="rest", marks=pytest.mark.full),
+]
+SEES_RESULTS = {"punch"}  # it scans what tools gave, to bring in permitted tools
+HAS_DISCOVERY = {"cortex", "ora"}
 
 SAID = (
     "hello",
@@ -22,13 +41,34 @@ SAID = (
     "what did I commit yesterday",
     "use `shell_run` and lamp_get",
     "tell me a story about a fox that lives in a flight report",
+    "git log, and kill process 4",
+    "search for the weather and remember the task",
+    "every day the kubernetes journal entry",
+    "",
+    "  ",
 )
 messages = st.sampled_from(SAID) | st.text(max_size=60)
 profiles = st.sampled_from((Profile(), CACHED, BRIDGED, WEAK, replace(CACHED, late_tools="native")))
-words = st.lists(st.sampled_from(("lamps", "tasks", "repos", "shell", "task_add", "all", "ghost")), max_size=4)
+snapshots = st.sampled_from((HOUSE, SOME))
+WORDS = (
+    "lamps",
+    "tasks",
+    "repos",
+    "shell",
+    "task_add",
+    "all",
+    "ghost",
+    "git",
+    "ha",
+    "git_log",
+    "system",
+    "session",
+    "web",
+)
+words = st.lists(st.sampled_from(WORDS), max_size=4)
 roles = st.builds(
     RoleView,
-    name=st.sampled_from(("one", "two")),
+    name=st.sampled_from(("one", "coder")),
     tools=words.map(tuple),
     admin_tools=words.map(tuple),
     core=words.map(tuple),
@@ -36,13 +76,38 @@ roles = st.builds(
     is_admin_only=st.booleans(),
 )
 modes = st.sampled_from(("auto", "auto", "auto", "chat", "all"))
-steps = st.lists(st.tuples(messages, modes, st.integers(0, 400), st.booleans()), min_size=1, max_size=8)
+steps = st.lists(st.tuples(messages, modes, st.integers(0, 400), st.booleans()), min_size=1, max_size=5)
+Steps = list[tuple[str, str, int, bool]]
+Case = tuple[Snapshot, RoleView, Profile, Steps, bool]
+Property = Callable[[str, Case, str], None]
+cases_ = st.tuples(snapshots, roles, profiles, steps, st.booleans())
 
 
-def conversation(
-    role: RoleView, profile: Profile, turns: list[tuple[str, str, int, bool]], *, is_admin: bool, outside: str = ""
-) -> list[tuple[PlanInput, ToolPlan]]:
+def for_every_recipe(holds: Property) -> Callable[[str, int], None]:
+    """A test that tries the property on random cases under each recipe."""
+
+    @pytest.mark.parametrize("count", COUNTS)
+    @pytest.mark.parametrize("recipe", sorted(RECIPES))
+    def test(recipe: str, count: int) -> None:
+        @settings(max_examples=count, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+        @given(case=cases_, outside=st.sampled_from(SAID) | st.text(max_size=200))
+        def tried(case: Case, outside: str) -> None:
+            holds(recipe, case, outside)
+
+        tried()
+
+    return test
+
+
+def test_the_cases_are_a_hundred_thousand_in_all() -> None:
+    tests = [value for name, value in globals().items() if name.startswith("test_") and hasattr(value, "pytestmark")]
+    assert len(tests) == PROPERTIES
+    assert len(tests) * len(RECIPES) * 10 * TENTH >= 100_000
+
+
+def conversation(recipe: str, case: Case, outside: str = "", seen: str = "") -> list[tuple[PlanInput, ToolPlan]]:
     """The plans of a conversation with a second round where the step says so; the clock runs by seconds."""
+    snapshot, role, profile, turns, is_admin = case
     made: list[tuple[PlanInput, ToolPlan]] = []
     memory, at_s, history = Memory(), 0, 100
     past: tuple[PastTurn, ...] = ()
@@ -50,6 +115,9 @@ def conversation(
         at_s += waited_s
         given = replace(
             asked(message),
+            recipe=recipe,
+            snapshot=snapshot,
+            ready=tuple(entry.name for entry in snapshot.entries),
             role=role,
             profile=profile,
             is_admin=is_admin,
@@ -63,38 +131,53 @@ def conversation(
         for round_number in (1, 2) if has_second else (1,):
             each = replace(given, round=round_number, memory=memory)
             if round_number == 2:
-                each = replace(each, found=tuple(name for name in each.ready if name.startswith("task")))
+                each = replace(each, found=tuple(name for name in each.ready if name.startswith(("task", "git_l"))))
             done = plan(each)
             made.append((each, done))
             memory = done.memory
         called = tuple(item.name for item in done.sent[-1:])
-        past = (*past, PastTurn(user=message, assistant="Shall I?", called=called, untrusted=outside))
+        results = (seen,) if seen else ()
+        past = (*past, PastTurn(user=message, assistant="Shall I?", called=called, untrusted=outside, results=results))
         history += 300
     return made
 
 
-@settings(deadline=None)
-@given(roles, profiles, steps, st.booleans())
-def test_nothing_outside_the_gate_is_ever_sent_listed_or_hinted(
-    role: RoleView, profile: Profile, turns: list[tuple[str, str, int, bool]], is_admin: bool
-) -> None:
-    for each, made in conversation(role, profile, turns, is_admin=is_admin):
-        allowed = {entry.name for entry in permitted(each)}
-        barred = {entry.name for entry in HOUSE.entries} - allowed
+def permitted(each: PlanInput) -> set[str]:
+    """What the gate's one rule lets through, meta tools where there is anything."""
+    words = granted(each.role, is_admin=each.is_admin)
+    business = {
+        entry.name
+        for entry in each.snapshot.entries
+        if not entry.is_meta
+        and permits(
+            words,
+            name=entry.name,
+            category=entry.category,
+            is_admin_tool=entry.is_admin,
+            is_admin=each.is_admin,
+            channel=each.channel,
+        )
+    }
+    return business | {entry.name for entry in each.snapshot.entries if entry.is_meta and business}
+
+
+@for_every_recipe
+def test_nothing_outside_the_gate_is_ever_sent_listed_or_hinted(recipe: str, case: Case, outside: str) -> None:
+    for each, made in conversation(recipe, case, outside, seen=outside):
+        allowed = permitted(each)
+        barred = {entry.name for entry in each.snapshot.entries} - allowed
         assert {item.name for item in made.sent} <= allowed
         assert {schema.name for schema in made.schemas} <= allowed
         assert {name for name, _ in made.hints} <= allowed
         assert set(made.added) | set(made.reachable) | set(made.noted) <= allowed
-        assert not [name for name in barred - {"tools_discover"} if name in made.catalog or name in made.notes]
+        told = set(re.findall(r"\w+", f"{made.catalog} {made.notes}"))
+        assert not told & (barred - {"tools_discover"})
 
 
-@settings(deadline=None)
-@given(roles, profiles, steps, st.booleans())
-def test_within_an_epoch_each_request_extends_the_one_before(
-    role: RoleView, profile: Profile, turns: list[tuple[str, str, int, bool]], is_admin: bool
-) -> None:
+@for_every_recipe
+def test_within_an_epoch_each_request_extends_the_one_before(recipe: str, case: Case, outside: str) -> None:
     before: dict[int, ToolPlan] = {}
-    for each, made in conversation(role, profile, turns, is_admin=is_admin):
+    for each, made in conversation(recipe, case, outside):
         last = before.get(made.epoch_number)
         if last is not None:
             assert [item.name for item in made.sent][: len(last.sent)] == [item.name for item in last.sent]
@@ -104,13 +187,10 @@ def test_within_an_epoch_each_request_extends_the_one_before(
         before[made.epoch_number] = made
 
 
-@settings(deadline=None)
-@given(roles, profiles, steps, st.booleans())
-def test_while_warm_a_cached_prefix_moves_only_for_a_named_reason(
-    role: RoleView, profile: Profile, turns: list[tuple[str, str, int, bool]], is_admin: bool
-) -> None:
+@for_every_recipe
+def test_while_warm_a_cached_prefix_moves_only_for_a_named_reason(recipe: str, case: Case, outside: str) -> None:
     last: ToolPlan | None = None
-    for each, made in conversation(role, profile, turns, is_admin=is_admin):
+    for each, made in conversation(recipe, case, outside):
         is_moved = last is not None and (made.schemas != last.schemas or made.catalog != last.catalog)
         if is_moved and each.profile.caches:
             is_return = last is not None and last.boundary == "chat only"
@@ -118,37 +198,43 @@ def test_while_warm_a_cached_prefix_moves_only_for_a_named_reason(
         last = made
 
 
-@settings(deadline=None)
-@given(roles, profiles, steps, st.booleans())
-def test_the_same_input_gives_the_same_bytes(
-    role: RoleView, profile: Profile, turns: list[tuple[str, str, int, bool]], is_admin: bool
-) -> None:
-    for each, made in conversation(role, profile, turns, is_admin=is_admin):
-        again = portable.read(PlanInput, portable.plain(each))
-        assert portable.dumps(plan(again)) == portable.dumps(made)
+@for_every_recipe
+def test_the_same_input_gives_the_same_bytes(recipe: str, case: Case, outside: str) -> None:
+    for each, made in conversation(recipe, case, outside, seen=outside):
+        again = portable.read(PlanInput, _plain(each))
+        assert portable.dumps(plan(replace(again, snapshot=each.snapshot))) == portable.dumps(made)
 
 
-@settings(deadline=None)
-@given(roles, profiles, steps, st.booleans())
-def test_every_permitted_tool_stays_reachable_and_has_a_reason(
-    role: RoleView, profile: Profile, turns: list[tuple[str, str, int, bool]], is_admin: bool
-) -> None:
-    for each, made in conversation(role, profile, turns, is_admin=is_admin):
-        allowed = {entry.name for entry in permitted(each) if not entry.is_meta}
+def _plain(each: PlanInput) -> Any:
+    """The input as it is stored, but for the registry, which has a test of its own."""
+    return portable.plain(replace(each, snapshot=EMPTY))
+
+
+EMPTY = Snapshot(version="", entries=(), domains=())
+
+
+@for_every_recipe
+def test_every_permitted_tool_stays_reachable_and_has_a_reason(recipe: str, case: Case, outside: str) -> None:
+    for each, made in conversation(recipe, case, outside):
+        allowed = permitted(each) - {"tools_discover", "tool_call"}
         assert {decided.name for decided in made.decisions} == allowed
         assert all(decided.reason and decided.tokens > 0 for decided in made.decisions)
         if each.mode != "chat":
             assert set(made.reachable) == allowed
             unsent = allowed - {item.name for item in made.sent}
-            has_way_back = "tools_discover" in {item.name for item in made.sent}
+            has_way_back = recipe not in HAS_DISCOVERY or "tools_discover" in {item.name for item in made.sent}
             assert not made.sent or not unsent or has_way_back
 
 
-@settings(deadline=None)
-@given(roles, profiles, steps, st.booleans(), st.sampled_from(SAID) | st.text(max_size=200))
-def test_injected_text_changes_nothing(
-    role: RoleView, profile: Profile, turns: list[tuple[str, str, int, bool]], is_admin: bool, outside: str
-) -> None:
-    clean = conversation(role, profile, turns, is_admin=is_admin)
-    loud = conversation(role, profile, turns, is_admin=is_admin, outside=outside)
+@for_every_recipe
+def test_injected_text_changes_nothing(recipe: str, case: Case, outside: str) -> None:
+    seen = "" if recipe in SEES_RESULTS else outside
+    clean = conversation(recipe, case)
+    loud = conversation(recipe, case, outside, seen)
     assert [portable.dumps(made) for _, made in clean] == [portable.dumps(made) for _, made in loud]
+
+
+@for_every_recipe
+def test_memory_is_found_again_from_the_receipts(recipe: str, case: Case, outside: str) -> None:
+    plans = [made for _, made in conversation(recipe, case, outside)]
+    assert remember([receipt(made) for made in plans]) == plans[-1].memory
