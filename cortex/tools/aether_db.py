@@ -88,7 +88,7 @@ def _table(rows: Rows) -> str:
         line = " | ".join(" ".join(value.split())[:CELL_CHARACTERS] for value in row)
         size += len(line)
         if size > TEXT_CHARACTERS:
-            return "\n".join([*lines, f"[only {len(lines) - 1} rows fit: ask for fewer columns or rows]"])
+            return "\n".join([*lines, f"[only {len(lines) - 1} of the rows fit: ask for fewer columns or rows]"])
         lines.append(line)
     more = "; there are more: raise limit or narrow it" if rows.is_cut else ""
     count = f"[{len(rows.rows)} row{'' if len(rows.rows) == 1 else 's'} in {rows.took_ms} ms{more}]"

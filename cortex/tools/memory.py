@@ -74,18 +74,19 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
 
 async def _find(memory: Memory, wanted: str) -> Fact:
     """The one fact that is meant; ToolFailed names the candidates when it is not one."""
-    key = " ".join(wanted.casefold().split()).removeprefix("#")
+    key = " ".join(wanted.casefold().split()).removeprefix("#").rstrip(".")
     if not key:
         raise ToolFailed("Say which fact: its id, or its words.")
     facts = await memory.search("", 1_000)
     ways = (
         [fact for fact in facts if len(key) >= SHORT_ID and fact.id.casefold().endswith(key)],
-        [fact for fact in facts if fact.text.casefold() == key],
+        [fact for fact in facts if fact.text.casefold().rstrip(".") == key],
         [fact for fact in facts if set(key.split()) <= set(fact.text.casefold().rstrip(".").split())],
     )
-    hits = next((one for one in ways if one), list(await memory.search(wanted, 5)))
-    if len(hits) == 1 and hits[0] in [fact for way in ways for fact in way]:
-        return hits[0]
+    sure = next((one for one in ways if one), [])
+    if len(sure) == 1:
+        return sure[0]
+    hits = sure or await memory.search(wanted, 5)
     if hits:
         names = "; ".join(f"{fact.text} (id {fact.id[-SHORT_ID:]})" for fact in hits[:5])
         told = f"Not surely one fact is {wanted!r}: {names}. Use the id."

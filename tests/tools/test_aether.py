@@ -1,0 +1,286 @@
+"""Journals from the chat: found by words, written, extended, disabled softly and brought back, one user at a time."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from pydantic import ValidationError
+
+from cortex.base.aether_ports import Entry, EntryChange, Journal, Journals
+from cortex.base.errors import Conflict, NotFound, ToolFailed
+from cortex.base.user import User
+from tests.tool_world import World
+
+START = datetime(2026, 11, 20, 8, tzinfo=UTC)
+
+
+@dataclass
+class MemoryJournals:
+    """Journals in memory; each entry is an hour younger than the one before it."""
+
+    rows: dict[str, Entry] = field(default_factory=dict)
+    disabled: set[str] = field(default_factory=set)
+
+    async def list(self) -> Sequence[Journal]:
+        names = sorted({row.journal for row in self.rows.values()})
+        held = {name: sum(row.journal == name for row in self._enabled()) for name in names}
+        return [Journal(id=f"j-{name}", name=name, entries=held[name], changed_at=START) for name in names]
+
+    async def entries(
+        self, journal_id: str | None, query: str, since: date | None, until: date | None, most: int
+    ) -> Sequence[Entry]:
+        rows = [
+            row
+            for row in self._enabled()
+            if journal_id in (None, row.journal_id)
+            and all(word in f"{row.title} {row.text}".casefold() for word in query.casefold().split())
+            and (since or date.min) <= row.written_at.date() <= (until or date.max)
+        ]
+        return sorted(rows, key=lambda row: row.written_at, reverse=True)[:most]
+
+    async def entry(self, id: str) -> Entry:
+        if id not in self.rows or id in self.disabled:
+            raise NotFound("There is no such entry.")
+        return self.rows[id]
+
+    async def write(self, id: str, journal: str, title: str, text: str, is_tainted: bool) -> Entry:
+        row = Entry(
+            id=id,
+            journal_id=f"j-{journal}",
+            journal=journal,
+            title=title,
+            text=text,
+            written_at=START + timedelta(hours=len(self.rows)),
+            is_tainted=is_tainted,
+            version=1,
+        )
+        return self.rows.setdefault(id, row)
+
+    async def change(self, id: str, expected_version: int, change: EntryChange) -> Entry:
+        if id not in self.rows:
+            raise NotFound("There is no such entry.")
+        old = self.rows[id]
+        if old.version != expected_version:
+            raise Conflict("The entry was changed in between.")
+        self.disabled ^= {id} if change.is_enabled is (id in self.disabled) else set()
+        given = {"title": change.title, "text": change.text}
+        fields = {key: value for key, value in given.items() if value is not None}
+        is_tainted = old.is_tainted or change.is_tainted
+        self.rows[id] = replace(old, version=old.version + 1, is_tainted=is_tainted, **fields)  # type: ignore[arg-type]
+        return self.rows[id]
+
+    def _enabled(self) -> Sequence[Entry]:
+        return [row for row in self.rows.values() if row.id not in self.disabled]
+
+
+class DeadJournals(MemoryJournals):
+    async def list(self) -> Sequence[Journal]:
+        raise ToolFailed("The Aether server did not answer within 10 seconds.")
+
+    async def entry(self, id: str) -> Entry:
+        raise ToolFailed("The Aether server did not answer within 10 seconds.")
+
+
+@pytest.fixture
+def kept(world: World) -> dict[str, MemoryJournals]:
+    made: dict[str, MemoryJournals] = defaultdict(MemoryJournals)
+    world.bound[Journals] = made.__getitem__
+    return made
+
+
+async def _frost(world: World, user: User) -> None:
+    await world.text(user, "ae_journal_entry_create", text="The dahlias are in.", journal="Garden", title="First frost")
+
+
+async def _texts(kept: dict[str, MemoryJournals], user: User) -> list[str]:
+    return [row.text for row in await kept[user.id].entries(None, "", None, None, 99)]
+
+
+@pytest.mark.usefixtures("kept")
+async def test_an_entry_is_written_listed_and_read(world: World, ann: User) -> None:
+    assert "ae_journal_entry_create" in await world.text(ann, "ae_journal_list")
+    await _frost(world, ann)
+    assert await world.text(ann, "ae_journal_list") == "- Garden (1 entry)"
+    text = await world.text(ann, "ae_journal_entries_list")
+    assert text.startswith("- First frost (id ")
+    assert text.endswith("Garden, 2026-11-20 09:00): The dahlias are in.")
+    assert (await world.text(ann, "ae_journal_entry_read", entry="frost")).endswith("\nThe dahlias are in.")
+
+
+async def test_a_repeated_step_writes_one(world: World, ann: User, kept: dict[str, MemoryJournals]) -> None:
+    for _ in range(2):
+        await world.run(world.ctx(ann, call_id="one"), "ae_journal_entry_create", text="a", journal="Garden")
+    assert len(kept[ann.id].rows) == 1
+
+
+async def test_an_entry_without_a_title_bears_the_users_day(
+    world: World, ann: User, kept: dict[str, MemoryJournals]
+) -> None:
+    await world.text(ann, "ae_journal_entry_create", text="Slept well.")
+    assert [(row.title, row.journal) for row in kept[ann.id].rows.values()] == [("2026-11-20", "Journal")]
+
+
+@pytest.mark.parametrize("spoken", ["Garden", "garden", "my garden journal", "garden diary", ""])
+async def test_a_journal_is_known_however_it_is_spoken(
+    world: World, ann: User, kept: dict[str, MemoryJournals], spoken: str
+) -> None:
+    await _frost(world, ann)
+    await world.text(ann, "ae_journal_entry_create", text="Snow.", journal=spoken)
+    assert {row.journal for row in kept[ann.id].rows.values()} == {"Garden"}
+
+
+@pytest.mark.usefixtures("kept")
+async def test_which_journal_is_asked_when_there_are_several(world: World, ann: User) -> None:
+    for name in ("Garden", "Work"):
+        await world.text(ann, "ae_journal_entry_create", text="a", journal=name)
+    with pytest.raises(ToolFailed, match="Say which journal: Garden, Work"):
+        await world.text(ann, "ae_journal_entry_create", text="b")
+    with pytest.raises(ToolFailed, match=r"no journal 'boat'\. Journals: Garden, Work"):
+        await world.text(ann, "ae_journal_search", query="a", journal="boat")
+
+
+@pytest.mark.usefixtures("kept")
+async def test_entries_are_found_by_words_journal_and_day(world: World, ann: User) -> None:
+    await _frost(world, ann)
+    long = "Nothing of note happened here, " * 5 + "but the Otter came back." + " And so on." * 30
+    await world.text(ann, "ae_journal_entry_create", text=long, journal="River", title="Walk")
+    text = await world.text(ann, "ae_journal_search", query="otter")
+    assert text.count("\n") == 0
+    assert "..." in text
+    assert "Otter came back" in text
+    assert "Walk" not in await world.text(ann, "ae_journal_search", query="the", journal="garden")
+    assert "No entry fits" in await world.text(ann, "ae_journal_entries_list", since="2026-11-21")
+    assert "may be more" in await world.text(ann, "ae_journal_entries_list", count=1)
+    with pytest.raises(ToolFailed):
+        await world.text(ann, "ae_journal_search", query=" ")
+
+
+@pytest.mark.usefixtures("kept")
+async def test_a_long_entry_is_read_in_stretches(world: World, ann: User) -> None:
+    await world.text(ann, "ae_journal_entry_create", text="x" * 7_000 + "the end", title="Long")
+    assert "offset=6000" in await world.text(ann, "ae_journal_entry_read", entry="Long")
+    assert (await world.text(ann, "ae_journal_entry_read", entry="Long", offset=6_990)).endswith("the end")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "text"),
+    [
+        ("ae_journal_entry_update", {"text": "All lost."}, "All lost."),
+        ("ae_journal_entry_append", {"text": "And watered."}, "The dahlias are in.\nAnd watered."),
+        ("ae_journal_entry_prepend", {"text": "Cold night."}, "Cold night.\nThe dahlias are in."),
+    ],
+)
+async def test_an_entry_is_changed_and_put_back(
+    world: World, ann: User, kept: dict[str, MemoryJournals], name: str, arguments: dict[str, str], text: str
+) -> None:
+    await _frost(world, ann)
+    _, note = await world.noted(ann, name, entry="frost", **arguments)
+    assert await _texts(kept, ann) == [text]
+    assert await world.undo(ann, "aether", note) == "The entry 'First frost' is as it was."
+    assert await _texts(kept, ann) == ["The dahlias are in."]
+
+
+@pytest.mark.usefixtures("kept")
+async def test_a_title_is_changed_and_put_back(world: World, ann: User) -> None:
+    await _frost(world, ann)
+    _, note = await world.noted(ann, "ae_journal_entry_update", entry="frost", title="Second frost")
+    assert "Second frost" in await world.text(ann, "ae_journal_entries_list")
+    await world.undo(ann, "aether", note)
+    assert "First frost" in await world.text(ann, "ae_journal_entries_list")
+
+
+async def test_disabling_is_soft(world: World, ann: User, kept: dict[str, MemoryJournals]) -> None:
+    await _frost(world, ann)
+    _, note = await world.noted(ann, "ae_journal_entry_disable", entry="frost")
+    assert await _texts(kept, ann) == []
+    assert len(kept[ann.id].rows) == 1
+    await world.undo(ann, "aether", note)
+    assert await _texts(kept, ann) == ["The dahlias are in."]
+
+
+async def test_writing_can_be_taken_back(world: World, ann: User, kept: dict[str, MemoryJournals]) -> None:
+    _, note = await world.noted(ann, "ae_journal_entry_create", text="a")
+    await world.undo(ann, "aether", note)
+    assert await _texts(kept, ann) == []
+
+
+async def test_what_changed_since_is_left(world: World, ann: User, kept: dict[str, MemoryJournals]) -> None:
+    _, note = await world.noted(ann, "ae_journal_entry_create", text="a")
+    await kept[ann.id].change(note.target, 1, EntryChange(text="by hand"))
+    with pytest.raises(Conflict):
+        await world.undo(ann, "aether", note)
+    assert await _texts(kept, ann) == ["by hand"]
+
+
+@pytest.mark.usefixtures("kept")
+async def test_two_that_fit_are_named_instead_of_guessed(world: World, ann: User) -> None:
+    for title in ("Early frost", "Late frost"):
+        await world.text(ann, "ae_journal_entry_create", text="a", journal="Garden", title=title)
+    with pytest.raises(ToolFailed, match="2 entries fit 'frost'"):
+        await world.text(ann, "ae_journal_entry_disable", entry="frost")
+    for words in ("unicorn", ""):
+        with pytest.raises(ToolFailed):
+            await world.text(ann, "ae_journal_entry_read", entry=words)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("ae_journal_entry_create", {"text": "  "}),
+        ("ae_journal_entry_create", {"text": "x" * 100_001}),
+        ("ae_journal_entry_update", {"entry": "frost"}),
+        ("ae_journal_entry_update", {"entry": "frost", "text": " "}),
+        ("ae_journal_entry_append", {"entry": "frost", "text": ""}),
+        ("ae_journal_entry_append", {"entry": "frost", "text": "x" * 99_990}),
+    ],
+)
+async def test_what_is_no_entry_is_not_written(
+    world: World, ann: User, kept: dict[str, MemoryJournals], name: str, arguments: dict[str, str]
+) -> None:
+    await _frost(world, ann)
+    with pytest.raises(ToolFailed):
+        await world.text(ann, name, **arguments)
+    assert await _texts(kept, ann) == ["The dahlias are in."]
+
+
+@pytest.mark.usefixtures("kept")
+async def test_wrong_arguments_run_nothing(world: World, ann: User) -> None:
+    with pytest.raises(ValidationError):
+        await world.text(ann, "ae_journal_entries_list", since="last week")
+
+
+@pytest.mark.usefixtures("kept")
+async def test_words_from_outside_stay_marked(world: World, ann: User) -> None:
+    await _frost(world, ann)
+    assert not (await world.run(world.ctx(ann), "ae_journal_entry_read", entry="frost")).is_tainted
+    ctx = world.ctx(ann, is_tainted=True)
+    await world.run(ctx, "ae_journal_entry_append", entry="frost", text="Read on a page.")
+    for name, arguments in (("ae_journal_entry_read", {"entry": "frost"}), ("ae_journal_search", {"query": "page"})):
+        assert (await world.run(world.ctx(ann), name, **arguments)).is_tainted
+
+
+async def test_another_users_journals_are_out_of_reach(
+    world: World, ann: User, ben: User, kept: dict[str, MemoryJournals]
+) -> None:
+    _, note = await world.noted(ann, "ae_journal_entry_create", text="ann's secret", journal="Private")
+    assert "Private" not in await world.text(ben, "ae_journal_list")
+    assert await world.text(ben, "ae_journal_entries_list") == "No entry fits. ae_journal_list shows the journals."
+    for name in ("ae_journal_entry_read", "ae_journal_entry_disable"):
+        with pytest.raises(ToolFailed):
+            await world.text(ben, name, entry=note.target)
+    with pytest.raises(NotFound):
+        await world.undo(ben, "aether", note)
+    assert await _texts(kept, ann) == ["ann's secret"]
+
+
+async def test_a_server_that_does_not_answer_is_no_silent_success(world: World, ann: User) -> None:
+    world.wired[Journals] = DeadJournals()
+    for name, arguments in (
+        ("ae_journal_list", {}),
+        ("ae_journal_entry_create", {"text": "a"}),
+        ("ae_journal_entry_append", {"entry": "frost", "text": "a"}),
+    ):
+        with pytest.raises(ToolFailed, match="did not answer"):
+            await world.text(ann, name, **arguments)

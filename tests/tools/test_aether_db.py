@@ -1,0 +1,151 @@
+"""The database from the chat: tables, views and rows in short text; what the guard refuses is said."""
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+import pytest
+from pydantic import ValidationError
+
+from cortex.base.aether_ports import AetherDatabase, Rows, TableFacts
+from cortex.base.errors import ToolFailed
+from cortex.base.user import User
+from tests.tool_world import World
+
+
+class LiteDatabase:
+    """A real database with the rules of the real port: one reading statement, a limit, names checked."""
+
+    def __init__(self) -> None:
+        self.connection = sqlite3.connect(":memory:")
+        self.connection.executescript(
+            "create table members (id integer, name text, note text);"
+            "insert into members values (1, 'Ada', 'x'), (2, 'Bo', null), (3, 'Cy', 'a\nb');"
+            "create view active_members as select id, name from members where id < 3;"
+        )
+        self.asked: list[str] = []
+
+    async def query(self, sql: str, most: int) -> Rows:
+        self.asked.append(sql)
+        if not re.match(r"(?i)(select|show|describe)\b", sql) or ";" in sql:
+            raise ToolFailed("Only one reading statement is run here: SELECT, SHOW or DESCRIBE.")
+        try:
+            cursor = self.connection.execute(sql)
+        except sqlite3.Error as error:
+            raise ToolFailed(f"The database refused it: {error}.") from error
+        rows = cursor.fetchmany(most + 1)
+        cells = tuple(tuple("NULL" if cell is None else str(cell) for cell in row) for row in rows[:most])
+        names = tuple(column[0] for column in cursor.description)
+        return Rows(columns=names, rows=cells, is_cut=len(rows) > most, took_ms=2)
+
+    async def tables(self, words: str) -> Sequence[TableFacts]:
+        rows = self.connection.execute("select name, type from sqlite_master order by name").fetchall()
+        return [TableFacts(name=name, kind=kind) for name, kind in rows if words in name]
+
+    async def table(self, name: str) -> TableFacts:
+        known = {one.name: one for one in await self.tables("")}
+        if name not in known:
+            raise ToolFailed(f"There is no table {name!r}. Near: {', '.join(known)}.")
+        columns = self.connection.execute(f"pragma table_info({name})").fetchall()
+        return TableFacts(name=name, kind=known[name].kind, rows=3, columns=tuple(f"{c[1]} {c[2]}" for c in columns))
+
+    async def view(self, name: str) -> str:
+        (text,) = self.connection.execute("select sql from sqlite_master where name = ?", (name,)).fetchone()
+        return str(text)
+
+    async def first_rows(self, name: str, most: int) -> Rows:
+        return await self.query(f"select * from {name}", most)  # noqa: S608 - the name is checked by `table`
+
+
+class SlowDatabase(LiteDatabase):
+    async def query(self, sql: str, most: int) -> Rows:
+        raise ToolFailed("The statement took longer than 5 seconds and was stopped.")
+
+
+@pytest.fixture
+def database(world: World) -> Iterator[LiteDatabase]:
+    made = LiteDatabase()
+    world.wired[AetherDatabase] = made
+    yield made
+    made.connection.close()
+
+
+async def test_rows_are_shown_with_how_many_there_are(world: World, ann: User, database: LiteDatabase) -> None:
+    text = await world.text(ann, "ae_db_query", sql=" select name, note from members order by id; ")
+    assert text.splitlines() == ["name | note", "Ada | x", "Bo | NULL", "Cy | a b", "[3 rows in 2 ms]"]
+    assert database.asked == ["select name, note from members order by id"]
+
+
+@pytest.mark.usefixtures("database")
+async def test_a_limit_cuts_and_says_so(world: World, ann: User) -> None:
+    assert "[1 row in 2 ms; there are more" in await world.text(
+        ann, "ae_db_query", sql="select 1 from members", limit=1
+    )
+    assert await world.text(ann, "ae_db_query", sql="select id, name from members where id > 9") == "No row (id, name)."
+
+
+@pytest.mark.usefixtures("database")
+async def test_a_wide_result_stays_a_short_text(world: World, ann: User) -> None:
+    wide = ", ".join(["hex(zeroblob(200))"] * 30)
+    text = await world.text(ann, "ae_db_query", sql=" ".join(["select", wide, "from members"]))
+    assert "only 1 of the rows fit" in text
+    assert len(text) < 5_000
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    [
+        ("delete from members", "Only one reading statement"),
+        ("select 1; drop table members", "Only one reading statement"),
+        ("select id from nowhere", "no such table"),
+        (" ; ", "1 to 8000"),
+        ("select " + "x" * 8_000, "1 to 8000"),
+    ],
+    ids=["write", "two", "unknown", "empty", "long"],
+)
+async def test_what_is_refused_says_why(world: World, ann: User, sql: str, says: str) -> None:
+    with pytest.raises(ToolFailed, match=says):
+        await world.text(ann, "ae_db_query", sql=sql)
+
+
+@pytest.mark.usefixtures("database")
+async def test_wrong_arguments_run_nothing(world: World, ann: User) -> None:
+    for arguments in ({}, {"sql": "select 1", "limit": 1_000}):
+        with pytest.raises(ValidationError):
+            await world.text(ann, "ae_db_query", **arguments)
+
+
+@pytest.mark.usefixtures("database")
+async def test_tables_are_listed_and_described(world: World, ann: User) -> None:
+    assert await world.text(ann, "ae_db_describe") == "- active_members (view)\n- members (table)"
+    assert await world.text(ann, "ae_db_describe", query="active") == "- active_members (view)"
+    assert "no schema is open to you" in await world.text(ann, "ae_db_describe", query="dragon")
+    text = await world.text(ann, "ae_db_describe", table="members")
+    assert text.splitlines()[:2] == ["members (table, about 3 rows)", "- id INTEGER"]
+    with pytest.raises(ToolFailed, match="Near: active_members, members"):
+        await world.text(ann, "ae_db_describe", table="member")
+
+
+@pytest.mark.usefixtures("database")
+async def test_a_view_is_shown_with_its_statement_and_rows(world: World, ann: User) -> None:
+    assert await world.text(ann, "ae_db_show_view") == "- active_members (view)"
+    text = await world.text(ann, "ae_db_show_view", view="active_members")
+    assert text.startswith("CREATE VIEW active_members as select")
+    assert "Bo" in text
+    assert "Bo" not in await world.text(ann, "ae_db_show_view", view="active_members", rows=0)
+
+
+@pytest.mark.usefixtures("database")
+async def test_rows_are_marked_as_from_outside(world: World) -> None:
+    names = ("ae_db_query", "ae_db_describe", "ae_db_show_view")
+    assert all(world.registry.tools[name].reads_untrusted for name in names)
+    assert all(world.registry.tools[name].effect == "read" for name in names)
+
+
+async def test_a_slow_database_is_said(world: World, ann: User) -> None:
+    slow = SlowDatabase()
+    world.wired[AetherDatabase] = slow
+    with pytest.raises(ToolFailed, match="longer than 5 seconds"):
+        await world.text(ann, "ae_db_query", sql="select 1")
+    slow.connection.close()

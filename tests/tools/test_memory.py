@@ -1,0 +1,153 @@
+"""Facts remembered from the chat: with source and mark, forgotten and brought back, one user at a time."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pytest
+from pydantic import ValidationError
+
+from cortex.base.errors import CortexError, NotFound, ToolFailed
+from cortex.base.memory_ports import Fact, Memory
+from cortex.base.user import User
+from tests.tool_world import World
+
+AT = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
+
+
+@dataclass
+class PlainMemory:
+    """Finds by shared words, the most first."""
+
+    rows: dict[str, Fact] = field(default_factory=dict)
+    forgotten: dict[str, Fact] = field(default_factory=dict)
+
+    async def search(self, query: str, most: int) -> Sequence[Fact]:
+        words = set(query.casefold().split())
+        scored = [(len(words & set(row.text.casefold().split())), row) for row in self.rows.values()]
+        hits = [(score, row) for score, row in scored if score or not words]
+        return [row for _, row in sorted(hits, key=lambda pair: -pair[0])][:most]
+
+    async def add(self, id: str, text: str, source: str, is_tainted: bool) -> Fact:
+        same = next((row for row in self.rows.values() if row.text == text), None)
+        return same or self.rows.setdefault(id, Fact(id=id, text=text, source=source, at=AT, is_tainted=is_tainted))
+
+    async def forget(self, id: str) -> Fact:
+        if id not in self.rows:
+            raise NotFound("There is no such fact.")
+        self.forgotten[id] = self.rows.pop(id)
+        return self.forgotten[id]
+
+    async def restore(self, id: str) -> Fact:
+        if id not in self.forgotten:
+            raise NotFound("There is no such fact.")
+        self.rows[id] = self.forgotten.pop(id)
+        return self.rows[id]
+
+
+class DeadMemory(PlainMemory):
+    async def search(self, query: str, most: int) -> Sequence[Fact]:
+        raise ToolFailed("The memory cannot be reached now.")
+
+
+@pytest.fixture
+def kept(world: World) -> dict[str, PlainMemory]:
+    made: dict[str, PlainMemory] = defaultdict(PlainMemory)
+    world.bound[Memory] = made.__getitem__
+    return made
+
+
+@pytest.mark.usefixtures("kept")
+async def test_a_fact_is_kept_with_its_source_and_the_users_day(world: World, ann: User) -> None:
+    assert await world.text(ann, "memory_search") == "Nothing is remembered yet."
+    assert await world.text(ann, "memory_add", fact=" Ann eats \n no nuts. ") == "Remembered: Ann eats no nuts."
+    text = await world.text(ann, "memory_search", query="nuts.")
+    assert text.startswith("- Ann eats no nuts. (id ")
+    assert text.endswith("2026-11-21, from the user)")
+    assert await world.text(ann, "memory_search", query="boat") == "Nothing is remembered about 'boat'."
+
+
+async def test_a_repeated_step_and_a_known_fact_are_kept_once(
+    world: World, ann: User, kept: dict[str, PlainMemory]
+) -> None:
+    for _ in range(2):
+        await world.run(world.ctx(ann, call_id="one"), "memory_add", fact="Ann eats no nuts.")
+    ctx = world.ctx(ann)
+    done = await world.run(ctx, "memory_add", fact="Ann eats no nuts.")
+    assert (done.text, ctx.undo_notes) == ("That is remembered already: Ann eats no nuts.", [])
+    assert len(kept[ann.id].rows) == 1
+
+
+@pytest.mark.parametrize("fact", ["", "  ", "x" * 501])
+async def test_what_is_no_fact_is_not_kept(world: World, ann: User, kept: dict[str, PlainMemory], fact: str) -> None:
+    with pytest.raises(ToolFailed):
+        await world.text(ann, "memory_add", fact=fact)
+    assert kept[ann.id].rows == {}
+
+
+@pytest.mark.usefixtures("kept")
+async def test_wrong_arguments_run_nothing(world: World, ann: User) -> None:
+    with pytest.raises(ValidationError):
+        await world.text(ann, "memory_add", text="Ann eats no nuts.")
+
+
+@pytest.mark.parametrize("words", ["no nuts", "Ann eats no nuts.", "ann nuts"])
+async def test_a_fact_is_forgotten_by_its_words(
+    world: World, ann: User, kept: dict[str, PlainMemory], words: str
+) -> None:
+    await world.text(ann, "memory_add", fact="Ann eats no nuts.")
+    await world.text(ann, "memory_add", fact="Ann has a boat.")
+    assert await world.text(ann, "memory_forget", fact=words) == "Forgotten: Ann eats no nuts."
+    assert [row.text for row in kept[ann.id].rows.values()] == ["Ann has a boat."]
+
+
+@pytest.mark.usefixtures("kept")
+async def test_what_is_not_surely_meant_is_not_forgotten(world: World, ann: User) -> None:
+    for fact in ("Ann eats no nuts.", "Ann eats no fish."):
+        await world.text(ann, "memory_add", fact=fact)
+    for words in ("ann eats", "all that ann ever said"):
+        with pytest.raises(ToolFailed, match=r"Not surely one fact .*Use the id"):
+            await world.text(ann, "memory_forget", fact=words)
+    for words in ("boat", " "):
+        with pytest.raises(ToolFailed):
+            await world.text(ann, "memory_forget", fact=words)
+
+
+async def test_each_step_can_be_taken_back(world: World, ann: User, kept: dict[str, PlainMemory]) -> None:
+    _, added = await world.noted(ann, "memory_add", fact="Ann eats no nuts.")
+    _, gone = await world.noted(ann, "memory_forget", fact="nuts.")
+    assert await world.undo(ann, "memory", gone) == "Remembered again: Ann eats no nuts."
+    assert await world.undo(ann, "memory", added) == "Forgotten again: Ann eats no nuts."
+    assert kept[ann.id].rows == {}
+    with pytest.raises(NotFound):
+        await world.undo(ann, "memory", added)
+
+
+@pytest.mark.usefixtures("kept")
+async def test_facts_from_outside_stay_marked(world: World, ann: User) -> None:
+    await world.run(world.ctx(ann, is_tainted=True), "memory_add", fact="Ann likes every offer.")
+    found = await world.run(world.ctx(ann), "memory_search")
+    assert found.is_tainted
+    assert "from a turn that had read text from outside) [from outside]" in found.text
+    assert (await world.run(world.ctx(ann), "memory_forget", fact="every offer")).is_tainted
+
+
+async def test_another_users_facts_are_out_of_reach(
+    world: World, ann: User, ben: User, kept: dict[str, PlainMemory]
+) -> None:
+    _, note = await world.noted(ann, "memory_add", fact="ann's secret")
+    assert await world.text(ben, "memory_search") == "Nothing is remembered yet."
+    for words in ("secret", note.target):
+        with pytest.raises(ToolFailed):
+            await world.text(ben, "memory_forget", fact=words)
+    with pytest.raises(CortexError):
+        await world.undo(ben, "memory", note)
+    assert len(kept[ann.id].rows) == 1
+
+
+async def test_a_memory_that_cannot_be_reached_is_said(world: World, ann: User) -> None:
+    world.wired[Memory] = DeadMemory()
+    for name, arguments in (("memory_search", {}), ("memory_forget", {"fact": "nuts"})):
+        with pytest.raises(ToolFailed, match="cannot be reached"):
+            await world.text(ann, name, **arguments)
