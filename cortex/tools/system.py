@@ -76,8 +76,8 @@ async def cortex_restart(ctx: Ctx, reason: str = "") -> str:
         reason: Why, for the log.
     """
     others = await ctx.use(Upkeep).restart(reason.strip()[:LINE_CHARACTERS])
-    turns = f" and {others} other turn{'' if others == 1 else 's'}" if others else ""
-    return f"Cortex restarts as soon as this turn{turns} has ended; the page comes back by itself."
+    turns = f"{others} other{'' if others == 1 else 's'} have" if others else "this turn has"
+    return f"Cortex restarts as soon as {'this turn and ' if others else ''}{turns} ended; the page comes back by itself."
 
 
 @tool(risk="high", admin=True, needs=("Upkeep",))

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from cortex.base.errors import CortexError, NotFound, ToolFailed
 from cortex.base.logbook import LogBook
-from cortex.base.tool_ports import Discovered, Discovery, Logs, Status
+from cortex.base.tool_ports import Discovered, Discovery, Logs, Status, Upgrade, Upkeep
 from cortex.base.user import User
 from cortex.integrations.sandbox import Sandbox
 from tests.integrations.paths import TRAVERSALS
@@ -121,3 +121,78 @@ async def test_discovery_names_what_it_found(world: World, ann: User) -> None:
 async def test_the_bridge_runs_nothing_by_itself(world: World, ann: User) -> None:
     with pytest.raises(ToolFailed, match="tools_discover"):
         await world.text(ann, "tool_call", name="task_list", arguments={})
+
+
+class Keeper:
+    """Upkeep that notes what it was asked to do."""
+
+    def __init__(self, found: Upgrade) -> None:
+        self.found = found
+        self.done: list[str] = []
+
+    async def restart(self, reason: str) -> int:
+        self.done.append(f"restart: {reason}")
+        return 2
+
+    async def preview(self) -> Upgrade:
+        return self.found
+
+    async def update(self, version: str) -> str:
+        self.done.append(f"update: {version}")
+        return f"Cortex {version} starts as soon as this turn has ended."
+
+    async def roll_back(self, version: str) -> str:
+        self.done.append(f"back: {version}")
+        return f"Cortex {version} starts as soon as this turn has ended."
+
+
+class StuckKeeper(Keeper):
+    async def update(self, version: str) -> str:
+        raise ToolFailed("The copy could not be migrated; nothing was changed.")
+
+
+NEWER = Upgrade(current="0.2.0", version="0.3.0", changes=tuple(f"change {n}" for n in range(17)), migrations=2)
+
+
+async def test_a_restart_waits_for_the_turns_that_run(world: World, ann: User) -> None:
+    keeper = Keeper(NEWER)
+    world.wired[Upkeep] = keeper
+    text = await world.text(ann, "cortex_restart", reason=" new settings ")
+    assert "as soon as this turn and 2 others have ended" in text
+    assert keeper.done == ["restart: new settings"]
+
+
+async def test_an_update_is_shown_before_it_is_made(world: World, ann: User) -> None:
+    keeper = Keeper(NEWER)
+    world.wired[Upkeep] = keeper
+    text = await world.text(ann, "cortex_update")
+    assert text.startswith("Cortex 0.2.0 can be updated to 0.3.0:\n- change 0\n")
+    assert text.endswith("- ... and 2 more\nChanges to the tables: 2. Nothing was changed yet.")
+    assert keeper.done == []
+    assert "0.3.0 starts" in await world.text(ann, "cortex_update", action="install")
+    assert keeper.done == ["update: 0.3.0"]
+
+
+@pytest.mark.parametrize("action", ["preview", "install"])
+async def test_the_newest_version_is_not_installed_again(world: World, ann: User, action: str) -> None:
+    keeper = Keeper(Upgrade(current="0.3.0"))
+    world.wired[Upkeep] = keeper
+    assert await world.text(ann, "cortex_update", action=action) == "Cortex 0.3.0 is the newest version."
+    assert keeper.done == []
+
+
+async def test_an_update_can_be_rolled_back_while_there_is_a_way(world: World, ann: User) -> None:
+    keeper = Keeper(Upgrade(current="0.3.0", rollback_to="0.2.0"))
+    world.wired[Upkeep] = keeper
+    assert "0.2.0 starts" in await world.text(ann, "cortex_update", action="roll_back")
+    world.wired[Upkeep] = Keeper(Upgrade(current="0.3.0"))
+    with pytest.raises(ToolFailed, match="no earlier version"):
+        await world.text(ann, "cortex_update", action="roll_back")
+
+
+async def test_an_update_that_stopped_is_no_success(world: World, ann: User) -> None:
+    world.wired[Upkeep] = StuckKeeper(NEWER)
+    with pytest.raises(ToolFailed, match="nothing was changed"):
+        await world.text(ann, "cortex_update", action="install")
+    with pytest.raises(ValidationError):
+        await world.text(ann, "cortex_update", action="force")

@@ -1,0 +1,181 @@
+"""The registry is the one that was designed: every tool, at its risk; what is not set up says what it lacks."""
+
+from pathlib import Path
+
+import pytest
+
+from cortex.base import tokens
+from cortex.base.role import Channel
+from cortex.base.user import User
+from cortex.selection.gate import CHANNEL_LACKS, permits
+from cortex.services.roles import Roles
+from cortex.services.tools import ToolsService
+from cortex.storage.home import Homes
+from cortex.toolkit.spec import Tool
+from cortex.tools import load
+from tests.living_house import living_house
+
+SHIPPED = load()
+LOW, MEDIUM, HIGH = "low", "medium", "high"
+TOOLS = {
+    "web": {"web_search": MEDIUM, "web_read": MEDIUM, "http_fetch": MEDIUM},
+    "web_post": {"http_post": HIGH},
+    "file": {
+        "file_read": LOW,
+        "file_list": LOW,
+        "file_write": MEDIUM,
+        "file_diff": LOW,
+        "file_grep": LOW,
+        "file_syntax_check": LOW,
+        "file_stat": LOW,
+    },
+    "git": {"git_status": LOW, "git_log": LOW, "git_diff": LOW},
+    "system": {
+        "shell_exec": HIGH,
+        "cortex_status": LOW,
+        "cortex_logs": LOW,
+        "cortex_restart": HIGH,
+        "cortex_update": HIGH,
+    },
+    "tasks": {"task_list": LOW, "task_create": LOW, "task_update": LOW, "task_complete": LOW},
+    "cron": {"cron_list": LOW, "cron_add": HIGH, "cron_remove": LOW, "cron_toggle": LOW},
+    "reminders": {"reminders_add": LOW, "reminders_list": LOW, "reminders_remove": LOW, "reminders_clear": LOW},
+    "scratchpad": {"scratch_read": LOW, "scratch_write": LOW, "scratch_append": LOW, "scratch_clear": LOW},
+    "ha": {"ha_get_state": LOW, "ha_get_states": LOW, "ha_call_service": MEDIUM},
+    "aether": {
+        "ae_journal_list": LOW,
+        "ae_journal_search": LOW,
+        "ae_journal_entries_list": LOW,
+        "ae_journal_entry_read": LOW,
+        "ae_journal_entry_create": LOW,
+        "ae_journal_entry_update": LOW,
+        "ae_journal_entry_append": LOW,
+        "ae_journal_entry_prepend": LOW,
+        "ae_journal_entry_disable": LOW,
+    },
+    "aether_db": {"ae_db_query": MEDIUM, "ae_db_describe": MEDIUM, "ae_db_show_view": MEDIUM},
+    "notifications": {"web_push": LOW, "email_send": HIGH, "nc_talk_send": HIGH, "nc_talk_history": MEDIUM},
+    "agents": {"spawn_agent": MEDIUM, "agent_status": LOW, "agent_cancel": MEDIUM},
+    "notes": {"agent_notes_read": LOW, "agent_notes_write": LOW, "agent_notes_append": LOW, "agent_notes_clear": LOW},
+    "session": {"session_read": LOW, "session_search": LOW},
+    "ae_tasks": {"ae_task_list": LOW},
+    "coding": {"aider_run": HIGH, "aider_status": LOW, "claude_allow_dir": HIGH},
+    "memory": {"memory_search": LOW, "memory_add": LOW, "memory_forget": LOW},
+    "meta": {"tools_discover": LOW, "tool_call": LOW},
+}
+MISSING = {
+    "cron": {"Jobs", "Timings"},
+    "reminders": {"Reminders", "Timings"},
+    "ha": {"HomeAssistant"},
+    "aether": {"Journals"},
+    "aether_db": {"AetherDatabase"},
+    "notifications": {"Push", "Mail", "Talk"},
+    "agents": {"Agents"},
+    "coding": {"CodingAgent", "AllowedFolders"},
+    "memory": {"Memory"},
+}
+ADMIN_ONLY = {
+    *("shell_exec", "cortex_status", "cortex_logs", "cortex_restart", "cortex_update"),
+    *("aider_run", "aider_status", "claude_allow_dir"),
+}
+MEMBER = {
+    *("web", "tasks", "cron", "reminders", "scratchpad", "notes", "session", "ha", "aether", "aether_db"),
+    *("ae_tasks", "agents"),
+}
+READS = ("file_read", "file_list", "file_diff", "file_syntax_check")
+
+
+def of(*categories: str) -> set[str]:
+    return {name for category in categories for name in TOOLS[category]}
+
+
+def test_every_designed_tool_is_there_in_its_category_at_its_risk() -> None:
+    made = {name: {one.name: one.risk for one in item.tools} for name, item in SHIPPED.categories.items()}
+    assert made == TOOLS
+
+
+@pytest.mark.parametrize("one", SHIPPED.tools.values(), ids=lambda one: one.name)
+def test_high_risk_always_asks_and_reads_change_nothing(one: Tool) -> None:
+    assert one.confirm == (one.risk == HIGH)
+    assert one.risk == LOW or one.name.startswith(("web_", "http_", "ae_db", "nc_talk")) or one.effect == "write"
+
+
+def test_what_only_admins_may_run_is_marked() -> None:
+    assert {one.name for one in SHIPPED.tools.values() if one.admin} == ADMIN_ONLY
+
+
+def test_what_carries_words_outside_is_marked() -> None:
+    outward = {one.name for one in SHIPPED.tools.values() if one.sends_out}
+    assert outward == {"web_read", "http_fetch", "http_post", "email_send", "nc_talk_send"}
+
+
+def test_low_writes_of_own_things_can_be_undone() -> None:
+    undoable = {name for name, item in SHIPPED.categories.items() if item.undo is not None}
+    low = [one for one in SHIPPED.tools.values() if one.effect == "write" and one.risk == LOW and not one.free]
+    assert {one.category for one in low} - undoable == {"notifications"}  # a push to one's own phone is no change
+
+
+def test_the_whole_set_costs_at_most_90_tokens_a_tool() -> None:
+    costs = [tokens.count_schema(one.full) for one in SHIPPED.tools.values()]
+    assert sum(costs) <= 90 * len(costs)
+
+
+@pytest.mark.parametrize("name", SHIPPED.categories)
+def test_each_category_has_its_line_and_its_phrases(name: str) -> None:
+    category = SHIPPED.categories[name]
+    assert 0 < len(category.summary) <= 90
+    assert name == "meta" or category.phrases
+
+
+@pytest.mark.parametrize(("channel", "lacks"), CHANNEL_LACKS.items())
+def test_what_a_channel_lacks_exists_and_is_lacked(channel: Channel, lacks: frozenset[str]) -> None:
+    assert lacks <= set(SHIPPED.tools)
+    allowed = {
+        one.name
+        for one in SHIPPED.tools.values()
+        if permits(
+            frozenset({"all"}),
+            name=one.name,
+            category=one.category,
+            is_admin_tool=one.admin,
+            is_admin=True,
+            channel=channel,
+        )
+    }
+    assert set(SHIPPED.tools) - allowed == lacks
+
+
+@pytest.mark.parametrize(
+    ("role", "rank", "expected"),
+    [
+        ("chat", "admin", set()),
+        ("distill", "admin", set()),
+        ("orchestrator", "member", of(*MEMBER) | {*READS, "web_push"}),
+        ("orchestrator", "admin", of(*MEMBER, "file", "git", "system", "notifications", "web_post")),
+        ("coder", "member", of("file", "git")),
+        ("coder", "admin", of("file", "git", "coding") | {"shell_exec"}),
+        ("research", "member", of("web")),
+        ("admin", "member", set()),
+        ("admin", "admin", of(*TOOLS)),
+    ],
+)
+async def test_each_role_has_the_tools_it_was_designed_with(
+    tmp_path: Path, role: str, rank: str, expected: set[str]
+) -> None:
+    service = ToolsService(registry=SHIPPED, wired=frozenset(), roles=Roles(Homes(tmp_path)), assume_configured=True)
+    user = User(id="u", name="u", rank="admin" if rank == "admin" else "member")
+    assert await service.permitted(user, role) - of("meta") == expected - of("meta")
+
+
+async def test_what_is_not_set_up_names_what_it_lacks_and_is_permitted_to_nobody(tmp_path: Path) -> None:
+    async with living_house(tmp_path) as house:
+        rows = await house.cortex.tools.listing()
+        permitted = await house.cortex.tools.permitted(house.admin, "admin")
+    lacking: dict[str, set[str]] = {}
+    for row in rows:
+        lacking.setdefault(row["category"], set()).update(row["missing"])
+    assert {category: lacking[category] for category in MISSING} == MISSING
+    assert not {row["name"] for row in rows if row["category"] in MISSING} & permitted
+    assert {"http_post", "ae_task_list"} <= permitted
+    upkeep = {row["name"] for row in rows if row["missing"] == ["Upkeep"]}
+    assert upkeep == {"cortex_restart", "cortex_update"}
