@@ -182,7 +182,7 @@ def _offer(tool: Tool, note: UndoNote) -> UndoOffer:
 
 
 def refusal(standing: Standing, checked: Checked) -> str:
-    """Why this call is refused outright, or "": admin only, discovery cap, loop breaker, taint."""
+    """Why this call is refused outright, or "": admin only, discovery cap, loop breaker, calls used up, taint."""
     tool = checked.tool
     if tool.admin and not standing.user.is_admin:
         return unknown_tool(checked.asked_name)
@@ -190,6 +190,8 @@ def refusal(standing: Standing, checked: Checked) -> str:
         return f"{DISCOVERIES_MAX} searches for tools are enough for one message; work with what was found."
     if standing.same_calls.get(f"{tool.name} {checked.canonical}", 0) >= SAME_CALLS_MAX - 1 and not tool.free:
         return "This exact call was made before in this turn; its result stands above. Do something else or answer."
+    if standing.calls_left == 0 and not tool.free:
+        return "This way of choosing tools allows no further call in this message. Answer with what is known."
     return taint_refusal(standing, checked)
 
 
@@ -223,7 +225,8 @@ def taint_refusal(standing: Standing, checked: Checked) -> str:
 def question(standing: Standing, checked: Checked) -> Plea | None:
     """What to ask the person before this call, or None when nothing need be asked."""
     tool = checked.tool
-    asks = tool.confirm or checked.risk == "high" or (checked.risk == "medium" and standing.is_tainted)
+    is_told_to = tool.confirm or tool.name in standing.asks_first
+    asks = is_told_to or checked.risk == "high" or (checked.risk == "medium" and standing.is_tainted)
     if not asks:
         return None
     why = f"because this turn read {standing.taint_source}" if standing.is_tainted else ""

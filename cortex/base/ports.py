@@ -123,7 +123,9 @@ class Standing:
     """What the gate must know about a turn, read fresh at each decision.
 
     `permitted` is a function of user, role and policy alone. `typed_hosts`: host names and mail addresses typed.
-    `same_calls` counts the earlier calls of this turn by `name + canonical arguments`; `same_errors` by name + text.
+    `same_calls` counts the earlier calls of this turn by `name + canonical arguments`. `calls_left`: business calls
+    that the recipe still allows in this turn; None = as many as the rounds do. `asks_first`: tools that an admin has
+    ask before each call.
     """
 
     user: User
@@ -136,6 +138,8 @@ class Standing:
     discoveries: int
     same_calls: dict[str, int]
     now: datetime
+    calls_left: int | None = None
+    asks_first: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,14 +2,16 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from cortex.base.ids import derived_id
 from cortex.base.ports import CallRecord, Ending, Standing
 from cortex.base.turn import Turn
+from cortex.selection.ways import ora
 from cortex.services.accounts import Accounts
 from cortex.services.house import House
 from cortex.services.tools import ToolsService
@@ -22,6 +24,7 @@ from cortex.storage.undo import Undos
 
 UNDO_HOURS = 24
 SPILL_FOLDER = "results"
+CALLS_A_TURN = {"ora": ora.CALLS_A_TURN}
 _URL = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
 _HOST = re.compile(r"(?<![\w@.-])(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,24}(?![\w.-])", re.IGNORECASE)
 _MAIL = re.compile(
@@ -45,6 +48,7 @@ class Book:
         async with self.house.db.together(turn.user_id) as opened:
             earlier = await opened(Calls).of_conversation(turn.conversation_id)
             typed = [row.text for row in await opened(Turns).list(turn.conversation_id)]
+            state = (await opened(Conversations).get(turn.conversation_id)).selection_state
         mine = [row for row in earlier if row.turn_id == turn.id]
         tainted = [row for row in earlier if row.is_tainted]
         return Standing(
@@ -58,7 +62,17 @@ class Book:
             discoveries=sum(row.name == "tools_discover" for row in mine),
             same_calls=dict(Counter(f"{row.name} {row.arguments}" for row in mine)),
             now=self.house.clock(),
+            calls_left=self._calls_left(state.get("recipe", ""), mine),
+            asks_first=(await self.tools.in_force()).asks_first,
         )
+
+    def _calls_left(self, recipe: str, mine: Sequence[CallRow]) -> int | None:
+        """How many business calls the recipe of the turn's last plan still allows; a refused one was none."""
+        if recipe not in CALLS_A_TURN:
+            return None
+        tools = self.house.registry.tools
+        made = sum(row.state != "refused" and not (row.name in tools and tools[row.name].free) for row in mine)
+        return max(0, CALLS_A_TURN[recipe] - made)
 
     def _is_private(self, row: CallRow) -> bool:
         """Whether this call put data of the user's own before the model; a tool that is gone counts as such."""
@@ -77,6 +91,7 @@ class Book:
                 arguments=call.arguments,
                 arguments_hash=call.hash,
                 risk=call.risk,
+                is_rescued=_came_late(await opened(Calls).first_receipt(turn.id), call.tool),
             )
             if await opened(Calls).decided(row):
                 payload = {
@@ -162,6 +177,11 @@ _ENDINGS: dict[str, Literal["ok", "err", "unknown", "refused"]] = {
     "unknown": "unknown",
     "refused": "refused",
 }
+
+
+def _came_late(receipt: Mapping[str, Any], name: str) -> bool:
+    """Whether the first plan of the turn left this tool out: it was found, missed or called by its name later."""
+    return any(each["name"] == name and not each["is_in"] for each in receipt.get("decisions", ()))
 
 
 def _stored(row: CallRow, ending: Ending) -> Ending:

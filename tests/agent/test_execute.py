@@ -314,3 +314,12 @@ async def test_the_third_identical_call_is_refused(gate: Gate) -> None:
     done = await gate.run("demo_write", text="milk")
     assert "made before in this turn" in done.result.text
     assert DONE == []
+
+
+async def test_a_recipe_that_counts_calls_refuses_the_one_too_many(gate: Gate) -> None:
+    gate.book.now(permitted=frozenset(gate.registry.tools), calls_left=1)
+    await gate.run("demo_write", text="milk")
+    gate.book.now(calls_left=0)
+    done = await gate.run("demo_write", text="eggs", wire_id="w2")
+    assert "allows no further call" in done.result.text
+    assert DONE == ["milk"]
