@@ -3,9 +3,10 @@
 Lines (name and summary), else names by domain, else the domains alone. What is declared is not listed again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from cortex.selection.rights import Rights
 from cortex.selection.types import Domain, Entry
 
 BUDGET_TOKENS = 220
@@ -22,24 +23,49 @@ class Listing:
     tokens: int = 0
 
 
-def catalog(entries: Sequence[Entry], domains: Sequence[Domain], budget_tokens: int = BUDGET_TOKENS) -> Listing:
-    """The listing of these unsent tools, empty for none. The same tools give the same bytes."""
-    business = [entry for entry in entries if not entry.is_meta]
-    members = {domain.name: [entry for entry in business if entry.category == domain.name] for domain in domains}
-    filled = [domain for domain in domains if members[domain.name]]
-    listed = [entry for domain in filled for entry in members[domain.name]]
-    if not listed:
+def catalog(
+    rights: Rights, declared: Iterable[Entry], domains: Sequence[Domain], budget_tokens: int = BUDGET_TOKENS
+) -> Listing:
+    """The listing of the permitted tools but the declared ones, empty for none. The same tools give the same bytes."""
+    shown = [entry for entry in declared if entry.name in rights.names]
+    if len(shown) == len(rights.business):
         return Listing()
-    lines = _HEAD_TOKENS + sum(entry.tokens_line + 2 for entry in listed)
-    names = _HEAD_TOKENS + sum(entry.tokens_name + 1 for entry in listed) + 3 * len(filled)
+    taken: dict[str, list[Entry]] = {}
+    for entry in shown:
+        taken.setdefault(entry.category, []).append(entry)
+    filled = [
+        domain for domain in domains if len(rights.by_category.get(domain.name, ())) > len(taken.get(domain.name, ()))
+    ]
+    listed = {domain.name for domain in filled}
+    beside = [entry for entry in shown if entry.category in listed]
+    count = sum(len(rights.by_category[name]) for name in listed) - len(beside)
+    lines = _sum(rights.line_tokens, filled) - sum(entry.tokens_line for entry in beside) + 2 * count + _HEAD_TOKENS
     if lines <= min(LINES_BUDGET_TOKENS, budget_tokens):
-        rows = [f"- {quoted(entry.name)}: {quoted(entry.summary)}" for entry in listed]
+        rows = [f"- {quoted(entry.name)}: {quoted(entry.summary)}" for entry in _left(rights, filled, taken)]
         return Listing(text="\n".join((_HEAD, *rows)), tokens=lines)
+    names = _sum(rights.name_tokens, filled) - sum(entry.tokens_name for entry in beside) + count
+    names += _HEAD_TOKENS + 3 * len(filled)
     if names <= budget_tokens:
-        rows = [f"{each.name}: {', '.join(quoted(tool.name) for tool in members[each.name])}" for each in filled]
+        rows = [
+            f"{each.name}: {', '.join(quoted(tool.name) for tool in _left(rights, [each], taken))}" for each in filled
+        ]
         return Listing(text="\n".join((_HEAD, *rows)), tokens=names)
     rows = [f"{domain.name}: {quoted(domain.summary)}" for domain in filled]
     return Listing(text="\n".join((_HEAD, *rows)), tokens=_HEAD_TOKENS + sum(domain.tokens for domain in filled))
+
+
+def _left(rights: Rights, domains: Iterable[Domain], taken: dict[str, list[Entry]]) -> list[Entry]:
+    """The tools of these domains that are not declared."""
+    return [
+        entry
+        for domain in domains
+        for entry in rights.by_category[domain.name]
+        if entry not in taken.get(domain.name, ())
+    ]
+
+
+def _sum(tokens: dict[str, int], domains: Iterable[Domain]) -> int:
+    return sum(tokens[domain.name] for domain in domains)
 
 
 def quoted(words: str) -> str:

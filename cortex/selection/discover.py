@@ -119,7 +119,8 @@ def _by_name(query: str, entry: Entry, index: Index) -> Hit | None:
 def _by_words(query: str, index: Index, names: list[str]) -> dict[str, float]:
     """Phrases and BM25 with examples, scaled below the hits by name."""
     found: dict[str, float] = {}
-    for votes in (evidence.phrases(index, query, names), evidence.lexical(index, query, names)):
+    allowed = frozenset(names)
+    for votes in (evidence.phrases(index, query, allowed), evidence.lexical(index, query, allowed)):
         for name, vote in votes.items():
             found[name] = max(found.get(name, 0.0), 0.8 * vote.p)
     return {name: score for name, score in found.items() if score >= LEAST_LEXICAL}

@@ -6,19 +6,40 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from cortex.selection.catalog import Listing
+from cortex.selection.rights import NO_RIGHTS, Rights
 from cortex.selection.types import Entry, Form, Sent, StageName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
-    """One stage's belief that a tool is needed, with its reason in words for the person."""
+    """One stage's belief that a tool is needed, with its reason in words for the person.
+
+    `is_own`: it rests on what this house taught, so no gate of the model stops it.
+    """
 
     stage: StageName
     p: float
     why: str
+    is_own: bool = False
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What the fitted model makes of a text.
+
+    `chances`: of each tool that it knows. `wish`: that anything is wanted at all; `work`: that it is more than words
+    and the web.
+    """
+
+    chances: Mapping[str, float] = field(default_factory=lambda: NOTHING)
+    wish: float = 1.0
+    work: float = 1.0
+
+
+NOT_LEARNED = Learned()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,21 +47,23 @@ class Draft:
     """A plan in the making.
 
     `is_shut`: nothing is sent; `is_all`: everything permitted is. `pins` are in, whatever the score; `resting` join
-    them once something else opens the epoch. `chances`: one probability a tool. `fresh`: what this round adds to
+    them once something else opens the epoch. `chances`: one probability a tool. `threshold`: the one
+    that a recipe holds them against; None = each tool's own. `fresh`: what this round adds to
     `kept`. `dropped`: why a wanted tool stays out. `is_afresh`: no epoch, `fresh` is the whole set of this round.
     `listing`: a catalog that a stage wrote itself; None leaves it to the epoch. `labels` ride in the receipt.
     `grown`: what the recipe keeps for the whole conversation (`Memory.grown`). `forms`: of tools not sent in full.
     """
 
-    permitted: tuple[Entry, ...] = ()
+    rights: Rights = NO_RIGHTS
     is_shut: bool = False
     is_all: bool = False
     pins: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)
     resting: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)
     votes: Mapping[str, tuple[Vote, ...]] = field(default_factory=lambda: NOTHING)
+    learned: Learned = NOT_LEARNED
     chances: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)
     wanted: tuple[str, ...] = ()
-    threshold: float = 0.0
+    threshold: float | None = None
     is_open: bool = False
     boundary: str = ""
     number: int = 0
@@ -55,3 +78,8 @@ class Draft:
     labels: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     grown: tuple[str, ...] = ()
     forms: Mapping[str, Form] = field(default_factory=lambda: NOTHING)
+
+    @property
+    def permitted(self) -> tuple[Entry, ...]:
+        """What may be used, in registry order, meta tools last."""
+        return self.rights.permitted

@@ -1,56 +1,88 @@
-"""What a text says about tools: trigger phrases and lexical likeness, as votes with reasons. Used by several stages.
+"""What a text says about tools: trigger phrases, wording, and the fitted model, as votes with reasons.
 
-Reads only the text it is given: who wrote it, and whether it may count, is the stage's business.
+Used by several stages. Reads only the text it is given: who wrote it, and whether it may count, is the stage's
+business.
 """
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from cortex.selection import text
-from cortex.selection.draft import Vote
+from cortex.selection.draft import NOT_LEARNED, Learned, Vote
 from cortex.selection.index import Index, Match
 
 MISS_A_WEIGHT = 0.1
 CATEGORY_SHARE = 0.7
 LONG_REQUEST_WORDS = 12
+LEAST_WORDING = 0.18
+TAUGHT_LEAST = 0.5
+WEB = "web"
 _STEEPNESS, _MIDDLE = 13.0, 0.44
-_LEAST_P = 0.02
 _CLAUSE = re.compile(r"[.;!?\n]+|,?\s+(?:and then|and|then|but|also)\s+", re.IGNORECASE)
 
 
-def phrases(index: Index, asked: str, names: Iterable[str]) -> dict[str, Vote]:
+def phrases(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
     """Votes of the trigger phrases in the text: each weight w leaves a tenth to the power of w of doubt."""
-    allowed = frozenset(names)
     said = text.words(asked)
     weights: dict[str, float] = {}
     told: dict[str, str] = {}
+    own: set[str] = set()
     for at, word in enumerate(said):
         for phrase in index.phrases.get(word, ()):
             if said[at : at + len(phrase.words)] != phrase.words or any(_holds(said, void) for void in phrase.void):
                 continue
             share = 1.0 if phrase.trigger.tools else CATEGORY_SHARE
             for name in phrase.tools:
-                if name in allowed:
+                if name in names:
                     weights[name] = weights.get(name, 0.0) + share * phrase.trigger.weight
                     told.setdefault(name, " ".join(phrase.words))
+                    if phrase.trigger.is_own:
+                        own.add(name)
     return {
-        name: Vote(stage="phrases", p=round(1 - MISS_A_WEIGHT**weight, 4), why=f'you wrote "{told[name]}"')
+        name: Vote(
+            stage="phrases",
+            p=round(1 - MISS_A_WEIGHT**weight, 4),
+            why=f'you wrote "{told[name]}"',
+            is_own=name in own,
+        )
         for name, weight in weights.items()
         if weight > 0
     }
 
 
-def lexical(index: Index, asked: str, names: Iterable[str]) -> dict[str, Vote]:
+def lexical(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
     """Votes by likeness to names, summaries, parameters and examples; a long request also clause by clause."""
-    allowed = frozenset(names)
-    best = dict(index.matches(asked, allowed))
-    if len(text.words(asked)) > LONG_REQUEST_WORDS:
-        for clause in _CLAUSE.split(asked):
-            if len(text.words(clause)) > 1:
-                _take_better(best, index.matches(clause, allowed))
+    if not names:
+        return {}
+    best = dict(index.matches(asked, names))
+    for clause in clauses(asked)[1:]:
+        for name, match in index.matches(clause, names).items():
+            if name not in best or likeness(match) > likeness(best[name]):
+                best[name] = match
     votes = {name: _vote(match) for name, match in best.items()}
-    return {name: vote for name, vote in votes.items() if vote.p >= _LEAST_P}
+    return {name: vote for name, vote in votes.items() if vote.p >= LEAST_WORDING}
+
+
+@lru_cache(maxsize=256)
+def learned(index: Index, asked: str) -> Learned:
+    """What the model makes of the text; a long request also by clause, its gates by the whole."""
+    model = index.model
+    if model is None or not text.words(asked):
+        return NOT_LEARNED
+    judged = model.judged(clauses(asked))
+    best = judged.tools.max(axis=0).tolist()
+    chances = {name: p for name, p in zip(model.tools, best, strict=True) if name in index.learned}
+    return Learned(chances=chances, wish=float(judged.wish.max()), work=float(judged.work.max()))
+
+
+def taught(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
+    """Votes of the utterances that this house taught for tools that the model knows."""
+    return {
+        name: Vote(stage="lexical", p=round(value, 4), why="close to what this house taught", is_own=True)
+        for name, value in index.nearest_taught(asked, names).items()
+        if value >= TAUGHT_LEAST
+    }
 
 
 def likeness(match: Match) -> float:
@@ -58,16 +90,17 @@ def likeness(match: Match) -> float:
     return 0.5 * min(1.0, match.bm25) + 0.5 * min(1.0, match.nearest)
 
 
+def clauses(asked: str) -> tuple[str, ...]:
+    """The whole text, then the clauses of a long one."""
+    if len(text.words(asked)) <= LONG_REQUEST_WORDS:
+        return (asked,)
+    return (asked, *(part for part in _CLAUSE.split(asked) if len(text.words(part)) > 1))
+
+
 def _vote(match: Match) -> Vote:
     p = 1 / (1 + math.exp(-_STEEPNESS * (likeness(match) - _MIDDLE)))
     met = ", ".join(word for word in match.met if not word.startswith("\u00a7")) or "its shape"
     return Vote(stage="lexical", p=round(p, 4), why=f"close in wording ({met})")
-
-
-def _take_better(best: dict[str, Match], others: Mapping[str, Match]) -> None:
-    for name, match in others.items():
-        if name not in best or likeness(match) > likeness(best[name]):
-            best[name] = match
 
 
 def _holds(said: tuple[str, ...], part: tuple[str, ...]) -> bool:

@@ -1,22 +1,29 @@
-"""What a registry snapshot is searched by: triggers by first word, BM25 terms of tools, terms of examples.
+"""What a registry snapshot is searched by: triggers by first word, words and letters of tools, utterances, the model.
 
-Built once for a snapshot's version and kept; reading it changes nothing. BM25: Robertson & Zaragoza 2009.
+Built once for a snapshot's version and kept; one that differs in a few tools is derived from the one before. Reading
+it changes nothing. What needs numpy is loaded at the first search.
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
 
 from cortex.base import scan
-from cortex.selection import text
+from cortex.selection import bags, text
 from cortex.selection.talk import common_terms
 from cortex.selection.types import Entry, Snapshot, Trigger
 
-K1, B = 1.5, 0.75
+if TYPE_CHECKING:
+    from cortex.selection.search import Bm25
+    from cortex.selection.weights import Weights
+
 TYPO_LETTERS = 5
-_RARE_SHARE = 0.25
+LETTERS_K1 = 3.0
+CANDIDATES = 24
+KEPT = 4
+RARE_SHARE = 0.25
 UNKNOWN_WORTH = 0.5
 
 
@@ -43,155 +50,251 @@ class Match:
 class Index:
     """Search structures of one snapshot."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, before: "Index | None" = None) -> None:
+        """Index the snapshot; `before`: an earlier index, whose unchanged parts are taken over."""
         self.snapshot = snapshot
         self.entries: dict[str, Entry] = {entry.name: entry for entry in snapshot.entries}
         self.names = frozenset(self.entries)
-        self.by_category: dict[str, tuple[Entry, ...]] = {}
+        self.place = {entry.name: at for at, entry in enumerate(snapshot.entries)}
+        members: dict[str, list[Entry]] = {}
         for entry in snapshot.entries:
-            self.by_category[entry.category] = (*self.by_category.get(entry.category, ()), entry)
-        self.phrases = self._phrases()
+            members.setdefault(entry.category, []).append(entry)
+        self.by_category = {name: tuple(entries) for name, entries in members.items()}
+        self.phrases = _phrases(snapshot, self.by_category)
+        self._before = before
         self._common = common_terms()
-        self._tools: dict[str, dict[str, float]] = {}
-        self._examples: dict[str, list[int]] = {}
-        self._example: list[tuple[tuple[str, ...], float]] = []
-        self._spread: dict[str, set[str]] = {}
-        self._index_tools()
-        self._index_examples()
-        self._letters: dict[str, list[str]] = {}
-        for term in self._spread:
-            self._letters.setdefault(term[:1], []).append(term)
+        self._few = max(2, round(len(self.by_category) * RARE_SHARE))
 
-    def _phrases(self) -> dict[str, tuple[Phrase, ...]]:
-        """Phrases by their first word."""
-        found: dict[str, list[Phrase]] = {}
-        for domain in self.snapshot.domains:
-            every = tuple(entry.name for entry in self.by_category.get(domain.name, ()))
-            for trigger in domain.triggers:
-                said = text.words(trigger.text)
-                if said:
-                    void = tuple(text.words(each) for each in trigger.unless)
-                    made = Phrase(said, void, trigger, domain.name, trigger.tools or every)
-                    found.setdefault(said[0], []).append(made)
-        return {word: tuple(phrases) for word, phrases in found.items()}
+    # --- the model
 
-    def _index_tools(self) -> None:
-        """Term weights of each tool over name, summary, parameters and examples."""
-        examples: dict[str, list[str]] = {entry.name: [] for entry in self.snapshot.entries}
+    @cached_property
+    def model(self) -> "Weights | None":
+        """The fitted model, where the snapshot has tools that it knows and talk that needs none."""
+        if not self.snapshot.none:
+            return None
+        model: Weights = scan.load("cortex.selection.weights").shipped()
+        return model if any(name in self.entries for name in model.tools) else None
+
+    @cached_property
+    def learned(self) -> frozenset[str]:
+        """The tools that the model knows, standing in the category that it learned them in."""
+        model = self.model
+        if model is None:
+            return frozenset()
+        homes = zip(model.tools, (model.categories[at] for at in model.home), strict=True)
+        return frozenset(name for name, home in homes if name in self.entries and self.entries[name].category == home)
+
+    # --- tools by words and letters
+
+    @cached_property
+    def tools(self) -> "Documents":
+        """The tools as documents."""
+        told: dict[str, list[str]] = {}
         for domain in self.snapshot.domains:
             for example in domain.examples:
                 for name in example.tools:
-                    examples.get(name, []).append(example.text)
-        counts = {entry.name: _tool_terms(entry, examples[entry.name]) for entry in self.snapshot.entries}
-        sizes = {name: sum(bag.values()) for name, bag in counts.items()}
-        mean = sum(sizes.values()) / len(sizes) if sizes else 1.0
-        spread = Counter(term for bag in counts.values() for term in bag)
-        total = len(counts)
-        self.idf = {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in spread.items()}
-        self.unknown = math.log(1 + (total + 0.5) / 0.5) * UNKNOWN_WORTH
-        for name, bag in counts.items():
-            norm = K1 * (1 - B + B * sizes[name] / mean)
-            for term, n in bag.items():
-                self._tools.setdefault(term, {})[name] = self.idf[term] * n * (K1 + 1) / (n + norm)
-                self._spread.setdefault(term, set()).add(self.entries[name].category)
+                    told.setdefault(name, []).append(example.text)
+        texts = {name: (entry, tuple(told.get(name, ()))) for name, entry in self.entries.items()}
+        before = self._before.__dict__.get("tools") if self._before else None
+        return _documents(texts, _tool_bags, before)
 
-    def _index_examples(self) -> None:
-        """Each example's terms, weighted by how few examples hold them."""
-        told = [each for domain in self.snapshot.domains for each in domain.examples]
-        rows = [(frozenset(text.terms(each.text)), each.tools) for each in told]
-        spread = Counter(term for row, _ in rows for term in row)
-        self.example_idf = {term: math.log(1 + len(rows) / n) for term, n in spread.items()}
-        for at, (row, tools) in enumerate(rows):
-            self._example.append((tools, math.sqrt(sum(self.example_idf[term] ** 2 for term in row))))
-            for term in row:
-                self._examples.setdefault(term, []).append(at)
+    @cached_property
+    def utterances(self) -> "Documents":
+        """What people say for tools that the model does not know, and what this house taught, as documents."""
+        texts = {
+            f"{example.text}\n{' '.join(example.tools)}": (example.text, example.tools)
+            for domain in self.snapshot.domains
+            for example in domain.examples
+            if example.is_own or not self.learned.issuperset(example.tools)
+        }
+        before = self._before.__dict__.get("utterances") if self._before else None
+        return _documents(texts, _utterance_bags, before)
 
     def mend(self, term: str) -> str:
         """The known term that this one is a slip of the pen for, else the term itself."""
-        if term in self._spread or len(term) < TYPO_LETTERS or not term.isalpha():
+        words = self.tools.words
+        if len(term) < TYPO_LETTERS or not term.isalpha() or words.has(term):
             return term
         allowed = 1 if len(term) < 8 else 2
-        near = [word for word in self._letters.get(term[0], ()) if abs(len(word) - len(term)) <= 1]
-        best, least = term, allowed + 1
         spelling = scan.load("cortex.selection.spelling")
-        for word in near:
-            distance: int = spelling.slips(term, word, allowed)
-            if distance < least and len(word) >= TYPO_LETTERS - 1:
-                best, least = word, distance
+        best, least = term, allowed + 1
+        for word in self._by_letter.get(term[0], ()):
+            if abs(len(word) - len(term)) <= 1 and len(word) >= TYPO_LETTERS - 1:
+                distance: int = spelling.slips(term, word, allowed)
+                if distance < least:
+                    best, least = word, distance
         return best
 
-    def matches(self, asked: str, names: Iterable[str]) -> Mapping[str, Match]:
-        """How well the text fits each of the tools; those with no word in common are left out.
+    def matches(self, asked: str, names: frozenset[str]) -> Mapping[str, Match]:
+        """How well the text fits the best of the named tools; those with no word in common are left out.
 
         The rarest-term gate: a tool whose shared words all are common or spread over many categories is left out.
         """
-        said = tuple(dict.fromkeys(self.mend(term) for term in text.terms(asked)))
-        weight = sum(self.idf.get(term, self.unknown) * (K1 + 1) for term in said) or 1.0
-        allowed = frozenset(names)
-        scores: dict[str, float] = {}
-        met: dict[str, list[str]] = {}
-        for term in said:
-            for name, value in self._tools.get(term, {}).items():
-                if name in allowed:
-                    scores[name] = scores.get(name, 0.0) + value
-                    met.setdefault(name, []).append(term)
-        nearest = self._nearest(said)
-        few = max(2, round(len(self.by_category) * _RARE_SHARE))
-        return {
-            name: Match(score / weight, nearest.get(name, 0.0), tuple(met[name]))
-            for name, score in scores.items()
-            if any(term not in self._common and len(self._spread[term]) <= few for term in met[name])
-        }
+        said = dict.fromkeys((self.mend(term) for term in text.terms(asked)), 1.0)
+        if not said or not names:
+            return {}
+        words, search = self.tools.words, scan.load("cortex.selection.search")
+        weight = words.ceiling(said, UNKNOWN_WORTH)
+        scores = words.scores(said) * self.mask(names)
+        nearest = self._nearest(said, names)
+        telling = {term for term in said if term not in self._common and self._spread(term) <= self._few}
+        found = {}
+        for slot in search.best(scores, CANDIDATES):
+            met = tuple(term for term in said if words.holds(term, slot))
+            if not telling.isdisjoint(met):
+                name = self.tools.keys[slot]
+                found[name] = Match(float(scores[slot]) / weight, nearest.get(name, 0.0), met)
+        return found
 
-    def _nearest(self, said: tuple[str, ...]) -> dict[str, float]:
-        """The best cosine of the text with an example of each tool."""
-        longest = math.log(1 + len(self._example)) if self._example else 1.0
-        norm = math.sqrt(sum(self.example_idf.get(term, longest * UNKNOWN_WORTH) ** 2 for term in said)) or 1.0
-        dots: dict[int, float] = {}
-        for term in said:
-            square = self.example_idf.get(term, 0.0) ** 2
-            for at in self._examples.get(term, ()):
-                dots[at] = dots.get(at, 0.0) + square
-        best: dict[str, float] = {}
-        for at, dot in dots.items():
-            tools, size = self._example[at]
-            value = dot / (norm * size)
+    def nearest_taught(self, asked: str, names: frozenset[str]) -> Mapping[str, float]:
+        """The best cosine of the text with an utterance that this house taught, for the named tools that it taught."""
+        taught = names & self._taught
+        said = dict.fromkeys(text.terms(asked), 1.0)
+        return self._nearest(said, taught) if taught and said else {}
+
+    @cached_property
+    def _taught(self) -> frozenset[str]:
+        told = (example for domain in self.snapshot.domains for example in domain.examples if example.is_own)
+        return frozenset(name for example in told for name in example.tools)
+
+    @lru_cache(maxsize=16)  # noqa: B019  (an index lives no longer than its snapshot is in use)
+    def mask(self, names: frozenset[str]) -> Any:
+        """1 at the slots of these tools, else 0: (n_slots,) float32."""
+        return scan.load("cortex.selection.search").mask(self.tools.words.size, self.tools.slots, names)
+
+    @lru_cache(maxsize=16)  # noqa: B019  (as above)
+    def unlearned(self, names: frozenset[str]) -> frozenset[str]:
+        """Those of the names that the model does not know."""
+        return names - self.learned
+
+    def _nearest(self, said: Mapping[str, float], names: frozenset[str]) -> dict[str, float]:
+        """The best cosine, 0 to 1, of these terms with an utterance of each named tool."""
+        rows = self.utterances
+        if not rows.slots:
+            return {}
+        rare = rows.words.idf("") * UNKNOWN_WORTH
+        worth = {term: (rows.words.idf(term) if rows.words.has(term) else rare) for term in said}
+        norm = math.sqrt(sum(value**2 for value in worth.values())) or 1.0
+        found: dict[str, float] = {}
+        for slot in scan.load("cortex.selection.search").best(rows.words.scores(said), 2 * CANDIDATES):
+            words, tools = rows.bags[slot][0], rows.texts[rows.keys[slot]][1]
+            size = math.sqrt(sum(rows.words.idf(term) ** 2 for term in words)) or 1.0
+            value = sum(worth[term] ** 2 for term in said if term in words) / (norm * size)
             for name in tools:
-                if value > best.get(name, 0.0):
-                    best[name] = value
-        return best
+                if name in names and value > found.get(name, 0.0):
+                    found[name] = value
+        return found
+
+    @lru_cache(maxsize=4096)  # noqa: B019  (as above)
+    def _spread(self, term: str) -> int:
+        """In how many categories the term occurs."""
+        return len({self.entries[self.tools.keys[slot]].category for slot in self.tools.words.holders(term)})
+
+    @cached_property
+    def _by_letter(self) -> dict[str, list[str]]:
+        """The known words by their first letter, for slips of the pen."""
+        found: dict[str, list[str]] = {}
+        for word in self.tools.words.terms:
+            found.setdefault(word[:1], []).append(word)
+        return found
 
 
-def _tool_terms(entry: Entry, examples: list[str]) -> Counter[str]:
-    """A tool as a bag of terms: name twice, summary, parameters, examples."""
-    properties = entry.full.parameters.get("properties", {})
-    told = [f"{name} {node.get('description', '')}" for name, node in properties.items() if isinstance(node, dict)]
-    bag: Counter[str] = Counter()
-    for piece in (entry.name.replace("_", " "),) * 2:
-        bag.update(text.terms(piece))
-    for piece in (entry.summary, *told, *examples):
-        bag.update(text.terms(piece.replace("_", " ")))
-    return bag
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Documents:
+    """Texts with a slot each, by words and by letters. `texts`: what each was made of, to see what changed."""
+
+    texts: Mapping[str, tuple[Any, tuple[str, ...]]]
+    slots: Mapping[str, int]
+    keys: Mapping[int, str]
+    bags: Mapping[int, tuple[bags.Bag, bags.Bag]]
+    words: "Bm25"
+    letters: "Bm25"
 
 
-class _Key:
-    """A snapshot as a cache key: equal when the versions are."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-
-    def __hash__(self) -> int:
-        return hash(self.snapshot.version)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and other.snapshot.version == self.snapshot.version
+_Bags = tuple[bags.Bag, bags.Bag]
 
 
-@lru_cache(maxsize=4)
-def _kept(key: _Key) -> Index:
-    return Index(key.snapshot)
+def _tool_bags(made_of: tuple[Any, tuple[str, ...]]) -> _Bags:
+    return bags.words(*made_of), bags.letters(*made_of)
+
+
+def _utterance_bags(made_of: tuple[Any, tuple[str, ...]]) -> _Bags:
+    return dict.fromkeys(text.terms(made_of[0]), 1.0), {}
+
+
+def _documents(texts: Mapping[str, tuple[Any, tuple[str, ...]]], bags_of: Any, before: Documents | None) -> Documents:
+    """The texts as documents; from those before, only what changed is cut anew."""
+    search = scan.load("cortex.selection.search")
+    if before is None or 2 * len(before.texts.keys() & texts.keys()) < len(texts):
+        made = {slot: bags_of(each) for slot, each in enumerate(texts.values())}
+        return Documents(
+            texts=texts,
+            slots={key: slot for slot, key in enumerate(texts)},
+            keys=dict(enumerate(texts)),
+            bags=made,
+            words=search.Bm25(words for words, _ in made.values()),
+            letters=search.Bm25((letters for _, letters in made.values()), k1=LETTERS_K1),
+        )
+    slots, keys, made = dict(before.slots), dict(before.keys), dict(before.bags)
+    changes: dict[int, tuple[_Bags, _Bags]] = {}
+    for key in before.texts.keys() - texts.keys():
+        slot = slots.pop(key)
+        del keys[slot]
+        changes[slot] = (made.pop(slot), ({}, {}))
+    free = max(before.keys, default=-1) + 1
+    for key, made_of in texts.items():
+        if before.texts.get(key) == made_of:
+            continue
+        slot = slots.setdefault(key, free)
+        free += slot == free
+        keys[slot] = key
+        changes[slot] = (made.get(slot, ({}, {})), bags_of(made_of))
+        made[slot] = changes[slot][1]
+    return Documents(
+        texts=texts,
+        slots=slots,
+        keys=keys,
+        bags=made,
+        words=before.words.changed({slot: (old[0], new[0]) for slot, (old, new) in changes.items()}),
+        letters=before.letters.changed({slot: (old[1], new[1]) for slot, (old, new) in changes.items()}),
+    )
+
+
+def _phrases(snapshot: Snapshot, by_category: Mapping[str, tuple[Entry, ...]]) -> dict[str, tuple[Phrase, ...]]:
+    """Phrases by their first word."""
+    found: dict[str, list[Phrase]] = {}
+    for domain in snapshot.domains:
+        for trigger in domain.triggers:
+            said = text.words(trigger.text)
+            if said:
+                void = tuple(text.words(each) for each in trigger.unless)
+                every = tuple(entry.name for entry in by_category.get(domain.name, ()))
+                made = Phrase(said, void, trigger, domain.name, trigger.tools or every)
+                found.setdefault(said[0], []).append(made)
+    return {word: tuple(phrases) for word, phrases in found.items()}
+
+
+class _Kept:
+    """The last few indexes by version; each new one is derived from the newest."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Index] = {}
+
+    def of(self, snapshot: Snapshot) -> Index:
+        """The index of this version."""
+        found = self._made.get(snapshot.version)
+        if found is None:
+            newest = next(reversed(self._made.values()), None)
+            found = Index(snapshot, newest)
+            self._made[snapshot.version] = found
+            while len(self._made) > KEPT:
+                del self._made[next(iter(self._made))]
+        return found
+
+
+_kept = _Kept()
 
 
 def index_of(snapshot: Snapshot) -> Index:
     """The snapshot's index, built at its first use and kept for its version."""
-    return _kept(_Key(snapshot))
+    return _kept.of(snapshot)

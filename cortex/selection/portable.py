@@ -7,6 +7,7 @@ import dataclasses
 import json
 import types
 import typing
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -22,7 +23,7 @@ def plain(value: Any) -> Any:
     """The value as dicts, lists and plain values."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, (tuple, list)):
+    if isinstance(value, Sequence) and not isinstance(value, str):
         return [plain(item) for item in value]
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
@@ -40,7 +41,8 @@ def _read(kind: Any, data: Any) -> Any:
         hints = _hints(kind)
         return kind(**{name: _read(hints[name], item) for name, item in data.items() if name in hints})
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin is tuple:
+    if origin in (tuple, Sequence):
+        arguments = arguments if origin is tuple else (*arguments, Ellipsis)
         if len(arguments) == 2 and arguments[1] is Ellipsis:
             return tuple(_read(arguments[0], item) for item in data)
         return tuple(_read(each, item) for each, item in zip(arguments, data, strict=True))

@@ -9,15 +9,27 @@ from cortex.base.model import Profile
 
 Late = Literal["native", "bridge", "stubs", "rewrite"]
 
-CACHED_THRESHOLD = 0.37
-UNCACHED_THRESHOLD = 0.18
+ROUNDS_MORE, TURNS_MORE = 1.0, 6.0
+PREFIX_TOKENS, ROUND_OUTPUT_TOKENS, OUTPUT_FACTOR = 1_500, 60, 5
+WAIT_TOKENS = 3_000
 BRIDGE_WRAPPER_TOKENS = 60
 BRIDGE_MISSES = 0.05
 
 
-def threshold(profile: Profile) -> float:
-    """p* = what sending a tool costs over the expected rounds, against what a miss costs."""
-    return CACHED_THRESHOLD if profile.caches else UNCACHED_THRESHOLD
+def threshold(profile: Profile, tokens: int) -> float:
+    """p* of a tool of this size: what sending it costs over the expected rounds, against what a miss costs.
+
+    A miss is one more round over the prefix, with its output, and the wait of a person, which is held to be worth
+    WAIT_TOKENS (3 s against about a cent of a mainstream model). Behind a cache a sent tool is written once and read
+    in each later request of the epoch; without one it is paid in the rounds of this message alone.
+    """
+    output = ROUND_OUTPUT_TOKENS * OUTPUT_FACTOR
+    if profile.caches:
+        sent = profile.write_factor + profile.read_factor * TURNS_MORE
+        missed = profile.read_factor * PREFIX_TOKENS
+    else:
+        sent, missed = 1 + ROUNDS_MORE, 1.0 * PREFIX_TOKENS
+    return tokens * sent / (missed + output + WAIT_TOKENS)
 
 
 def has_bridge(profile: Profile) -> bool:

@@ -18,6 +18,7 @@ from cortex.selection.stages.fuse import fuse
 from cortex.selection.stages.gate import gate
 from cortex.selection.stages.groups import groups
 from cortex.selection.stages.keywords import keywords
+from cortex.selection.stages.learned import learned
 from cortex.selection.stages.lexical import lexical
 from cortex.selection.stages.missing import missing
 from cortex.selection.stages.mode import mode
@@ -28,13 +29,13 @@ from cortex.selection.types import PlanInput
 Stage = Callable[[PlanInput, Index, Draft], Draft]
 
 RECIPES: dict[str, tuple[Stage, ...]] = {
-    "cortex": (gate, mode, pins, phrases, lexical, context, missing, fuse, epoch, budget, form),
-    "all": (gate, mode, everything, phrases, lexical, context, fuse, epoch),
+    "cortex": (gate, mode, pins, phrases, lexical, learned, context, missing, fuse, epoch, budget, form),
+    "all": (gate, mode, everything, phrases, lexical, learned, context, fuse, epoch),
     "inara": (gate, mode, keywords, afresh),
-    "ora": (gate, mode, phrases, lexical, context, fuse, deferred, afresh),
-    "punch": (gate, mode, phrases, lexical, context, fuse, groups, afresh),
+    "ora": (gate, mode, phrases, lexical, learned, context, fuse, deferred, afresh),
+    "punch": (gate, mode, phrases, lexical, learned, context, fuse, groups, afresh),
     "vector": (gate, mode, centroids, afresh),
-    "repi": (gate, mode, everything, phrases, lexical, context, fuse, compact, afresh),
+    "repi": (gate, mode, everything, phrases, lexical, learned, context, fuse, compact, afresh),
 }
 
 

@@ -68,6 +68,11 @@ class Bm25:
         kept = self._lists.get(term)
         return self._rarity(len(kept[0]) if kept else 0)
 
+    @property
+    def size(self) -> int:
+        """How many slots there are, empty ones included."""
+        return len(self._sizes)
+
     def has(self, term: str) -> bool:
         """Whether any document holds the term."""
         return term in self._lists
@@ -123,8 +128,8 @@ def best(scores: Floats, most: int) -> list[int]:
     return [int(slot) for slot in ranked[:most]]
 
 
-def mask(slots: Mapping[str, int], names: Iterable[str]) -> Floats:
-    """1 at the slots of the named documents, else 0: one figure a slot."""
-    found = np.zeros(max(slots.values(), default=-1) + 1, dtype=np.float32)
+def mask(size: int, slots: Mapping[str, int], names: Iterable[str]) -> Floats:
+    """(size,) of 1 at the slots of the named documents, else 0."""
+    found = np.zeros(size, dtype=np.float32)
     found[[slots[name] for name in names if name in slots]] = 1.0
     return found

@@ -3,6 +3,7 @@
 All frozen and portable (`portable.py`); nothing here reads a clock, a disk or a network.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -92,6 +93,7 @@ class Entry:
     is_core: bool = False
     is_ambient: bool = False
     is_meta: bool = False
+    is_shy: bool = False
     tokens_compact: int = 0
 
     def cost(self, form: Form) -> int:
@@ -278,7 +280,7 @@ class ToolPlan:
     calls_as_text: bool
     hints: tuple[tuple[str, float], ...]
     added: tuple[str, ...]
-    decisions: tuple[Decided, ...]
+    decisions: Sequence[Decided]
     reachable: tuple[str, ...]
     costs: Costs
     total: int

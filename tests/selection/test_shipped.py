@@ -35,7 +35,11 @@ def test_a_plain_request_finds_its_tool(shipped: Snapshot, message: str, tool: s
 
 @pytest.mark.parametrize(
     "message",
-    ["hello", "thanks a lot", "write me a poem about autumn", "what is the capital of France", "tell me a joke"],
+    ["hello", "thanks a lot", "write me a poem about autumn", "tell me a joke", "how are you today?"],
 )
 def test_plain_talk_finds_none(shipped: Snapshot, message: str) -> None:
     assert names(shipped, message) == []
+
+
+def test_a_fact_may_be_looked_up_but_nothing_else(shipped: Snapshot) -> None:
+    assert set(names(shipped, "what is the capital of France")) <= {"web_search", "web_read"}

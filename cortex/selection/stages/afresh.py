@@ -7,7 +7,6 @@ the provider's prefix.
 from dataclasses import replace
 
 from cortex.selection.draft import Draft, Vote
-from cortex.selection.gate import digest
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, Sent
 
@@ -27,7 +26,7 @@ def afresh(given: PlanInput, index: Index, draft: Draft) -> Draft:
         and not memory.is_open
         and [(item.name, item.form) for item in memory.sent] == [(item.name, item.form) for item in fresh]
         and (memory.recipe, memory.role) == (given.recipe, given.role.name)
-        and (memory.version, memory.permitted) == (given.snapshot.version, digest(draft.permitted))
+        and (memory.version, memory.permitted) == (given.snapshot.version, draft.rights.digest)
     )
     return replace(
         draft,

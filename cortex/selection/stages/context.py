@@ -25,14 +25,13 @@ def context(given: PlanInput, index: Index, draft: Draft) -> Draft:
     past = given.past[-TURNS:]
     if not past or talk.is_parting(given.message):
         return draft
-    names = [entry.name for entry in draft.permitted if not entry.is_meta]
     votes = dict(draft.votes)
-    for name, vote in _votes(given.message, past, index, names).items():
+    for name, vote in _votes(given.message, past, index, draft.rights.names).items():
         votes[name] = (*votes.get(name, ()), vote)
     return replace(draft, votes=votes)
 
 
-def _votes(message: str, past: tuple[PastTurn, ...], index: Index, names: list[str]) -> dict[str, Vote]:
+def _votes(message: str, past: tuple[PastTurn, ...], index: Index, names: frozenset[str]) -> dict[str, Vote]:
     found: dict[str, Vote] = {}
     if talk.is_assent(message):
         last = past[-1]
@@ -52,13 +51,16 @@ def _votes(message: str, past: tuple[PastTurn, ...], index: Index, names: list[s
     return found
 
 
-def _add(found: dict[str, Vote], index: Index, said: str, names: list[str], share: float, why: str) -> None:
+def _add(found: dict[str, Vote], index: Index, said: str, names: frozenset[str], share: float, why: str) -> None:
     """Votes for what the text speaks of, at a share of their strength."""
-    for votes in (evidence.phrases(index, said, names), evidence.lexical(index, said, names)):
+    unlearned = index.unlearned(names)
+    for votes in (evidence.phrases(index, said, names), evidence.lexical(index, said, unlearned)):
         for name, vote in votes.items():
             _keep(found, names, name, share * vote.p, why)
+    for name, p in evidence.learned(index, said).chances.items():
+        _keep(found, names, name, share * p, why)
 
 
-def _keep(found: dict[str, Vote], names: list[str], name: str, p: float, why: str) -> None:
+def _keep(found: dict[str, Vote], names: frozenset[str], name: str, p: float, why: str) -> None:
     if name in names and (name not in found or found[name].p < p):
         found[name] = Vote(stage="context", p=round(p, 4), why=why)

@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from cortex.selection.draft import Draft, Vote
-from cortex.selection.gate import digest
 from cortex.selection.index import Index
 from cortex.selection.profile import has_bridge, late_way, takes_early_stubs
+from cortex.selection.rights import Rights
 from cortex.selection.types import Entry, Memory, PlanInput, Sent
 
 BRIDGE = "tool_call"
@@ -26,7 +26,7 @@ def epoch(given: PlanInput, index: Index, draft: Draft) -> Draft:
         return _shut(memory, draft)
     if given.is_last and not memory.is_open:
         draft = replace(draft, wanted=(), pins={}, resting={})
-    boundary = boundary_of(given, draft.permitted, is_all=draft.is_all)
+    boundary = boundary_of(given, draft.rights, is_all=draft.is_all)
     if memory.is_open and not boundary:
         return _grow(given, index, draft)
     opens, why = _opening(given, draft)
@@ -38,14 +38,14 @@ def epoch(given: PlanInput, index: Index, draft: Draft) -> Draft:
     return replace(draft, fresh=_opened(given, index, draft))
 
 
-def boundary_of(given: PlanInput, permitted: tuple[Entry, ...], *, is_all: bool) -> str:
+def boundary_of(given: PlanInput, rights: Rights, *, is_all: bool) -> str:
     """Why the prefix may be rebuilt now at no cost, in words; "" = it must stand."""
     memory = given.memory
     if memory.number == 0:
         return "a new conversation"
     checks = (
         (memory.version != given.snapshot.version, "the set of tools changed"),
-        (memory.permitted != digest(permitted), "what is permitted changed"),
+        (memory.permitted != rights.digest, "what is permitted changed"),
         (memory.role != given.role.name, "another role"),
         (memory.mode != ("all" if is_all else "auto"), "you changed the tool mode"),
         (memory.model != given.model, "another model"),
@@ -75,7 +75,7 @@ def _shut(memory: Memory, draft: Draft) -> Draft:
 
 def _opening(given: PlanInput, draft: Draft) -> tuple[bool, str]:
     """Whether the epoch opens with this round, and why."""
-    has_tools = any(not entry.is_meta for entry in draft.permitted)
+    has_tools = bool(draft.rights.business)
     if draft.is_all:
         return has_tools, "you asked for all tools"
     if draft.wanted:
@@ -86,21 +86,20 @@ def _opening(given: PlanInput, draft: Draft) -> tuple[bool, str]:
 
 def _opened(given: PlanInput, index: Index, draft: Draft) -> tuple[Sent, ...]:
     """The tools of a new epoch: the way back first, then the wanted in registry order."""
-    business = [entry for entry in draft.permitted if not entry.is_meta]
     if draft.is_all:
         why = "All: everything that the role permits"
-        return tuple(Sent(name=entry.name, form="full", stage="all", reason=why) for entry in business)
+        return tuple(Sent(name=entry.name, form="full", stage="all", reason=why) for entry in draft.rights.business)
     wanted = {name for name in (*draft.wanted, *draft.resting)}
-    chosen = [_sent(draft, entry) for entry in business if entry.name in wanted]
+    chosen = [_sent(draft, index.entries[name]) for name in sorted(wanted, key=lambda name: index.place[name])]
     if takes_early_stubs(given.profile):
         homes = {index.entries[name].category for name in draft.wanted}
         chosen += [
             Sent(name=entry.name, form="stub", stage="form", reason=NEIGHBOUR)
-            for entry in business
-            if entry.name not in wanted and entry.category in homes
+            for home in sorted(homes)
+            for entry in draft.rights.by_category[home]
+            if entry.name not in wanted
         ]
-    metas = [entry for entry in draft.permitted if entry.is_meta]
-    ways = [entry for entry in metas if entry.name != BRIDGE or has_bridge(given.profile)]
+    ways = [entry for entry in draft.rights.metas if entry.name != BRIDGE or has_bridge(given.profile)]
     return (*(Sent(name=entry.name, form="full", stage="epoch", reason=WAY_BACK) for entry in ways), *chosen)
 
 

@@ -18,8 +18,8 @@ def form(given: PlanInput, index: Index, draft: Draft) -> Draft:
         return draft
     fresh = tuple(item if index.entries[item.name].is_meta else _formed(item, draft) for item in draft.fresh)
     kept = draft.kept
-    business = {entry.name for entry in draft.permitted if not entry.is_meta}
-    if not kept and business <= {item.name for item in fresh}:
+    business = draft.rights.names
+    if not kept and len(fresh) >= len(business) and business <= {item.name for item in fresh}:
         fresh = tuple(item for item in fresh if item.name in business)
     if not given.profile.caches and given.profile.strength == "strong" and given.round > 1:
         kept = tuple(item if index.entries[item.name].is_meta else replace(item, form="stub") for item in kept)

@@ -1,27 +1,69 @@
-"""One probability a tool from all votes, each taken as independent; in from the threshold that the prices give."""
+"""One probability a tool: the model's chance and the stages' votes, each taken as independent; in from its p*.
+
+The model's gates stand before what it says itself and before shipped phrases: a wish that needs no tool vetoes weak
+scores, never strong ones, nor what the conversation or this house says.
+"""
 
 from dataclasses import replace
 
+from cortex.selection import evidence
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
 from cortex.selection.profile import threshold
-from cortex.selection.types import PlanInput
+from cortex.selection.types import Entry, PlanInput
+
+STRONG = 0.5
+LEAST_WISH = 0.6
+LEAST_WORK = 0.35
+LEAST = 0.005
 
 
 def fuse(given: PlanInput, index: Index, draft: Draft) -> Draft:
     """The draft with one chance a tool, and the wanted tools in registry order."""
+    names = draft.rights.names
+    voted = {name for name in draft.votes if name in names}
+    told = {name for name, p in draft.learned.chances.items() if p >= LEAST and name in names}
     chances: dict[str, Vote] = {}
-    for name, votes in draft.votes.items():
-        doubt = 1.0
-        for vote in votes:
-            doubt *= 1 - vote.p
-        best = max(votes, key=lambda vote: vote.p)
-        chances[name] = Vote(stage=best.stage, p=round(1 - doubt, 4), why=best.why)
-    least = threshold(given.profile)
-    wanted = tuple(
-        entry.name
-        for entry in draft.permitted
-        if not entry.is_meta
-        and (entry.name in draft.pins or (entry.name in chances and chances[entry.name].p >= least))
-    )
-    return replace(draft, chances=chances, wanted=wanted, threshold=least)
+    for name in voted | told:
+        chance = _chance(draft, index.entries[name])
+        if chance is not None:
+            chances[name] = chance
+    wanted = [
+        name
+        for name in chances
+        if name not in draft.pins
+        and not index.entries[name].is_shy
+        and chances[name].p >= threshold(given.profile, index.entries[name].tokens_stub)
+    ]
+    pinned = [name for name in draft.pins if name in names]
+    return replace(draft, chances=chances, wanted=tuple(sorted((*wanted, *pinned), key=lambda name: index.place[name])))
+
+
+def _chance(draft: Draft, entry: Entry) -> Vote | None:
+    """All that speaks for the tool as one vote, with the reason of the strongest; None when nothing is left."""
+    votes = list(draft.votes.get(entry.name, ()))
+    p = draft.learned.chances.get(entry.name)
+    if p is not None:
+        closed = _closed(draft, entry)
+        if closed and p < STRONG:
+            votes = [vote for vote in votes if vote.is_own or vote.stage == "context"]
+            votes.append(Vote(stage="learned", p=0.0, why=closed))
+        else:
+            votes.append(Vote(stage="learned", p=round(p, 4), why="like what people say for it"))
+    if not votes:
+        return None
+    doubt = 1.0
+    for vote in votes:
+        doubt *= 1 - vote.p
+    best = max(votes, key=lambda vote: vote.p)
+    return Vote(stage=best.stage, p=round(1 - doubt, 4), why=best.why)
+
+
+def _closed(draft: Draft, entry: Entry) -> str:
+    """Why the model's gates are closed to this tool; "" when they are open."""
+    learned = draft.learned
+    if learned.wish < LEAST_WISH:
+        return f"this reads like talk that needs no tool ({learned.wish:.2f} of {LEAST_WISH:.2f})"
+    if learned.work < LEAST_WORK and entry.category != evidence.WEB:
+        return f"this reads like something to answer in words ({learned.work:.2f} of {LEAST_WORK:.2f})"
+    return ""

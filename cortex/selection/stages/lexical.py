@@ -1,4 +1,8 @@
-"""BM25 and the nearest example of each tool against the user's message; small talk is not scored."""
+"""BM25 and the nearest utterance against the user's message, for the tools that the model was not fitted on.
+
+Small talk is not scored. Tools of a server that somebody connected have a name, a summary and parameters: these are
+enough to be found from the first minute.
+"""
 
 from dataclasses import replace
 
@@ -12,8 +16,7 @@ def lexical(given: PlanInput, index: Index, draft: Draft) -> Draft:
     """The draft with a vote for each tool whose words or examples are like the message."""
     if talk.is_small_talk(given.message):
         return draft
-    names = [entry.name for entry in draft.permitted if not entry.is_meta]
     votes = dict(draft.votes)
-    for name, vote in evidence.lexical(index, given.message, names).items():
+    for name, vote in evidence.lexical(index, given.message, index.unlearned(draft.rights.names)).items():
         votes[name] = (*votes.get(name, ()), vote)
     return replace(draft, votes=votes)

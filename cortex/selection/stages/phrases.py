@@ -10,8 +10,7 @@ from cortex.selection.types import PlanInput
 
 def phrases(given: PlanInput, index: Index, draft: Draft) -> Draft:
     """The draft with a vote for each tool that a phrase in the message speaks for."""
-    names = [entry.name for entry in draft.permitted if not entry.is_meta]
     votes = dict(draft.votes)
-    for name, vote in evidence.phrases(index, given.message, names).items():
+    for name, vote in evidence.phrases(index, given.message, draft.rights.names).items():
         votes[name] = (*votes.get(name, ()), vote)
     return replace(draft, votes=votes)

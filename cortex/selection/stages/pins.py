@@ -9,7 +9,7 @@ from dataclasses import replace
 from cortex.selection import talk, text
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
-from cortex.selection.types import PlanInput
+from cortex.selection.types import Entry, PlanInput
 
 SMALL_ROLE_TOKENS = 600
 NAMED_P = 0.95
@@ -22,11 +22,10 @@ def pins(given: PlanInput, index: Index, draft: Draft) -> Draft:
     """
     standing = {name: Vote(stage="pins", p=0.0, why=why) for name, why in _standing(given, draft)}
     sure: dict[str, Vote] = {}
-    for entry in draft.permitted:
-        if not entry.is_meta and entry.name in given.found:
-            sure[entry.name] = Vote(stage="context", p=0.0, why="found or used in this turn")
-    open_to = frozenset(entry.name for entry in draft.permitted if not entry.is_meta)
-    for name in text.named(given.message, open_to):
+    for name in given.found:
+        if name in draft.rights.names:
+            sure[name] = Vote(stage="context", p=0.0, why="found or used in this turn")
+    for name in text.named(given.message, draft.rights.names):
         sure[name] = Vote(stage="pins", p=NAMED_P, why="you named it")
     if talk.is_small_talk(given.message):
         return replace(draft, pins=sure, resting=standing)
@@ -35,14 +34,14 @@ def pins(given: PlanInput, index: Index, draft: Draft) -> Draft:
 
 def _standing(given: PlanInput, draft: Draft) -> list[tuple[str, str]]:
     """The pins that do not depend on the message, with their reasons."""
-    entries = [entry for entry in draft.permitted if not entry.is_meta]
-    if sum(entry.tokens_full for entry in entries) < SMALL_ROLE_TOKENS:
-        return [(entry.name, "this role has few tools: nothing to choose") for entry in entries]
+    if draft.rights.tokens < SMALL_ROLE_TOKENS:
+        return [(entry.name, "this role has few tools: nothing to choose") for entry in draft.rights.business]
     core = frozenset(given.role.core)
-    found = []
-    for entry in entries:
-        if entry.is_core or not core.isdisjoint({entry.name, entry.category}):
-            found.append((entry.name, f"core of the role {given.role.name}"))
-        elif entry.is_ambient:
-            found.append((entry.name, "in every conversation"))
-    return found
+    return [
+        (entry.name, f"core of the role {given.role.name}" if _is_core(entry, core) else "in every conversation")
+        for entry in draft.rights.standing
+    ]
+
+
+def _is_core(entry: Entry, core: frozenset[str]) -> bool:
+    return entry.is_core or not core.isdisjoint({entry.name, entry.category})

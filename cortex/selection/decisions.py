@@ -1,0 +1,90 @@
+"""Why each permitted tool is in or out, worked out when somebody asks: of ten thousand hardly one is looked at."""
+
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from cortex.selection.draft import Draft, Vote
+from cortex.selection.index import Index
+from cortex.selection.profile import threshold
+from cortex.selection.types import Decided, Entry, PlanInput, Sent, StageName
+
+
+class Decisions(Sequence[Decided]):
+    """A decision for every permitted tool but the meta tools, in registry order. Equal to a tuple of the same."""
+
+    def __init__(self, given: PlanInput, index: Index, draft: Draft) -> None:
+        """Keep what the decisions follow from."""
+        self._given, self._index, self._draft = given, index, draft
+        self._made: tuple[Decided, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self._draft.rights.business)
+
+    @overload
+    def __getitem__(self, at: int) -> Decided: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Decided]: ...
+    def __getitem__(self, at: int | slice) -> Decided | Sequence[Decided]:
+        return self._all()[at]
+
+    def __iter__(self) -> Iterator[Decided]:
+        return iter(self._all())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._all() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+    def _all(self) -> tuple[Decided, ...]:
+        if self._made is None:
+            sent = {item.name: item for item in (*self._draft.kept, *self._draft.fresh)}
+            business = self._draft.rights.business
+            self._made = tuple(_decided(self._given, self._index, self._draft, entry, sent) for entry in business)
+        return self._made
+
+
+def _decided(given: PlanInput, index: Index, draft: Draft, entry: Entry, sent: dict[str, Sent]) -> Decided:
+    """Why this permitted tool is in or out."""
+    item = sent.get(entry.name)
+    chance = draft.chances.get(entry.name)
+    bar = threshold(given.profile, entry.tokens_stub) if draft.threshold is None else draft.threshold
+    if item is not None:
+        stage, why = item.stage, item.reason
+    elif entry.name in draft.noted:
+        stage, why = "epoch", "came late: its schema stands behind the message, to be called through tool_call"
+    else:
+        stage, why = _left_out(given, draft, entry, chance, bar)
+    is_pinned = entry.name in draft.pins or (item is not None and item.stage in ("pins", "all"))
+    return Decided(
+        name=entry.name,
+        category=entry.category,
+        is_in=item is not None or entry.name in draft.noted,
+        stage=stage,
+        score=1.0 if is_pinned else (chance.p if chance else 0.0),
+        threshold=round(bar, 4),
+        tokens=entry.cost(item.form if item else "full"),
+        reason=why,
+    )
+
+
+def _left_out(given: PlanInput, draft: Draft, entry: Entry, chance: Vote | None, bar: float) -> tuple[StageName, str]:
+    """Why a permitted tool is not sent."""
+    name = entry.name
+    if draft.is_shut:
+        return "mode", "Chat only: no tool leaves"
+    if name in draft.dropped:
+        return draft.dropped[name].stage, draft.dropped[name].why
+    if given.is_last:
+        return "epoch", "the last round is answered without tools"
+    if name in draft.resting:
+        return "pins", f"rests until you ask for something ({draft.resting[name].why})"
+    if name in draft.wanted:
+        return "epoch", "found earlier in this conversation: called through tool_call"
+    if chance is None:
+        return "fuse", "nothing in the message speaks for it"
+    if entry.is_shy:
+        return "fuse", f"{chance.why}, but it is set to be sent only when it is named or found"
+    if not chance.p:
+        return chance.stage, chance.why
+    return "fuse", f"{chance.why}, but too weakly ({chance.p:.2f} of {bar:.2f})"

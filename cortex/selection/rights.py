@@ -1,0 +1,128 @@
+"""What may be used at all, worked out once for each combination of registry, role, rank and channel, and kept.
+
+The key holds everything that the answer depends on: registry version, what is ready, the granted words, rank, channel.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cortex.base.role import Channel
+from cortex.selection.gate import digest, granted, permits
+from cortex.selection.types import Entry, PlanInput, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rights:
+    """The permitted tools in registry order, meta tools last and only where there is something to find.
+
+    `business`: without the meta tools; `listed`, `names`: theirs; `tokens`: all of them in full; `core`, `ambient`:
+    those that stand in every request or rest beside it. `line_tokens`, `name_tokens`: of a category's catalog.
+    """
+
+    permitted: tuple[Entry, ...]
+    business: tuple[Entry, ...]
+    metas: tuple[Entry, ...]
+    listed: tuple[str, ...]
+    names: frozenset[str]
+    tokens: int
+    digest: str
+    standing: tuple[Entry, ...]
+    by_category: dict[str, tuple[Entry, ...]]
+    line_tokens: dict[str, int]
+    name_tokens: dict[str, int]
+
+
+NO_RIGHTS = Rights(
+    permitted=(),
+    business=(),
+    metas=(),
+    listed=(),
+    names=frozenset(),
+    tokens=0,
+    digest=digest(()),
+    standing=(),
+    by_category={},
+    line_tokens={},
+    name_tokens={},
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ready:
+    """Every tool that is ready, whoever asks: what saving is counted against."""
+
+    count: int
+    tokens: int
+
+
+def rights_of(given: PlanInput) -> Rights:
+    """What this user may use in this role on this channel."""
+    words = granted(given.role, is_admin=given.is_admin)
+    return _rights(_Key(given.snapshot), given.ready, words, given.role.core, given.is_admin, given.channel)
+
+
+def ready_of(given: PlanInput) -> Ready:
+    """What is ready in this house."""
+    return _ready(_Key(given.snapshot), given.ready)
+
+
+class _Key:
+    """A snapshot as a cache key: equal when the versions are."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+    def __hash__(self) -> int:
+        return hash(self.snapshot.version)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and other.snapshot.version == self.snapshot.version
+
+
+@lru_cache(maxsize=64)
+def _rights(
+    key: _Key, ready: tuple[str, ...], words: frozenset[str], core: tuple[str, ...], is_admin: bool, channel: Channel
+) -> Rights:
+    there, own = frozenset(ready), frozenset(core)
+    found = [entry for entry in key.snapshot.entries if entry.name in there]
+    business = tuple(
+        entry
+        for entry in found
+        if not entry.is_meta
+        and permits(
+            words,
+            name=entry.name,
+            category=entry.category,
+            is_admin_tool=entry.is_admin,
+            is_admin=is_admin,
+            channel=channel,
+        )
+    )
+    metas = tuple(entry for entry in found if entry.is_meta and business)
+    members: dict[str, list[Entry]] = {}
+    for entry in business:
+        members.setdefault(entry.category, []).append(entry)
+    return Rights(
+        permitted=(*business, *metas),
+        business=business,
+        metas=metas,
+        listed=tuple(entry.name for entry in business),
+        names=frozenset(entry.name for entry in business),
+        tokens=sum(entry.tokens_full for entry in business),
+        digest=digest((*business, *metas)),
+        standing=tuple(
+            entry
+            for entry in business
+            if entry.is_core or entry.is_ambient or not own.isdisjoint({entry.name, entry.category})
+        ),
+        by_category={name: tuple(entries) for name, entries in members.items()},
+        line_tokens={name: sum(entry.tokens_line for entry in entries) for name, entries in members.items()},
+        name_tokens={name: sum(entry.tokens_name for entry in entries) for name, entries in members.items()},
+    )
+
+
+@lru_cache(maxsize=16)
+def _ready(key: _Key, ready: tuple[str, ...]) -> Ready:
+    there = frozenset(ready)
+    found = [entry for entry in key.snapshot.entries if entry.name in there and not entry.is_meta]
+    return Ready(count=len(found), tokens=sum(entry.tokens_full for entry in found))

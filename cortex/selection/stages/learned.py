@@ -1,0 +1,20 @@
+"""What the fitted model makes of the user's message: a chance a tool, and two gates for wishes that need none.
+
+A way of needing no tool can only veto weak scores (SELECTION section 3): a strong one, a phrase that stands in the
+message or a tool that was named goes past it.
+"""
+
+from dataclasses import replace
+
+from cortex.selection import evidence
+from cortex.selection.draft import Draft
+from cortex.selection.index import Index
+from cortex.selection.types import PlanInput
+
+
+def learned(given: PlanInput, index: Index, draft: Draft) -> Draft:
+    """The draft with the model's chances of the message, and how sure it is that anything is wished at all."""
+    votes = dict(draft.votes)
+    for name, vote in evidence.taught(index, given.message, draft.rights.names & index.learned).items():
+        votes[name] = (*votes.get(name, ()), vote)
+    return replace(draft, votes=votes, learned=evidence.learned(index, given.message))
