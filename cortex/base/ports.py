@@ -122,10 +122,8 @@ class Hands(Protocol):
 class Standing:
     """What the gate must know about a turn, read fresh at each decision.
 
-    `permitted` is a function of user, role and policy alone. `typed_hosts`: host names and mail addresses typed.
-    `same_calls` counts the earlier calls of this turn by `name + canonical arguments`. `calls_left`: business calls
-    that the recipe still allows in this turn; None = as many as the rounds do. `asks_first`: tools that an admin has
-    ask before each call.
+    `permitted` depends on user, role and policy alone. `typed_hosts`: hosts and addresses typed. `same_calls`: earlier
+    calls by name and arguments. `calls_left`: None = no limit. `asks_first`: an admin has these ask before each call.
     """
 
     user: User
