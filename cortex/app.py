@@ -58,6 +58,7 @@ from cortex.services.status import StatusService
 from cortex.services.story import Telling
 from cortex.services.tasks import TasksService
 from cortex.services.thinking import Thinking
+from cortex.services.tool_settings import ToolSettingsService
 from cortex.services.tools import ToolsService
 from cortex.services.turns import WORKFLOW, TurnRuns
 from cortex.services.undo import UndoService
@@ -83,6 +84,7 @@ class Cortex:
     models: Models
     roles: Roles
     tools: ToolsService
+    tool_settings: ToolSettingsService
     planning: Planning
     composer: ComposerService
     tasks: TasksService
@@ -219,7 +221,8 @@ def _services(
     scope.add(Status, lambda _: status)
     scope.add(Board, lambda user_id: TaskBoard(db=house.db, user_id=user_id, clock=house.clock))
     wired = scope.wired | {Discovery.__name__}
-    tools = ToolsService(registry=house.registry, wired=wired, roles=roles, clock=house.clock)
+    settings = ToolSettingsService(house.db, house.registry)
+    tools = ToolsService(registry=house.registry, wired=wired, roles=roles, clock=house.clock, settings=settings)
     scope.add(Discovery, lambda user_id: Finder(house=house, accounts=accounts, tools=tools, user_id=user_id))
     preferences = PreferencesService(house.db, homes)
     planning = Planning(house=house, accounts=accounts, roles=roles, models=models, tools=tools)
@@ -236,6 +239,7 @@ def _services(
         models=models,
         roles=roles,
         tools=tools,
+        tool_settings=settings,
         planning=planning,
         composer=ComposerService(house=house, preferences=preferences, roles=roles, models=models, tools=tools),
         tasks=TasksService(house.db),

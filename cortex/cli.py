@@ -203,6 +203,7 @@ def _tools(cortex: Cortex, assume_configured: bool) -> ToolsService:
         wired=cast("ToolScope", house.scope).wired,  # what `app.py` wires is one
         roles=cortex.roles,
         clock=house.clock,
+        settings=cortex.tool_settings,
         assume_configured=True,
     )
 

@@ -105,6 +105,7 @@ class Planning:
             past=past_turns([messages for _, messages in past[-PAST_TURNS:]]),
             memory=conversation.selection_state if conversation else {},
             profile=entry.profile,
+            recipe=conversation.recipe if conversation else "",
             model=entry.name,
             now=self.house.clock(),
             history_tokens=size_bytes(past) // BYTES_A_TOKEN,

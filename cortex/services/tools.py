@@ -4,6 +4,7 @@ Counting loads the vocabulary, so every way in does its work in a thread, at the
 """
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 from cortex.base import tokens
@@ -13,15 +14,27 @@ from cortex.base.role import Channel, ToolMode
 from cortex.base.tool_ports import Discovered
 from cortex.base.user import User
 from cortex.selection.discover import discover
+from cortex.selection.edits import edited
 from cortex.selection.gate import granted, permits
 from cortex.selection.snapshot import snapshot_of
 from cortex.selection.stages.epoch import BRIDGE
 from cortex.selection.types import META, Snapshot
 from cortex.services.roles import Roles
 from cortex.services.tool_plans import Asked, Planned, planned
+from cortex.services.tool_settings import AS_SHIPPED, HouseTools, ToolSettingsService
 from cortex.toolkit.registry import Registry
 
 REQUEST_FRAME = '{"messages":[,],"tools":[]}'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What every plan stands on as the house has it now: `snapshot` with the admins' changes laid over `shipped`."""
+
+    house: HouseTools
+    shipped: Snapshot
+    snapshot: Snapshot
+    ready: tuple[str, ...]
 
 
 class ToolsService:
@@ -34,16 +47,22 @@ class ToolsService:
         wired: frozenset[str],
         roles: Roles,
         clock: Clock = now,
+        settings: ToolSettingsService | None = None,
         assume_configured: bool = False,
     ) -> None:
-        """Count nothing yet. `assume_configured`: treat every tool as ready (explain, prompt-size, bench)."""
+        """Count nothing yet. `settings`: what admins changed, None = as it ships.
+
+        assume_configured: treat every tool that is on as ready (explain, prompt-size, bench).
+        """
         self._registry = registry
         self._roles = roles
         self._now = clock
+        self._settings = settings
         ready = frozenset(registry.tools) if assume_configured else registry.configured(wired)
         self._ready = tuple(name for name in registry.tools if name in ready)
         self._missing = {name: () if name in ready else registry.missing(name, wired) for name in registry.tools}
-        self._kept: list[Snapshot] = []
+        self._shipped: list[Snapshot] = []
+        self._ground: list[Ground] = []
 
     async def permitted(
         self, user: User, role_name: str, *, channel: Channel = "chat", mode: ToolMode = "auto"
@@ -56,11 +75,12 @@ class ToolsService:
             return frozenset()
         role = await self._roles.role(user, role_name)
         words = granted(role, is_admin=user.is_admin)
+        off = (await self.in_force()).off
         metas = frozenset(name for name in self._ready if self._registry.tools[name].category == META)
         found = frozenset(
             name
             for name in self._ready
-            if name not in metas
+            if name not in metas | off
             and permits(
                 words,
                 name=name,
@@ -75,8 +95,8 @@ class ToolsService:
     async def plan_turn(self, asked: Asked) -> Planned:
         """The plan of one round. Store `receipt` with the round and `memory` as the conversation's state."""
         persona = await self._roles.persona(asked.user)
-        snapshot = await self.snapshot()
-        return await asyncio.to_thread(planned, asked, snapshot, self._ready, persona)
+        ground = await self.ground()
+        return await asyncio.to_thread(planned, asked, ground.snapshot, ground.ready, persona)
 
     async def discover(
         self,
@@ -157,12 +177,25 @@ class ToolsService:
         """What a tool still needs before it is ready."""
         return self._registry.missing(name, wired)
 
+    async def in_force(self) -> HouseTools:
+        """What admins changed, read now."""
+        return await self._settings.in_force() if self._settings else AS_SHIPPED
+
     async def snapshot(self) -> Snapshot:
-        """The registry as selection sees it, counted once."""
-        if not self._kept:
-            counted = await asyncio.to_thread(snapshot_of, self._registry)
-            self._kept[:] = [counted]
-        return self._kept[0]
+        """The registry as selection sees it, with what admins changed."""
+        return (await self.ground()).snapshot
+
+    async def ground(self) -> Ground:
+        """What plans stand on now. The registry is counted once; a change of words or settings counts nothing again."""
+        house = await self.in_force()
+        if not self._shipped:
+            self._shipped[:] = [await asyncio.to_thread(snapshot_of, self._registry)]
+        shipped = self._shipped[0]
+        if not self._ground or self._ground[0].house is not house:
+            snapshot = await asyncio.to_thread(edited, shipped, house.edits)
+            ready = tuple(name for name in self._ready if name not in house.off)
+            self._ground[:] = [Ground(house=house, shipped=shipped, snapshot=snapshot, ready=ready)]
+        return self._ground[0]
 
     async def _first(
         self, user: User, role_name: str, message: str, mode: ToolMode, recipe: str, profile: Profile

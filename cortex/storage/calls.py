@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import func, select
 
 from cortex.base.errors import NotFound
 from cortex.storage.repository import Repository, reading
-from cortex.storage.schema import CallTable, TurnTable
+from cortex.storage.schema import CallTable, PlanTable, TurnTable
 
 CallState = Literal["decided", "intended", "done", "failed", "unknown", "refused"]
 
@@ -82,6 +82,13 @@ class Calls(Repository):
         if found is None:
             raise NotFound("There is no such call.")
         return found
+
+    async def first_receipt(self, turn_id: str) -> dict[str, Any]:
+        """What the turn's first plan said, {} where none was stored."""
+        statement = select(PlanTable.receipt).where(
+            PlanTable.owner_id == self.owner_id, PlanTable.turn_id == turn_id, PlanTable.round == 1
+        )
+        return (await self.session.execute(statement)).scalar_one_or_none() or {}
 
     @reading
     async def of_turn(self, turn_id: str) -> Sequence[CallRow]:

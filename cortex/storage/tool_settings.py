@@ -81,7 +81,7 @@ class ToolSettings(HouseRepository):
             values: dict[str, Any] = {name: getattr(word, name) for name in ToolWord.__dataclass_fields__}
             values |= {"added_by": by, "added_at": self.clock()}
             statement = self._upsert(ToolWordTable, {"id": new_id(self.clock), **values})
-            keys = ["category", "kind", "text_key"]
+            keys = ["category", "kind", "text_key", "is_left_out"]
             await self.session.execute(statement.on_conflict_do_update(index_elements=keys, set_=values))
 
     async def drop_words(self, words: Sequence[ToolWord]) -> None:
@@ -93,6 +93,7 @@ class ToolSettings(HouseRepository):
                     ToolWordTable.category == word.category,
                     ToolWordTable.kind == word.kind,
                     ToolWordTable.text_key == word.text_key,
+                    ToolWordTable.is_left_out == word.is_left_out,
                 )
             )
 

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import and_, case, func, select
+from sqlalchemy import ColumnElement, and_, case, func, select
 
 from cortex.storage.calls import CallState
 from cortex.storage.repository import HouseRepository, reading
@@ -45,19 +46,14 @@ class ToolUses(HouseRepository):
     async def by_tool(self, since: datetime) -> Sequence[ToolUse]:
         """One row for each tool that was called since then."""
         has_run, has_failed = CallTable.state.in_(RAN), CallTable.state.in_(FAILED)
-        statement = (
-            select(
-                CallTable.name,
-                func.sum(case((has_run, 1), else_=0)).label("calls"),
-                func.sum(case((and_(has_run, CallTable.is_rescued), 1), else_=0)).label("rescued"),
-                func.sum(case((has_failed, 1), else_=0)).label("failures"),
-                func.max(case((has_failed, CallTable.created_at))).label("failed_at"),
-            )
-            .where(CallTable.created_at >= since)
-            .group_by(CallTable.name)
-            .order_by(CallTable.name)
+        columns: tuple[ColumnElement[Any], ...] = (
+            func.sum(case((has_run, 1), else_=0)).label("calls"),
+            func.sum(case((and_(has_run, CallTable.is_rescued), 1), else_=0)).label("rescued"),
+            func.sum(case((has_failed, 1), else_=0)).label("failures"),
+            func.max(case((has_failed, CallTable.created_at))).label("failed_at"),
         )
-        return await self._all(ToolUse, statement)
+        statement = select(CallTable.name, *columns).where(CallTable.created_at >= since)
+        return await self._all(ToolUse, statement.group_by(CallTable.name).order_by(CallTable.name))
 
     @reading
     async def of(self, name: str, limit: int = 20) -> Sequence[UseOfTool]:

@@ -35,7 +35,7 @@ def upgrade() -> None:
         sa.Column("is_left_out", sa.Boolean(), nullable=False),
         _text("added_by"),
         _time("added_at"),
-        sa.UniqueConstraint("category", "kind", "text_key"),
+        sa.UniqueConstraint("category", "kind", "text_key", "is_left_out"),
     )
     op.create_table(
         "tool_cases",

@@ -10,8 +10,8 @@ from cortex.storage.db import Database
 from cortex.storage.tool_cases import ToolCases
 from cortex.storage.tool_settings import ToolSetting, ToolSettings, ToolWord
 from cortex.storage.tool_uses import ToolUses
-from tests.storage.conftest import Written
 from tests.still_clock import StillClock
+from tests.storage.conftest import Written
 
 MILK = ToolWord(category="tasks", kind="phrase", text="Buy Milk", text_key="buy milk", tools=("task_create",))
 

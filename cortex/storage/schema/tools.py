@@ -32,7 +32,7 @@ class ToolWordTable(Table):
     """A phrase or an example that was added to a category, or one that ships and was left out."""
 
     __tablename__ = "tool_words"
-    __table_args__ = (UniqueConstraint("category", "kind", "text_key"),)
+    __table_args__ = (UniqueConstraint("category", "kind", "text_key", "is_left_out"),)
     id: Mapped[str] = mapped_column(primary_key=True)
     category: Mapped[str]
     kind: Mapped[str]

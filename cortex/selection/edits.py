@@ -1,0 +1,88 @@
+"""What a house changes about how its tools are chosen, laid over the snapshot of those that ship. Pure.
+
+What nobody changed stays the very same value: no form is counted again, and an index can tell what is new.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from types import MappingProxyType
+from typing import Literal
+
+from cortex.selection import portable, text
+from cortex.selection.types import Domain, Entry, Example, Snapshot, Trigger
+
+Sending = Literal["always", "needed", "never"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What was done to the words of a category: its own ones, and the normal forms of shipped ones left out."""
+
+    phrases: tuple[Trigger, ...] = ()
+    examples: tuple[Example, ...] = ()
+    no_phrases: tuple[str, ...] = ()
+    no_examples: tuple[str, ...] = ()
+
+
+NOTHING_SENT: Mapping[str, Sending] = MappingProxyType({})
+NO_WORDS: Mapping[str, Words] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edits:
+    """`sending`: tool -> when it is sent, where that was changed. `words`: category -> what was done to its words."""
+
+    sending: Mapping[str, Sending] = field(default_factory=lambda: NOTHING_SENT)
+    words: Mapping[str, Words] = field(default_factory=lambda: NO_WORDS)
+
+
+NO_EDITS = Edits()
+
+
+def sending_of(entry: Entry) -> Sending:
+    """When a tool is sent as things stand."""
+    if entry.is_shy:
+        return "never"
+    return "always" if entry.is_core or entry.is_ambient else "needed"
+
+
+def edited(snapshot: Snapshot, edits: Edits) -> Snapshot:
+    """The snapshot with the edits in force, under a version of its own; the same snapshot where they change nothing."""
+    entries = {entry.name: entry for entry in snapshot.entries}
+    changed = {
+        name: _sent(entries[name], sending)
+        for name, sending in edits.sending.items()
+        if name in entries and sending != sending_of(entries[name])
+    }
+    domains = tuple(_reworded(domain, edits.words.get(domain.name), entries) for domain in snapshot.domains)
+    if not changed and all(new is old for new, old in zip(domains, snapshot.domains, strict=True)):
+        return snapshot
+    facts = [
+        snapshot.version,
+        sorted((name, sending_of(entry)) for name, entry in changed.items()),
+        [portable.plain(domain) for domain, old in zip(domains, snapshot.domains, strict=True) if domain is not old],
+    ]
+    return replace(
+        snapshot,
+        version=blake2b(portable.dumps(facts).encode(), digest_size=8).hexdigest(),
+        entries=tuple(changed.get(entry.name, entry) for entry in snapshot.entries),
+        domains=domains,
+    )
+
+
+def _sent(entry: Entry, sending: Sending) -> Entry:
+    return replace(entry, is_core=sending == "always", is_ambient=False, is_shy=sending == "never")
+
+
+def _reworded(domain: Domain, words: Words | None, entries: Mapping[str, Entry]) -> Domain:
+    """The domain with its words as this house has them; what speaks for tools that are gone is gone too."""
+    if words is None:
+        return domain
+    no_phrases, no_examples = frozenset(words.no_phrases), frozenset(words.no_examples)
+    triggers = [each for each in domain.triggers if text.normal(each.text) not in no_phrases]
+    examples = [each for each in domain.examples if text.normal(each.text) not in no_examples]
+    triggers += [each for each in words.phrases if all(name in entries for name in each.tools)]
+    examples += [each for each in words.examples if all(name in entries for name in each.tools)]
+    made = replace(domain, triggers=tuple(triggers), examples=tuple(examples))
+    return domain if made == domain else made
