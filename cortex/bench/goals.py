@@ -41,9 +41,9 @@ _ROUTING = {
     "llm_nonweb": _most(0.20),
     "p99_ms": _most(2),
 }
-# Inside an epoch what was sent stays, small talk or not: what a chat turn carries is judged on first messages alone.
+# Inside an epoch what was sent stays, small talk or not: what such a turn carries is judged on first messages alone.
 _MULTITURN = {
-    **{key: goal for key, goal in _ROUTING.items() if not key.startswith("chat")},
+    **{key: goal for key, goal in _ROUTING.items() if not key.startswith(("chat", "llm"))},
     "recall": _least(0.98),
     "recall_own": _least(0.98),
     "tools_mean": _most(8),
