@@ -12,7 +12,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Output, Phrase
 
-SUMMARY = "the task board (kanban): tasks by column"
+SUMMARY = "the kanban board"
 PREFIXES = ("ae_task_",)
 NEEDS = ("Board",)
 SHORT_ID = 6

@@ -14,7 +14,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Output, Phrase
 
-SUMMARY = "the user's journals and diaries: search, read, write entries"
+SUMMARY = "the user's journals and diaries"
 PREFIXES = ("ae_journal_",)
 NEEDS = ("Journals",)
 SHOWN = 20

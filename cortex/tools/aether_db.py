@@ -12,7 +12,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Phrase
 
-SUMMARY = "the SQL database (MariaDB), read only: query, tables, views"
+SUMMARY = "SQL database, read only"
 PREFIXES = ("ae_db_",)
 NEEDS = ("AetherDatabase",)
 SQL_CHARACTERS = 8_000

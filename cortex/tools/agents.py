@@ -9,7 +9,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Output, Phrase
 
-SUMMARY = "background agents: hand a long task over, watch it, stop it"
+SUMMARY = "background agents for long work"
 PREFIXES = ("spawn_agent", "agent_status", "agent_cancel")
 NEEDS = ("Agents",)
 TASK_CHARACTERS = 4_000

@@ -14,7 +14,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Phrase
 
-SUMMARY = "the coding agent (aider): change code in a repository, follow it"
+SUMMARY = "coding agent (aider) for repositories"
 PREFIXES = ("aider_", "claude_allow_dir")
 MESSAGE_CHARACTERS = 8_000
 FILES_MOST = 20

@@ -13,7 +13,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Output, Phrase
 
-SUMMARY = "scheduled jobs that you run by yourself: list, add, remove, pause"
+SUMMARY = "jobs that run on a schedule"
 NEEDS = ("Jobs", "Timings")
 SHOWN = 40
 SHORT_ID = 6

@@ -17,7 +17,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Phrase
 
-SUMMARY = "files in the user's folders: read, list, write, compare, search, check syntax"
+SUMMARY = "the user's files: read, write, search, check"
 NEEDS = ("Files",)
 PAGE_CHARACTERS = 6_000
 SHOWN = 100

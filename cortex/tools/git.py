@@ -12,7 +12,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Phrase
 
-SUMMARY = "git repositories in the user's folders: status, history, changes"
+SUMMARY = "status, history, changes of a repository"
 NEEDS = ("Files", "Git")
 PAGE_CHARACTERS = 6_000
 REVISION_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/~^@{}-")

@@ -18,7 +18,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Output, Phrase, Risk
 
-SUMMARY = "the house (Home Assistant): lights, climate, music, covers, locks, sensors"
+SUMMARY = "Home Assistant: lights, climate, music, locks, sensors"
 NEEDS = ("HomeAssistant",)
 SHOWN = 30
 DATA_CHARACTERS = 4_000

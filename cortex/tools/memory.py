@@ -11,7 +11,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Output, Phrase
 
-SUMMARY = "facts remembered about the user: look up, keep, forget"
+SUMMARY = "facts kept about the user"
 NEEDS = ("Memory",)
 FACT_CHARACTERS = 500
 SHORT_ID = 6

@@ -10,7 +10,7 @@ from cortex.toolkit.examples import said_beside
 from cortex.toolkit.page import Page
 from cortex.toolkit.spec import Output, Phrase
 
-SUMMARY = "your own lasting notes about this user: read, write, add to, empty"
+SUMMARY = "your own notes about this user"
 PREFIXES = ("agent_notes_",)
 NEEDS = ("Home", "Preferences")
 FOLDER = "agent_notes"

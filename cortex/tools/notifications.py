@@ -15,7 +15,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Phrase
 
-SUMMARY = "push to the user's phone, e-mail, Nextcloud Talk"
+SUMMARY = "push, e-mail, Nextcloud Talk"
 PREFIXES = ("web_push", "email_", "nc_talk_")
 TITLE_CHARACTERS = 100
 PUSH_CHARACTERS = 1_000

@@ -11,7 +11,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Output, Phrase
 
-SUMMARY = "reminders, alarms, timers: add, show, remove"
+SUMMARY = "reminders, alarms, timers"
 NEEDS = ("Reminders", "Timings")
 SHOWN = 40
 SHORT_ID = 6

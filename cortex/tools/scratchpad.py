@@ -10,7 +10,7 @@ from cortex.toolkit.examples import said_beside
 from cortex.toolkit.page import Page
 from cortex.toolkit.spec import Output, Phrase
 
-SUMMARY = "the user's scratchpad: read, write, add to, empty"
+SUMMARY = "the user's page for quick notes"
 PREFIXES = ("scratch_",)
 NEEDS = ("Home", "Preferences")
 PATH = "scratchpad.md"

@@ -11,7 +11,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Output, Phrase
 
-SUMMARY = "earlier conversations with this user: search them, read one"
+SUMMARY = "earlier conversations"
 NEEDS = ("Search", "Conversations", "Messages")
 HITS = 12
 RECENT = 15

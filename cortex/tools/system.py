@@ -14,7 +14,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Output, Phrase
 
-SUMMARY = "this Cortex server: status, logs, shell commands, restart, update"
+SUMMARY = "this server: status, logs, shell, restart, update"
 PREFIXES = ("cortex_", "shell_exec")
 COMMAND_CHARACTERS = 8_000
 OUTPUT_BYTES = 6_000

@@ -14,7 +14,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Output, Phrase
 
-SUMMARY = "to-do and shopping lists: add, show, change, tick off"
+SUMMARY = "to-do and shopping lists"
 PREFIXES = ("task_",)
 NEEDS = ("Tasks",)
 SHOWN = 40

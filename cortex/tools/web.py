@@ -12,7 +12,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Phrase
 
-SUMMARY = "the web: search it, read a page, fetch an address"
+SUMMARY = "search the web, read pages"
 PREFIXES = ("web_search", "web_read", "http_fetch")
 PAGE_CHARACTERS = 6_000
 QUERY_CHARACTERS = 400

@@ -10,7 +10,7 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Phrase
 
-SUMMARY = "send data to a web address: webhooks, API calls"
+SUMMARY = "send to webhooks and APIs"
 PREFIXES = ("http_post",)
 NEEDS = ("Web",)
 BODY_CHARACTERS = 100_000
