@@ -10,6 +10,8 @@ from cortex.base.messages import Message, user
 
 SUMMARY_AT = 0.70
 KEEP_SHARE = 0.30
+FULL_AT = 0.85
+SUMMARY_HEAD = "(Summary of our conversation so far, written by Cortex)"
 Count = Callable[[Message], int]
 TurnMessages = tuple[int, tuple[Message, ...]]
 
@@ -41,7 +43,24 @@ def view(turns: Sequence[TurnMessages], *, summary: str, upto: int) -> tuple[Mes
     rest = tuple(message for ordinal, messages in turns if ordinal > upto for message in messages)
     if not summary:
         return tuple(message for _, messages in turns for message in messages)
-    return (user(f"(Summary of our conversation so far, written by Cortex)\n{summary}"), *rest)
+    return (user(f"{SUMMARY_HEAD}\n{summary}"), *rest)
+
+
+def fitted(past: Sequence[Message], room_tokens: int, count: Count) -> tuple[Message, ...]:
+    """The newest whole exchanges of a turn's past within this room; a summary at its head stays.
+
+    For a request whose tools grew after the past was fitted: a call is never parted from its result.
+    """
+    starts = [at for at, message in enumerate(past) if message.speaker == "user"]
+    head = tuple(past[:1]) if past and past[0].text.startswith(SUMMARY_HEAD) else ()
+    left = room_tokens - sum(count(message) for message in head)
+    begin = len(past)
+    for start in reversed(starts[len(head) :]):
+        left -= sum(count(message) for message in past[start:begin])
+        if left < 0:
+            break
+        begin = start
+    return (*head, *past[begin:])
 
 
 def newest(turns: Sequence[TurnMessages], limit_tokens: int, count: Count) -> list[TurnMessages]:

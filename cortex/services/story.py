@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from cortex.agent.history import SUMMARY_AT, TurnMessages, cut, newest, view
+from cortex.agent.history import FULL_AT, SUMMARY_AT, TurnMessages, cut, newest, view
 from cortex.base.messages import Message, ToolCall, ToolResult, user
 from cortex.base.ports import Request
 from cortex.base.role import Role
@@ -23,8 +23,6 @@ from cortex.storage.conversations import Conversations
 from cortex.storage.messages import Messages, StoredMessage
 from cortex.storage.summaries import Summaries
 from cortex.storage.turns import Turns
-
-WINDOW_SHARE_MAX = 0.85
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +40,7 @@ class Telling:
             summary = await opened(Summaries).get(turn.summary_id) if turn.summary_id else None
         turns = by_turn(stored)
         if summary is None:
-            limit = round(turn.window_tokens * WINDOW_SHARE_MAX)
+            limit = round(turn.window_tokens * FULL_AT)
             kept = turns if size_bytes(turns) <= limit else newest(turns, limit, count_message)
             messages = view(kept, summary="", upto=0)
         else:

@@ -7,10 +7,12 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from cortex.agent.history import FULL_AT, fitted
 from cortex.agent.react import as_text
 from cortex.base.ids import derived_id
 from cortex.base.messages import Message, ToolCall
 from cortex.base.ports import Request
+from cortex.base.tokens import count, minified, wire_schema
 from cortex.base.turn import Reply, RoundPlan, Turn
 from cortex.services.accounts import Accounts
 from cortex.services.asking import ask
@@ -18,6 +20,7 @@ from cortex.services.budgets import Budgets
 from cortex.services.house import House
 from cortex.services.models import Models
 from cortex.services.parts import Row, Writer
+from cortex.services.story import count_message, spoken
 from cortex.storage.conversations import Conversations
 from cortex.storage.messages import Messages
 from cortex.storage.plans import Plans
@@ -47,7 +50,7 @@ class Thinking:
         spent = await self.budgets.exceeded(user, turn)
         if spent:
             return Reply(failure=spent, failure_kind="budget")
-        messages = (*past, *added)
+        messages = (*await _fitted(turn, plan, past, added), *added)
         request = Request(
             system=plan.system,
             messages=as_text(messages) if plan.calls_as_text else messages,
@@ -104,6 +107,16 @@ class Thinking:
             await opened(Plans).usage(turn.id, plan.round, reply.model, usage, cost)
             await opened(Conversations).append(turn.conversation_id, rows)
         writer.close()
+
+
+async def _fitted(turn: Turn, plan: RoundPlan, past: Sequence[Message], added: Sequence[Message]) -> Sequence[Message]:
+    """The past as it fits beside this round's tools, which may have grown since the turn began."""
+    limit = round(turn.window_tokens * FULL_AT)
+    tools = minified([wire_schema(tool) for tool in plan.tools])
+    beside = (plan.system, tools, *(spoken(message) for message in added))
+    if sum(len(text.encode()) for text in (*beside, *(spoken(message) for message in past))) <= limit:
+        return past  # bytes are never fewer than tokens: nothing to count
+    return await asyncio.to_thread(lambda: fitted(past, limit - sum(map(count, beside)), count_message))
 
 
 def _is_tainted(turn: Turn, message: Message) -> bool:

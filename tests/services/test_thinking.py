@@ -1,12 +1,13 @@
 """A round whose step is made again, because the process was killed before the step's end was noted."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cortex.base.messages import user
-from cortex.base.turn import Need
+from cortex.base.messages import ToolSchema, assistant, user
+from cortex.base.turn import Need, RoundPlan
 from cortex.storage.messages import Messages
 from cortex.storage.turns import Turns
 from tests.living_house import LivingHouse, living_house
@@ -46,3 +47,31 @@ async def test_an_answer_that_was_kept_is_neither_asked_for_nor_paid_again(
     assert len(scripted.log) == 1
     kinds = [event.kind for event in await house.events(conversation)]
     assert kinds.count("usage") == kinds.count("part.end") == 1
+
+
+async def test_a_grown_tool_block_pushes_the_oldest_exchange_out_of_the_request(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+    await house.cortex.models.save(house.admin, form)
+    runs, person = house.cortex.chat.runs, house.admin.id
+    conversation = await house.conversation()
+    past = (user("boiler " * 300), assistant("Noted."), user("cellar " * 300), assistant("Noted too."))
+    seen = []
+    for number, tools in enumerate((1, 12)):
+        row = await house.cortex.house.db.open(Turns, person).create(
+            f"turn:{number}", conversation, "hello", mode="auto", role="orchestrator", max_rounds=None
+        )
+        turn = await runs.openings.open(person, row.id)
+        assert turn is not None
+        small = replace(turn, window_tokens=1_500)
+        schemas = tuple(
+            ToolSchema(name=f"tool_{at}", description="It does what it does. " * 8, parameters={"type": "object"})
+            for at in range(tools)
+        )
+        plan = RoundPlan(round=1, system="You are Cortex.", tools=schemas)
+        await runs.world.thinker.answer(small, plan, past, (user("hello"),))
+        seen.append(
+            [said["content"].split()[0] for said in scripted.log[-1].body["messages"] if said["role"] == "user"]
+        )
+    assert seen == [["boiler", "cellar", "hello"], ["cellar", "hello"]]
