@@ -5,6 +5,7 @@ Progress goes to stderr, so that stdout holds the table or the JSON alone.
 
 import asyncio
 import json
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +18,7 @@ from cortex.app import shipped_registry
 from cortex.base.errors import UserError
 from cortex.base.role import Role
 from cortex.base.user import User
-from cortex.bench import costs, selection, table
+from cortex.bench import costs, files, selection, table, verdicts
 from cortex.bench.ground import DEFAULT_PROFILE, PROFILES, Ground, Words
 from cortex.bench.regimes import REGIMES
 from cortex.selection.snapshot import snapshot_of
@@ -28,7 +29,9 @@ bench = typer.Typer(help="Judge the ways of choosing tools.", no_args_is_help=Tr
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Recipes = Annotated[list[str] | None, typer.Option("--recipe", help="Once for each recipe; none: all of them.")]
-Data = Annotated[list[Path], typer.Option("--data", help="A file or folder in the bench's format; may be repeated.")]
+Data = Annotated[
+    list[Path] | None, typer.Option("--data", help="A file or folder of rows, may be repeated; none: our own cases.")
+]
 RoleName = Annotated[str, typer.Option("--role", help="The role that asks.")]
 ProfileName = Annotated[str, typer.Option("--profile", help=f"The backend that is planned for: {', '.join(PROFILES)}.")]
 Regimes = Annotated[list[str] | None, typer.Option("--regime", help=f"Of {', '.join(REGIMES)}; none: all of them.")]
@@ -39,7 +42,7 @@ SOMEBODY = User(id="somebody", name="somebody", rank="admin")
 
 @bench.command("selection")
 def bench_selection(
-    data: Data,
+    data: Data = None,
     recipe: Recipes = None,
     role: RoleName = "admin",
     profile: ProfileName = DEFAULT_PROFILE,
@@ -50,8 +53,12 @@ def bench_selection(
 
     Every tool counts as set up. The backend is by default one that caches as Anthropic does.
     """
-    sets = selection.measured(data, recipe or (), _ground(role, profile), seed, _tell)
-    _say(json.dumps({"sets": sets}, ensure_ascii=False, indent=2) if as_json else table.selection(sets))
+    sets = selection.measured(data or (files.CASES,), recipe or (), ground(role, profile), seed, _tell)
+    if as_json:
+        _say(json.dumps({"sets": sets}, ensure_ascii=False, indent=2))
+        return
+    _say(table.selection(sets))
+    _say_all(verdicts.selection(sets))
 
 
 @bench.command("cost")
@@ -66,12 +73,16 @@ def bench_cost(
 
     A request costs c x what the cache holds of it + w x the rest + its output (a simulated cache, the real planner).
     """
-    found = costs.measured(regime or (), recipe or (), _ground(role, DEFAULT_PROFILE), seed, _tell)
-    _say(json.dumps(found, ensure_ascii=False, indent=2) if as_json else table.costs(found))
+    found = costs.measured(regime or (), recipe or (), ground(role, DEFAULT_PROFILE), seed, _tell)
+    if as_json:
+        _say(json.dumps(found, ensure_ascii=False, indent=2))
+        return
+    _say(table.costs(found))
+    _say_all(verdicts.costs(found))
 
 
-def _ground(role_name: str, profile: str) -> Ground:
-    """The shipped registry and the shipped role, whatever is set up here."""
+def ground(role_name: str, profile: str) -> Ground:
+    """The shipped registry and the shipped role, whatever is set up here; UserError for an unknown name."""
     if profile not in PROFILES:
         raise UserError(f"There is no profile {profile!r}; known: {', '.join(PROFILES)}.")
     role = asyncio.run(_role(role_name))
@@ -98,6 +109,10 @@ async def _role(name: str) -> Role:
 
 def _say(line: str) -> None:
     typer.echo(line)
+
+
+def _say_all(lines: Sequence[str]) -> None:
+    _say("\n" + "\n".join(lines))
 
 
 def _tell(line: str) -> None:

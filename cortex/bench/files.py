@@ -17,6 +17,7 @@ from cortex.base.errors import UserError
 from cortex.bench.ground import Tell
 from cortex.bench.rows import Offered, Query, Utterance, _Row
 
+CASES = Path(__file__).parent / "cases"
 R = TypeVar("R", bound=_Row)
 Examples = Mapping[str, tuple[str, ...]]
 COVERED = 0.5

@@ -1,7 +1,8 @@
 """Replays a scripted conversation through the real planner, round by round as the loop runs it, and pays each request.
 
 The same work is done under every recipe: a tool that was not sent costs what it costs to get it. First a discovery
-where one is declared, then the missing-tool round, and last the person, who asks again with all tools.
+where one is declared, then a call on the catalog's word alone (refused once, with the schema in the error), then the
+missing-tool round, and last the person, who asks again with all tools.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,10 @@ AGAIN = "Try again, with all tools this time: "
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """What conversations came to. `extra`: requests that a missed tool cost; `asked_again`: times the person had to."""
+    """What conversations came to. `extra`: requests that a missed tool cost; `asked_again`: times the person had to.
+
+    `wanted`: rounds that need tools; `had`: those whose tools were there at once, unasked.
+    """
 
     cost: float = 0.0
     requests: int = 0
@@ -40,7 +44,7 @@ class Tally:
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """A conversation under way. `past`: the messages of each finished turn."""
+    """A conversation under way. `past`: the messages of each finished turn; `told`: tools whose schema stands there."""
 
     ground: Ground
     recipe: str
@@ -50,6 +54,7 @@ class _Run:
     number: int = 0
     memory: Memory = field(default_factory=Memory)
     past: list[tuple[Message, ...]] = field(default_factory=list)
+    told: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,9 +84,9 @@ def _play(run: _Run, turn: Turn, mode: ToolMode) -> None:
     now = _Turn(text=turn.text, mode=mode, added=[user(turn.text)])
     run.number += 1
     made = _planned(run, now)
+    run.tally.wanted += len(turn.rounds) if mode == "auto" else 0
     for at, calls in enumerate(turn.rounds):
-        run.tally.wanted += mode == "auto"
-        run.tally.had += mode == "auto" and not _lacking(now, made, calls)
+        run.tally.had += mode == "auto" and not _lacking(run, now, made, calls)
         ready = _obtained(run, now, made, calls)
         if ready is None:
             run.past.append(tuple(now.added))
@@ -97,10 +102,13 @@ def _play(run: _Run, turn: Turn, mode: ToolMode) -> None:
 
 def _obtained(run: _Run, now: _Turn, made: ToolPlan, calls: Sequence[Call]) -> ToolPlan | None:
     """A plan under which these calls can be made, its way there paid; None when the answer is that they can't."""
-    while lacking := _lacking(now, made, calls):
+    while lacking := _lacking(run, now, made, calls):
         run.tally.extra += 1
-        if any(item.name == DISCOVER for item in made.sent) and now.discoveries < DISCOVERIES_MAX:
+        if DISCOVER in _declared(made) and now.discoveries < DISCOVERIES_MAX:
             made = _discovered(run, now, made, lacking[0])
+            continue
+        if lacking[0].tool in made.catalog and BRIDGE in _declared(made):
+            made = _guessed(run, now, made, lacking[0])
             continue
         _send(run, now, made, assistant(LACK))
         mended = None if now.has_retried or now.mode != "auto" else _planned(run, now, missing=LACK)
@@ -113,10 +121,14 @@ def _obtained(run: _Run, now: _Turn, made: ToolPlan, calls: Sequence[Call]) -> T
     return made
 
 
-def _lacking(now: _Turn, made: ToolPlan, calls: Sequence[Call]) -> list[Call]:
-    """Those of the calls whose tool the model was neither sent nor told of."""
-    known = carried(made) | set(now.found)
+def _lacking(run: _Run, now: _Turn, made: ToolPlan, calls: Sequence[Call]) -> list[Call]:
+    """Those of the calls whose tool the model was neither sent nor told of, where it can call what it was told of."""
+    known = carried(made) | set(now.found) | (run.told if BRIDGE in _declared(made) else set())
     return [call for call in calls if call.tool not in known]
+
+
+def _declared(made: ToolPlan) -> frozenset[str]:
+    return frozenset(item.name for item in made.sent)
 
 
 def _discovered(run: _Run, now: _Turn, made: ToolPlan, call: Call) -> ToolPlan:
@@ -125,16 +137,28 @@ def _discovered(run: _Run, now: _Turn, made: ToolPlan, call: Call) -> ToolPlan:
     now.discoveries += 1
     asked = ToolCall(id=_call_id(run, now, 0), name=DISCOVER, arguments=tokens.minified({"query": words}))
     _send(run, now, made, assistant("", asked))
-    is_bridged = any(item.name == BRIDGE for item in made.sent)
+    is_bridged = BRIDGE in _declared(made)
     found = discover(words, run.ground.snapshot, made.reachable, is_bridged=is_bridged, recipe=run.recipe)
     now.added.append(results(ToolResult(call_id=asked.id, name=DISCOVER, text=found.text)))
-    _keep(now, (DISCOVER, *found.names))
+    _keep(run, now, (DISCOVER, *found.names))
+    return _planned(run, now)
+
+
+def _guessed(run: _Run, now: _Turn, made: ToolPlan, call: Call) -> ToolPlan:
+    """A call of a tool that the catalog names, with arguments guessed: refused, and the error holds the schema."""
+    guessed = {"name": call.tool, "arguments": {"input": now.text[:80]}}
+    asked = ToolCall(id=_call_id(run, now, 0), name=BRIDGE, arguments=tokens.minified(guessed))
+    _send(run, now, made, assistant("", asked))
+    entry = next(entry for entry in run.ground.snapshot.entries if entry.name == call.tool)
+    refusal = f"Wrong arguments, nothing ran. Expected: {entry.line} {tokens.minified(entry.full.parameters)}"
+    now.added.append(results(ToolResult(call_id=asked.id, name=BRIDGE, text=refusal, is_error=True)))
+    run.told.add(call.tool)
     return _planned(run, now)
 
 
 def _call(run: _Run, now: _Turn, made: ToolPlan, calls: Sequence[Call]) -> None:
     """The calls of a round and their results; through the bridge where a tool is not declared and one is there."""
-    declared = {item.name for item in made.sent}
+    declared = _declared(made)
     asked = []
     for number, call in enumerate(calls):
         name, arguments = call.tool, dict(call.arguments)
@@ -144,11 +168,13 @@ def _call(run: _Run, now: _Turn, made: ToolPlan, calls: Sequence[Call]) -> None:
     _send(run, now, made, assistant("", *asked))
     given = zip(asked, calls, strict=True)
     now.added.append(results(*(ToolResult(call_id=one.id, name=one.name, text=call.result) for one, call in given)))
-    _keep(now, tuple(call.tool for call in calls))
+    _keep(run, now, tuple(call.tool for call in calls))
 
 
-def _keep(now: _Turn, names: Sequence[str]) -> None:
+def _keep(run: _Run, now: _Turn, names: Sequence[str]) -> None:
+    """What was found or used: the planner hears of it, and the transcript shows it from now on."""
     now.found.extend(name for name in names if name not in now.found)
+    run.told.update(names)
 
 
 def _call_id(run: _Run, now: _Turn, number: int) -> str:
