@@ -12,6 +12,7 @@ from cortex.base.errors import NotFound, UserError
 from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.services.role_files import checked, fields_of
+from cortex.storage.audit import Audit
 from cortex.storage.db import Database
 from cortex.storage.home import Homes
 from cortex.storage.preferences import Preferences
@@ -22,7 +23,10 @@ PERSONA = (
     "You are Cortex, a personal assistant that runs on the user's own machine. "
     "Be brief, friendly and exact. Answer in the user's language. Say so when you do not know."
 )
-CHANGEABLE = ("mode", "max_rounds", "models", "core", "tool_budget_tokens", "budget_tokens", "budget_usd", "recipe")
+CHANGEABLE = (
+    *("prompt", "models", "tools", "admin_tools", "core", "mode", "max_rounds", "recipe"),
+    *("tool_budget_tokens", "budget_tokens", "budget_usd"),
+)
 Origin = Literal["default", "shipped", "yours", "browser"]
 
 
@@ -83,8 +87,11 @@ class Roles:
                 origins[key] = origin
         return RoleInForce(role=Role(name=name, **values), origins=origins)
 
-    async def change(self, user: User, name: str, values: Mapping[str, Any]) -> None:
-        """Set these fields in the browser's layer; None takes one back. UserError names a wrong field."""
+    async def change(self, user: User, name: str, values: Mapping[str, Any], *, is_audited: bool = False) -> None:
+        """Set these fields in the browser's layer; None takes one back. UserError names a wrong field.
+
+        is_audited: which fields were changed stands in the audit log, in the same commit.
+        """
         if self._db is None:
             raise UserError("Roles can be changed in a running Cortex only.")
         wrong = sorted(set(values) - set(CHANGEABLE))
@@ -92,11 +99,18 @@ class Roles:
             raise UserError(f"{wrong[0]!r} of a role is changed in its file, not here.")
         if name not in await self.names(user):
             raise UserError(f"There is no role {name!r}.")
-        kept = {**await self._stored(user, name), **values}
+        before = await self._stored(user, name)
+        kept = {**before, **values}
         kept = {key: list(value) if isinstance(value, tuple) else value for key, value in kept.items()}
         kept = {key: value for key, value in kept.items() if value is not None}
         checked(kept, f"role {name}")
-        await self._db.open(Preferences, user.id).set(_key(name), kept)
+        if kept == before:
+            return
+        fields_changed = sorted(key for key in {*kept, *before} if kept.get(key) != before.get(key))
+        async with self._db.together(user.id) as opened:
+            await opened(Preferences).set(_key(name), kept)
+            if is_audited:
+                await opened(Audit).add(user.id, "role.changed", name, {"fields": fields_changed})
 
     async def persona(self, user: User) -> str:
         """Who speaks: the user's persona.md, else the shipped words."""

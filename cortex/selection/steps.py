@@ -1,0 +1,118 @@
+"""A recipe run stage by stage, with what each stage did to the plan in the making. For the page that explains it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cortex.selection.draft import Draft, Vote
+from cortex.selection.index import index_of
+from cortex.selection.recipes import recipe
+from cortex.selection.types import PlanInput, Sent
+
+MOST = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """What a stage said about a tool: its belief (None where it has none) and its words."""
+
+    name: str
+    p: float | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One stage. `marks`: the most telling ones, best first; `more`: how many others there are."""
+
+    stage: str
+    told: str
+    marks: tuple[Mark, ...] = ()
+    more: int = 0
+
+
+def steps(given: PlanInput) -> tuple[Step, ...]:
+    """What each stage of the recipe did, in order; UserError for an unknown recipe."""
+    index = index_of(given.snapshot)
+    draft = Draft()
+    found = []
+    for stage in recipe(given.recipe):
+        after = stage(given, index, draft)
+        told, marks = _did(draft, after)
+        best = sorted(marks, key=lambda mark: (-(mark.p or 0.0), mark.name))
+        found.append(Step(stage=stage.__name__, told=told, marks=tuple(best[:MOST]), more=max(0, len(best) - MOST)))
+        draft = after
+    return tuple(found)
+
+
+def _did(before: Draft, after: Draft) -> tuple[str, tuple[Mark, ...]]:
+    """The first of the things a stage can do that this one did, in words and tools."""
+    told, marks = _sent(before, after)
+    if told:
+        return told, marks
+    if after.wanted != before.wanted or after.chances != before.chances:
+        kept = tuple(_mark(name, after.chances.get(name) or after.pins.get(name)) for name in after.wanted)
+        asked = len({*after.chances, *after.pins})
+        return f"{len(kept)} of {asked} tools in question are likely enough", kept
+    if after.pins != before.pins or after.resting != before.resting:
+        pinned, resting = _new(before.pins, after.pins), _new(before.resting, after.resting)
+        rest = f", {len(resting)} rest until something is asked" if resting else ""
+        return f"{len(pinned)} in, whatever their chance{rest}", pinned or resting
+    if after.votes != before.votes or after.learned != before.learned:
+        spoken = _voted(before, after)
+        gates = f"; a wish {after.learned.wish:.2f}, work {after.learned.work:.2f}" if after.learned.chances else ""
+        return f"{len(spoken)} tools spoken for{gates}", spoken
+    return _flags(before, after), ()
+
+
+def _flags(before: Draft, after: Draft) -> str:
+    """What was done to no single tool."""
+    if after.rights is not before.rights:
+        return f"{len(after.rights.business)} tools may be used, {after.rights.tokens:,} tokens in full"
+    if after.is_shut and not before.is_shut:
+        return "nothing is sent: chat only"
+    if after.is_all and not before.is_all:
+        return "everything permitted is sent"
+    if after.forms != before.forms:
+        return f"{len(after.forms)} in a short form"
+    if after.grown != before.grown:
+        return f"kept for the conversation: {', '.join(after.grown)}"
+    return "nothing to do here" if after == before else after.boundary or "noted, no tool moved"
+
+
+def _sent(before: Draft, after: Draft) -> tuple[str, tuple[Mark, ...]]:
+    """What goes out changed: the set of this round, or what was dropped from it."""
+    dropped = _new(before.dropped, after.dropped)
+    if dropped:
+        return f"{len(dropped)} dropped again", dropped
+    if (after.kept, after.fresh) == (before.kept, before.fresh):
+        return "", ()
+    items: tuple[Sent, ...] = (*after.kept, *after.fresh)
+    forms = {item.form for item in items}
+    why = f", {after.boundary}" if after.boundary else ""
+    told = f"{len(items)} go out{why}" + (f" ({', '.join(sorted(forms))})" if forms - {"full"} else "")
+    return told, tuple(Mark(name=item.name, p=None, why=item.reason) for item in items)
+
+
+def _voted(before: Draft, after: Draft) -> tuple[Mark, ...]:
+    """The votes that are new, and what the fitted model says of a tool."""
+    found = [
+        _mark(name, max(fresh, key=lambda vote: vote.p))
+        for name, votes in after.votes.items()
+        if (fresh := votes[len(before.votes.get(name, ())) :])
+    ]
+    if after.learned != before.learned:
+        known = {mark.name for mark in found}
+        found += [
+            Mark(name=name, p=p, why="like what people say for it")
+            for name, p in after.learned.chances.items()
+            if p >= 0.05 and name not in known and name in after.rights.names
+        ]
+    return tuple(found)
+
+
+def _new(before: Mapping[str, Vote], after: Mapping[str, Vote]) -> tuple[Mark, ...]:
+    return tuple(_mark(name, vote) for name, vote in after.items() if before.get(name) != vote)
+
+
+def _mark(name: str, vote: Vote | None) -> Mark:
+    return Mark(name=name, p=vote.p if vote and vote.p else None, why=vote.why if vote else "")

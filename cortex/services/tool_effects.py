@@ -1,0 +1,195 @@
+"""What other words would change, before they are saved: messages planned with the words as they are and as typed.
+
+Tries the category's own utterances, what the admin typed, and what people say elsewhere with a changed phrase in it.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from cortex.base.role import Role
+from cortex.base.user import User
+from cortex.selection import text
+from cortex.selection.edits import Edits, Words, edited
+from cortex.selection.pipeline import plan
+from cortex.selection.types import Domain, Example, Snapshot, ToolPlan
+from cortex.services.tool_plans import Asked, plan_input
+from cortex.services.tool_trials import ToolTrials
+from cortex.services.tool_words import Rival, rivals
+
+OWN_MOST = 40
+ELSEWHERE_MOST = 40
+TYPED_MOST = 50
+CHANGES_SHOWN = 30
+FIXED_TOKENS = 300
+EVERYTHING = Role(name="admin", prompt="", tools=("all",))
+Source = Literal["typed", "here", "elsewhere"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A message whose tools change. `source`: typed by the admin, an utterance of this category, or of another."""
+
+    text: str
+    source: Source
+    plus: tuple[str, ...]
+    minus: tuple[str, ...]
+    tokens_before: int
+    tokens_after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """All messages together: tools and tokens a message, and how many of those with known needs have them met."""
+
+    tools: float
+    tokens: float
+    met: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """Before and after. `wanting`: messages with known needs; `changes`: the first of those whose tools change."""
+
+    messages: int
+    wanting: int
+    before: Side
+    after: Side
+    changed: int
+    changes: tuple[Change, ...]
+    rivals: tuple[Rival, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    text: str
+    source: Source
+    wanted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEffects:
+    """Compares plans; stores nothing."""
+
+    trials: ToolTrials
+
+    async def of(self, user: User, category: str, words: Words, typed: Sequence[str], recipe: str) -> Effect:
+        """What these words in place of the category's present ones would change for an admin who may use everything."""
+        ground = await self.trials.ground(is_assumed=False)
+        asked = await self.trials.asked(user, "orchestrator", "admin", "")
+        asked = replace(asked, role=EVERYTHING, recipe=recipe)
+        own = [tool.name for tool in self.trials.house.registry.categories[category].tools]
+        missing = [name for name in own if name not in ground.ready and name not in ground.house.off]
+        edits = replace(ground.house.edits, words={**ground.house.edits.words, category: words})
+        return await asyncio.to_thread(
+            _effect, asked, ground.snapshot, ground.shipped, edits, category, (*ground.ready, *missing), typed
+        )
+
+
+def _effect(
+    asked: Asked,
+    before: Snapshot,
+    shipped: Snapshot,
+    edits: Edits,
+    category: str,
+    ready: tuple[str, ...],
+    typed: Sequence[str],
+) -> Effect:
+    """Off the event loop: both plans of every message."""
+    after = edited(shipped, edits)
+    said = messages(before, after, category, typed)
+    pairs = [(_plan(asked, before, ready, one.text), _plan(asked, after, ready, one.text)) for one in said]
+    found = [
+        change for one, (old, new) in zip(said, pairs, strict=True) if (change := _change(one, old, new)) is not None
+    ]
+    return Effect(
+        messages=len(said),
+        wanting=sum(bool(one.wanted) for one in said),
+        before=_side(said, [old for old, _ in pairs]),
+        after=_side(said, [new for _, new in pairs]),
+        changed=len(found),
+        changes=tuple(found[:CHANGES_SHOWN]),
+        rivals=rivals(after.domains, category),
+    )
+
+
+def messages(before: Snapshot, after: Snapshot, category: str, typed: Sequence[str]) -> tuple[_Said, ...]:
+    """What is tried, each wording once: typed, then the category's own, then others that hold a changed phrase."""
+    old, new = _domain(before, category), _domain(after, category)
+    known = {text.normal(each.text): each.tools for each in (*old.examples, *new.examples)}
+    changed = _changed((each.text for each in old.triggers), (each.text for each in new.triggers))
+    fresh = {*new.examples} ^ {*old.examples}
+    own = [*sorted(fresh, key=lambda each: each.text), *_spread([*new.examples], OWN_MOST)]
+    others = [
+        *(each for domain in before.domains if domain.name != category for each in domain.examples),
+        *before.several,
+    ]
+    talk = [replace(each, tools=()) for each in before.none]
+    near = [each for each in (*others, *talk) if _holds_any(each.text, changed)]
+    rows = [
+        *(_Said(text=said, source="typed", wanted=known.get(text.normal(said), ())) for said in typed[:TYPED_MOST]),
+        *(_Said(text=each.text, source="here", wanted=each.tools) for each in own),
+        *(_Said(text=each.text, source="elsewhere", wanted=each.tools) for each in _spread(near, ELSEWHERE_MOST)),
+    ]
+    once: dict[str, _Said] = {}
+    for row in rows:
+        once.setdefault(text.normal(row.text), row)
+    return tuple(once.values())
+
+
+def _plan(asked: Asked, snapshot: Snapshot, ready: tuple[str, ...], said: str) -> ToolPlan:
+    return plan(plan_input(replace(asked, message=said), snapshot, ready, FIXED_TOKENS))
+
+
+def _names(made: ToolPlan) -> tuple[str, ...]:
+    return tuple(item.name for item in made.sent if item.name in made.reachable)
+
+
+def _change(said: _Said, old: ToolPlan, new: ToolPlan) -> Change | None:
+    before, after = _names(old), _names(new)
+    if set(before) == set(after):
+        return None
+    return Change(
+        text=said.text,
+        source=said.source,
+        plus=tuple(name for name in after if name not in before),
+        minus=tuple(name for name in before if name not in after),
+        tokens_before=_tokens(old),
+        tokens_after=_tokens(new),
+    )
+
+
+def _side(said: Sequence[_Said], plans: Sequence[ToolPlan]) -> Side:
+    count = len(plans) or 1
+    return Side(
+        tools=sum(len(_names(made)) for made in plans) / count,
+        tokens=sum(_tokens(made) for made in plans) / count,
+        met=sum(bool(one.wanted) and {*one.wanted} <= {*_names(made)} for one, made in zip(said, plans, strict=True)),
+    )
+
+
+def _tokens(made: ToolPlan) -> int:
+    return made.costs.tools + made.costs.catalog + made.costs.notes
+
+
+def _domain(snapshot: Snapshot, category: str) -> Domain:
+    return next(domain for domain in snapshot.domains if domain.name == category)
+
+
+def _changed(old: Iterable[str], new: Iterable[str]) -> list[tuple[str, ...]]:
+    return sorted({text.words(each) for each in old} ^ {text.words(each) for each in new})
+
+
+def _holds_any(said: str, phrases: Sequence[tuple[str, ...]]) -> bool:
+    if not phrases:
+        return False
+    words = text.words(said)
+    return any(words[at : at + len(each)] == each for each in phrases for at in range(len(words) - len(each) + 1))
+
+
+def _spread(examples: Sequence[Example], most: int) -> list[Example]:
+    """At most so many, evenly from the whole list."""
+    if len(examples) <= most:
+        return [*examples]
+    return [examples[at * len(examples) // most] for at in range(most)]
