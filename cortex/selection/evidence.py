@@ -73,7 +73,7 @@ def learned(index: Index, asked: str) -> Learned:
     judged = model.judged(clauses(asked))
     best = judged.tools.max(axis=0).tolist()
     chances = {name: p for name, p in zip(model.tools, best, strict=True) if name in index.learned}
-    return Learned(chances=chances, wish=float(judged.wish.max()), work=float(judged.work.max()))
+    return Learned(chances=chances, wish=float(judged.wish[0]), work=float(judged.work[0]))
 
 
 def taught(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:

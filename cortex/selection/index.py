@@ -55,6 +55,7 @@ class Index:
         self.snapshot = snapshot
         self.entries: dict[str, Entry] = {entry.name: entry for entry in snapshot.entries}
         self.names = frozenset(self.entries)
+        self.metas = frozenset(entry.name for entry in snapshot.entries if entry.is_meta)
         self.place = {entry.name: at for at, entry in enumerate(snapshot.entries)}
         members: dict[str, list[Entry]] = {}
         for entry in snapshot.entries:
@@ -109,6 +110,19 @@ class Index:
         }
         before = self._before.__dict__.get("utterances") if self._before else None
         return _documents(texts, _utterance_bags, before)
+
+    @cached_property
+    def normal_names(self) -> dict[str, str]:
+        """The tools' names as they are compared; meta tools left out."""
+        return {name: text.normal(name) for name, entry in self.entries.items() if not entry.is_meta}
+
+    @cached_property
+    def by_normal_name(self) -> dict[str, list[str]]:
+        """The tools of each such name."""
+        found: dict[str, list[str]] = {}
+        for name, normal in self.normal_names.items():
+            found.setdefault(normal, []).append(name)
+        return found
 
     def mend(self, term: str) -> str:
         """The known term that this one is a slip of the pen for, else the term itself."""

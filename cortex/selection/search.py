@@ -133,3 +133,19 @@ def mask(size: int, slots: Mapping[str, int], names: Iterable[str]) -> Floats:
     found = np.zeros(size, dtype=np.float32)
     found[[slots[name] for name in names if name in slots]] = 1.0
     return found
+
+
+def scaled(scores: Floats) -> Floats:
+    """The scores against the best of them, 0 to 1."""
+    top = float(scores.max()) if len(scores) else 0.0
+    return scores / np.float32(top) if top > 0 else scores
+
+
+def share(scores: Floats, searched: Bm25, asked: Mapping[str, float]) -> float:
+    """How much of what the question is worth the best document has, 0 to 1 and hardly more."""
+    return float(scores.max()) / searched.ceiling(asked) if len(scores) and asked else 0.0
+
+
+def highest(one: Floats, other: Floats) -> Floats:
+    """The higher of both, slot by slot."""
+    return np.maximum(one, other)

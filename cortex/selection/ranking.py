@@ -1,0 +1,115 @@
+"""Ranks tools for a search in somebody's own words: names, words, letters and the fitted model, the best together.
+
+Half the words and half the letters (BM25 each, against the best tool's), half of both by the best clause: what held
+up best on public catalogues (docs/decisions.md). Grants nothing; the caller says which tools may be found.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from cortex.base import scan
+from cortex.selection import bags, evidence, text
+from cortex.selection.index import Index
+from cortex.selection.talk import common_terms
+
+EXACT, PART, WORDS, WORDS_SHARE, SPELT = 1.0, 0.97, 0.82, 0.15, 0.9
+NEAR = 0.93
+NAME_WORDS = 4
+BY_WORDING = 0.8
+MODEL_SHARE = 0.55
+LEAST_CHANCE = 0.01
+LEAST_SHARE = 0.06
+CANDIDATES = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A permitted tool that fits, with how it was found."""
+
+    name: str
+    score: float
+    how: str
+
+
+def ranked(index: Index, query: str, names: Collection[str], most: int) -> tuple[Hit, ...]:
+    """Those of the named tools that fit the query, best first, `most` at most; none where nothing fits."""
+    allowed = names if isinstance(names, frozenset) else frozenset(names)
+    if not index.metas.isdisjoint(allowed):
+        allowed -= index.metas
+    hits = {name: Hit(name=name, score=score, how="its words") for name, score in _worded(index, query, allowed)}
+    for name, vote in evidence.phrases(index, query, allowed).items():
+        score = round(BY_WORDING * vote.p, 4) if vote.is_own else 0.0
+        if score > (hits[name].score if name in hits else 0.0):
+            hits[name] = Hit(name=name, score=score, how="a phrase of this house")
+    for hit in _named(index, query, allowed, tuple(hits)):
+        if hit.name not in hits or hits[hit.name].score < hit.score:
+            hits[hit.name] = hit
+    return tuple(sorted(hits.values(), key=lambda hit: (-hit.score, index.place[hit.name]))[:most])
+
+
+def _worded(index: Index, query: str, allowed: frozenset[str]) -> list[tuple[str, float]]:
+    """Scores up to BY_WORDING by words, letters and the model."""
+    search = scan.load("cortex.selection.search")
+    whole = _alike(index, query, allowed)
+    parts = evidence.clauses(query)[1:]
+    if parts:
+        best = whole
+        for part in parts:
+            best = search.highest(best, _alike(index, part, allowed))
+        whole = 0.5 * whole + 0.5 * best
+    found = {index.tools.keys[slot]: float(whole[slot]) for slot in search.best(whole, CANDIDATES)}
+    chances = evidence.learned(index, query).chances
+    likely = {name: p for name, p in chances.items() if p >= LEAST_CHANCE and name in allowed}
+    top = max(likely.values(), default=1.0)
+    mixed = {}
+    for name in found.keys() | likely.keys():
+        wording = float(whole[index.tools.slots[name]])
+        known = name in index.learned
+        score = (1 - MODEL_SHARE) * wording + MODEL_SHARE * likely.get(name, 0.0) / top if known else wording
+        mixed[name] = round(BY_WORDING * min(1.0, score), 4)
+    return [(name, score) for name, score in mixed.items() if score > 0]
+
+
+def _alike(index: Index, query: str, allowed: frozenset[str]) -> Any:
+    """Likeness of each slot from 0 to 1; 0 everywhere where even the best shares too little with the query."""
+    search = scan.load("cortex.selection.search")
+    common = common_terms()
+    terms = dict.fromkeys(text.terms(text.spaced(query)), 1.0)
+    telling = {index.mend(term): 1.0 for term in terms if term not in common}
+    grams: dict[str, float] = {}
+    for gram in bags.grams(text.spaced(query)):
+        grams[gram] = grams.get(gram, 0.0) + 1.0
+    mask = index.mask(allowed)
+    words, letters = index.tools.words.scores(telling) * mask, index.tools.letters.scores(grams) * mask
+    shares = (search.share(words, index.tools.words, telling), search.share(letters, index.tools.letters, grams))
+    return 0.5 * (search.scaled(words) + search.scaled(letters)) * (max(shares) >= LEAST_SHARE)
+
+
+def _named(index: Index, query: str, allowed: frozenset[str], likely: tuple[str, ...]) -> list[Hit]:
+    """Hits by name: the same, a part of it, spelt alike; and those whose every word is in the query."""
+    asked = text.normal(query).replace(" ", "_")
+    names = index.normal_names
+    found: dict[str, Hit] = {}
+    if asked and len(text.words(query)) <= NAME_WORDS:
+        spelling = scan.load("cortex.selection.spelling")
+        for key in spelling.near(asked, names, NEAR):
+            found[key] = Hit(name=key, score=SPELT, how="spelt alike")
+        if len(asked) > 3:
+            for key, name in names.items():
+                if asked in name or (name in asked and "_" in name):
+                    found[key] = Hit(name=key, score=PART, how="part of its name")
+        for key in index.by_normal_name.get(asked, ()):
+            found[key] = Hit(name=key, score=EXACT, how="its name")
+    said = {index.mend(term) for term in text.terms(query.replace("_", " "))}
+    for key in likely:
+        if key not in found and _holds(index, key, said):
+            own = set(text.terms(index.entries[key].summary)) | set(text.terms(text.spaced(key)))
+            score = round(WORDS + WORDS_SHARE * len(said & own) / len(said), 4)
+            found[key] = Hit(name=key, score=score, how="shared words")
+    return [hit for name, hit in found.items() if name in allowed]
+
+
+def _holds(index: Index, name: str, said: Collection[str]) -> bool:
+    parts = set(text.terms(text.spaced(name)))
+    return len(parts) > 1 and parts <= set(said)
