@@ -51,6 +51,7 @@ from cortex.services.models import Connect, Models
 from cortex.services.notes import NotesService
 from cortex.services.openings import Openings
 from cortex.services.planning import Finder, Planning
+from cortex.services.profiles import Profiles
 from cortex.services.roles import Roles
 from cortex.services.scope import ToolScope
 from cortex.services.settings import PreferencesService
@@ -225,7 +226,10 @@ def _services(
     tools = ToolsService(registry=house.registry, wired=wired, roles=roles, clock=house.clock, settings=settings)
     scope.add(Discovery, lambda user_id: Finder(house=house, accounts=accounts, tools=tools, user_id=user_id))
     preferences = PreferencesService(house.db, homes)
-    planning = Planning(house=house, accounts=accounts, roles=roles, models=models, tools=tools)
+    profiles, budgets = Profiles(db=house.db, models=models), Budgets(house=house, roles=roles, models=models)
+    planning = Planning(
+        house=house, accounts=accounts, roles=roles, models=models, tools=tools, profiles=profiles, budgets=budgets
+    )
     desk = ApprovalsService(house=house)
     runs = _runs(house, homes, accounts, roles, models, tools, planning, desk)
     cortex = Cortex(
@@ -262,7 +266,7 @@ def _runs(
     desk: ApprovalsService,
 ) -> TurnRuns:
     """The loop's world over durable ports."""
-    story = Telling(house=house, models=models, roles=roles)
+    story = Telling(house=house, models=models, roles=roles, budgets=planning.budgets)
     runner = house.runner
     return TurnRuns(
         house=house,
@@ -270,7 +274,9 @@ def _runs(
         endings=Endings(house=house),
         story=story,
         planning=planning,
-        thinking=Thinking(house=house, accounts=accounts, models=models, budgets=Budgets(house=house, roles=roles)),
+        thinking=Thinking(
+            house=house, accounts=accounts, models=models, budgets=planning.budgets, profiles=planning.profiles
+        ),
         executor=Executor(
             registry=house.registry,
             book=Book(house=house, accounts=accounts, tools=tools, homes=homes),

@@ -1,5 +1,6 @@
 """Identifiers: new ones that sort by time, and derived ones that make a repeated step write the same row."""
 
+import hashlib
 import secrets
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -23,3 +24,8 @@ def new_id(clock: Clock = now) -> str:
 def derived_id(*parts: str | int) -> str:
     """The id of 32 hex digits that these parts always give (uuid5), so that writing twice is writing once."""
     return uuid.uuid5(_NAMESPACE, "\x1f".join(str(part) for part in parts)).hex
+
+
+def digest(text: str) -> str:
+    """24 hex digits by which a text is known again."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

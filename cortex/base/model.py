@@ -35,7 +35,10 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEntry:
-    """One model of a user's registry. `provider` is a file of `providers/`; `secret` names an encrypted secret."""
+    """One model of a user's registry. `provider` is a file of `providers/`; `secret` names an encrypted secret.
+
+    `typed`: fields of the profile that the person set; no usage overrules them.
+    """
 
     name: str
     provider: str
@@ -51,6 +54,7 @@ class ModelEntry:
     parallel_calls: bool = True
     price: Price = Price()
     profile: Profile = Profile()
+    typed: tuple[str, ...] = ()
     extra_params: tuple[tuple[str, str], ...] = ()
 
 

@@ -15,7 +15,10 @@ LOOP_ENDS: tuple[TurnState, ...] = ("done", "stopped", "failed", "interrupted", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A turn as it was opened: everything the loop may depend on, read once inside a step and then fixed."""
+    """A turn as it was opened: everything the loop may depend on, read once inside a step and then fixed.
+
+    `job_id`: the job that it runs for, "" for none.
+    """
 
     id: str
     conversation_id: str
@@ -33,6 +36,7 @@ class Turn:
     parallel_calls: bool = True
     ordinal: int = 0
     summary_id: str = ""
+    job_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +60,7 @@ class RoundPlan:
     `added`: names declared now that the round before did not declare.
     `tail` (date, usage notes) is appended to the last user message, never to the prefix. `hints`: tool ->
     probability, read by the offline model only. `calls_as_text`: render past calls as text (no tool is declared).
+    `models`: the chain to ask in place of the turn's. `refusal`: why no model may be asked; then nothing goes out.
     """
 
     round: int
@@ -66,6 +71,8 @@ class RoundPlan:
     calls_as_text: bool = False
     added: tuple[str, ...] = ()
     hints: tuple[tuple[str, float], ...] = ()
+    models: tuple[str, ...] = ()
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

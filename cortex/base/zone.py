@@ -1,6 +1,6 @@
 """Moments in a person's own time zone, in words. Nothing here reads the clock."""
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 
@@ -24,3 +24,10 @@ def day(due: date, today: date) -> str:
         return f"{due.isoformat()} (overdue by {-away} day{'' if away == -1 else 's'})"
     near = {0: "today", 1: "tomorrow"}.get(away) or (due.strftime("%A") if away < 7 else "")
     return f"{due.isoformat()} ({near})" if near else due.isoformat()
+
+
+def midnight(at: datetime, time_zone: str, days: int = 0) -> datetime:
+    """When the local day of this moment began, in UTC; `days` further on or back, clock changes included."""
+    there = local(at, time_zone)
+    on = there.date() + timedelta(days=days)
+    return datetime.combine(on, time(), there.tzinfo).astimezone(UTC)

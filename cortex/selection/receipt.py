@@ -1,5 +1,6 @@
 """The receipt of a plan: what is stored each round, shown under "Why these tools?", and enough to find memory again."""
 
+from collections import Counter
 from typing import Any
 
 from cortex.selection.portable import plain
@@ -35,6 +36,7 @@ def receipt(plan: ToolPlan) -> dict[str, Any]:
         "notes_tokens": plan.costs.notes,
         "tokens": spent,
         "saved": max(0, plan.costs.total - spent),
+        "left_out": left_out(plan),
         "decisions": [plain(decided) for decided in plan.decisions],
         "epoch": {
             "number": plan.epoch_number,
@@ -47,6 +49,17 @@ def receipt(plan: ToolPlan) -> dict[str, Any]:
         "labels": dict(plan.labels),
         "reachable": list(plan.reachable),
     }
+
+
+def left_out(plan: ToolPlan) -> dict[str, int]:
+    """Tokens that did not go out, by the stage that removed them; `form` = what shorter forms spare."""
+    found: Counter[str] = Counter()
+    for decided in plan.decisions:
+        if not decided.is_in:
+            found[decided.stage] += decided.tokens
+    found["gate"] += plan.costs.total - plan.costs.permitted
+    found["form"] += plan.costs.permitted - sum(decided.tokens for decided in plan.decisions)
+    return {stage: tokens for stage, tokens in sorted(found.items()) if tokens}
 
 
 def remember(receipts: list[dict[str, Any]]) -> Memory:

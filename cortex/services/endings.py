@@ -20,6 +20,7 @@ from cortex.storage.conversations import Conversations
 from cortex.storage.db import Opener
 from cortex.storage.messages import Messages
 from cortex.storage.plans import Plan, Plans
+from cortex.storage.rounds import Rounds
 from cortex.storage.turns import TurnRow, Turns
 
 LIVING: tuple[TurnState, ...] = ("queued", "running", "waiting")
@@ -50,6 +51,7 @@ class Endings:
             rows = await self._last_rows(opened, row, outcome.state, outcome.rounds, error)
             await opened(Conversations).append(turn.conversation_id, rows)
             await opened(Turns).set_state(turn.id, outcome.state, rounds=outcome.rounds, error=error)
+            await opened(Rounds).release(turn.id)
             return await self._following(opened, turn.conversation_id)
 
     async def stop(self, row: TurnRow, partial: Sequence[OpenPart]) -> str:
@@ -61,6 +63,7 @@ class Endings:
             rows = [_cut(part) for part in partial] + await self._last_rows(opened, row, "stopped", row.rounds, "")
             await opened(Conversations).append(row.conversation_id, rows)
             await opened(Turns).set_state(row.id, "stopped")
+            await opened(Rounds).release(row.id)
             following = await self._following(opened, row.conversation_id)
         for part in partial:
             self.house.hub.close(part.conversation_id, part.part)
@@ -76,6 +79,7 @@ class Endings:
             rows += await self._last_rows(opened, row, "interrupted", row.rounds, "")
             await opened(Conversations).append(row.conversation_id, rows)
             await opened(Turns).set_state(row.id, "interrupted", error=text)
+            await opened(Rounds).release(row.id)
             return await self._following(opened, row.conversation_id)
 
     async def _mend(self, opened: Opener, row: TurnRow, partial: str, note: str) -> None:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 from cortex.base.errors import UserError
 from cortex.base.model import OFFLINE, ModelEntry, Price, Profile
 from cortex.base.settings import MAX_ROUNDS_CAP
+from cortex.selection.profiles import shipped
 
 FILE = "model_registry.json"
 Kind = Literal["openai", "anthropic"]
@@ -25,16 +26,6 @@ _WORDS = {  # where pydantic speaks to programmers
     "string_pattern_mismatch": "use letters, digits, spaces and . _ : / -, and begin with a letter or digit",
 }
 Dollars = Annotated[float, Field(ge=0, le=10_000)]
-
-# Measured factors of SELECTION section 2; a local server keeps the prefix of its slot for nothing.
-_CACHING = {
-    "anthropic": Profile(caches=True, read_factor=0.1, write_factor=1.25, late_tools="bridge"),
-    "openai": Profile(caches=True, read_factor=0.1, write_factor=1.0, late_tools="bridge"),
-}
-_LOCAL = Profile(
-    caches=True, read_factor=0.0, write_factor=1.0, minimum_tokens=1, life_s=600, late_tools="stubs", strength="weak"
-)
-_OTHER = Profile()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,23 +198,16 @@ def entry_of(model: FileModel) -> ModelEntry:
         tools=model.tools,
         parallel_calls=model.parallel_calls,
         price=Price(**model.price.model_dump()),
-        profile=replace(default_profile(model.provider, model.base_url), **own),
+        profile=replace(default_profile(model.provider, model.model, model.base_url), **own),
+        typed=tuple(own),
         extra_params=tuple((key, json.dumps(value)) for key, value in sorted(model.extra.items())),
     )
 
 
-def default_profile(provider: str, base_url: str) -> Profile:
-    """What the endpoint's cache does, as far as its address tells."""
-    if not base_url or provider == "anthropic":
-        return _CACHING.get(provider, _OTHER)
+def default_profile(provider: str, model: str, base_url: str) -> Profile:
+    """What the endpoint's cache does, as far as address and model tell."""
     host = urlsplit(base_url).hostname or ""
-    if is_inside(host):
-        return _LOCAL
-    if host == "api.openai.com":
-        return _CACHING["openai"]
-    if host == "openrouter.ai":
-        return replace(_CACHING["openai"], read_factor=0.25)
-    return _OTHER
+    return shipped(provider, model, host, is_inside=bool(host) and is_inside(host))
 
 
 def is_inside(host: str) -> bool:

@@ -56,6 +56,7 @@ class Openings:
             parallel_calls=entry.parallel_calls,
             ordinal=row.ordinal,
             summary_id=summary_id,
+            job_id=row.job_id,
         )
 
     async def _tell(self, user: User, row: TurnRow, role: Role, entry: ModelEntry, rounds: int, origin: str) -> None:

@@ -15,18 +15,23 @@ from cortex.base.tool_ports import Discovered
 from cortex.base.turn import Need, RoundPlan, Turn
 from cortex.base.user import User
 from cortex.services.accounts import Accounts
+from cortex.services.budgets import Budgets
 from cortex.services.house import House
 from cortex.services.models import Models
+from cortex.services.parts import Row
+from cortex.services.profiles import Profiles, endpoint_of
+from cortex.services.replays import recorded
 from cortex.services.roles import Roles
 from cortex.services.story import by_turn, size_bytes
-from cortex.services.tool_plans import Asked, past_turns
+from cortex.services.tool_plans import PAST_TURNS, Asked, Planned, past_turns, request_tokens
 from cortex.services.tools import ToolsService
 from cortex.storage.conversations import Conversation, Conversations
 from cortex.storage.messages import Messages, StoredMessage
 from cortex.storage.plans import Plans
+from cortex.storage.rounds import Rounds
+from cortex.storage.texts import Texts
 from cortex.storage.turns import Turns
 
-PAST_TURNS = 4
 BYTES_A_TOKEN = 4
 
 
@@ -39,30 +44,69 @@ class Planning:
     roles: Roles
     models: Models
     tools: ToolsService
+    profiles: Profiles
+    budgets: Budgets
 
     async def plan(self, turn: Turn, need: Need) -> RoundPlan:
-        """The plan of this round, its receipt stored; a search for a missing tool that found none leaves no trace."""
+        """The plan of this round, its receipt stored; a search for a missing tool that found none leaves no trace.
+
+        A budget that is used up makes it a plan for another model, one without tools, or one with a refusal.
+        """
         user = await self.accounts.user(turn.user_id)
         entry = await self.models.entry(user, turn.models[0])
-        asked = replace(
-            await self._asked(user, turn.conversation_id, turn.role, turn.text, turn.mode, entry, turn.ordinal),
-            channel=turn.channel,
-            turn_id=turn.id,
-            need=need,
-            now=self._moment(turn, need),
-            summary_id=turn.summary_id,
-        )
-        planned = await self.tools.plan_turn(asked)
+        planned = await self._planned(user, turn, need, entry, turn.mode)
         if need.missing and not planned.round.added:
             return planned.round
-        receipt = planned.receipt
-        tokens = sum(receipt[key] for key in ("tokens", "system_tokens", "message_tokens", "history_tokens"))
-        payload = {"turn": turn.id, "round": need.round, "receipt": receipt}
-        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
-            await opened(Plans).add(turn.id, need.round, receipt, tokens)
-            await opened(Conversations).save_selection_state(turn.conversation_id, planned.memory)
-            await opened(Conversations).append(turn.conversation_id, [("selection", payload, turn.id)])
+        admission = await self.budgets.admit(user, turn, need.round, entry, await self._most(turn, planned))
+        if admission.action == "stop":
+            return replace(planned.round, refusal=admission.text)
+        if admission.action == "chat":
+            planned = await self._planned(user, turn, need, entry, "chat")
+        elif admission.action == "model":
+            entry = await self.models.entry(user, admission.model)
+            planned = await self._planned(user, turn, need, entry, turn.mode)
+            planned = replace(planned, round=replace(planned.round, models=(entry.name,)))
+        await self._keep(turn, need, planned, entry, admission.text)
         return planned.round
+
+    async def _planned(self, user: User, turn: Turn, need: Need, entry: ModelEntry, mode: ToolMode) -> Planned:
+        """The round as this model and mode would have it; nothing is stored."""
+        asked = await self._asked(user, turn.conversation_id, turn.role, turn.text, mode, entry, turn.ordinal)
+        return await self.tools.plan_turn(
+            replace(
+                asked,
+                channel=turn.channel,
+                turn_id=turn.id,
+                need=need,
+                now=self._moment(turn, need),
+                summary_id=turn.summary_id,
+            )
+        )
+
+    async def _most(self, turn: Turn, planned: Planned) -> int:
+        """Tokens that the request will hardly go beyond: as planned, or as long as the one before, and a quarter."""
+        before = await self.house.db.open(Rounds, turn.user_id).at(turn.id, planned.round.round - 1)
+        grown = before.input_tokens + before.output_tokens if before else 0
+        return max(request_tokens(planned.receipt), grown) * 5 // 4
+
+    async def _keep(self, turn: Turn, need: Need, planned: Planned, entry: ModelEntry, limited: str) -> None:
+        """Store the receipt, its figures, the texts and the planner's memory; tell the log, once, what limits it."""
+        receipt = planned.receipt
+        if limited:
+            receipt = {**receipt, "labels": {**receipt["labels"], "budget": limited}}
+        rows: list[Row] = [("selection", {"turn": turn.id, "round": need.round, "receipt": receipt}, turn.id)]
+        given, texts = recorded(planned)
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            earlier = [plan for plan in await opened(Plans).of_turn(turn.id) if plan.round < need.round]
+            if limited and not (earlier and earlier[-1].receipt["labels"].get("budget") == limited):
+                rows.append(("notice", {"turn": turn.id, "level": "warn", "text": limited}, turn.id))
+            await opened(Texts).keep(*texts)
+            await opened(Plans).add(turn.id, need.round, receipt, given)
+            await opened(Rounds).planned(
+                turn.id, need.round, receipt, request_tokens(receipt), entry.name, endpoint_of(entry)
+            )
+            await opened(Conversations).save_selection_state(turn.conversation_id, planned.memory)
+            await opened(Conversations).append(turn.conversation_id, rows)
 
     def _moment(self, turn: Turn, need: Need) -> datetime:
         """The turn's own time in its first round, which the user's message carries; the present later."""
@@ -104,7 +148,7 @@ class Planning:
             mode=mode if entry.tools else "chat",
             past=past_turns([messages for _, messages in past[-PAST_TURNS:]]),
             memory=conversation.selection_state if conversation else {},
-            profile=entry.profile,
+            profile=(await self.profiles.of(user, entry)).profile,
             recipe=conversation.recipe if conversation else "",
             model=entry.name,
             now=self.house.clock(),

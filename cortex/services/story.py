@@ -4,7 +4,7 @@ Serves the loop as its `Story`. `summarise` is called when a turn opens; `past` 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from cortex.agent.history import FULL_AT, SUMMARY_AT, TurnMessages, cut, newest, view
@@ -12,17 +12,21 @@ from cortex.base.messages import Message, ToolCall, ToolResult, user
 from cortex.base.ports import Request
 from cortex.base.role import Role
 from cortex.base.tokens import count
-from cortex.base.turn import Past, Turn
+from cortex.base.turn import Past, Reply, Turn
 from cortex.base.user import User
 from cortex.services.asking import ask
+from cortex.services.budgets import Budgets
 from cortex.services.house import House
 from cortex.services.models import Models
 from cortex.services.parts import Row
 from cortex.services.roles import Roles
 from cortex.storage.conversations import Conversations
 from cortex.storage.messages import Messages, StoredMessage
+from cortex.storage.rounds import Rounds
 from cortex.storage.summaries import Summaries
-from cortex.storage.turns import Turns
+from cortex.storage.turns import TurnRow, Turns
+
+SUMMARY_ROUND = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,7 @@ class Telling:
     house: House
     models: Models
     roles: Roles
+    budgets: Budgets
 
     async def past(self, turn: Turn) -> Past:
         """What was said before: whole, or with a summary in place of its beginning. Depends on the turn alone."""
@@ -110,18 +115,35 @@ class Telling:
     async def _distil(self, person: User, conversation_id: str, turn_id: str, told: Sequence[Message]) -> str:
         """The summary in the words of the role `distill`'s model; "" when it could not be had."""
         role: Role = await self.roles.role(person, "distill")
-        chain = await self.models.open_chain(person, await self.models.names(person, role))
+        names = await self.models.names(person, role)
         script = "\n".join(f"{message.speaker}: {spoken(message)}" for message in told)
-        request = Request(system=role.prompt, messages=(user(script),), purpose="summary")
-        reply = await ask(chain, request, on_delta=_unseen_delta, on_notice=_unseen_notice)
-        if reply.message is not None and reply.message.text:
-            return reply.message.text
-        text = f"The older part of this conversation could not be summarised ({reply.failure}); it is left out."
+        payer = replace(await self.house.db.open(Turns, person.id).get(turn_id), role=role.name)
+        entry = await self.models.entry(person, names[0])
+        admission = await self.budgets.admit(person, payer, SUMMARY_ROUND, entry, count(role.prompt) + count(script))
+        failure = admission.text
+        if admission.action != "stop":
+            chain = await self.models.open_chain(person, (admission.model,) if admission.model else names)
+            request = Request(system=role.prompt, messages=(user(script),), purpose="summary")
+            reply = await ask(chain, request, on_delta=_unseen_delta, on_notice=_unseen_notice)
+            await self._book(person, payer, reply)
+            if reply.message is not None and reply.message.text:
+                return reply.message.text
+            failure = reply.failure
+        text = f"The older part of this conversation could not be summarised ({failure}); it is left out."
         async with self.house.telling(person.id, conversation_id) as opened:
             await opened(Conversations).append(
                 conversation_id, [("notice", {"turn": turn_id, "level": "warn", "text": text}, turn_id)]
             )
         return ""
+
+    async def _book(self, person: User, payer: TurnRow, reply: Reply) -> None:
+        """A summary is a model call like any other: it stands in the ledger as round 0 of the turn that needed it."""
+        rounds = self.house.db.open(Rounds, person.id)
+        if reply.message is None:
+            await rounds.failed(payer.id, SUMMARY_ROUND, reply.model, 0)
+            return
+        cost = await self.models.cost(person.id, reply.model, reply.usage)
+        await rounds.answered(payer.id, SUMMARY_ROUND, reply.model, reply.usage, cost, role=payer.role)
 
 
 async def _unseen_delta(kind: str, text: str, attempt: int) -> None:

@@ -6,24 +6,30 @@ Serves the loop as its `Thinker`. The retry and fallback rule is `services/askin
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from cortex.agent.history import FULL_AT, fitted
 from cortex.agent.react import as_text
 from cortex.base.ids import derived_id
-from cortex.base.messages import Message, ToolCall
+from cortex.base.messages import Message, ToolCall, assistant
+from cortex.base.model import OFFLINE, ModelEntry, Profile
 from cortex.base.ports import Request
 from cortex.base.tokens import count, minified, wire_schema
 from cortex.base.turn import Reply, RoundPlan, Turn
+from cortex.base.user import User
+from cortex.selection.misses import Sight, verdict
 from cortex.services.accounts import Accounts
 from cortex.services.asking import ask
 from cortex.services.budgets import Budgets
 from cortex.services.house import House
 from cortex.services.models import Models
 from cortex.services.parts import Row, Writer
+from cortex.services.profiles import Profiles, endpoint_of
 from cortex.services.story import count_message, spoken
 from cortex.storage.conversations import Conversations
+from cortex.storage.db import Opener
 from cortex.storage.messages import Messages
-from cortex.storage.plans import Plans
+from cortex.storage.rounds import Before, Rounds, Spent
 
 TOO_LONG = "The answer reached the model's output limit and was cut there."
 
@@ -36,6 +42,7 @@ class Thinking:
     accounts: Accounts
     models: Models
     budgets: Budgets
+    profiles: Profiles
 
     async def answer(self, turn: Turn, plan: RoundPlan, past: Sequence[Message], added: Sequence[Message]) -> Reply:
         """The finished answer, or a failure in words; a cut or failed attempt never joins the transcript.
@@ -46,11 +53,11 @@ class Thinking:
         known = await self.keep(turn, added)
         if known is not None:
             return Reply(message=known, model=turn.models[0], finish="calls" if known.calls else "stop")
+        if plan.refusal:
+            return Reply(failure=plan.refusal, failure_kind="budget")
         user = await self.accounts.user(turn.user_id)
-        spent = await self.budgets.exceeded(user, turn)
-        if spent:
-            return Reply(failure=spent, failure_kind="budget")
-        messages = (*await _fitted(turn, plan, past, added), *added)
+        kept = await _fitted(turn, plan, past, added)
+        messages = (*kept, *added)
         request = Request(
             system=plan.system,
             messages=as_text(messages) if plan.calls_as_text else messages,
@@ -61,18 +68,23 @@ class Thinking:
         )
         writer = Writer(house=self.house, turn=turn, round_number=plan.round)
         await writer.begin()
-        chain = await self.models.open_chain(user, turn.models)
+        chain = await self.models.open_chain(user, plan.models or turn.models)
+        began_s = self.house.ticks_s()
         try:
             reply = await ask(chain, request, on_delta=writer.delta, on_notice=writer.notice)
         except asyncio.CancelledError:
             writer.close()  # whoever stopped it has what was said, or its next try says it again
             raise
+        ms = round((self.house.ticks_s() - began_s) * 1000)
         if reply.message is None:
             await writer.abandon()
+            await self.house.db.open(Rounds, user.id).failed(turn.id, plan.round, reply.model, ms)
             return reply
-        message = _with_ids(turn, plan.round, reply.message)
-        await self._finish(turn, plan, replace(reply, message=message), message, writer, len(added))
-        return replace(reply, message=message)
+        reply = replace(reply, message=_with_ids(turn, plan.round, reply.message))
+        less = len(past) - len(kept)
+        facts = {"ms": ms, "history": f"{turn.summary_id} less {less}" if less else turn.summary_id}
+        await self._finish(user, turn, plan, reply, writer, len(added), facts)
+        return reply
 
     async def keep(self, turn: Turn, added: Sequence[Message]) -> Message | None:
         """Put the turn's messages into the transcript; the answer to them, if that stands there already."""
@@ -84,10 +96,17 @@ class Thinking:
         return next(answers, None)
 
     async def _finish(
-        self, turn: Turn, plan: RoundPlan, reply: Reply, message: Message, writer: Writer, index: int
+        self,
+        user: User,
+        turn: Turn,
+        plan: RoundPlan,
+        reply: Reply,
+        writer: Writer,
+        index: int,
+        known: dict[str, Any],
     ) -> None:
-        """One transaction: the finished part, the message, the usage."""
-        usage = reply.usage
+        """One transaction: the finished part, the message, the usage, what became of the cache."""
+        usage, message = reply.usage, reply.message or assistant("")
         cost = await self.models.cost(turn.user_id, reply.model, usage)
         payload = {
             "turn": turn.id,
@@ -102,11 +121,57 @@ class Thinking:
         rows: list[Row] = [*await writer.whole(message.text), ("usage", payload, turn.id)]
         if reply.finish == "length":
             rows.append(("notice", {"turn": turn.id, "level": "warn", "text": TOO_LONG}, turn.id))
+        entry = (await self.models.registry(user)).get(reply.model) or OFFLINE
+        profile = (await self.profiles.of(user, entry)).profile
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
             await opened(Messages).add(turn.id, index, message, is_tainted=turn.is_tainted)
-            await opened(Plans).usage(turn.id, plan.round, reply.model, usage, cost)
+            known = {**known, **await self._cache(opened, turn, plan, reply, entry, profile, known["history"])}
+            await opened(Rounds).answered(turn.id, plan.round, reply.model, usage, cost, **known)
+            used = Spent(tokens=usage.input_tokens + usage.output_tokens, usd=cost or 0.0)
+            for text in await self.budgets.warnings(opened, user, turn, used):
+                rows.append(("notice", {"turn": turn.id, "level": "warn", "text": text}, turn.id))
             await opened(Conversations).append(turn.conversation_id, rows)
         writer.close()
+
+    async def _cache(
+        self,
+        opened: Opener,
+        turn: Turn,
+        plan: RoundPlan,
+        reply: Reply,
+        entry: ModelEntry,
+        profile: Profile,
+        history: str,
+    ) -> dict[str, Any]:
+        """What became of the provider's cache: for the ledger, and for learning what this provider does."""
+        rounds = opened(Rounds)
+        now = await rounds.at(turn.id, plan.round)
+        if now is None:  # a step of an older build planned it
+            return {"endpoint": endpoint_of(entry)}
+        before = await rounds.before(turn.conversation_id, turn.id, plan.round)
+        idle_s = (now.created_at - before.created_at).total_seconds() if before else 0.0
+        this = Sight(model=reply.model, tools=now.tools_digest, system=now.system_digest, history=history)
+        found = verdict(this, _sight(before), idle_s, reply.usage, profile)
+        return {
+            "cache": found.outcome,
+            "kept_tokens": found.kept_tokens,
+            "idle_s": idle_s,
+            "endpoint": endpoint_of(entry),
+        }
+
+
+def _sight(before: Before | None) -> Sight | None:
+    """An earlier request as a cache sees it."""
+    if before is None:
+        return None
+    return Sight(
+        model=before.model,
+        tools=before.tools_digest,
+        system=before.system_digest,
+        history=before.history,
+        input_tokens=before.input_tokens,
+        is_replaced=before.is_replaced,
+    )
 
 
 async def _fitted(turn: Turn, plan: RoundPlan, past: Sequence[Message], added: Sequence[Message]) -> Sequence[Message]:

@@ -11,7 +11,8 @@ from typing import Any
 
 from cortex.agent.prompt import system_prompt, tail
 from cortex.base import tokens
-from cortex.base.messages import Message, ToolResult
+from cortex.base.ids import digest
+from cortex.base.messages import Message, ToolResult, ToolSchema
 from cortex.base.model import Profile
 from cortex.base.role import Channel, Role, ToolMode
 from cortex.base.turn import Need, RoundPlan
@@ -22,6 +23,7 @@ from cortex.selection.receipt import receipt, remember
 from cortex.selection.types import Memory, PastTurn, PlanInput, RoleView, Snapshot, ToolPlan
 from cortex.selection.ways.punch import cut
 
+PAST_TURNS = 4
 TAINTED_CHARACTERS = 2_000
 
 
@@ -52,9 +54,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A round as it goes out, with what is stored: the receipt for the log, the memory for the conversation."""
+    """A round as it goes out, with what is stored: the receipt for the log, the memory for the conversation.
+
+    `given`: what the plan was made from. `tools`: the declared schemas as one text, as they are stored.
+    """
 
     round: RoundPlan
+    given: PlanInput
+    tools: str
     receipt: dict[str, Any]
     memory: dict[str, Any]
     plan: ToolPlan
@@ -80,8 +87,10 @@ def planned(asked: Asked, snapshot: Snapshot, ready: Sequence[str], persona: str
         is_last=asked.need.is_last,
     )
     said = f"{asked.message}\n\n{moving}" if moving else asked.message
+    tools = declared(made.schemas)
     told = {
         **receipt(made),
+        "prefix": {"tools": digest(tools), "system": digest(system), "history": asked.summary_id},
         "system_tokens": bare_tokens,
         "message_tokens": tokens.count_text_message("user", said) - notes,
         "history_tokens": asked.history_tokens,
@@ -96,7 +105,19 @@ def planned(asked: Asked, snapshot: Snapshot, ready: Sequence[str], persona: str
         added=made.added,
         hints=made.hints,
     )
-    return Planned(round=out, receipt=told, memory=portable.plain(made.memory), plan=made)
+    return Planned(round=out, given=given, tools=tools, receipt=told, memory=portable.plain(made.memory), plan=made)
+
+
+def request_tokens(receipt: dict[str, Any]) -> int:
+    """Tokens of the whole request that a receipt stands for; the history among them is an estimate."""
+    keys = ("tokens", "notes_tokens", "system_tokens", "message_tokens", "history_tokens")
+    return sum(receipt[key] for key in keys)
+
+
+def declared(schemas: Sequence[ToolSchema]) -> str:
+    """The `tools` of a request as one minified text, in their order."""
+    told = [{"name": one.name, "description": one.description, "parameters": one.parameters} for one in schemas]
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
 
 
 def plan_input(asked: Asked, snapshot: Snapshot, ready: Sequence[str], fixed_tokens: int) -> PlanInput:

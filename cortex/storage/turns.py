@@ -16,7 +16,10 @@ from cortex.storage.schema import ConversationTable, TurnTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRow:
-    """A turn as it is kept. `taken_by`: the turn that took this queued message in as steering, at `taken_round`."""
+    """A turn as it is kept. `taken_by`: the turn that took this queued message in as steering, at `taken_round`.
+
+    `job_id`: the job that it runs for, "" for none.
+    """
 
     id: str
     owner_id: str
@@ -28,6 +31,7 @@ class TurnRow:
     max_rounds: int | None
     role: str
     channel: Channel
+    job_id: str
     models: tuple[str, ...]
     created_at: datetime
     started_at: datetime | None
@@ -66,6 +70,7 @@ class Turns(Repository):
         mode: ToolMode,
         role: str,
         channel: Channel = "chat",
+        job_id: str = "",
         max_rounds: int | None = None,
         models: Sequence[str] = (),
         state: TurnState = "queued",
@@ -89,6 +94,7 @@ class Turns(Repository):
             "max_rounds": max_rounds,
             "role": role,
             "channel": channel,
+            "job_id": job_id,
             "models": tuple(models),
             "created_at": at,
             "started_at": at if state == "running" else None,

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from cortex.base.errors import Conflict, NotFound
-from cortex.base.messages import Usage
 from cortex.storage.approvals import Approval, Approvals, Grants
 from cortex.storage.calls import CallRow, Calls
 from cortex.storage.db import Database
-from cortex.storage.plans import Plans, Spent
+from cortex.storage.plans import Plans
 from cortex.storage.summaries import Summaries
 from cortex.storage.undo import Undos
 from tests.still_clock import StillClock
@@ -154,28 +153,6 @@ async def test_an_undo_is_offered_for_a_while_and_used_once(
     assert await undos.list() == []
 
 
-async def test_the_ledger_sums_what_rounds_took(db: Database, talk: Any, ann: str, clock: StillClock) -> None:
-    await talk.turn("turn:1")
-    plans, start = db.open(Plans, ann), clock()
-    await plans.add("turn:1", 1, {"sent": [1]}, 800)
-    await plans.add("turn:1", 1, {"sent": [2]}, 900)
-    for _ in range(2):
-        await plans.usage("turn:1", 1, "m", Usage(input_tokens=900, output_tokens=100, cached_tokens=700), 0.25)
-    clock.forward(days=1)
-    await plans.usage("turn:1", 2, "m", Usage(input_tokens=50, output_tokens=5), None)
-    first, second = await plans.of_turn("turn:1")
-    assert (first.receipt, first.request_tokens, first.cached_tokens) == ({"sent": [2]}, 900, 700)
-    assert (second.receipt, second.cost_usd) == ({}, None)
-    assert await plans.spent(start) == Spent(tokens=1055, usd=0.25)
-    assert await plans.spent(clock()) == Spent(tokens=55, usd=0.0)
-    assert await plans.spent_in_turn("turn:1") == Spent(tokens=1055, usd=0.25)
-    days = await plans.by_day(start, start.tzinfo)  # type: ignore[arg-type]  # the clock's time is always aware
-    assert [(day.day.day, day.rounds, day.cost_usd, day.unpriced) for day in days] == [
-        (20, 1, 0.25, 0),
-        (21, 1, 0.0, 1),
-    ]
-
-
 async def test_the_summary_in_force_is_the_furthest_not_undone(db: Database, talk: Any, ann: str) -> None:
     summaries = db.open(Summaries, ann)
     first = await summaries.add(talk.id, 3, "we planned a garden", False)
@@ -209,8 +186,7 @@ async def test_another_user_can_neither_see_nor_answer_nor_use(
         db.open(Grants, ben).add("a", "b", talk.id, clock()),
         db.open(Summaries, ben).add(talk.id, 1, "x", False),
         db.open(Summaries, ben).undo(summary.id),
-        db.open(Plans, ben).add("turn:1", 1, {}, 1),
-        db.open(Plans, ben).usage("turn:1", 1, "m", Usage(), None),
+        db.open(Plans, ben).add("turn:1", 1, {}),
     ):
         with pytest.raises(NotFound):
             await attempt

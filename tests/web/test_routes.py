@@ -134,7 +134,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     said = {"turn": turn_id, "text": "truffles", "at": later.isoformat(), "mode": "auto", "is_steer": False}
     await db.open(Conversations, user.id).append(conversation.id, [("message", said, turn_id)])
     receipt = await house.tools.explain(user, "orchestrator", "hello")
-    await db.open(Plans, user.id).add(turn_id, 1, receipt, 100)
+    await db.open(Plans, user.id).add(turn_id, 1, receipt)
     call = CallRow(
         id=call_id,
         turn_id=turn_id,

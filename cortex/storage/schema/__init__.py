@@ -20,6 +20,7 @@ from cortex.storage.schema.conversations import (
 )
 from cortex.storage.schema.tasks import TaskTable
 from cortex.storage.schema.tools import CounterTable, ToolCaseTable, ToolSettingTable, ToolWordTable
+from cortex.storage.schema.usage import BudgetTable, RoundTable, TextTable
 from cortex.storage.table import Table
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "ApprovalTable",
     "AttemptTable",
     "AuditTable",
+    "BudgetTable",
     "CallTable",
     "ConversationTable",
     "CounterTable",
@@ -36,11 +38,13 @@ __all__ = [
     "MessageTable",
     "PlanTable",
     "PreferenceTable",
+    "RoundTable",
     "SecretTable",
     "SetupLinkTable",
     "SummaryTable",
     "Table",
     "TaskTable",
+    "TextTable",
     "ToolCaseTable",
     "ToolSettingTable",
     "ToolWordTable",

@@ -66,6 +66,7 @@ class TurnTable(Table):
     max_rounds: Mapped[int | None]
     role: Mapped[str]
     channel: Mapped[str]
+    job_id: Mapped[str]
     models: Mapped[tuple[str, ...]]
     created_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
@@ -97,21 +98,14 @@ class MessageTable(Table):
 
 
 class PlanTable(Table):
-    """What one round sent and cost: the receipt and the usage ledger."""
+    """What one round sent: its receipt, and what its plan was made from (`services/replays.py`)."""
 
     __tablename__ = "plans"
-    __table_args__ = (Index("ix_plans_owner_id_created_at", "owner_id", "created_at"),)
     turn_id: Mapped[str] = mapped_column(ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True)
     round: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     owner_id: Mapped[str] = owner()
     receipt: Mapped[dict[str, Any]]
-    request_tokens: Mapped[int]
-    model: Mapped[str]
-    input_tokens: Mapped[int]
-    output_tokens: Mapped[int]
-    cached_tokens: Mapped[int]
-    written_tokens: Mapped[int]
-    cost_usd: Mapped[float | None]
+    given: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
 
 

@@ -1,0 +1,305 @@
+"""The ledger: one row a model call, what it sent, took and cost. It outlives the conversation; sums are computed.
+
+Budgets read it before each call, with what other calls hold in the meantime (`services/budgets.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Select, case, func, select, text
+
+from cortex.base.errors import NotFound
+from cortex.base.messages import Usage
+from cortex.base.role import Channel
+from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.schema import RoundTable, TurnTable
+
+State = Literal["held", "planned", "answered", "refused", "failed"]
+CUTS = {"gate": "cut_role", "mode": "cut_mode", "budget": "cut_budget", "form": "cut_form", "compact": "cut_form"}
+META = "meta"
+_LOCK = 0x0C07_B4D6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """A model call.
+
+    Tokens of tools: `total` = all that are ready in full, `sent` of them, `extra` = the way back and the catalog,
+    `cut_*` = what was left out and by what. `cost_usd` None = price unknown; `cache`: `selection/misses.py`.
+    """
+
+    turn_id: str
+    round: int
+    conversation_id: str
+    created_at: datetime
+    state: State
+    role: str
+    channel: Channel
+    job_id: str
+    model: str
+    endpoint: str
+    total_tokens: int
+    sent_tokens: int
+    extra_tokens: int
+    cut_role: int
+    cut_mode: int
+    cut_choice: int
+    cut_budget: int
+    cut_form: int
+    request_tokens: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    written_tokens: int
+    cost_usd: float | None
+    ms: int | None
+    cache: str
+    idle_s: float | None
+    kept_tokens: int
+    tools_digest: str
+    system_digest: str
+    history: str
+    sent: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """A sum over rounds: tokens in and out, dollars where the price is known, and how many rounds have none.
+
+    `held_*`: what calls that are under way may take at most.
+    """
+
+    tokens: int = 0
+    usd: float = 0.0
+    unpriced: int = 0
+    held_tokens: int = 0
+    held_usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """The last answered request of a conversation, as far as a cache is concerned. `is_replaced`: its turn was."""
+
+    created_at: datetime
+    model: str
+    input_tokens: int
+    tools_digest: str
+    system_digest: str
+    history: str
+    is_replaced: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a provider reported for a request whose beginning it had seen before, whole."""
+
+    idle_s: float
+    kept_tokens: int
+    cached_tokens: int
+    written_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Head:
+    conversation_id: str
+    role: str
+    channel: Channel
+    job_id: str
+
+
+class Rounds(Repository):
+    """The model calls of a user."""
+
+    async def hold(self, turn_id: str, round: int, tokens: int, usd: float, until: datetime) -> None:
+        """Set aside what the coming call may take at most; `answered`, `failed` or `release` gives it back."""
+        await self._put(turn_id, round, state="held", held_tokens=tokens, held_usd=usd, held_until=until)
+
+    async def planned(
+        self, turn_id: str, round: int, receipt: dict[str, Any], request_tokens: int, model: str, endpoint: str
+    ) -> None:
+        """Keep what the receipt of a round says, in figures. NotFound for a foreign turn."""
+        prefix = receipt.get("prefix", {})
+        await self._put(
+            turn_id,
+            round,
+            **figures(receipt),
+            state="planned",
+            request_tokens=request_tokens,
+            model=model,
+            endpoint=endpoint,
+            tools_digest=prefix.get("tools", ""),
+            system_digest=prefix.get("system", ""),
+            history=prefix.get("history", ""),
+            sent={one["name"]: one["tokens"] for one in receipt.get("sent", ())},
+        )
+
+    async def refused(self, turn_id: str, round: int) -> None:
+        """The budget did not allow this call: it took nothing."""
+        await self._put(turn_id, round, state="refused", held_tokens=0, held_usd=0.0, held_until=None)
+
+    async def failed(self, turn_id: str, round: int, model: str, ms: int) -> None:
+        """No model answered; what the tries cost is unknown."""
+        gone: dict[str, Any] = {"held_tokens": 0, "held_usd": 0.0, "held_until": None}
+        await self._put(turn_id, round, state="failed", model=model, ms=ms, **gone)
+
+    async def answered(
+        self, turn_id: str, round: int, model: str, usage: Usage, cost_usd: float | None, **known: Any
+    ) -> None:
+        """Keep what the call took, as the provider counted it; repeated, it is the same row.
+
+        known: ms, cache, idle_s, kept_tokens, endpoint, role.
+        """
+        await self._put(
+            turn_id,
+            round,
+            state="answered",
+            model=model,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_tokens=usage.cached_tokens,
+            written_tokens=usage.written_tokens,
+            cost_usd=cost_usd,
+            held_tokens=0,
+            held_usd=0.0,
+            held_until=None,
+            **known,
+        )
+
+    async def release(self, turn_id: str) -> None:
+        """The turn is over: what its calls still hold is free again."""
+        change = self._change(RoundTable).where(RoundTable.turn_id == turn_id, RoundTable.held_until.is_not(None))
+        await self.session.execute(change.values(held_tokens=0, held_usd=0.0, held_until=None))
+
+    @reading
+    async def of_turn(self, turn_id: str) -> Sequence[Round]:
+        """The calls of a turn, in order; number 0 is the summary that was written before the first."""
+        statement = self._mine(Round, RoundTable).where(RoundTable.turn_id == turn_id)
+        return await self._all(Round, statement.order_by(RoundTable.round))
+
+    @reading
+    async def at(self, turn_id: str, round: int) -> Round | None:
+        """One call; None when it was never planned."""
+        statement = self._mine(Round, RoundTable).where(RoundTable.turn_id == turn_id, RoundTable.round == round)
+        return await self._first(Round, statement)
+
+    @reading
+    async def before(self, conversation_id: str, turn_id: str, round: int) -> Before | None:
+        """The last answered request of the conversation ahead of this one."""
+        is_replaced = func.coalesce(TurnTable.is_dropped, True).label("is_replaced")
+        names = [name for name in Before.__dataclass_fields__ if name != "is_replaced"]
+        statement = (
+            select(*(getattr(RoundTable, name) for name in names), is_replaced)
+            .join(TurnTable, TurnTable.id == RoundTable.turn_id, isouter=True)
+            .where(RoundTable.owner_id == self.owner_id, RoundTable.conversation_id == conversation_id)
+            .where(RoundTable.state == "answered", RoundTable.round > 0)
+            .where((RoundTable.turn_id != turn_id) | (RoundTable.round < round))
+            .order_by(RoundTable.created_at.desc(), TurnTable.ordinal.desc(), RoundTable.round.desc())
+        )
+        return await self._first(Before, statement)
+
+    @reading
+    async def spent(
+        self, since: datetime, *, role: str = "", job_id: str = "", but: tuple[str, int] = ("", 0)
+    ) -> Spent:
+        """What the user's calls took since then, in this role or job alone if one is named; `but` leaves one out."""
+        mine = [RoundTable.owner_id == self.owner_id]
+        mine += [RoundTable.role == role] if role else []
+        mine += [RoundTable.job_id == job_id] if job_id else []
+        return await _sum(self, RoundTable.created_at >= since, *mine, but=but)
+
+    @reading
+    async def spent_in_turn(self, turn_id: str, *, but: tuple[str, int] = ("", 0)) -> Spent:
+        """What one turn took so far."""
+        return await _sum(self, RoundTable.owner_id == self.owner_id, RoundTable.turn_id == turn_id, but=but)
+
+    @reading
+    async def seen(self, endpoint: str, limit: int) -> Sequence[Seen]:
+        """The latest requests to this endpoint that extended the one before, newest first."""
+        statement = (
+            self._mine(Seen, RoundTable)
+            .where(RoundTable.endpoint == endpoint, RoundTable.state == "answered", RoundTable.kept_tokens > 0)
+            .order_by(RoundTable.created_at.desc(), RoundTable.turn_id, RoundTable.round.desc())
+        )
+        return await self._all(Seen, statement.limit(limit))
+
+    async def _put(self, turn_id: str, round: int, **values: Any) -> None:
+        """Change the row of a call, or begin it. NotFound for a foreign turn."""
+        turn = await self._first(_Head, self._mine(_Head, TurnTable).where(TurnTable.id == turn_id))
+        if turn is None:
+            raise NotFound("There is no such turn.")
+        head = {name: getattr(turn, name) for name in _Head.__dataclass_fields__}
+        whole = {**_BLANK, **head, "turn_id": turn_id, "round": round, "created_at": self.clock(), **values}
+        statement = self._insert(RoundTable, whole)
+        await self.session.execute(
+            statement.on_conflict_do_update(
+                index_elements=["turn_id", "round"], set_=values, where=RoundTable.owner_id == self.owner_id
+            )
+        )
+
+
+class AllRounds(HouseRepository):
+    """The model calls of everybody."""
+
+    async def lock(self) -> None:
+        """From here to the commit nobody else looks at what is left; SQLite has one writer anyway."""
+        if self._is_postgresql:
+            await self.session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+
+    @reading
+    async def spent(self, since: datetime, *, but: tuple[str, int] = ("", 0)) -> Spent:
+        """What everybody's calls took since then."""
+        return await _sum(self, RoundTable.created_at >= since, but=but)
+
+
+async def _sum(repository: Repository, *conditions: ColumnElement[bool], but: tuple[str, int]) -> Spent:
+    is_held = RoundTable.held_until > repository.clock()
+    statement: Select[Any] = select(
+        func.coalesce(func.sum(RoundTable.input_tokens + RoundTable.output_tokens), 0).label("tokens"),
+        func.coalesce(func.sum(RoundTable.cost_usd), 0.0).label("usd"),
+        func.coalesce(func.sum(case((_is_unpriced(), 1), else_=0)), 0).label("unpriced"),
+        func.coalesce(func.sum(case((is_held, RoundTable.held_tokens), else_=0)), 0).label("held_tokens"),
+        func.coalesce(func.sum(case((is_held, RoundTable.held_usd), else_=0.0)), 0.0).label("held_usd"),
+    ).where(*conditions, (RoundTable.turn_id != but[0]) | (RoundTable.round != but[1]))
+    row = (await repository.session.execute(statement)).one()
+    return Spent(
+        tokens=int(row.tokens),
+        usd=float(row.usd),
+        unpriced=int(row.unpriced),
+        held_tokens=int(row.held_tokens),
+        held_usd=float(row.held_usd),
+    )
+
+
+def _is_unpriced() -> ColumnElement[bool]:
+    return (RoundTable.state == "answered") & RoundTable.cost_usd.is_(None)
+
+
+def figures(receipt: dict[str, Any]) -> dict[str, int]:
+    """The tool tokens of a receipt as the ledger has them."""
+    found = {name: 0 for name in Round.__dataclass_fields__ if name.startswith("cut_")}
+    for stage, tokens in receipt.get("left_out", {}).items():
+        found[CUTS.get(stage, "cut_choice")] += tokens
+    sent = receipt.get("sent", ())
+    meta = sum(one["tokens"] for one in sent if one["category"] == META)
+    tools = sum(one["tokens"] for one in sent) - meta
+    return {
+        **found,
+        "total_tokens": receipt.get("total_tokens", 0),
+        "sent_tokens": tools + receipt.get("notes_tokens", 0),
+        "extra_tokens": meta + receipt.get("catalog_tokens", 0),
+    }
+
+
+_BLANK: dict[str, Any] = {
+    **figures({}),
+    **dict.fromkeys(("model", "endpoint", "cache", "tools_digest", "system_digest", "history"), ""),
+    **dict.fromkeys(("input_tokens", "output_tokens", "cached_tokens", "written_tokens", "request_tokens"), 0),
+    **dict.fromkeys(("cost_usd", "ms", "idle_s", "held_until")),
+    "state": "planned",
+    "kept_tokens": 0,
+    "held_tokens": 0,
+    "held_usd": 0.0,
+    "sent": {},
+}
