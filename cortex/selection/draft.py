@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
+from cortex.base.skill import SkillFit
 from cortex.selection.catalog import Listing
 from cortex.selection.rights import NO_RIGHTS, Rights
 from cortex.selection.types import Entry, Form, Sent, StageName
@@ -52,6 +53,7 @@ class Draft:
     `kept`. `dropped`: why a wanted tool stays out. `is_afresh`: no epoch, `fresh` is the whole set of this round.
     `listing`: a catalog that a stage wrote itself; None leaves it to the epoch. `labels` ride in the receipt.
     `grown`: what the recipe keeps for the whole conversation (`Memory.grown`). `forms`: of tools not sent in full.
+    `skills`: those of the user that fit.
     """
 
     rights: Rights = NO_RIGHTS
@@ -78,6 +80,7 @@ class Draft:
     labels: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     grown: tuple[str, ...] = ()
     forms: Mapping[str, Form] = field(default_factory=lambda: NOTHING)
+    skills: tuple[SkillFit, ...] = ()
 
     @property
     def permitted(self) -> tuple[Entry, ...]:

@@ -66,6 +66,7 @@ def _written(given: PlanInput, index: Index, draft: Draft) -> ToolPlan:
         late=draft.late,
         labels=tuple(draft.labels.items()),
         memory=_remembered(given, draft, sent, opening, costs),
+        skills=draft.skills,
     )
 
 

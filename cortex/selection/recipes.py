@@ -24,17 +24,18 @@ from cortex.selection.stages.missing import missing
 from cortex.selection.stages.mode import mode
 from cortex.selection.stages.phrases import phrases
 from cortex.selection.stages.pins import pins
+from cortex.selection.stages.skills import skills
 from cortex.selection.types import PlanInput
 
 Stage = Callable[[PlanInput, Index, Draft], Draft]
 
 RECIPES: dict[str, tuple[Stage, ...]] = {
-    "cortex": (gate, mode, pins, phrases, lexical, learned, context, missing, fuse, epoch, budget, form),
-    "all": (gate, mode, everything, phrases, lexical, learned, context, fuse, epoch),
+    "cortex": (gate, mode, pins, skills, phrases, lexical, learned, context, missing, fuse, epoch, budget, form),
+    "all": (gate, mode, everything, skills, phrases, lexical, learned, context, fuse, epoch),
     "inara": (gate, mode, keywords, afresh),
     "ora": (gate, mode, phrases, lexical, learned, context, fuse, deferred, afresh),
     "punch": (gate, mode, phrases, lexical, learned, context, fuse, groups, afresh),
-    "vector": (gate, mode, centroids, afresh),
+    "vector": (gate, mode, centroids, skills, afresh),
     "repi": (gate, mode, everything, phrases, lexical, learned, context, fuse, compact, afresh),
 }
 

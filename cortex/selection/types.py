@@ -10,6 +10,7 @@ from typing import Literal
 from cortex.base.messages import ToolSchema
 from cortex.base.model import Profile
 from cortex.base.role import Channel, ToolMode
+from cortex.base.skill import Skill, SkillFit
 
 Form = Literal["full", "stub", "compact"]
 StageName = Literal[
@@ -33,6 +34,7 @@ StageName = Literal[
     "groups",
     "compact",
     "centroids",
+    "skills",
 ]
 META = "meta"
 PLAIN = Profile()
@@ -228,6 +230,7 @@ class PlanInput:
     fixed_tokens: int = 0
     history_tokens: int = 0
     embedding: tuple[float, ...] = ()
+    skills: tuple[Skill, ...] = ()
 
 
 # --- the plan -----------------------------------------------------------------------------------------------------
@@ -249,11 +252,12 @@ class Decided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """Tokens. `tools` and `catalog` are paid each round, `notes` once; `total` is every ready tool in full."""
+    """Tokens. `tools`, `catalog` are paid each round, `notes`, `skills` once; `total` is every ready tool in full."""
 
     tools: int = 0
     catalog: int = 0
     notes: int = 0
+    skills: int = 0
     total: int = 0
     permitted: int = 0
 
@@ -264,7 +268,7 @@ class ToolPlan:
 
     `catalog` belongs into the system text of the epoch, `notes` behind the user's message. `added`: tools that this
     round brings in and the one before lacked. `calls_as_text`: no tool is declared, so past calls must be words.
-    `costs.catalog` and `costs.notes` are sums of parts until a service counts the texts themselves.
+    `costs.catalog`, `.notes` and `.skills` are sums of parts, or 0, until a service counts the texts themselves.
     """
 
     mode: ToolMode
@@ -288,6 +292,7 @@ class ToolPlan:
     late: str
     labels: tuple[tuple[str, str], ...]
     memory: Memory
+    skills: tuple[SkillFit, ...] = ()
 
     @property
     def epoch_number(self) -> int:

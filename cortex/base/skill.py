@@ -1,0 +1,102 @@
+"""A skill: a short how-to file of one user, `skills/<name>.md` in their home; its front matter says when it is wanted.
+
+Pure: text in, value out. Services read the files, selection shows the titles that fit, `skill_read` gives the body.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cortex.base.errors import UserError
+from cortex.base.front_matter import Value, front_matter
+
+FOLDER = "skills"
+SUFFIX = ".md"
+SKILLS_MAX = 200
+TEXT_CHARS_MAX = 8_000
+TITLE_CHARS_MAX = 80
+DESCRIPTION_CHARS_MAX = 300
+PHRASES_MAX = 20
+PHRASE_CHARS_MAX = 80
+KEYS = ("title", "description", "phrases", "tools")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skill:
+    """What is known of a skill before it is read. `name`: its file without the ending.
+
+    phrases: words that call for it. tools: tools that its steps use. is_tainted: it holds words from outside.
+    """
+
+    name: str
+    title: str
+    description: str
+    phrases: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    is_tainted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillFit:
+    """How well a skill fits a message, 0 to 1, and why in words for the person."""
+
+    name: str
+    title: str
+    description: str
+    score: float
+    reason: str
+
+
+def path_of(name: str) -> str:
+    """Where the skill of this name stands in its user's home."""
+    return f"{FOLDER}/{name}{SUFFIX}"
+
+
+def skill_of(name: str, text: str, *, is_tainted: bool = False) -> tuple[Skill, str]:
+    """The skill that a file's text describes, and its body. UserError names file, line or key of the first slip."""
+    where = path_of(name)
+    if len(text) > TEXT_CHARS_MAX:
+        raise UserError(f"{where}: a skill has at most {TEXT_CHARS_MAX:,} characters; this has {len(text):,}.")
+    keys, body = front_matter(text, where)
+    if not keys:
+        raise UserError(f"{where}: it must begin with ---, a title, a description and --- again, each on its line.")
+    unknown = sorted(keys.keys() - set(KEYS))
+    if unknown:
+        raise UserError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(KEYS)}.")
+    if not body:
+        raise UserError(f"{where}: nothing stands below the second ---; that is where the how-to goes.")
+    phrases = _list(keys, "phrases", where)
+    if len(phrases) > PHRASES_MAX or any(len(phrase) > PHRASE_CHARS_MAX for phrase in phrases):
+        raise UserError(f"{where}: 'phrases' holds at most {PHRASES_MAX}, of {PHRASE_CHARS_MAX} characters each.")
+    made = Skill(
+        name=name,
+        title=_line(keys, "title", TITLE_CHARS_MAX, where),
+        description=_line(keys, "description", DESCRIPTION_CHARS_MAX, where),
+        phrases=phrases,
+        tools=_list(keys, "tools", where),
+        is_tainted=is_tainted,
+    )
+    return made, body
+
+
+def _line(keys: Mapping[str, Value], key: str, longest: int, where: str) -> str:
+    """A key's text on one line; UserError when it is missing, no text or too long."""
+    value = keys.get(key)
+    if value is None:
+        raise UserError(f"{where}: {key!r} is missing; write `{key}: ...` between the two ---.")
+    if not isinstance(value, str):
+        raise UserError(f"{where}: {key!r} must be text; put it into quotes.")
+    words = " ".join(value.split())
+    if not 0 < len(words) <= longest:
+        raise UserError(f"{where}: {key!r} has 1 to {longest} characters.")
+    return words
+
+
+def _list(keys: Mapping[str, Value], key: str, where: str) -> tuple[str, ...]:
+    """A key's list; one bare text is a list of one."""
+    value = keys.get(key)
+    if value is None:
+        return ()
+    items = value if isinstance(value, tuple) else (value,)
+    if not all(isinstance(item, str) and item.strip() for item in items):
+        raise UserError(f"{where}: {key!r} must be a list such as [one, two].")
+    return tuple(" ".join(str(item).split()) for item in items)

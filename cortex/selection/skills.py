@@ -1,0 +1,177 @@
+"""Which of a user's skills fit a message: their titles and descriptions, searched as tools are (`search.py`).
+
+What people say for tools stands among the skills as the measure of how rare a word is, so that one skill alone is
+scored like one of many. Tainted skills are never shown: a title stands beside the user's own words.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from cortex.base import scan
+from cortex.base.skill import Skill, SkillFit
+from cortex.selection import bags, talk, text
+from cortex.selection.index import TYPO_LETTERS, UNKNOWN_WORTH
+from cortex.selection.types import Snapshot
+
+if TYPE_CHECKING:
+    from cortex.selection.search import Bm25
+
+LEAST = 0.12
+MOST = 12
+CHARACTERS = 4_000
+RARE_SHARE, FEW = 0.02, 3
+SAYINGS = 3_000
+HEAD = "The user's own how-tos that may fit; read one with skill_read(name) before you do the work:"
+
+
+def fits(said: str, skills: tuple[Skill, ...], snapshot: Snapshot) -> tuple[SkillFit, ...]:
+    """The skills to show for this message, best first: at most MOST, titles and descriptions within CHARACTERS."""
+    found: list[SkillFit] = []
+    left = CHARACTERS
+    for fit in judged(said, skills, snapshot):
+        left -= len(fit.title) + len(fit.description)
+        if fit.score < LEAST or left < 0 or len(found) == MOST:
+            break
+        found.append(fit)
+    return tuple(found)
+
+
+def judged(said: str, skills: tuple[Skill, ...], snapshot: Snapshot) -> tuple[SkillFit, ...]:
+    """Every skill that has anything in common with the message, best first; nothing for a blank one or small talk."""
+    shown = tuple(skill for skill in skills if not skill.is_tainted)
+    if not shown or talk.is_small_talk(said):
+        return ()
+    by_words = _by_words(said, _shelf(shown, _Key(snapshot)))
+    named = text.named(said, frozenset(skill.name for skill in shown))
+    words = text.words(said)
+    found = []
+    for skill in shown:
+        score, reason = by_words.get(skill.name, (0.0, ""))
+        phrase = next((each for each in skill.phrases if _holds(words, text.words(each))), "")
+        if phrase:
+            score, reason = 1.0, f'you wrote "{phrase}"'
+        elif skill.name in named:
+            score, reason = 1.0, "you named it"
+        if score:
+            fit = SkillFit(
+                name=skill.name, title=skill.title, description=skill.description, score=score, reason=reason
+            )
+            found.append(fit)
+    return tuple(sorted(found, key=lambda fit: (-fit.score, fit.name)))
+
+
+def listing(shown: Sequence[SkillFit]) -> str:
+    """The lines that ride behind the user's message; "" for none."""
+    return "\n".join((HEAD, *(f"- {fit.name}: {fit.title}. {fit.description}" for fit in shown))) if shown else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shelf:
+    """Skills as documents behind what people say; `slots`: theirs. `by_letter`: their words, for slips of the pen."""
+
+    slots: dict[int, Skill]
+    words: "Bm25"
+    by_letter: dict[str, tuple[str, ...]]
+
+
+class _Key:
+    """A snapshot as a cache key: equal when the versions are."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+    def __hash__(self) -> int:
+        return hash(self.snapshot.version)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and other.snapshot.version == self.snapshot.version
+
+
+@lru_cache(maxsize=4)
+def _sayings(key: _Key) -> "Bm25":
+    """Utterances and tools' summaries as documents, SAYINGS of them evenly drawn: enough to tell rare from common."""
+    sets = (*(domain.examples for domain in key.snapshot.domains), key.snapshot.several, key.snapshot.none)
+    said = [example.text for each in sets for example in each]
+    said += [f"{text.spaced(entry.name)} {entry.summary}" for entry in key.snapshot.entries]
+    drawn = said[:: -(-len(said) // SAYINGS) or 1]
+    made: Bm25 = scan.load("cortex.selection.search").Bm25(dict.fromkeys(_terms(one), 1.0) for one in drawn)
+    return made
+
+
+@lru_cache(maxsize=16)
+def _shelf(skills: tuple[Skill, ...], key: _Key) -> _Shelf:
+    sayings = _sayings(key)
+    made = {sayings.size + at: _bag(skill) for at, skill in enumerate(skills)}
+    letters: dict[str, dict[str, None]] = {}
+    for bag in made.values():
+        for term in bag:
+            letters.setdefault(term[:1], {})[term] = None
+    return _Shelf(
+        slots={sayings.size + at: skill for at, skill in enumerate(skills)},
+        words=sayings.changed({slot: ({}, bag) for slot, bag in made.items()}),
+        by_letter={letter: tuple(terms) for letter, terms in letters.items()},
+    )
+
+
+def _terms(said: str) -> tuple[str, ...]:
+    """The stemmed words that say something."""
+    common = talk.common_terms()
+    return tuple(term for term in text.terms(said) if term not in common)
+
+
+def _bag(skill: Skill) -> bags.Bag:
+    """A skill's words: what it is called weighs most, as a tool's name does."""
+    found: Counter[str] = Counter()
+    named = dict.fromkeys(_terms(f"{text.spaced(skill.name.replace('-', ' '))} {skill.title}"))
+    for terms, weight in (
+        (named, bags.NAME_WEIGHT),
+        (_terms(skill.description), bags.SUMMARY_WEIGHT),
+        (_terms("\n".join(skill.phrases)), bags.EXAMPLE_WEIGHT),
+    ):
+        for term in terms:
+            found[term] += weight  # type: ignore[assignment]  # a Counter of weights
+    return found
+
+
+def _by_words(said: str, shelf: _Shelf) -> dict[str, tuple[float, str]]:
+    """Name -> the share of the message's weight that the skill covers, and the words that met.
+
+    The rarest-term gate: shared words that many people say for many things prove nothing.
+    """
+    asked = dict.fromkeys((_mended(term, shelf) for term in _terms(said)), 1.0)
+    few = max(FEW, round(shelf.words.size * RARE_SHARE))
+    telling = {term for term in asked if len(shelf.words.holders(term)) <= few}
+    if not telling:
+        return {}
+    scores = shelf.words.scores(asked)
+    spoken = {text.stem(word): word for word in text.words(said)}
+    weight = shelf.words.ceiling(asked, UNKNOWN_WORTH)
+    found = {}
+    for slot, skill in shelf.slots.items():
+        met = [term for term in asked if shelf.words.holds(term, slot)]
+        if not telling.isdisjoint(met):
+            told = ", ".join(spoken.get(term, term) for term in met if not term.startswith("\u00a7"))
+            found[skill.name] = (round(min(1.0, float(scores[slot]) / weight), 4), f"close in wording ({told})")
+    return found
+
+
+def _mended(term: str, shelf: _Shelf) -> str:
+    """The skills' word that this one is a slip of the pen for, else the word itself."""
+    if shelf.words.has(term) or len(term) < TYPO_LETTERS or not term.isalpha():
+        return term
+    allowed = 1 if len(term) < 8 else 2
+    spelling = scan.load("cortex.selection.spelling")
+    near = [
+        (spelling.slips(term, word, allowed), word)
+        for word in shelf.by_letter.get(term[:1], ())
+        if abs(len(word) - len(term)) <= 1 and len(word) >= TYPO_LETTERS - 1
+    ]
+    slips, word = min(near, default=(allowed + 1, ""))
+    return word if slips <= allowed else term
+
+
+def _holds(said: tuple[str, ...], part: tuple[str, ...]) -> bool:
+    return bool(part) and any(said[at : at + len(part)] == part for at in range(len(said) - len(part) + 1))

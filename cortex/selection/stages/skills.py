@@ -1,0 +1,28 @@
+"""The user's skills that fit the message: their titles ride behind it, and the tool that reads them is pinned.
+
+Reads the user's own words alone. Without the right to read a skill none is shown.
+"""
+
+from dataclasses import replace
+
+from cortex.selection.draft import Draft, Vote
+from cortex.selection.index import Index
+from cortex.selection.skills import fits
+from cortex.selection.types import PlanInput
+
+READ = "skill_read"
+HINT_MOST = 0.9
+
+
+def skills(given: PlanInput, index: Index, draft: Draft) -> Draft:
+    """The draft with the skills that fit; unchanged where nothing fits or nothing could be read."""
+    is_closed = draft.is_shut or (given.is_last and given.round == 1)
+    if is_closed or READ not in draft.rights.names:
+        return draft
+    found = fits(given.message, given.skills, index.snapshot)
+    if not found:
+        return draft
+    best = found[0]
+    pin = Vote(stage="skills", p=min(HINT_MOST, best.score), why=f"your skill “{best.title}” fits: {best.reason}")
+    wanted = draft.wanted if READ in draft.wanted else (*draft.wanted, READ)
+    return replace(draft, skills=found, pins={READ: pin, **draft.pins}, wanted=wanted)
