@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from cortex.base.role import ToolMode
 from cortex.base.user import User
+from cortex.selection.recipes import RECIPES
 from cortex.services.house import House
 from cortex.services.models import Models
 from cortex.services.openings import max_rounds
@@ -21,7 +22,10 @@ EXAMPLES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composer:
-    """The composer as it stands. `max_rounds_from` says which level set the rounds; `roles` are the user's."""
+    """The composer as it stands. `max_rounds_from` says which level set the rounds; `roles` are the user's.
+
+    `recipe`: the conversation's own way of choosing tools, "" for the role's (`role_recipe`).
+    """
 
     role: str
     roles: tuple[str, ...]
@@ -32,6 +36,9 @@ class Composer:
     is_offline: bool
     window_tokens: int
     examples: tuple[str, ...] = ()
+    recipe: str = ""
+    role_recipe: str = "cortex"
+    recipes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +70,9 @@ class ComposerService:
             is_offline=entry.provider == "offline",
             window_tokens=entry.context_tokens,
             examples=await self._examples(user, current.name),
+            recipe=conversation.recipe if conversation else "",
+            role_recipe=current.recipe,
+            recipes=tuple(RECIPES),
         )
 
     async def keep(self, user: User, conversation_id: str, mode: ToolMode, rounds: int | None) -> None:

@@ -16,6 +16,7 @@ from cortex.base.ports import Hub
 from cortex.base.role import ToolMode
 from cortex.base.turn import LOOP_ENDS
 from cortex.base.user import User
+from cortex.selection.recipes import recipe as known_recipe
 from cortex.services.exports import as_json, as_markdown
 from cortex.storage.conversations import Conversation, Conversations
 from cortex.storage.db import Database, Opener
@@ -99,6 +100,12 @@ class ConversationsService:
     async def set_max_rounds(self, user: User, conversation_id: str, max_rounds: int | None) -> None:
         """Limit its rounds; None leaves that to role, model and settings."""
         await self._db.open(Conversations, user.id).set_max_rounds(conversation_id, max_rounds)
+
+    async def set_recipe(self, user: User, conversation_id: str, recipe: str) -> None:
+        """Choose its tools in another way, from the next turn on; "" leaves that to the role. UserError names them."""
+        if recipe:
+            known_recipe(recipe)
+        await self._db.open(Conversations, user.id).set_recipe(conversation_id, recipe)
 
     async def search(self, user: User, query: str, limit: int = 30) -> Sequence[Hit]:
         """The newest messages with these words; whatever is typed is words."""

@@ -56,6 +56,7 @@ def as_json(
         "title": conversation.title,
         "role": conversation.role,
         "mode": conversation.mode,
+        "recipe": conversation.recipe,
         "max_rounds": conversation.max_rounds,
         "created_at": conversation.created_at,
         "updated_at": conversation.updated_at,

@@ -7,6 +7,7 @@ from cortex.base.errors import UserError
 from cortex.base.front_matter import Value, front_matter
 from cortex.base.role import ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
+from cortex.selection.recipes import RECIPES
 
 LISTS = ("tools", "admin_tools", "core", "models")
 NUMBERS = ("max_rounds", "budget_tokens", "tool_budget_tokens")
@@ -45,6 +46,8 @@ def _field(key: str, value: Value | list[str], where: str) -> Any:
         if not isinstance(value, bool):
             raise UserError(f"{where}: {key!r} must be true or false.")
         return value
+    if key == "recipe" and value not in RECIPES:
+        raise UserError(f"{where}: {key!r} must be one of {', '.join(sorted(RECIPES))}.")
     if not isinstance(value, str) or (key == "mode" and value not in get_args(ToolMode)):
         told = f"one of {', '.join(get_args(ToolMode))}" if key == "mode" else "text"
         raise UserError(f"{where}: {key!r} must be {told}.")

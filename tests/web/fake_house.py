@@ -172,6 +172,12 @@ class FakeConversations:
         book.head = replace(book.head, title=title.strip())
         self.house.append(book, "title", {"title": title.strip()})
 
+    async def set_recipe(self, user: User, conversation_id: str, recipe: str) -> None:
+        book = self.house.book(user, conversation_id)
+        if recipe == "nonsense":
+            raise UserError("There is no recipe 'nonsense'.")
+        book.head = replace(book.head, recipe=recipe)
+
     async def pin(self, user: User, conversation_id: str, on: bool) -> None:
         book = self.house.book(user, conversation_id)
         book.head = replace(book.head, is_pinned=on)
@@ -365,6 +371,8 @@ class FakeComposer:
             is_offline=self.house.is_offline,
             window_tokens=128_000,
             examples=("What is on my list today?", "Turn off the kitchen lights", "Which jobs run tonight?"),
+            recipe=conversation.recipe if conversation else "",
+            recipes=("cortex", "inara", "punch"),
         )
 
     async def keep(self, user: User, cid: str, mode: Any, rounds: int | None) -> None:

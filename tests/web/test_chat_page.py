@@ -196,6 +196,21 @@ async def test_a_quick_question_leaves_the_conversations_mode_alone(fake: FakeHo
     assert (fake.asked[0][1][1], book.head.mode) == ("chat", "auto")
 
 
+async def test_a_conversation_may_choose_its_tools_in_a_way_of_its_own(
+    fake: FakeHouse, page: httpx.AsyncClient
+) -> None:
+    book = fake.new_book(BRIAN, "orchestrator", "auto", "A talk")
+    path = f"/c/{book.head.id}"
+    assert "As the role says (cortex)" in (await page.get(path)).text
+    answer = await page.post(f"{path}/recipe", data={"recipe": "punch"}, headers=HTMX)
+    assert (answer.status_code, book.head.recipe) == (204, "punch")
+    assert "<option selected>punch</option>" in (await page.get(path)).text
+    assert (await page.post(f"{path}/recipe", data={"recipe": "nonsense"})).status_code == 422
+    assert (await page.post(f"{path}/recipe", data={})).status_code == 303
+    assert book.head.recipe == ""
+    assert 'name="recipe"' not in (await page.get("/c/new")).text
+
+
 async def test_an_empty_message_is_refused_where_it_was_written(fake: FakeHouse, page: httpx.AsyncClient) -> None:
     book = fake.new_book(BRIAN, "orchestrator", "auto", "A talk")
     answer = await page.post(f"/c/{book.head.id}/messages", data={"text": " "}, headers=HTMX)

@@ -88,6 +88,13 @@ async def send(
     return done(request, f"/c/{cid}", is_new_place=is_new)
 
 
+@router.post("/c/{cid}/recipe")
+async def choose_recipe(request: Request, house: House, user: CurrentUser, cid: str, recipe: Text = "") -> Response:
+    """From the next message on, choose this conversation's tools in another way."""
+    await house.conversations.set_recipe(user, cid, recipe)
+    return done(request, f"/c/{cid}")
+
+
 @router.post("/c/{cid}/stop")
 async def stop(request: Request, house: House, user: CurrentUser, cid: str) -> Response:
     """End the answer that is being written; what is there stays."""
