@@ -44,10 +44,14 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fitted:
-    """The model, and the leave-one-out chances of each utterance: tools (n, n_tools), wish and work (n,)."""
+    """The model, and what it makes of each utterance when that one is left out.
+
+    `scores` (n, n_columns); `chances` and `wanted` (n, n_tools); `wish` and `work` (n,).
+    """
 
     weights: Weights
     told: tuple[Told, ...]
+    scores: Floats
     chances: Floats
     wanted: Floats
     wish: Floats
@@ -113,6 +117,7 @@ def fit(snapshot: Snapshot, told: Sequence[Told], made: str = "") -> Fitted:
     return Fitted(
         weights=weights,
         told=tuple(told),
+        scores=unseen,
         chances=chances,
         wanted=wanted,
         wish=wish.chance(gates),

@@ -11,16 +11,15 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cortex.base import scan
-from cortex.selection import bags, text
+from cortex.selection import text
+from cortex.selection.documents import Documents, tools_as_documents, utterances_as_documents
 from cortex.selection.talk import common_terms
 from cortex.selection.types import Entry, Snapshot, Trigger
 
 if TYPE_CHECKING:
-    from cortex.selection.search import Bm25
     from cortex.selection.weights import Weights
 
 TYPO_LETTERS = 5
-LETTERS_K1 = 3.0
 CANDIDATES = 24
 KEPT = 4
 RARE_SHARE = 0.25
@@ -88,7 +87,7 @@ class Index:
     # --- tools by words and letters
 
     @cached_property
-    def tools(self) -> "Documents":
+    def tools(self) -> Documents:
         """The tools as documents."""
         told: dict[str, list[str]] = {}
         for domain in self.snapshot.domains:
@@ -97,10 +96,10 @@ class Index:
                     told.setdefault(name, []).append(example.text)
         texts = {name: (entry, tuple(told.get(name, ()))) for name, entry in self.entries.items()}
         before = self._before.__dict__.get("tools") if self._before else None
-        return _documents(texts, _tool_bags, before)
+        return tools_as_documents(texts, before)
 
     @cached_property
-    def utterances(self) -> "Documents":
+    def utterances(self) -> Documents:
         """What people say for tools that the model does not know, and what this house taught, as documents."""
         texts = {
             f"{example.text}\n{' '.join(example.tools)}": (example.text, example.tools)
@@ -109,7 +108,7 @@ class Index:
             if example.is_own or not self.learned.issuperset(example.tools)
         }
         before = self._before.__dict__.get("utterances") if self._before else None
-        return _documents(texts, _utterance_bags, before)
+        return utterances_as_documents(texts, before)
 
     @cached_property
     def normal_names(self) -> dict[str, str]:
@@ -211,67 +210,6 @@ class Index:
         for word in self.tools.words.terms:
             found.setdefault(word[:1], []).append(word)
         return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Documents:
-    """Texts with a slot each, by words and by letters. `texts`: what each was made of, to see what changed."""
-
-    texts: Mapping[str, tuple[Any, tuple[str, ...]]]
-    slots: Mapping[str, int]
-    keys: Mapping[int, str]
-    bags: Mapping[int, tuple[bags.Bag, bags.Bag]]
-    words: "Bm25"
-    letters: "Bm25"
-
-
-_Bags = tuple[bags.Bag, bags.Bag]
-
-
-def _tool_bags(made_of: tuple[Any, tuple[str, ...]]) -> _Bags:
-    return bags.words(*made_of), bags.letters(*made_of)
-
-
-def _utterance_bags(made_of: tuple[Any, tuple[str, ...]]) -> _Bags:
-    return dict.fromkeys(text.terms(made_of[0]), 1.0), {}
-
-
-def _documents(texts: Mapping[str, tuple[Any, tuple[str, ...]]], bags_of: Any, before: Documents | None) -> Documents:
-    """The texts as documents; from those before, only what changed is cut anew."""
-    search = scan.load("cortex.selection.search")
-    if before is None or 2 * len(before.texts.keys() & texts.keys()) < len(texts):
-        made = {slot: bags_of(each) for slot, each in enumerate(texts.values())}
-        return Documents(
-            texts=texts,
-            slots={key: slot for slot, key in enumerate(texts)},
-            keys=dict(enumerate(texts)),
-            bags=made,
-            words=search.Bm25(words for words, _ in made.values()),
-            letters=search.Bm25((letters for _, letters in made.values()), k1=LETTERS_K1),
-        )
-    slots, keys, made = dict(before.slots), dict(before.keys), dict(before.bags)
-    changes: dict[int, tuple[_Bags, _Bags]] = {}
-    for key in before.texts.keys() - texts.keys():
-        slot = slots.pop(key)
-        del keys[slot]
-        changes[slot] = (made.pop(slot), ({}, {}))
-    free = max(before.keys, default=-1) + 1
-    for key, made_of in texts.items():
-        if before.texts.get(key) == made_of:
-            continue
-        slot = slots.setdefault(key, free)
-        free += slot == free
-        keys[slot] = key
-        changes[slot] = (made.get(slot, ({}, {})), bags_of(made_of))
-        made[slot] = changes[slot][1]
-    return Documents(
-        texts=texts,
-        slots=slots,
-        keys=keys,
-        bags=made,
-        words=before.words.changed({slot: (old[0], new[0]) for slot, (old, new) in changes.items()}),
-        letters=before.letters.changed({slot: (old[1], new[1]) for slot, (old, new) in changes.items()}),
-    )
 
 
 def _phrases(snapshot: Snapshot, by_category: Mapping[str, tuple[Entry, ...]]) -> dict[str, tuple[Phrase, ...]]:
