@@ -56,6 +56,7 @@ check: install-test audit
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy cortex web migrations tests
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python -m tests.bench.baseline
 	@$(BIN)/python -m cortex.base.settings | diff -u .env.example - || (echo ".env.example is old: run make docs"; exit 1)
 
 audit: install-test

@@ -1,6 +1,7 @@
 """`make bench`: takes every measure of the folder, prints the table, and with `--update-readme` writes it into README.
 
-`make bench ARGS="start page --runs 3"` takes some of them.
+`make bench ARGS="start page --runs 3"` takes some of them; `recipes` is the judgement of the ways to choose tools, over
+our own cases and the folders that CORTEX_BENCH_DATA names.
 
 A measure is a file in `measures/` with `measure(bench) -> list[Figure]`; its stem is its name on the command line.
 """
@@ -17,17 +18,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from cortex.bench import table as tables
+from tests.bench import recipes
 from tests.bench.figure import Bench, Figure, Unmeasured
 
 MEASURES = Path(__file__).parent / "measures"
 README = Path(__file__).parents[2] / "README.md"
+PLOT = Path(__file__).parents[2] / "docs" / "recall-tokens.svg"
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+RECIPES_BEGIN, RECIPES_END = "<!-- recipes:begin -->", "<!-- recipes:end -->"
+RECIPES = "recipes"
 SEED, RUNS = 20261121, 5
 
 
 def main() -> int:
     """Take them, print them; 1 when a measure could not be taken."""
-    names = sorted(path.stem for path in MEASURES.glob("[a-z]*.py"))
+    names = sorted([RECIPES, *(path.stem for path in MEASURES.glob("[a-z]*.py"))])
     parser = argparse.ArgumentParser(prog="make bench", description="Every figure that README quotes.")
     parser.add_argument("names", nargs="*", metavar="measure", help=f"of {', '.join(names)}; none: all")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
@@ -39,21 +45,36 @@ def main() -> int:
     if unknown:
         parser.error(f"no such measure: {', '.join(sorted(unknown))}")
     head = {"date": datetime.now(UTC).date().isoformat(), "seed": given.seed, "recipe": "cortex", "machine": machine()}
+    wanted = given.names or names
+    figures, missed = _performance([name for name in wanted if name != RECIPES], given)
+    taken = recipes.take(given.seed, _tell) if RECIPES in wanted else None
+    if given.json:
+        judged = {"sets": taken.sets, **taken.costs} if taken else {}
+        _say(json.dumps({**head, "figures": [asdict(one) for one in figures], "missed": missed, **judged}, indent=2))
+    if not given.json and wanted != [RECIPES]:
+        _say(table(head, figures, missed))
+    if not given.json and taken:
+        _say(f"\n{tables.selection(taken.sets)}\n\n{tables.costs(taken.costs)}")
+    if given.update_readme and wanted != [RECIPES]:
+        update(README, table(head, figures, missed))
+    if given.update_readme and taken:
+        told = f"{head['date']} · {head['machine']} · seed {head['seed']}"
+        update(README, recipes.markdown(taken, told), RECIPES_BEGIN, RECIPES_END)
+        PLOT.write_text(recipes.plot(taken), encoding="utf-8")
+    return 1 if missed else 0
+
+
+def _performance(names: list[str], given: argparse.Namespace) -> tuple[list[Figure], dict[str, str]]:
+    """These measures taken; what could not be, with the reason."""
     figures: list[Figure] = []
     missed: dict[str, str] = {}
-    for name in given.names or names:
+    for name in names:
         _tell(f"measuring {name} …")
         try:
             figures += _taken(name, given.seed, given.runs)
         except Unmeasured as error:
             missed[name] = str(error)
-    if given.json:
-        _say(json.dumps({**head, "figures": [asdict(one) for one in figures], "missed": missed}, indent=2))
-    else:
-        _say(table(head, figures, missed))
-    if given.update_readme:
-        update(README, table(head, figures, missed))
-    return 1 if missed else 0
+    return figures, missed
 
 
 def machine() -> str:
@@ -81,11 +102,11 @@ def table(head: dict[str, Any], figures: list[Figure], missed: dict[str, str]) -
     return "\n".join(lines)
 
 
-def update(readme: Path, text: str) -> None:
-    """Put the table between the markers of the README."""
-    before, rest = readme.read_text(encoding="utf-8").split(BEGIN, 1)
-    after = rest.split(END, 1)[1]
-    readme.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+def update(readme: Path, text: str, begin: str = BEGIN, end: str = END) -> None:
+    """Put the text between these markers of the README."""
+    before, rest = readme.read_text(encoding="utf-8").split(begin, 1)
+    after = rest.split(end, 1)[1]
+    readme.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
 
 
 def _taken(name: str, seed: int, runs: int) -> list[Figure]:
