@@ -1,5 +1,6 @@
 """What a user set in the browser: small JSON values by name. Defaults and files are the services' matter."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,3 +39,10 @@ class Preferences(Repository):
     async def unset(self, key: str) -> None:
         """Let the default stand again."""
         await self.session.execute(self._remove(PreferenceTable).where(PreferenceTable.key == key))
+
+    @reading
+    async def names(self, beginning: str) -> Sequence[str]:
+        """The names that were set and begin so, sorted."""
+        wanted = PreferenceTable.key.startswith(beginning, autoescape=True)
+        kept = await self._all(_Kept, self._mine(_Kept, PreferenceTable).where(wanted).order_by(PreferenceTable.key))
+        return [row.key for row in kept]

@@ -1,0 +1,110 @@
+"""The user's skills: short how-to files whose titles are shown when they fit; here their bodies are read.
+
+A skill is an instruction that the user wrote for the assistant, as a persona is: no private data, and not tainted
+unless a tool wrote it from outside words.
+"""
+
+import re
+from collections.abc import Sequence
+
+from cortex.base.errors import ToolFailed
+from cortex.base.skill import Skill
+from cortex.storage.home import Home
+from cortex.storage.preferences import Preferences
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.examples import said_beside
+from cortex.toolkit.skills import SkillFile, read_skills
+from cortex.toolkit.spec import Output, Phrase
+
+SUMMARY = "the user's own how-tos (skills): list, read"
+PREFIXES = ("skill_",)
+NEEDS = ("Home", "Preferences")
+SHOWN = 40
+NAMED = 12
+NONE = "The user has written no skill yet; the Skills page is for that."
+
+
+@tool(effect="read")
+async def skill_list(ctx: Ctx) -> Output:
+    """List the how-tos (skills) that the user wrote for you."""
+    files = await read_skills(ctx.use(Home), ctx.use(Preferences))
+    usable = [one.skill for one in files if one.skill is not None]
+    lines = [_line(one) for one in usable[:SHOWN]] or [NONE]
+    if len(usable) > SHOWN:
+        lines.append(f"... and {len(usable) - SHOWN} more: {', '.join(one.name for one in usable[SHOWN:])[:2_000]}")
+    if len(usable) < len(files):
+        lines.append(f"{len(files) - len(usable)} more cannot be used; the Skills page says why.")
+    return Output(text="\n".join(lines), is_tainted=any(one.is_tainted for one in usable))
+
+
+@tool(effect="read")
+async def skill_read(ctx: Ctx, name: str) -> Output:
+    """Read one of the user's how-tos (skills), then work by it.
+
+    Args:
+        name: Its name as listed.
+    """
+    file = _meant(await read_skills(ctx.use(Home), ctx.use(Preferences)), name)
+    if file.skill is None:
+        raise ToolFailed(f"This skill cannot be used until the user mends its file: {file.error}")
+    found = () if file.is_tainted else file.skill.tools
+    return Output(text=f"# {file.skill.title}\n\n{file.body}", is_tainted=file.is_tainted, found=found)
+
+
+def _meant(files: Sequence[SkillFile], wanted: str) -> SkillFile:
+    """The one skill that is meant, by name, title, or words of them; ToolFailed names those there are."""
+    key = " ".join(wanted.casefold().strip(" `\"'").removesuffix(".md").split())
+    said = _words(key)
+    ways = (
+        [one for one in files if one.name.casefold() == key],
+        [one for one in files if one.skill is not None and one.skill.title.casefold() == key],
+        [one for one in files if said and (said <= _known(one) or _words(one.name) <= said)],
+    )
+    sure = next((one for one in ways if one), [])
+    if len(sure) == 1:
+        return sure[0]
+    near = sure or files
+    if not near:
+        raise ToolFailed(NONE)
+    told = ", ".join(one.name for one in near[:NAMED])
+    more = f" and {len(near) - NAMED} more" if len(near) > NAMED else ""
+    raise ToolFailed(
+        f"No one skill is surely called {wanted[:80]!r}. There are: {told}{more}.",
+        is_tainted=any(one.is_tainted for one in near[:NAMED]),
+    )
+
+
+def _known(one: SkillFile) -> set[str]:
+    return _words(f"{one.name} {one.skill.title if one.skill else ''}")
+
+
+def _words(text: str) -> set[str]:
+    return {word.removesuffix("s") for word in re.findall(r"[^\W_]+", text.casefold())}
+
+
+def _line(one: Skill) -> str:
+    return f"- {one.name}: {one.title}. {one.description}{' [from outside]' if one.is_tainted else ''}"
+
+
+PHRASES = (
+    Phrase(text="how-to for", weight=0.8, tools=("skill_read",)),
+    Phrase(text="my how-to", weight=1.1, tools=("skill_read",)),
+    Phrase(text="my how-tos", weight=1.2, tools=("skill_list",)),
+    Phrase(text="use the skill", weight=1.2, tools=("skill_read",)),
+    Phrase(text="read the skill", weight=1.2, tools=("skill_read",)),
+    Phrase(text="follow the skill", weight=1.2, tools=("skill_read",)),
+    Phrase(text="my skill for", weight=1.1, tools=("skill_read",)),
+    Phrase(text="your skills", weight=0.9, tools=("skill_list",)),
+    Phrase(text="list skills", weight=1.2, tools=("skill_list",)),
+    Phrase(
+        text="my skills",
+        weight=0.7,
+        tools=("skill_list",),
+        unless=("improve", "learn", "cv", "resume", "job", "career", "practice", "practise"),
+    ),
+    Phrase(text="which skills", weight=0.8, tools=("skill_list",), unless=("job", "career", "employer", "need to")),
+    Phrase(text="our playbook", weight=0.9, tools=("skill_read",)),
+)
+
+EXAMPLES = said_beside(__file__)
