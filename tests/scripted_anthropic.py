@@ -14,9 +14,18 @@ _KEYS = {
     "thinking", "metadata", "stop_sequences", "cache_control", "service_tier",
 }  # fmt: skip
 _BLOCKS = {"user": {"text", "tool_result"}, "assistant": {"text", "tool_use", "thinking", "redacted_thinking"}}
+_CHANGES_BETA = "mid-conversation-tool-changes-2026-07-01"
+_TAKES_CHANGES = (
+    "claude-fable-5",
+    "claude-mythos-5",
+    "claude-opus-4-8",
+    "claude-opus-5",
+    "claude-sonnet-5-5",
+    "claude-haiku-5-5",
+)
 
 
-def problems(body: dict[str, Any]) -> list[str]:
+def problems(body: dict[str, Any], headers: dict[str, str]) -> list[str]:
     """Everything that a strict server would refuse in this body."""
     found = [f"unknown key {key!r}" for key in body if key not in _KEYS]
     if not isinstance(body.get("model"), str) or not isinstance(body.get("max_tokens"), int):
@@ -25,6 +34,10 @@ def problems(body: dict[str, Any]) -> list[str]:
     for tool in tools:
         if not _NAME.match(str(tool.get("name", ""))) or tool.get("input_schema", {}).get("type") != "object":
             found.append(f"bad tool {tool.get('name')!r}")
+        if tool.get("defer_loading") and tool.get("cache_control"):
+            found.append(f"{tool['name']!r} can't have both defer_loading and cache_control")
+    if tools and all(tool.get("defer_loading") for tool in tools):
+        found.append("at least one tool must not be deferred")
     if body.get("tool_choice") and not tools:
         found.append("tool_choice is only allowed when tools are given")
     marks = json.dumps(body).count('"cache_control"')
@@ -33,7 +46,57 @@ def problems(body: dict[str, Any]) -> list[str]:
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         return [*found, "messages must be a list with something in it"]
-    return found + _order_problems(messages, has_tools=bool(tools))
+    found += _change_problems(messages, body["model"], headers.get("anthropic-beta", ""))
+    found += _reference_problems(messages, {tool["name"]: bool(tool.get("defer_loading")) for tool in tools})
+    spoken = [message for message in messages if message.get("role") != "system"]
+    return found + _order_problems(spoken, has_tools=bool(tools))
+
+
+def _change_problems(messages: list[dict[str, Any]], model: str, betas: str) -> list[str]:
+    """A system message among the others: behind a user's, ahead of an answer, with changes of the tools alone."""
+    found: list[str] = []
+    for index, message in enumerate(messages):
+        if message.get("role") != "system":
+            continue
+        kinds = {block.get("type") for block in _blocks(message)}
+        if kinds != {"tool_addition"}:
+            found.append(f"messages[{index}]: {kinds} can't stand in a system message")
+        if _CHANGES_BETA not in betas or not model.startswith(_TAKES_CHANGES):
+            found.append(f"messages[{index}]: tool_addition is not supported on this model without its beta")
+        following = messages[index + 1]["role"] if index + 1 < len(messages) else "assistant"
+        if not index or messages[index - 1]["role"] != "user" or following != "assistant":
+            found.append(f"messages[{index}]: a system message stands between a user's and an assistant's")
+    return found
+
+
+def _reference_problems(messages: list[dict[str, Any]], deferred: dict[str, bool]) -> list[str]:
+    """References name deferred tools of this request, each once."""
+    found: list[str] = []
+    known: set[str] = set()
+    for index, message in enumerate(messages):
+        named = _references(message)
+        found += [f"messages[{index}]: no deferred tool {name!r}" for name in named if not deferred.get(name)]
+        found += [f"messages[{index}]: {name!r} is referred to twice" for name in named if name in known]
+        known.update(named)
+    return found
+
+
+def _references(message: dict[str, Any]) -> list[str]:
+    """The tools that this message makes known."""
+    found = [block["tool"]["name"] for block in _blocks(message) if block.get("type") == "tool_addition"]
+    for block in _blocks(message):
+        content = block.get("content") if block.get("type") == "tool_result" else None
+        parts = content if isinstance(content, list) else []
+        found += [part["tool_name"] for part in parts if part.get("type") == "tool_reference"]
+    return found
+
+
+def _offered(body: dict[str, Any]) -> tuple[str, ...]:
+    """What the model can call: declared plainly, or referred to."""
+    known = {name for message in body["messages"] for name in _references(message)}
+    return tuple(
+        tool["name"] for tool in body.get("tools") or [] if not tool.get("defer_loading") or tool["name"] in known
+    )
 
 
 def _order_problems(messages: list[dict[str, Any]], *, has_tools: bool) -> list[str]:
@@ -116,7 +179,7 @@ def read(body: dict[str, Any]) -> Asked:
     return Asked(
         system=system if isinstance(system, str) else _words(system),
         user=_words(_blocks(messages[last_user])) if last_user >= 0 else "",
-        tools=tuple(tool["name"] for tool in body.get("tools") or []),
+        tools=_offered(body),
         is_calling_allowed=(body.get("tool_choice") or {}).get("type") != "none",
         results=tuple(_result_text(block) for block in results),
         answers_since_user=sum(each["role"] == "assistant" and not _is_discovery(each) for each in after),
@@ -216,11 +279,15 @@ def usage(total: int, cached: int, output: int, written: int) -> dict[str, Any]:
 
 
 def prefix(body: dict[str, Any]) -> list[Any]:
-    """What the provider's cache sees, block by block in its order, without the cache marks; nothing without a mark."""
+    """What the provider's cache sees, block by block in its order, without the cache marks; nothing without a mark.
+
+    Deferred tools are no part of it: what refers to them is.
+    """
     if '"cache_control"' not in json.dumps(body):
         return []
     blocks = [[each["role"], block] for each in body["messages"] for block in _blocks(each)]
-    unmarked = _unmarked([body.get("tools") or [], body.get("system") or "", *blocks])
+    plain = [tool for tool in body.get("tools") or [] if not tool.get("defer_loading")]
+    unmarked = _unmarked([plain, body.get("system") or "", *blocks])
     return list(unmarked)
 
 

@@ -14,8 +14,9 @@ _KEYS = {
 }  # fmt: skip
 
 
-def problems(body: dict[str, Any]) -> list[str]:
+def problems(body: dict[str, Any], headers: dict[str, str]) -> list[str]:
     """Everything that a strict server would refuse in this body."""
+    del headers
     found = [f"unknown key {key!r}" for key in body if key not in _KEYS]
     if not isinstance(body.get("model"), str) or not body["model"]:
         found.append("model must be a string")

@@ -4,12 +4,18 @@ import asyncio
 import json
 import threading
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, Literal
 
 from cortex.base import tokens
-from tests import scripted_anthropic, scripted_openai
+from tests import scripted_anthropic, scripted_openai, scripted_responses
 from tests.scripted_rules import Call, Spoken
 
+WIRES: dict[str, ModuleType] = {
+    "/v1/chat/completions": scripted_openai,
+    "/v1/messages": scripted_anthropic,
+    "/v1/responses": scripted_responses,
+}
 FaultKind = Literal[
     "status",  # answer with `status` (and Retry-After: `retry_after`)
     "hang",  # accept the request, never answer
@@ -160,8 +166,9 @@ def cache_breaks(log: list[Seen], minimum_tokens: int) -> list[str]:
     found: list[str] = []
     latest: dict[str, str] = {}
     for number, seen in enumerate(log):
-        wire = scripted_openai if seen.path.endswith("completions") else scripted_anthropic
-        opening = next((tokens.minified(each) for each in seen.body["messages"] if each["role"] == "user"), "")
+        wire = WIRES[seen.path]
+        said = seen.body.get("messages") or seen.body["input"]
+        opening = next((tokens.minified(each) for each in said if each.get("role") == "user"), "")
         text = "".join(tokens.minified(each) for each in wire.prefix(seen.body))
         before = latest.get(opening, "")
         if not text.startswith(before) and tokens.count(before) >= minimum_tokens:

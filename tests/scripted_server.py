@@ -1,4 +1,4 @@
-"""A strict model server for tests: OpenAI's /v1/chat/completions and Anthropic's /v1/messages on 127.0.0.1.
+"""A strict model server for tests: OpenAI's chat completions and Responses, Anthropic's messages, on 127.0.0.1.
 
 It answers by rules and by which schemas were sent, refuses what a strict provider would refuse, counts real tokens,
 simulates the prefix cache, keeps a log and injects faults. Runs in a thread of its own, so any test can use it:
@@ -14,8 +14,8 @@ from types import ModuleType
 from typing import Any, Self
 
 from cortex.base import tokens
-from tests import scripted_anthropic, scripted_openai
-from tests.scripted_pipe import Fault, Left, Pipe, Seen, bent, cache_breaks, common, parsed
+from tests import scripted_openai
+from tests.scripted_pipe import WIRES, Fault, Left, Pipe, Seen, bent, cache_breaks, common, parsed
 from tests.scripted_rules import Asked, Rule, Say, Spoken, Use, answer, rule
 
 __all__ = ["Asked", "Fault", "Rule", "Say", "ScriptedServer", "Seen", "Use", "rule"]
@@ -105,11 +105,11 @@ class ScriptedServer:
         if (method, path) == ("GET", "/v1/models"):
             models = [{"id": "scripted", "object": "model", "created": 0, "owned_by": "tests"}]
             await pipe.whole(200, {"object": "list", "data": models})
-        elif method == "POST" and path in ("/v1/chat/completions", "/v1/messages"):
+        elif method == "POST" and path in WIRES:
             seen = Seen(path=path, headers=headers, body=parsed(raw), raw=raw)
             self.log.append(seen)
             pipe.seen = seen
-            await self._answer(seen, pipe, scripted_openai if path.endswith("completions") else scripted_anthropic)
+            await self._answer(seen, pipe, WIRES[path])
         else:
             await pipe.whole(404, {"error": {"message": f"no {method} {path} here"}})
 
@@ -122,7 +122,7 @@ class ScriptedServer:
         if fault is not None and fault.kind in ("status", "hang", "garbage"):
             await self._refuse(fault, pipe, wire)
             return
-        seen.problems = wire.problems(seen.body)
+        seen.problems = wire.problems(seen.body, seen.headers)
         if seen.problems:
             await pipe.whole(400, wire.error(400, "; ".join(seen.problems)))
             return

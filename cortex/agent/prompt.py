@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from cortex.base.messages import Message, Text, user
+from cortex.base.messages import Message, Reveal, Text, user
 
 LAST_ROUND = "This is the last round: answer now without tools; say what was done and what remains."
 
@@ -36,3 +36,11 @@ def with_tail(messages: list[Message], text: str) -> list[Message]:
     if last.speaker == "user":
         return [*messages[:-1], replace(last, parts=(*last.parts, Text(text=text)))]
     return [*messages, user(f"({text})")]
+
+
+def with_reveal(messages: list[Message], names: tuple[str, ...]) -> list[Message]:
+    """The turn's messages, the last of them saying that these tools are there from now on."""
+    if not names:
+        return messages
+    last = messages[-1]
+    return [*messages[:-1], replace(last, parts=(*last.parts, Reveal(names=names)))]

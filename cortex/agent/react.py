@@ -7,7 +7,7 @@ order of port calls is a function of what they return, so that a run can be repl
 import asyncio
 from dataclasses import dataclass, field
 
-from cortex.agent.prompt import with_tail
+from cortex.agent.prompt import with_reveal, with_tail
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant, results, user
 from cortex.base.ports import Hands, Planner, Story, Thinker
 from cortex.base.turn import Answer, Decision, Need, Outcome, Performed, Reply, RoundPlan, Turn, TurnState
@@ -94,11 +94,12 @@ async def _round(run: _Run, need: Need) -> tuple[RoundPlan, Reply]:
 async def _answer(run: _Run, plan: RoundPlan) -> Reply:
     """Ask the model with a plan, and count the round.
 
-    The plan's moving text stays in the transcript where it was said, so that the next request extends this one.
+    The plan's moving text stays in the transcript where it was said, and so does what it reveals: the next request
+    extends this one.
     """
     run.number += 1
     run.counted += 1
-    run.added = with_tail(run.added, plan.tail)
+    run.added = with_reveal(with_tail(run.added, plan.tail), plan.revealed)
     reply = await run.world.thinker.answer(run.turn, plan, run.past, tuple(run.added))
     if reply.message is not None:
         run.added.append(reply.message)

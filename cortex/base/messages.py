@@ -52,7 +52,14 @@ class Opaque:
     data: dict[str, Any]
 
 
-Part = Text | Thinking | ToolCall | ToolResult | Opaque
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reveal:
+    """From here on these tools may be called: a wire that declares late carries their schemas at this place."""
+
+    names: tuple[str, ...]
+
+
+Part = Text | Thinking | ToolCall | ToolResult | Opaque | Reveal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +141,8 @@ def part_to_json(part: Part) -> dict[str, Any]:
             }
         case Opaque():
             return {"kind": "opaque", "provider": part.provider, "data": part.data}
+        case Reveal():
+            return {"kind": "reveal", "names": list(part.names)}
         case _:
             assert_never(part)
 
@@ -149,6 +158,8 @@ _KINDS: dict[str, type[Text] | type[Thinking] | type[ToolCall] | type[ToolResult
 
 def part_from_json(data: dict[str, Any]) -> Part:
     """The part that `part_to_json` wrote; KeyError for an unknown kind."""
+    if data["kind"] == "reveal":
+        return Reveal(names=tuple(data["names"]))
     fields = {key: value for key, value in data.items() if key != "kind"}
     return _KINDS[data["kind"]](**fields)
 

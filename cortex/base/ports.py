@@ -21,12 +21,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One model call, provider-neutral. Wire providers drop `hints` and `purpose` (DESIGN section 6)."""
+    """One model call, provider-neutral. Wire providers drop `hints` and `purpose` (DESIGN section 6).
+
+    `late_from`: the place in `tools` from which they came after the prefix was cached. A wire that can declare late
+    does so where the messages reveal them; any other takes `tools` as they are.
+    """
 
     system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSchema, ...] = ()
     tool_choice: Literal["auto", "required", "none"] = "auto"
+    late_from: int | None = None
     parallel_calls: bool = True
     max_output_tokens: int | None = None
     hints: tuple[tuple[str, float], ...] = ()

@@ -61,6 +61,8 @@ class RoundPlan:
     `tail` (date, usage notes) is appended to the last user message, never to the prefix. `hints`: tool ->
     probability, read by the offline model only. `calls_as_text`: render past calls as text (no tool is declared).
     `models`: the chain to ask in place of the turn's. `refusal`: why no model may be asked; then nothing goes out.
+    `late_from`: the place in `tools` from which they came after the prefix was cached, None = no wire need know;
+    `revealed`: those that come with this round.
     """
 
     round: int
@@ -73,6 +75,8 @@ class RoundPlan:
     hints: tuple[tuple[str, float], ...] = ()
     models: tuple[str, ...] = ()
     refusal: str = ""
+    late_from: int | None = None
+    revealed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

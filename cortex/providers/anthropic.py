@@ -8,6 +8,7 @@ from pydantic_ai.providers.anthropic import AnthropicProvider
 from cortex.base.model import ModelEntry
 from cortex.providers import Surroundings
 from cortex.providers.egress import open_client
+from cortex.providers.late import Late
 from cortex.providers.pydantic import Wire
 from cortex.providers.wire import Line, WireProvider
 
@@ -24,11 +25,20 @@ def connect(entry: ModelEntry, secret: str | None, surroundings: Surroundings) -
         max_retries=0,
     )
     provider = AnthropicProvider(anthropic_client=client)
-    model = AnthropicModel(entry.model, provider=provider, profile=ModelProfile(json_schema_transformer=None))
-    line = Line(
-        model=model, wire=Wire(name="anthropic", has_safe_ids=True), settings=_caching(entry), close=client.close
-    )
+    is_native = entry.profile.late_tools == "native"
+    profile = ModelProfile(json_schema_transformer=None, tool_deferral_mode="standalone" if is_native else None)
+    model = AnthropicModel(entry.model, provider=provider, profile=profile)
+    wire = Wire(name="anthropic", has_safe_ids=True, late=_late(entry, model) if is_native else "none")
+    line = Line(model=model, wire=wire, settings=_caching(entry), close=client.close)
     return WireProvider(entry, line, surroundings)
+
+
+def _late(entry: ModelEntry, model: AnthropicModel) -> Late:
+    """Newer models are told by the system; the others by a search in the history, which thinking would have to open."""
+    if model.tool_addition_mode == "by_reference":
+        return "by_reference"
+    thinks = dict(entry.extra_params).get("thinking", "false") not in ("false", "null", '""')
+    return "none" if thinks else "by_exchange"
 
 
 def _caching(entry: ModelEntry) -> dict[str, bool]:

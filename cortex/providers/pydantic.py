@@ -28,8 +28,9 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
-from cortex.base.messages import Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, ToolSchema, Usage
+from cortex.base.messages import Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, Usage
 from cortex.base.ports import Request
+from cortex.providers.late import Late, places, reveal
 
 _PARTS: TypeAdapter[ModelResponsePart] = TypeAdapter(ModelResponsePart)
 _SAFE_ID = re.compile(r"[^a-zA-Z0-9_-]")
@@ -38,31 +39,46 @@ _NOT_SAID = "(nothing)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wire:
-    """What differs between the wires. `name`: whose opaque parts go back. `has_safe_ids`: call ids must be plain."""
+    """What differs between the wires. `name`: whose opaque parts go back. `has_safe_ids`: call ids must be plain.
+
+    `late`: how it takes tools that came after the prefix was cached.
+    """
 
     name: str
     has_safe_ids: bool = False
+    late: Late = "none"
 
 
-def parameters(tools: tuple[ToolSchema, ...]) -> ModelRequestParameters:
+def parameters(request: Request, wire: Wire) -> ModelRequestParameters:
     """The tools as pydantic-ai declares them, schemas untouched."""
+    late = _late_names(request, wire)
     return ModelRequestParameters(
         function_tools=[
             ToolDefinition(
-                name=tool.name, description=tool.description, parameters_json_schema=tool.parameters, strict=False
+                name=tool.name,
+                description=tool.description,
+                parameters_json_schema=tool.parameters,
+                strict=False,
+                defer_loading=tool.name in late,
             )
-            for tool in tools
-        ]
+            for tool in request.tools
+        ],
+        revealed_tool_names=late,
     )
+
+
+def _late_names(request: Request, wire: Wire) -> set[str]:
+    return {name for names in places(request, wire.late).values() for name in names}
 
 
 def to_wire(request: Request, wire: Wire) -> list[ModelMessage]:
     """The request's history in pydantic-ai's types; the same request gives the same messages, always."""
     sent: list[ModelMessage] = []
     asked: list[ModelRequestPart] = [SystemPromptPart(content=request.system)] if request.system else []
-    for message in request.messages:
+    revealed, late = places(request, wire.late), _late_names(request, wire)
+    for at, message in enumerate(request.messages):
         if message.speaker == "assistant":
-            answered = _response(message, wire)
+            answered = _response(message, wire, late)
             if answered is None:
                 continue
             if asked:
@@ -71,6 +87,8 @@ def to_wire(request: Request, wire: Wire) -> list[ModelMessage]:
             sent.append(answered)
         else:
             asked += _asked(message, wire)
+            if at in revealed:
+                asked = reveal(sent, asked, revealed[at], wire.late)
     if asked:
         sent.append(ModelRequest(parts=asked))
     return sent
@@ -93,7 +111,7 @@ def _asked(message: Message, wire: Wire) -> list[ModelRequestPart]:
     return [UserPromptPart(content=message.text or _NOT_SAID)]
 
 
-def _response(message: Message, wire: Wire) -> ModelResponse | None:
+def _response(message: Message, wire: Wire, late: set[str]) -> ModelResponse | None:
     parts: list[ModelResponsePart] = []
     for part in message.parts:
         match part:
@@ -105,7 +123,7 @@ def _response(message: Message, wire: Wire) -> ModelResponse | None:
                 call_id = _call_id(part.id, wire)
                 parts.append(ToolCallPart(tool_name=part.name, args=part.arguments, tool_call_id=call_id))
             case Opaque(provider=provider, data=data) if provider == wire.name:
-                _amend(parts, data, wire)
+                _amend(parts, data, wire, late)
             case _:
                 continue
     if not any(isinstance(part, TextPart | ToolCallPart) for part in parts):
@@ -119,12 +137,20 @@ def _restore(parts: list[ModelResponsePart], opaque: dict[str, Any], wire: Wire)
         parts.append(_PARTS.validate_python(opaque))
 
 
-def _amend(parts: list[ModelResponsePart], data: dict[str, Any], wire: Wire) -> None:
+def _amend(parts: list[ModelResponsePart], data: dict[str, Any], wire: Wire, late: set[str]) -> None:
     """An opaque part either stands for itself (`part`) or carries the details of the part before it (`details`)."""
     if "part" in data:
         _restore(parts, {**data["part"], "provider_name": wire.name}, wire)
     elif parts and isinstance(parts[-1], TextPart | ToolCallPart):
-        parts[-1] = replace(parts[-1], provider_name=wire.name, **data["details"])
+        details = dict(data["details"])
+        if isinstance(parts[-1], ToolCallPart) and parts[-1].tool_name not in late:
+            details["provider_details"] = _without_namespace(details.get("provider_details"))
+        parts[-1] = replace(parts[-1], provider_name=wire.name, **details)
+
+
+def _without_namespace(details: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What OpenAI said of a call whose tool came late then and is declared plainly now."""
+    return {key: value for key, value in details.items() if key != "namespace"} if details else None
 
 
 def _call_id(call_id: str, wire: Wire) -> str:

@@ -111,7 +111,7 @@ class WireProvider:
             "model": self._line.model,
             "messages": to_wire(request, self._line.wire),
             "model_settings": ModelSettings(**settings),  # type: ignore[typeddict-item]  # an open set of keys
-            "model_request_parameters": parameters(request.tools),
+            "model_request_parameters": parameters(request, self._line.wire),
         }
 
     def _pause(self, deadline_s: float) -> float:

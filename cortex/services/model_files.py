@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 from cortex.base.errors import UserError
 from cortex.base.model import OFFLINE, ModelEntry, Price, Profile
 from cortex.base.settings import MAX_ROUNDS_CAP
+from cortex.selection.late_tools import is_native
 from cortex.selection.profiles import shipped
 
 FILE = "model_registry.json"
@@ -198,16 +199,21 @@ def entry_of(model: FileModel) -> ModelEntry:
         tools=model.tools,
         parallel_calls=model.parallel_calls,
         price=Price(**model.price.model_dump()),
-        profile=replace(default_profile(model.provider, model.model, model.base_url), **own),
+        profile=replace(
+            default_profile(model.provider, model.model, model.base_url, thinks=bool(model.extra.get("thinking"))),
+            **own,
+        ),
         typed=tuple(own),
         extra_params=tuple((key, json.dumps(value)) for key, value in sorted(model.extra.items())),
     )
 
 
-def default_profile(provider: str, model: str, base_url: str) -> Profile:
-    """What the endpoint's cache does, as far as address and model tell."""
+def default_profile(provider: str, model: str, base_url: str, *, thinks: bool = False) -> Profile:
+    """What the endpoint's cache does and whether it declares tools late, as far as address and model tell."""
     host = urlsplit(base_url).hostname or ""
-    return shipped(provider, model, host, is_inside=bool(host) and is_inside(host))
+    found = shipped(provider, model, host, is_inside=bool(host) and is_inside(host))
+    can_declare = found.caches and is_native(provider, model, host, thinks=thinks)
+    return replace(found, late_tools="native") if can_declare else found
 
 
 def is_inside(host: str) -> bool:

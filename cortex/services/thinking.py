@@ -63,6 +63,7 @@ class Thinking:
             messages=as_text(messages) if plan.calls_as_text else messages,
             tools=plan.tools,
             tool_choice=plan.tool_choice,
+            late_from=plan.late_from,
             parallel_calls=turn.parallel_calls,
             hints=plan.hints,
         )

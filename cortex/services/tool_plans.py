@@ -87,10 +87,11 @@ def planned(asked: Asked, snapshot: Snapshot, ready: Sequence[str], persona: str
         is_last=asked.need.is_last,
     )
     said = f"{asked.message}\n\n{moving}" if moving else asked.message
-    tools = declared(made.schemas)
+    tools, late_from = declared(made.schemas), _late_from(asked, made)
+    prefix = tools if late_from is None else declared(made.schemas[:late_from])
     told = {
         **receipt(made),
-        "prefix": {"tools": digest(tools), "system": digest(system), "history": asked.summary_id},
+        "prefix": {"tools": digest(prefix), "system": digest(system), "history": asked.summary_id},
         "system_tokens": bare_tokens,
         "message_tokens": tokens.count_text_message("user", said) - notes,
         "history_tokens": asked.history_tokens,
@@ -104,6 +105,8 @@ def planned(asked: Asked, snapshot: Snapshot, ready: Sequence[str], persona: str
         calls_as_text=made.calls_as_text,
         added=made.added,
         hints=made.hints,
+        late_from=late_from,
+        revealed=made.added if made.late == "native" and late_from is not None else (),
     )
     return Planned(round=out, given=given, tools=tools, receipt=told, memory=portable.plain(made.memory), plan=made)
 
@@ -112,6 +115,12 @@ def request_tokens(receipt: dict[str, Any]) -> int:
     """Tokens of the whole request that a receipt stands for; the history among them is an estimate."""
     keys = ("tokens", "notes_tokens", "system_tokens", "message_tokens", "history_tokens")
     return sum(receipt[key] for key in keys)
+
+
+def _late_from(asked: Asked, made: ToolPlan) -> int | None:
+    """From which place on the tools came after the epoch's prefix was cached, for a backend that declares late."""
+    is_native = asked.profile.caches and asked.profile.late_tools == "native"
+    return made.memory.opening if is_native and made.memory.is_open and made.memory.opening and made.sent else None
 
 
 def declared(schemas: Sequence[ToolSchema]) -> str:
