@@ -12,7 +12,6 @@ from functools import partial
 
 from cortex import tools as tool_files
 from cortex.agent.execute import Executor
-from cortex.base.address import Policy
 from cortex.base.aether_ports import Board
 from cortex.base.beside import beside
 from cortex.base.clock import Clock, now, ticks_s
@@ -20,9 +19,8 @@ from cortex.base.crypto import Vault
 from cortex.base.errors import ConfigError
 from cortex.base.log import Blotter, LineFormatter
 from cortex.base.logbook import LogBook
-from cortex.base.model import ModelEntry
 from cortex.base.ports import Hub as HubPort
-from cortex.base.ports import Provider, Runner, Signals
+from cortex.base.ports import Runner, Signals
 from cortex.base.settings import Settings
 from cortex.base.tool_ports import Discovery, Status
 from cortex.engine import quiet
@@ -52,6 +50,7 @@ from cortex.services.notes import NotesService
 from cortex.services.openings import Openings
 from cortex.services.planning import Finder, Planning
 from cortex.services.profiles import Profiles
+from cortex.services.records import Records
 from cortex.services.roles import Roles
 from cortex.services.scope import ToolScope
 from cortex.services.settings import PreferencesService
@@ -87,6 +86,7 @@ class Cortex:
     tools: ToolsService
     tool_settings: ToolSettingsService
     planning: Planning
+    records: Records
     composer: ComposerService
     tasks: TasksService
     notes: NotesService
@@ -245,6 +245,7 @@ def _services(
         tools=tools,
         tool_settings=settings,
         planning=planning,
+        records=Records.over(house, accounts, models, tools, profiles),
         composer=ComposerService(house=house, preferences=preferences, roles=roles, models=models, tools=tools),
         tasks=TasksService(house.db),
         notes=NotesService(homes, house.db),
@@ -291,9 +292,5 @@ def _runs(
 
 def _connector(settings: Settings) -> Connect:
     """How models are reached: the egress policy is the registry's word on each, the offline model's pace a setting."""
-
-    def connected(entry: ModelEntry, secret: str | None, policy: Policy) -> Provider:
-        delay_s = settings.offline_delay_ms / 1000
-        return connect(entry, secret, Surroundings(policy=policy, chunk_delay_s=delay_s))
-
-    return connected
+    delay_s = settings.offline_delay_ms / 1000
+    return lambda entry, secret, policy: connect(entry, secret, Surroundings(policy=policy, chunk_delay_s=delay_s))

@@ -13,6 +13,7 @@ from cortex.base.address import PUBLIC, Policy, named
 from cortex.base.crypto import Vault
 from cortex.base.errors import ConfigError, Conflict, NotFound, ProviderError, UserError
 from cortex.base.ids import new_id
+from cortex.base.log import Blotter
 from cortex.base.messages import Usage
 from cortex.base.model import OFFLINE, ModelEntry, Price
 from cortex.base.ports import Delta, Finished, Provider, Request
@@ -205,6 +206,12 @@ class Models:
         """US dollars of one model call; None where the price is unknown."""
         entry = registry_of((await self._file(user_id))[0]).get(name)
         return None if entry is None else await model_prices.cost_usd(entry, usage)
+
+    async def blotter(self, user_id: str) -> Blotter:
+        """Takes every key of the user's models out of texts; the keys themselves stay in it."""
+        names = [model.secret for model in (await self._file(user_id))[0].models if model.secret]
+        keys = [await self._secret(user_id, name) for name in names]
+        return Blotter(*(key for key in keys if key))
 
     async def close(self) -> None:
         """Close every connection."""

@@ -235,7 +235,13 @@ class Turns(Repository):
 
 
 class AllTurns(HouseRepository):
-    """The turns of everybody, for the engine's start only."""
+    """The turns of everybody: for the engine's start, and to know whose trace is asked for."""
+
+    @reading
+    async def owner(self, id: str) -> str:
+        """Whose turn this is; "" when there is none."""
+        statement = select(TurnTable.owner_id).where(TurnTable.id == id)
+        return (await self.session.execute(statement)).scalar() or ""
 
     @reading
     async def unfinished(self) -> Sequence[TurnRow]:

@@ -1,0 +1,36 @@
+"""What is on record about model calls, as the pages ask for it: sums, budgets, one turn's trace, its replay."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from cortex.services.accounts import Accounts
+from cortex.services.budget_desk import BudgetDesk
+from cortex.services.house import House
+from cortex.services.models import Models
+from cortex.services.profiles import Profiles
+from cortex.services.replays import Replays
+from cortex.services.tools import ToolsService
+from cortex.services.traces import Traces
+from cortex.services.usage import UsageService
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """Four doors over the same ledger, and what is learned from it about caches."""
+
+    usage: UsageService
+    budgets: BudgetDesk
+    traces: Traces
+    replays: Replays
+    profiles: Profiles
+
+    @classmethod
+    def over(cls, house: House, accounts: Accounts, models: Models, tools: ToolsService, profiles: Profiles) -> Self:
+        """All of them over the house's ground."""
+        return cls(
+            usage=UsageService(house=house, accounts=accounts),
+            budgets=BudgetDesk(house=house, accounts=accounts),
+            traces=Traces(house=house, models=models),
+            replays=Replays(house=house, tools=tools),
+            profiles=profiles,
+        )

@@ -1,0 +1,211 @@
+"""Sums over the ledger for the usage page: by day, by model, role, job, person or tool. Reads only, never a receipt.
+
+At 100,000 rounds in 28 days, on SQLite, in seconds of one core (2026-11-21): days 0.19, histogram 0.07, turns 0.14,
+tools 0.44. So nothing is kept summed, and no sum can be wrong.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Integer, Select, and_, case, cast, func, literal, select, union_all
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.schema import CallTable, RoundTable
+from cortex.storage.table import Moment
+
+By = Literal["model", "role", "job", "person"]
+_COLUMNS = {
+    "model": RoundTable.model,
+    "role": RoundTable.role,
+    "job": RoundTable.job_id,
+    "person": RoundTable.owner_id,
+}
+SUMMED = (
+    "total_tokens",
+    "sent_tokens",
+    "extra_tokens",
+    "cut_role",
+    "cut_mode",
+    "cut_choice",
+    "cut_budget",
+    "cut_form",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "written_tokens",
+)
+Span = tuple[datetime, datetime]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """Answered rounds of one day (its place in the spans asked for), one key and one cache outcome, summed."""
+
+    day: int
+    key: str
+    cache: str
+    rounds: int
+    unpriced: int
+    cost_usd: float
+    total_tokens: int
+    sent_tokens: int
+    extra_tokens: int
+    cut_role: int
+    cut_mode: int
+    cut_choice: int
+    cut_budget: int
+    cut_form: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    written_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dear:
+    """A turn with what it took; `cost_usd` None = no round of it has a known price."""
+
+    turn_id: str
+    owner_id: str
+    at: datetime
+    model: str
+    rounds: int
+    tokens: int
+    cost_usd: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUse:
+    """A tool: in how many requests its definition went out, with how many tokens, and how often it was called."""
+
+    name: str
+    rounds: int = 0
+    tokens: int = 0
+    calls: int = 0
+
+
+class _Sums:
+    """The queries; `_whose` says over whose rows."""
+
+    session: AsyncSession
+
+    def _whose(self, table: type[RoundTable] | type[CallTable]) -> Sequence[ColumnElement[bool]]:
+        raise NotImplementedError
+
+    @reading
+    async def cells(self, spans: Sequence[Span], by: By) -> Sequence[Cell]:
+        """One pass over the rounds of these days, from which every table of the page but four is made."""
+        days = _days(spans)
+        sums = [func.sum(getattr(RoundTable, name)).label(name) for name in SUMMED]
+        statement = (
+            select(
+                days.c.day,
+                _COLUMNS[by].label("key"),
+                RoundTable.cache,
+                func.count().label("rounds"),
+                func.sum(case((RoundTable.cost_usd.is_(None), 1), else_=0)).label("unpriced"),
+                func.coalesce(func.sum(RoundTable.cost_usd), 0.0).label("cost_usd"),
+                *sums,
+            )
+            .join(days, and_(RoundTable.created_at >= days.c.start, RoundTable.created_at < days.c.finish))
+            .where(RoundTable.state == "answered", *self._whose(RoundTable))
+            .group_by(days.c.day, _COLUMNS[by], RoundTable.cache)
+        )
+        rows = (await self.session.execute(statement)).mappings()
+        return [Cell(**{**row, **{name: int(row[name]) for name in (*SUMMED, "unpriced")}}) for row in rows]
+
+    @reading
+    async def histogram(self, span: Span) -> Sequence[tuple[int, int]]:
+        """(rounds, how many turns took so many), in order."""
+        each = self._turns(span, func.count().label("rounds")).subquery()
+        statement = select(each.c.rounds, func.count()).group_by(each.c.rounds).order_by(each.c.rounds)
+        return [(rounds, turns) for rounds, turns in await self.session.execute(statement)]
+
+    @reading
+    async def dear(self, span: Span, limit: int) -> Sequence[Dear]:
+        """The turns that cost most; where nothing has a price, those of most tokens."""
+        cost = func.sum(RoundTable.cost_usd)
+        tokens = func.sum(RoundTable.input_tokens + RoundTable.output_tokens)
+        statement = (
+            self._turns(
+                span,
+                RoundTable.turn_id,
+                func.min(RoundTable.owner_id).label("owner_id"),
+                func.min(RoundTable.created_at).label("at"),
+                func.max(RoundTable.model).label("model"),
+                func.count().label("rounds"),
+                tokens.label("tokens"),
+                cost.label("cost_usd"),
+            )
+            .order_by(func.coalesce(cost, 0.0).desc(), tokens.desc(), RoundTable.turn_id)
+            .limit(limit)
+        )
+        return [Dear(**row) for row in (await self.session.execute(statement)).mappings()]
+
+    @reading
+    async def tools(self, span: Span) -> Sequence[ToolUse]:
+        """Every tool that was sent or called, by name. Slower than the rest: it opens the list of each round."""
+        sent = {name: (rounds, int(tokens)) for name, rounds, tokens in await self.session.execute(self._sent(span))}
+        statement = (
+            select(CallTable.name, func.count())
+            .where(CallTable.created_at >= span[0], CallTable.created_at < span[1], *self._whose(CallTable))
+            .group_by(CallTable.name)
+        )
+        called = {name: count for name, count in await self.session.execute(statement)}
+        return [
+            ToolUse(name=name, rounds=rounds, tokens=tokens, calls=called.get(name, 0))
+            for name in sorted(sent.keys() | called.keys())
+            for rounds, tokens in [sent.get(name, (0, 0))]
+        ]
+
+    def _sent(self, span: Span) -> Select[Any]:
+        is_postgresql = self.session.get_bind().dialect.name == "postgresql"
+        each = func.json_each_text if is_postgresql else func.json_each
+        row = each(RoundTable.sent).table_valued("key", "value")
+        return (
+            select(row.c.key, func.count(), func.sum(cast(row.c.value, Integer)))
+            .select_from(RoundTable)
+            .join(row, literal(value=True))
+            .where(*self._answered(span))
+            .group_by(row.c.key)
+        )
+
+    def _turns(self, span: Span, *columns: Any) -> Select[Any]:
+        """Columns a turn; the summary that came before it is one of its rounds, not one more turn."""
+        return select(*columns).where(*self._answered(span)).group_by(RoundTable.turn_id)
+
+    def _answered(self, span: Span) -> Sequence[ColumnElement[bool]]:
+        start, end = span
+        is_in = (RoundTable.created_at >= start, RoundTable.created_at < end, RoundTable.state == "answered")
+        return (*is_in, *self._whose(RoundTable))
+
+
+class Usage(_Sums, Repository):
+    """What one user's calls took."""
+
+    def _whose(self, table: type[RoundTable] | type[CallTable]) -> Sequence[ColumnElement[bool]]:
+        return (table.owner_id == self.owner_id,)
+
+
+class AllUsage(_Sums, HouseRepository):
+    """What everybody's calls took."""
+
+    def _whose(self, table: type[RoundTable] | type[CallTable]) -> Sequence[ColumnElement[bool]]:
+        return ()
+
+
+def _days(spans: Sequence[Span]) -> Any:
+    """The days as a table to join: each is one range of an index, whatever clock change it holds."""
+    kind = Moment()
+    rows = [
+        select(
+            literal(number, Integer).label("day"),
+            literal(start, kind).label("start"),
+            literal(end, kind).label("finish"),
+        )
+        for number, (start, end) in enumerate(spans)
+    ]
+    return union_all(*rows).cte("days")
