@@ -13,7 +13,11 @@ from cortex.base.errors import NotAllowed
 from cortex.base.log import USER_ID
 from cortex.base.user import User
 from cortex.services.accounts import LoginView
+from cortex.services.role_editing import RoleEditing
 from cortex.services.role_settings import RoleDefaults
+from cortex.services.tool_effects import ToolEffects
+from cortex.services.tool_listing import ToolListing
+from cortex.services.tool_trials import ToolTrials
 from web.security import login_token
 
 
@@ -41,6 +45,39 @@ def role_defaults(house: House) -> RoleDefaults:
 
 
 Defaults = Annotated[RoleDefaults, Depends(role_defaults)]
+
+
+def role_editing(house: House, defaults: Defaults) -> RoleEditing:
+    """Whole roles, for the admin's page."""
+    inside = house.house
+    return RoleEditing(db=inside.db, roles=house.roles, defaults=defaults, tools=house.tools, registry=inside.registry)
+
+
+RoleEdits = Annotated[RoleEditing, Depends(role_editing)]
+
+
+def tool_listing(house: House) -> ToolListing:
+    """What stands about tools."""
+    return ToolListing(house=house.house, tools=house.tools, settings=house.tool_settings)
+
+
+Listing = Annotated[ToolListing, Depends(tool_listing)]
+
+
+def tool_trials(house: House) -> ToolTrials:
+    """Messages tried out."""
+    return ToolTrials(house=house.house, tools=house.tools, roles=house.roles, models=house.models)
+
+
+Trials = Annotated[ToolTrials, Depends(tool_trials)]
+
+
+def tool_effects(house: House) -> ToolEffects:
+    """What other words would change."""
+    return ToolEffects(trials=tool_trials(house))
+
+
+Effects = Annotated[ToolEffects, Depends(tool_effects)]
 
 
 async def login_or_none(request: Request) -> LoginView | None:

@@ -107,6 +107,12 @@ class Calls(Repository):
         return await self._all(CallRow, statement.order_by(TurnTable.ordinal, CallTable.round, CallTable.created_at))
 
     @reading
+    async def of_tool(self, name: str, limit: int) -> Sequence[CallRow]:
+        """The user's last calls of a tool, newest first."""
+        statement = self._mine(CallRow, CallTable).where(CallTable.name == name)
+        return await self._all(CallRow, statement.order_by(CallTable.created_at.desc(), CallTable.id).limit(limit))
+
+    @reading
     async def count_same(self, turn_id: str, name: str, arguments_hash: str, *, only_failed: bool = False) -> int:
         """How often this turn used this tool with these very arguments, or failed to."""
         statement = select(func.count()).where(

@@ -1,0 +1,57 @@
+"""Try a message: every recipe beside the others, the chosen one step by step, and the list of checks."""
+
+import re
+
+from cortex.app import Cortex
+from cortex.selection.recipes import RECIPES
+from cortex.storage.tool_cases import ToolCases
+from tests.web.conftest import Browser
+
+PLACE = "/admin/tools/try"
+MILK = "add milk to my shopping list"
+
+
+async def test_every_recipe_stands_beside_the_others(ada: Browser) -> None:
+    page = (await ada.post(PLACE, text=MILK)).text
+    assert [name for name in RECIPES if f"<b>{name}</b>" not in page] == []
+    assert "Step by step: cortex" in page
+    assert all(f"<b>{stage.__name__}</b>" in page for stage in RECIPES["cortex"])
+    assert re.search(r'name="expected"[^>]* value="[^"]*\btask_create\b', page)
+
+
+async def test_another_recipe_is_explained_and_a_member_has_less(ada: Browser) -> None:
+    page = (await ada.post(PLACE, text="run df in the shell", recipe="inara", rank="member", is_assumed="1")).text
+    assert "Step by step: inara" in page
+    assert "<code>shell_exec</code>" not in page
+    assert "<code>shell_exec</code>" in (await ada.post(PLACE, text="run df in the shell", is_assumed="1")).text
+
+
+async def test_what_is_off_stays_off_as_if_all_were_set_up(ada: Browser) -> None:
+    await ada.post("/admin/tools/shell_exec", sending="needed")
+    assert "<code>shell_exec</code>" not in (await ada.post(PLACE, text="run df in the shell", is_assumed="1")).text
+
+
+async def test_a_message_is_kept_run_and_removed(house: Cortex, ada: Browser) -> None:
+    assert (await ada.post(PLACE, text=MILK, expected="task_create", do="keep")).status_code == 303
+    await ada.post(PLACE, text="hello", expected="", do="keep")
+    ran = (await ada.post(f"{PLACE}/run")).text
+    assert "All 2 pass." in ran
+    await ada.post("/admin/tools/task_create", sending="needed")
+    ran = (await ada.post(f"{PLACE}/run")).text
+    assert "1 of 2 fail." in ran
+    assert re.search(r'class="minus">. <code>task_create</code>', ran)
+    listed = await house.house.db.open(ToolCases).all()
+    await ada.post(f"{PLACE}/{listed[0].id}/remove")
+    assert MILK not in (await ada.get(PLACE)).text
+    assert (await ada.post(f"{PLACE}/{listed[0].id}/remove")).status_code == 404
+
+
+async def test_nothing_wrong_is_kept(ada: Browser) -> None:
+    assert (await ada.post(PLACE, text=" ")).status_code == 422
+    assert (await ada.post(PLACE, text=MILK, recipe="soup")).status_code == 422
+    assert (await ada.post(PLACE, text=MILK, rank="king")).status_code == 422
+    assert (await ada.post(f"{PLACE}/run", recipe="soup")).status_code == 422
+    refused = await ada.post(PLACE, text=MILK, expected="no_such_tool", do="keep")
+    assert refused.status_code == 422
+    assert "There is no tool" in refused.text
+    assert "None yet." in (await ada.get(PLACE)).text

@@ -1,0 +1,150 @@
+"""Admin: roles whole. Prompt, models, tools, core, rounds, recipe, budgets; each value says where it comes from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+from pydantic import BaseModel
+
+from cortex.base.errors import Conflict, UserError
+from cortex.base.model import OFFLINE
+from cortex.services.role_editing import EDITED, Priced, RoleSheet
+from cortex.services.tool_trials import RECIPE_NAMES
+from cortex.toolkit.spec import Category
+from web.deps import House, ReauthedAdmin, RoleEdits
+from web.frame import frame_of
+from web.render import Context, NavEntry, described, respond
+from web.toast import redirect
+
+router = APIRouter()
+HREF = "/admin/roles"
+NAV = NavEntry(title="Roles", href=HREF, icon="gear", order=84, is_admin_only=True)
+CHAIN_LENGTH = 3
+RECIPES = tuple((name, name) for name in RECIPE_NAMES)
+
+Words = Annotated[list[str] | None, Form()]
+
+
+class Typed(BaseModel):
+    """The form as a browser sends it; empty = the default. The service checks it."""
+
+    prompt: str = ""
+    mode: str = ""
+    recipe: str = ""
+    core: str = ""
+    max_rounds: str = ""
+    tool_budget_tokens: str = ""
+    budget_tokens: str = ""
+    budget_usd: str = ""
+    models: list[str] | None = None
+    default: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolesContext(Context):
+    """The list of roles."""
+
+    roles: Sequence[RoleSheet] = described("every role with what is in force")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleContext(Context):
+    """One role to edit."""
+
+    sheet: RoleSheet = described("what is in force, with where it comes from")
+    own: Mapping[str, str] = described("field -> as typed, or as set in the browser; empty for the default")
+    names: Sequence[tuple[str, str]] = described("models to choose from: value, words; the first is none")
+    chain: Sequence[str] = described("the models chosen for this role, as typed or as kept")
+    chain_length: int = described("how many models a chain has on this page", default=CHAIN_LENGTH)
+    recipes: Sequence[tuple[str, str]] = described("the recipes there are", default=RECIPES)
+    categories: Sequence[Category] = described("the checklist: every category with its tools")
+    asleep: Sequence[str] = described("tools that are not set up here")
+    ticked: frozenset[str] = described("categories and tools that are ticked")
+    priced: Priced = described("what the ticked ones amount to")
+    error: str = described("why saving was refused", default="")
+    error_field: str = described("the field it is about", default="")
+
+
+@router.get(HREF)
+async def show(request: Request, house: House, user: ReauthedAdmin, roles: RoleEdits) -> Response:
+    """Every role."""
+    context = RolesContext(frame=await frame_of(request, house, user, here=HREF), roles=await roles.all(user))
+    return respond(request, "admin_roles.html", context)
+
+
+@router.get(HREF + "/{role}")
+async def show_one(request: Request, house: House, user: ReauthedAdmin, roles: RoleEdits, role: str) -> Response:
+    """One role whole."""
+    return await _page(request, house, user, roles, role)
+
+
+@router.post(HREF + "/{role}")
+async def save(
+    request: Request,
+    house: House,
+    user: ReauthedAdmin,
+    roles: RoleEdits,
+    role: str,
+    typed: Annotated[Typed, Form()],
+) -> Response:
+    """Keep what the form says, or take the one value named `default` back."""
+    place = f"{HREF}/{role}"
+    try:
+        if typed.default:
+            await roles.take_back(user, role, typed.default)
+            return redirect(request, place, "That is the default again.")
+        await roles.change(user, role, {name: getattr(typed, name) for name in EDITED}, typed.models)
+    except (UserError, Conflict) as refused:
+        return await _page(request, house, user, roles, role, typed=typed, refused=refused)
+    return redirect(request, place, f"Saved: {role}. It holds from the next message on.")
+
+
+@router.post(HREF + "/{role}/tools")
+async def save_tools(
+    request: Request, house: House, user: ReauthedAdmin, roles: RoleEdits, role: str, tools: Words = None
+) -> Response:
+    """Let the role have what is ticked, and nothing else."""
+    await roles.set_tools(user, role, tools or ())
+    return redirect(request, f"{HREF}/{role}#tools", f"Saved: the tools of {role}.")
+
+
+@router.post(HREF + "/{role}/count")
+async def count(
+    request: Request, house: House, user: ReauthedAdmin, roles: RoleEdits, role: str, tools: Words = None
+) -> Response:
+    """What is ticked, counted; nothing is saved."""
+    return await _page(request, house, user, roles, role, ticked=roles.joined(tools or ()), block="priced")
+
+
+async def _page(
+    request: Request,
+    house: House,
+    user: ReauthedAdmin,
+    roles: RoleEdits,
+    name: str,
+    *,
+    typed: Typed | None = None,
+    ticked: Sequence[str] | None = None,
+    refused: UserError | Conflict | None = None,
+    block: str = "content",
+) -> Response:
+    sheet = await roles.sheet(user, name)
+    registry = await house.models.registry(user)
+    own = {field: getattr(typed, field) if typed else value.own for field, value in sheet.values.items()}
+    words = sheet.words if ticked is None else ticked
+    context = RoleContext(
+        frame=await frame_of(request, house, user, here=HREF),
+        sheet=sheet,
+        own=own,
+        names=[("", ""), *((entry.name, entry.name) for entry in registry.entries), (OFFLINE.name, "offline demo")],
+        chain=(typed.models if typed else None) or registry.roles.get(name, ()),
+        categories=[each for each in house.house.registry.categories.values() if each.name != "meta"],
+        asleep=[row["name"] for row in await house.tools.listing() if row["missing"]],
+        ticked=frozenset(words),
+        priced=await roles.priced(words),
+        error=refused.message if refused else "",
+        error_field=refused.field if isinstance(refused, UserError) else "",
+    )
+    return respond(request, "admin_role.html", context, block=block, status=refused.status if refused else 200)

@@ -1,0 +1,133 @@
+"""Admin: try a message. Every recipe's plan side by side, one of them step by step, and messages kept to be checked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+from pydantic import BaseModel
+
+from cortex.base.errors import UserError
+from cortex.base.user import Rank
+from cortex.selection.types import META
+from cortex.services.tool_trials import RECIPE_NAMES, Question, Trial, Verdict
+from cortex.storage.tool_cases import ToolCase
+from web.deps import House, ReauthedAdmin, Trials
+from web.frame import frame_of
+from web.pages.tools import HREF
+from web.render import Context, described, respond
+from web.toast import redirect
+
+router = APIRouter()
+PLACE = f"{HREF}/try"
+
+Text = Annotated[str, Form()]
+
+
+class Asking(BaseModel):
+    """The form as a browser sends it. `do`: try, or keep as a case that expects `expected`."""
+
+    text: str = ""
+    role: str = "orchestrator"
+    rank: str = "admin"
+    recipe: str = "cortex"
+    is_assumed: str = ""
+    expected: str = ""
+    do: str = "try"
+
+    def question(self) -> Question:
+        """What the service takes; it checks the values."""
+        return Question(
+            text=self.text,
+            role=self.role,
+            rank=cast("Rank", self.rank),
+            recipe=self.recipe,
+            is_assumed=bool(self.is_assumed),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialsContext(Context):
+    """The form, what it found, the cases."""
+
+    asking: Asking = described("the form as typed")
+    roles: Sequence[str] = described("roles to ask in")
+    recipes: Sequence[str] = described("the recipes there are", default=RECIPE_NAMES)
+    trial: Trial | None = described("what every recipe makes of the message", default=None)
+    cases: Sequence[ToolCase] = described("messages kept to be checked")
+    verdicts: dict[str, Verdict] = described("case -> what became of it, once they were run", default_factory=dict)
+    error: str = described("why the form was refused", default="")
+    error_field: str = described("the field it is about", default="")
+
+
+@router.get(PLACE)
+async def show(request: Request, house: House, user: ReauthedAdmin, trials: Trials) -> Response:
+    """The empty form and the cases."""
+    return await _page(request, house, user, trials, Asking())
+
+
+@router.post(PLACE)
+async def ask(
+    request: Request, house: House, user: ReauthedAdmin, trials: Trials, asking: Annotated[Asking, Form()]
+) -> Response:
+    """Try the message, or keep it as a case."""
+    try:
+        if asking.do == "keep":
+            await trials.add_case(user, asking.question(), asking.expected)
+            return redirect(request, f"{PLACE}#cases", "Kept. It is checked whenever you run the list.")
+        trial = await trials.ask(user, asking.question())
+    except UserError as refused:
+        return await _page(request, house, user, trials, asking, refused=refused)
+    sent = next(row.sent for row in trial.rows if row.recipe == asking.recipe)
+    expected = " ".join(item["name"] for item in sent if item["category"] != META)
+    return await _page(request, house, user, trials, asking.model_copy(update={"expected": expected}), trial=trial)
+
+
+@router.post(PLACE + "/run")
+async def run(
+    request: Request,
+    house: House,
+    user: ReauthedAdmin,
+    trials: Trials,
+    recipe: Text = "cortex",
+    is_assumed: Text = "",
+) -> Response:
+    """Run every case."""
+    asking = Asking(recipe=recipe, is_assumed=is_assumed)
+    try:
+        found = await trials.run(user, recipe, is_assumed=bool(is_assumed))
+    except UserError as refused:
+        return await _page(request, house, user, trials, Asking(), refused=refused)
+    return await _page(request, house, user, trials, asking, verdicts={one.case.id: one for one in found})
+
+
+@router.post(PLACE + "/{case_id}/remove")
+async def remove(request: Request, user: ReauthedAdmin, trials: Trials, case_id: str) -> Response:
+    """Forget a case."""
+    await trials.remove_case(user, case_id)
+    return redirect(request, f"{PLACE}#cases", "Removed from the list.")
+
+
+async def _page(
+    request: Request,
+    house: House,
+    user: ReauthedAdmin,
+    trials: Trials,
+    asking: Asking,
+    *,
+    trial: Trial | None = None,
+    verdicts: dict[str, Verdict] | None = None,
+    refused: UserError | None = None,
+) -> Response:
+    context = TrialsContext(
+        frame=await frame_of(request, house, user, here=HREF),
+        asking=asking,
+        roles=await house.roles.names(user),
+        trial=trial,
+        cases=await trials.cases(),
+        verdicts=verdicts or {},
+        error=refused.message if refused else "",
+        error_field=refused.field if refused else "",
+    )
+    return respond(request, "tool_trials.html", context, status=422 if refused else 200)

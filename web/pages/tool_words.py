@@ -1,0 +1,134 @@
+"""Admin: how people here ask for the tools of a category. The effect of other words is shown before they are saved."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+from pydantic import BaseModel
+
+from cortex.base.errors import UserError
+from cortex.selection.edits import Words
+from cortex.services.tool_effects import Effect
+from cortex.services.tool_trials import RECIPE_NAMES
+from cortex.services.tool_words import Rival, Typed, read, rivals, typed_of, words_of
+from cortex.toolkit.spec import Category, Phrase
+from web.deps import Effects, House, ReauthedAdmin
+from web.frame import frame_of
+from web.pages.tools import HREF
+from web.render import Context, described, respond
+from web.toast import redirect
+
+router = APIRouter()
+MESSAGES_MAX = 8_000
+
+
+class WordsForm(BaseModel):
+    """The form as a browser sends it. `do`: effect or save; `leave`: a shipped phrase to leave out, and to look."""
+
+    phrases: str = ""
+    no_phrases: str = ""
+    examples: str = ""
+    no_examples: str = ""
+    messages: str = ""
+    recipe: str = "cortex"
+    tool: str = ""
+    do: str = "effect"
+    leave: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordsContext(Context):
+    """A category's words."""
+
+    category: Category = described("the category as it ships")
+    typed: Typed = described("the four texts as typed or as kept")
+    shipped: Sequence[Phrase] = described("phrases that ship and are in force")
+    messages: str = described("messages to try, one a line", default="")
+    recipe: str = described("the recipe that the effect is shown under", default="cortex")
+    recipes: Sequence[str] = described("the recipes there are", default=RECIPE_NAMES)
+    tool: str = described("the tool meant where a line names none, or empty", default="")
+    missing: Sequence[str] = described("what must be set up before any of its tools can run", default=())
+    rivals: Sequence[Rival] = described("phrases that other categories have too", default=())
+    effect: Effect | None = described("what the words as typed would change", default=None)
+    error: str = described("why a line was refused", default="")
+    error_field: str = described("the field it stands in", default="")
+
+
+@router.get(HREF + "/in/{category}")
+async def show(
+    request: Request, house: House, user: ReauthedAdmin, category: str, tool: str = "", no_example: str = ""
+) -> Response:
+    """The words as they are; `no_example` puts a shipped example among those to leave out."""
+    typed = typed_of(await house.tool_settings.words(category))
+    if no_example and no_example not in typed.no_examples.splitlines():
+        typed = replace(typed, no_examples=f"{typed.no_examples}\n{no_example}".strip())
+    return await _page(request, house, user, category, typed, WordsForm(tool=tool))
+
+
+@router.post(HREF + "/in/{category}")
+async def change(
+    request: Request,
+    house: House,
+    user: ReauthedAdmin,
+    effects: Effects,
+    category: str,
+    form: Annotated[WordsForm, Form()],
+) -> Response:
+    """Show what these words would change, or save them."""
+    await house.tool_settings.words(category)
+    typed = _left_out(Typed(**{name: getattr(form, name) for name in Typed.__dataclass_fields__}), form.leave)
+    try:
+        words = read(house.house.registry, category, typed, form.tool)
+        if form.do == "save":
+            count = await house.tool_settings.save_words(user, category, words)
+            return redirect(request, f"{HREF}/in/{category}", _told(count))
+        tried = [said for said in form.messages[:MESSAGES_MAX].splitlines() if said.strip()]
+        effect = await effects.of(user, category, words_of(words).get(category, Words()), tried, form.recipe)
+    except UserError as refused:
+        return await _page(request, house, user, category, typed, form, refused=refused)
+    return await _page(request, house, user, category, typed, form, effect=effect)
+
+
+def _told(count: int) -> str:
+    if not count:
+        return "Nothing was changed."
+    return f"Saved: {count} {'line' if count == 1 else 'lines'}. It holds from the next message on."
+
+
+def _left_out(typed: Typed, phrase: str) -> Typed:
+    """The texts with a shipped phrase more to leave out."""
+    return replace(typed, no_phrases=f"{typed.no_phrases}\n{phrase}".strip()) if phrase else typed
+
+
+async def _page(
+    request: Request,
+    house: House,
+    user: ReauthedAdmin,
+    name: str,
+    typed: Typed,
+    form: WordsForm,
+    *,
+    effect: Effect | None = None,
+    refused: UserError | None = None,
+) -> Response:
+    category = house.house.registry.categories[name]
+    ground = await house.tools.ground()
+    gone = {said.strip().casefold() for said in typed.no_phrases.splitlines()}
+    missing = [set(row["missing"]) for row in await house.tools.listing() if row["category"] == name]
+    context = WordsContext(
+        frame=await frame_of(request, house, user, here=HREF),
+        category=category,
+        typed=typed,
+        shipped=[phrase for phrase in category.phrases if phrase.text.casefold() not in gone],
+        messages=form.messages,
+        recipe=form.recipe,
+        tool=form.tool if house.house.registry.get(form.tool) else "",
+        missing=sorted(set.intersection(*missing)) if missing else (),
+        rivals=effect.rivals if effect else rivals(ground.snapshot.domains, name),
+        effect=effect,
+        error=refused.message if refused else "",
+        error_field=refused.field if refused else "",
+    )
+    return respond(request, "tool_words.html", context, block="effect", status=422 if refused else 200)

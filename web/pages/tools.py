@@ -1,0 +1,118 @@
+"""Admin: every tool of the house, and one tool whole. On or off, when it is sent, whether it asks first."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, Response
+
+from cortex.services.tool_listing import ToolList, ToolSheet
+from web.deps import House, Listing, ReauthedAdmin
+from web.frame import frame_of
+from web.render import Context, Frame, NavEntry, Renderer, described, respond, wants_fragment
+from web.security import local_path
+from web.toast import redirect
+
+router = APIRouter()
+HREF = "/admin/tools"
+NAV = NavEntry(title="Tools", href=HREF, icon="wrench", order=82, is_admin_only=True)
+RISKS = ("low", "medium", "high")
+EXAMPLES_A_PAGE = 60
+
+Text = Annotated[str, Form()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsContext(Context):
+    """The list."""
+
+    listing: ToolList = described("the tools that fit the filter, by category, with the sums over all")
+    q: str = described("words to filter by", default="")
+    category: str = described("the one category shown, or empty", default="")
+    risk: str = described("the one risk shown, or empty", default="")
+    risks: Sequence[str] = described("the risks there are", default=RISKS)
+    earlier: str = described("address of the page before, or empty", default="")
+    later: str = described("address of the page behind, or empty", default="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext(Context):
+    """One tool."""
+
+    sheet: ToolSheet = described("the tool with schema, words, last calls")
+    full: str = described("its parameters as JSON to read")
+    stub: str = described("the same in the short form")
+    first: int = described("number of the first example shown, from 0", default=0)
+    size: int = described("how many examples a page shows", default=EXAMPLES_A_PAGE)
+
+
+@router.get(HREF)
+async def show(
+    request: Request,
+    house: House,
+    user: ReauthedAdmin,
+    tools: Listing,
+    q: str = "",
+    category: str = "",
+    risk: str = "",
+    page: int = 1,
+) -> Response:
+    """The tools, filtered."""
+    words = q.strip()[:100]
+    listing = await tools.list(words, category, risk, page)
+    kept = {name: value for name, value in (("q", words), ("category", category), ("risk", risk)) if value}
+
+    def place(number: int) -> str:
+        return f"{HREF}?{urlencode({**kept, 'page': number})}"
+
+    context = ToolsContext(
+        frame=await frame_of(request, house, user, here=HREF),
+        listing=listing,
+        q=words,
+        category=category,
+        risk=risk,
+        earlier=place(listing.page - 1) if listing.page > 1 else "",
+        later=place(listing.page + 1) if listing.page < listing.pages else "",
+    )
+    return respond(request, "tools.html", context)
+
+
+@router.get(HREF + "/{tool}")
+async def show_one(
+    request: Request, house: House, user: ReauthedAdmin, tools: Listing, tool: str, first: int = 0
+) -> Response:
+    """One tool with its schema and its last calls."""
+    sheet = await tools.sheet(user, tool)
+    frame = await frame_of(request, house, user, here=HREF)
+    full, stub = (json.dumps(form.parameters, indent=2, ensure_ascii=False) for form in (sheet.full, sheet.stub))
+    context = ToolContext(frame=frame, sheet=sheet, full=full, stub=stub, first=max(0, first))
+    return respond(request, "tool.html", context)
+
+
+@router.post(HREF + "/{tool}")
+async def save(
+    request: Request,
+    house: House,
+    user: ReauthedAdmin,
+    tools: Listing,
+    tool: str,
+    is_on: Text = "",
+    sending: Text = "needed",
+    asks_first: Text = "",
+    default: Text = "",
+    back: Text = "",
+) -> Response:
+    """Keep all three, or take the one named `default` back; the row alone for htmx."""
+    if default:
+        await house.tool_settings.take_back(user, tool, default)
+    else:
+        await house.tool_settings.change(user, tool, is_on=bool(is_on), sending=sending, asks_first=bool(asks_first))
+    if not wants_fragment(request):
+        return redirect(request, local_path(back, f"{HREF}/{tool}"), f"Saved: {tool}")
+    line = (await tools.sheet(user, tool)).line
+    pages: Renderer = request.app.state.pages
+    macros = pages.macros("tool_parts.html", Context(frame=Frame(user=user)))
+    return HTMLResponse(macros.row(line))
