@@ -87,7 +87,7 @@ def test_tools_says_what_a_category_still_needs(tmp_path: Path) -> None:
 def test_tools_lists_what_a_role_may_use_as_if_all_were_set_up(tmp_path: Path) -> None:
     words = ("tools", "--json", "--assume-configured", "--role", "coder", "--rank", "member")
     rows = parsed(cortex(tmp_path / "home", *words))
-    assert {row["category"] for row in rows} == {"file", "git", "meta"}
+    assert {row["category"] for row in rows} == {"file", "git", "meta", "skills"}
     assert all(row["configured"] for row in rows)
     ready = parsed(cortex(tmp_path / "home", "tools", "--json", "--role", "coder"))
     assert {row["category"] for row in ready} <= {"file", "git", "system", "meta"}

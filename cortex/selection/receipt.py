@@ -34,6 +34,8 @@ def receipt(plan: ToolPlan) -> dict[str, Any]:
         "sent": sent,
         "catalog_tokens": plan.costs.catalog,
         "notes_tokens": plan.costs.notes,
+        "skills": [plain(fit) for fit in plan.skills],
+        "skills_tokens": plan.costs.skills,
         "tokens": spent,
         "saved": max(0, plan.costs.total - spent),
         "left_out": left_out(plan),

@@ -15,11 +15,13 @@ from cortex.base.ids import digest
 from cortex.base.messages import Message, ToolResult, ToolSchema
 from cortex.base.model import Profile
 from cortex.base.role import Channel, Role, ToolMode
+from cortex.base.skill import Skill
 from cortex.base.turn import Need, RoundPlan
 from cortex.base.user import User
 from cortex.selection import portable
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt, remember
+from cortex.selection.skills import listing
 from cortex.selection.types import Memory, PastTurn, PlanInput, RoleView, Snapshot, ToolPlan
 from cortex.selection.ways.punch import cut
 
@@ -50,6 +52,7 @@ class Asked:
     summary_id: str = ""
     history_tokens: int = 0
     recipe: str = ""
+    skills: tuple[Skill, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,15 +78,16 @@ def planned(asked: Asked, snapshot: Snapshot, ready: Sequence[str], persona: str
     given = plan_input(asked, snapshot, ready, bare_tokens + asked.history_tokens + message_tokens)
     made = plan(given)
     system = system_prompt(persona, asked.role.prompt, made.catalog)
-    notes = tokens.count(made.notes)
+    shown = listing(made.skills) if asked.need.round == 1 else ""
+    notes, skills = tokens.count(made.notes), tokens.count(shown)
     catalog = tokens.count_text_message("system", system) - bare_tokens
-    costs = replace(made.costs, catalog=catalog, notes=notes)
+    costs = replace(made.costs, catalog=catalog, notes=notes, skills=skills)
     made = replace(made, costs=costs)
     moving = tail(
         asked.now,
         asked.user.time_zone,
         round_number=asked.need.round,
-        notes=made.notes,
+        notes=f"{shown}\n{made.notes}".strip(),
         is_last=asked.need.is_last,
     )
     said = f"{asked.message}\n\n{moving}" if moving else asked.message
@@ -93,7 +97,7 @@ def planned(asked: Asked, snapshot: Snapshot, ready: Sequence[str], persona: str
         **receipt(made),
         "prefix": {"tools": digest(prefix), "system": digest(system), "history": asked.summary_id},
         "system_tokens": bare_tokens,
-        "message_tokens": tokens.count_text_message("user", said) - notes,
+        "message_tokens": tokens.count_text_message("user", said) - notes - skills,
         "history_tokens": asked.history_tokens,
     }
     out = RoundPlan(
@@ -113,7 +117,7 @@ def planned(asked: Asked, snapshot: Snapshot, ready: Sequence[str], persona: str
 
 def request_tokens(receipt: dict[str, Any]) -> int:
     """Tokens of the whole request that a receipt stands for; the history among them is an estimate."""
-    keys = ("tokens", "notes_tokens", "system_tokens", "message_tokens", "history_tokens")
+    keys = ("tokens", "notes_tokens", "skills_tokens", "system_tokens", "message_tokens", "history_tokens")
     return sum(receipt[key] for key in keys)
 
 
@@ -154,6 +158,7 @@ def plan_input(asked: Asked, snapshot: Snapshot, ready: Sequence[str], fixed_tok
         summary=asked.summary_id,
         fixed_tokens=fixed_tokens,
         history_tokens=asked.history_tokens,
+        skills=asked.skills,
     )
 
 

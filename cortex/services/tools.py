@@ -4,7 +4,7 @@ Counting loads the vocabulary, so every way in does its work in a thread, at the
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cortex.base import tokens
@@ -20,6 +20,7 @@ from cortex.selection.snapshot import snapshot_of
 from cortex.selection.stages.epoch import BRIDGE
 from cortex.selection.types import META, Snapshot
 from cortex.services.roles import Roles
+from cortex.services.skill_files import SkillFiles
 from cortex.services.tool_plans import Asked, Planned, planned
 from cortex.services.tool_settings import AS_SHIPPED, HouseTools, ToolSettingsService
 from cortex.toolkit.registry import Registry
@@ -48,9 +49,10 @@ class ToolsService:
         roles: Roles,
         clock: Clock = now,
         settings: ToolSettingsService | None = None,
+        skills: SkillFiles | None = None,
         assume_configured: bool = False,
     ) -> None:
-        """Count nothing yet. `settings`: what admins changed, None = as it ships.
+        """Count nothing yet. `settings`: what admins changed, None = as it ships; `skills`: the users' own.
 
         assume_configured: treat every tool that is on as ready (explain, prompt-size, bench).
         """
@@ -58,6 +60,7 @@ class ToolsService:
         self._roles = roles
         self._now = clock
         self._settings = settings
+        self._skills = skills
         ready = frozenset(registry.tools) if assume_configured else registry.configured(wired)
         self._ready = tuple(name for name in registry.tools if name in ready)
         self._missing = {name: () if name in ready else registry.missing(name, wired) for name in registry.tools}
@@ -96,6 +99,8 @@ class ToolsService:
         """The plan of one round. Store `receipt` with the round and `memory` as the conversation's state."""
         persona = await self._roles.persona(asked.user)
         ground = await self.ground()
+        if self._skills is not None:
+            asked = replace(asked, skills=await self._skills.skills(asked.user))
         return await asyncio.to_thread(planned, asked, ground.snapshot, ground.ready, persona)
 
     async def discover(
@@ -150,6 +155,7 @@ class ToolsService:
             "tools": sum(item["tokens"] for item in told["sent"]),
             "catalog": told["catalog_tokens"],
             "notes": told["notes_tokens"],
+            "skills": told["skills_tokens"],
             "message": told["message_tokens"] + tokens.count(REQUEST_FRAME),
         }
         return {**parts, "total": sum(parts.values()), "model_calls": 1}

@@ -29,6 +29,11 @@ class Found(Protocol):
         ...
 
     @property
+    def size_bytes(self) -> int:
+        """Its size."""
+        ...
+
+    @property
     def changed_at(self) -> datetime:
         """When it was written last."""
         ...
@@ -99,6 +104,9 @@ async def _read(files: Files, entry: Found, marked: frozenset[str]) -> SkillFile
         return None
     except UserError as error:
         return SkillFile(name=name, changed_at=entry.changed_at, is_tainted=is_tainted, error=error.message)
+    except OSError as error:
+        why = f"{path}: it cannot be read ({error.strerror})."
+        return SkillFile(name=name, changed_at=entry.changed_at, is_tainted=is_tainted, error=why)
     return parsed(name, kept.text, kept.version, entry.changed_at, is_tainted=is_tainted)
 
 
