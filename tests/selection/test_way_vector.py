@@ -35,6 +35,19 @@ def test_centroids_are_computed_once_for_a_version() -> None:
     assert centroids.centroids_of(HOUSE) is not centroids.centroids_of(replace(HOUSE, version="house-2"))
 
 
+def test_a_changed_tool_is_the_only_one_computed_again() -> None:
+    centroids.centroids_of(HOUSE)
+    before = centroids._centroid.cache_info().misses
+    changed = tuple(
+        replace(each, summary="Show every commit") if each.name == "repo_diff" else each for each in HOUSE.entries
+    )
+    kept = centroids.centroids_of(replace(HOUSE, version="house-3", entries=changed))
+    assert centroids._centroid.cache_info().misses == before + 1
+    old = centroids.centroids_of(HOUSE)
+    differs = [name for name, one, other in zip(kept.names, kept.rows, old.rows, strict=True) if (one != other).any()]
+    assert differs == ["repo_diff"]
+
+
 def test_a_tool_without_examples_is_known_by_name_and_summary() -> None:
     scores = centroids.similarities(HOUSE, "show what changed in a repository")
     assert max(scores, key=lambda name: scores[name]) == "repo_diff"

@@ -5,6 +5,7 @@ examples is known by its name and summary.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from cortex.selection.ways.once import once
 
 Vectors = NDArray[np.float32]
 DECIMALS = 4
+TOOLS_KEPT = 16_384
 
 
 class Centroids:
@@ -32,7 +34,13 @@ class Centroids:
         self.names = tuple(said)
         self.rows = np.zeros((len(said), DIMENSIONS), dtype=np.float32)
         for row, examples in enumerate(said.values()):
-            self.rows[row] = _unit(encode(examples).mean(axis=0))
+            self.rows[row] = _centroid(tuple(examples))
+
+
+@lru_cache(maxsize=TOOLS_KEPT)
+def _centroid(examples: tuple[str, ...]) -> Vectors:
+    """The mean direction of these queries; kept, so that a registry with one changed tool computes one."""
+    return _unit(encode(examples).mean(axis=0))
 
 
 centroids_of = once(Centroids)
