@@ -92,7 +92,7 @@ def fit(snapshot: Snapshot, told: Sequence[Told], made: str = "") -> Fitted:
     wanted = labels[:, : len(tools)]
     tool = _calibrated(features.reshape(-1, features.shape[-1]), wanted.reshape(-1), _scored(told, entries, WEB))
     chances = tool.chance(features)
-    gates = gate_features(unseen, chances, len(tools), n_categories)
+    gates = gate_features([row.text for row in told], unseen, chances, n_categories)
     kinds = np.array([row.kind for row in told])
     need = (kinds == "").astype(np.float32)
     web = np.array([entry.category == WEB for entry in entries])

@@ -6,6 +6,7 @@ regressions. `fit.py` makes it. Loaded late through `scan.load`: numpy is heavy.
 
 import io
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,12 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cortex.selection import text
 from cortex.selection.grams import grams, words
 
 SHIPPED = Path(__file__).with_name("weights.npz")
 GRAM_SHARE = 0.8
 KINDS = ("chat", "llm", "open")
 NEED = "need"
+SHORT_WORDS, LONG_WORDS = 2, 15
 
 Floats = NDArray[np.float32]
 
@@ -84,9 +87,9 @@ class Weights:
     def judged(self, texts: Sequence[str]) -> "Judged":
         """The chances of each text's tools and gates."""
         scores = self.scores(texts)
-        n_tools, n_categories = len(self.tools), len(self.categories)
+        n_categories = len(self.categories)
         chances = self.tool.chance(tool_features(scores, self.home, n_categories))
-        gates = gate_features(scores, chances, n_tools, n_categories)
+        gates = gate_features(texts, scores, chances, n_categories)
         return Judged(tools=chances, wish=self.wish.chance(gates), work=self.work.chance(gates))
 
 
@@ -119,14 +122,24 @@ def tool_features(scores: Floats, home: NDArray[np.int32], n_categories: int) ->
     return np.stack(parts, axis=-1).astype(np.float32)
 
 
-def gate_features(scores: Floats, chances: Floats, n_tools: int, n_categories: int) -> Floats:
-    """(n_texts, 8): the two best categories, the kinds of no tool, the need of any, the best chances."""
+def gate_features(texts: Sequence[str], scores: Floats, chances: Floats, n_categories: int) -> Floats:
+    """(n_texts, 12): the two best categories, the kinds of no tool, the need of any, the best chances, the shape.
+
+    Its shape is how long a text is and whether it asks: small talk is short.
+    """
+    n_tools = chances.shape[1]
     ranked = np.sort(scores[:, n_tools : n_tools + n_categories], axis=1)
     kinds = scores[:, n_tools + n_categories :]
     least = 1e-4
     best = np.sort(chances, axis=1)
     tops = [np.log(best[:, -at] + least) for at in (1, 2)]
-    return np.stack([ranked[:, -1], ranked[:, -2], *kinds.T, *tops], axis=1).astype(np.float32)
+    shape = np.array([_shape(said) for said in texts], dtype=np.float32).reshape(-1, 4)
+    return np.concatenate([ranked[:, -1:], ranked[:, -2:-1], kinds, np.stack(tops, axis=1), shape], axis=1)
+
+
+def _shape(said: str) -> tuple[float, ...]:
+    count = len(text.words(said))
+    return math.log1p(count), float(count <= SHORT_WORDS), float(count > LONG_WORDS), float(said.rstrip().endswith("?"))
 
 
 def to_bytes(weights: Weights) -> bytes:

@@ -12,9 +12,9 @@ from cortex.selection.index import Index
 from cortex.selection.profile import threshold
 from cortex.selection.types import Entry, PlanInput
 
-STRONG = 0.5
-LEAST_WISH = 0.6
-LEAST_WORK = 0.35
+STRONG = 0.65
+LEAST_WISH = 0.7
+LEAST_WORK = 0.5
 LEAST = 0.005
 
 
