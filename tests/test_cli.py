@@ -90,7 +90,7 @@ def test_tools_lists_what_a_role_may_use_as_if_all_were_set_up(tmp_path: Path) -
     assert {row["category"] for row in rows} == {"file", "git", "meta", "skills"}
     assert all(row["configured"] for row in rows)
     ready = parsed(cortex(tmp_path / "home", "tools", "--json", "--role", "coder"))
-    assert {row["category"] for row in ready} <= {"file", "git", "system", "meta"}
+    assert {row["category"] for row in ready} <= {"file", "git", "skills", "system", "meta"}
 
 
 def test_the_doctor_says_what_is_wrong_and_how_to_mend_it(tmp_path: Path) -> None:

@@ -154,8 +154,7 @@ class ToolsService:
             "system": told["system_tokens"],
             "tools": sum(item["tokens"] for item in told["sent"]),
             "catalog": told["catalog_tokens"],
-            "notes": told["notes_tokens"],
-            "skills": told["skills_tokens"],
+            "notes": told["notes_tokens"] + told["skills_tokens"],
             "message": told["message_tokens"] + tokens.count(REQUEST_FRAME),
         }
         return {**parts, "total": sum(parts.values()), "model_calls": 1}
