@@ -48,6 +48,7 @@ _COMMON = _set("""
     type everyone anyone someone mr mrs much long
 """)
 _SHORT, _LEANING, _POINTING_WORDS = 8, 12, 8
+_ASKING_CHARACTERS = 160
 
 
 @lru_cache(maxsize=1)
@@ -73,6 +74,12 @@ def is_assent(text: str) -> bool:
     if not 0 < len(said) <= _SHORT or said[0] not in _ASSENT_FIRST:
         return False
     return sum(word not in _ASSENT for word in said) <= len(said) // 3
+
+
+def is_answer(text: str, asked: str) -> bool:
+    """Whether the text is short enough to be an answer to what the assistant asked back last."""
+    end = asked.rstrip()[-_ASKING_CHARACTERS:]
+    return 0 < len(words(text)) <= _LEANING and ("?" in end or "confirm" in words(end))
 
 
 def is_follow_up(text: str) -> bool:

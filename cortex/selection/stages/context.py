@@ -1,4 +1,4 @@
-"""What the conversation adds: a yes to the assistant's proposal, a follow-up to tools just used. Fades over 4 turns.
+"""What the conversation adds: a yes, an answer to what was asked back, a follow-up. Fades over 4 turns.
 
 Text from outside (results, pages) has weight 0: it is not read here at all. The assistant's words count only once
 the user has said yes to them.
@@ -13,10 +13,10 @@ from cortex.selection.types import PastTurn, PlanInput
 
 TURNS = 4
 PROPOSAL_SHARE = 0.9
-EARLIER_REQUEST_SHARE = 0.6
+EARLIER_SHARE = 0.9
 FOLLOW_UP_P = 0.8
 RECENT_P = 0.12
-FADING = 0.6
+FADING = 0.7
 PROPOSAL_CHARACTERS = 600
 
 
@@ -32,29 +32,40 @@ def context(given: PlanInput, index: Index, draft: Draft) -> Draft:
 
 
 def _votes(message: str, past: tuple[PastTurn, ...], index: Index, names: frozenset[str]) -> dict[str, Vote]:
+    """Votes of an answer, a follow-up, or of what stands a few turns back."""
     found: dict[str, Vote] = {}
-    if talk.is_assent(message):
-        last = past[-1]
+    last = past[-1]
+    is_assent = talk.is_assent(message)
+    is_answer = is_assent or talk.is_answer(message, last.assistant)
+    is_leaning = is_answer or talk.is_follow_up(message)
+    if is_assent:
         _add(found, index, last.assistant[-PROPOSAL_CHARACTERS:], names, PROPOSAL_SHARE, "you said yes to it")
-        _add(found, index, last.user, names, EARLIER_REQUEST_SHARE, "for what you asked before")
-        for name in last.called:
-            _keep(found, names, name, FOLLOW_UP_P, "you go on with what it just did")
-        return found
-    is_leaning = talk.is_follow_up(message)
     for back, turn in enumerate(reversed(past)):
         p = (FOLLOW_UP_P if is_leaning else RECENT_P) * FADING**back
-        why = "you lean on what it just did" if is_leaning else "used a moment ago"
+        why = "you go on with what it just did" if is_leaning else "used a moment ago"
         for name in turn.called:
             _keep(found, names, name, p, why)
-    if is_leaning and not past[-1].called:
-        _add(found, index, past[-1].user, names, EARLIER_REQUEST_SHARE, "you lean on what you asked before")
+    if is_leaning:
+        _add_wishes(found, index, message, past, names)
     return found
+
+
+def _add_wishes(
+    found: dict[str, Vote], index: Index, message: str, past: tuple[PastTurn, ...], names: frozenset[str]
+) -> None:
+    """Votes of what the user asked before, back to the last turn that was answered by a tool; then both together."""
+    share = EARLIER_SHARE
+    for turn in reversed(past):
+        _add(found, index, turn.user, names, share, "for what you asked before")
+        if turn.called:
+            break
+        share *= FADING
+    _add(found, index, f"{past[-1].user} {message}", names, EARLIER_SHARE, "together with what you asked before")
 
 
 def _add(found: dict[str, Vote], index: Index, said: str, names: frozenset[str], share: float, why: str) -> None:
     """Votes for what the text speaks of, at a share of their strength."""
-    unlearned = index.unlearned(names)
-    for votes in (evidence.phrases(index, said, names), evidence.lexical(index, said, unlearned)):
+    for votes in (evidence.phrases(index, said, names), evidence.lexical(index, said, index.unlearned(names))):
         for name, vote in votes.items():
             _keep(found, names, name, share * vote.p, why)
     for name, p in evidence.learned(index, said).chances.items():
