@@ -1,6 +1,7 @@
 """The list of what was left out when an epoch opened: byte-stable, by domain, as long as its budget lets it be.
 
-Lines (name and summary), else names by domain, else the domains alone. What is declared is not listed again.
+Lines (name and summary), else names by domain, else the domains with a word on each, else their names. What is
+declared is not listed again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,8 +10,7 @@ from dataclasses import dataclass
 from cortex.selection.rights import Rights
 from cortex.selection.types import Domain, Entry
 
-BUDGET_TOKENS = 220
-LINES_BUDGET_TOKENS = 160
+BUDGET_TOKENS = 120
 _HEAD = "More tools, had by tools_discover:"
 _HEAD_TOKENS = 9
 
@@ -40,7 +40,7 @@ def catalog(
     beside = [entry for entry in shown if entry.category in listed]
     count = sum(len(rights.by_category[name]) for name in listed) - len(beside)
     lines = _sum(rights.line_tokens, filled) - sum(entry.tokens_line for entry in beside) + 2 * count + _HEAD_TOKENS
-    if lines <= min(LINES_BUDGET_TOKENS, budget_tokens):
+    if lines <= budget_tokens:
         rows = [f"- {quoted(entry.name)}: {quoted(entry.summary)}" for entry in _left(rights, filled, taken)]
         return Listing(text="\n".join((_HEAD, *rows)), tokens=lines)
     names = _sum(rights.name_tokens, filled) - sum(entry.tokens_name for entry in beside) + count
@@ -50,8 +50,12 @@ def catalog(
             f"{each.name}: {', '.join(quoted(tool.name) for tool in _left(rights, [each], taken))}" for each in filled
         ]
         return Listing(text="\n".join((_HEAD, *rows)), tokens=names)
-    rows = [f"{domain.name}: {quoted(domain.summary)}" for domain in filled]
-    return Listing(text="\n".join((_HEAD, *rows)), tokens=_HEAD_TOKENS + sum(domain.tokens for domain in filled))
+    told = _HEAD_TOKENS + sum(domain.tokens for domain in filled)
+    if told <= budget_tokens:
+        rows = [f"{domain.name}: {quoted(domain.summary)}" for domain in filled]
+        return Listing(text="\n".join((_HEAD, *rows)), tokens=told)
+    bare = ", ".join(quoted(domain.name) for domain in filled)
+    return Listing(text=f"{_HEAD} {bare}", tokens=_HEAD_TOKENS + sum(domain.tokens_name for domain in filled))
 
 
 def _left(rights: Rights, domains: Iterable[Domain], taken: dict[str, list[Entry]]) -> list[Entry]:

@@ -191,12 +191,18 @@ class Index:
         found: dict[str, float] = {}
         for slot in scan.load("cortex.selection.search").best(rows.words.scores(said), 2 * CANDIDATES):
             words, tools = rows.bags[slot][0], rows.texts[rows.keys[slot]][1]
-            size = math.sqrt(sum(rows.words.idf(term) ** 2 for term in words)) or 1.0
+            size = self._size(slot)
             value = sum(worth[term] ** 2 for term in said if term in words) / (norm * size)
             for name in tools:
                 if name in names and value > found.get(name, 0.0):
                     found[name] = value
         return found
+
+    @lru_cache(maxsize=65_536)  # noqa: B019  (as above)
+    def _size(self, slot: int) -> float:
+        """The length of an utterance as a vector."""
+        words = self.utterances.words
+        return math.sqrt(sum(words.idf(term) ** 2 for term in self.utterances.bags[slot][0])) or 1.0
 
     @lru_cache(maxsize=4096)  # noqa: B019  (as above)
     def _spread(self, term: str) -> int:

@@ -53,6 +53,7 @@ def _domain(category: Category) -> Domain:
         ),
         examples=_examples(category.examples),
         tokens=tokens.count(line),
+        tokens_name=tokens.count(f", {category.name}"),
     )
 
 

@@ -65,13 +65,14 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
-    """A category with what is known about how people ask for it. `tokens`: its line in a catalog of domains."""
+    """A category with what is known about how people ask for it. `tokens`: its line in a catalog."""
 
     name: str
     summary: str
     triggers: tuple[Trigger, ...] = ()
     examples: tuple[Example, ...] = ()
     tokens: int = 0
+    tokens_name: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
 from cortex.selection.profile import has_bridge, late_way, takes_early_stubs
 from cortex.selection.rights import Rights
-from cortex.selection.types import Entry, Memory, PlanInput, Sent
+from cortex.selection.types import Entry, Form, Memory, PlanInput, Sent
 
 BRIDGE = "tool_call"
 NEIGHBOUR = "declared early as a stub, for a model that does not find late tools"
@@ -100,7 +100,8 @@ def _opened(given: PlanInput, index: Index, draft: Draft) -> tuple[Sent, ...]:
             if entry.name not in wanted
         ]
     ways = [entry for entry in draft.rights.metas if entry.name != BRIDGE or has_bridge(given.profile)]
-    return (*(Sent(name=entry.name, form="full", stage="epoch", reason=WAY_BACK) for entry in ways), *chosen)
+    short: Form = "stub" if given.profile.strength == "strong" else "full"
+    return (*(Sent(name=entry.name, form=short, stage="epoch", reason=WAY_BACK) for entry in ways), *chosen)
 
 
 def _grow(given: PlanInput, index: Index, draft: Draft) -> Draft:

@@ -6,7 +6,7 @@ from cortex.selection.draft import Draft
 from cortex.selection.index import Index
 from cortex.selection.types import Form, PlanInput, Sent
 
-SURE_P = 0.6
+SURE_P = 0.75
 
 
 def form(given: PlanInput, index: Index, draft: Draft) -> Draft:

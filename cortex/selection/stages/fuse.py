@@ -15,7 +15,7 @@ from cortex.selection.types import Entry, PlanInput
 STRONG = 0.65
 LEAST_WISH = 0.7
 LEAST_WORK = 0.5
-LEAST = 0.005
+LEAST = 0.01
 
 
 def fuse(given: PlanInput, index: Index, draft: Draft) -> Draft:
