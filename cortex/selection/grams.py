@@ -5,6 +5,8 @@ a misspelt or unseen word still shares most of its letters with a known one.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain
 from zlib import crc32
 
 from cortex.selection import text
@@ -21,25 +23,28 @@ def words(said: str) -> Iterator[int]:
     """Buckets of the stemmed words, of neighbours, of words one apart, and of how the text begins and ends."""
     terms = text.terms(said)[:MOST_TERMS]
     for at, term in enumerate(terms):
-        yield _bucket(f"w {term}", 0, WORD_BUCKETS)
+        yield _word(f"w {term}")
         if at:
-            yield _bucket(f"p {terms[at - 1]} {term}", 0, WORD_BUCKETS)
+            yield _word(f"p {terms[at - 1]} {term}")
         if at > 1:
-            yield _bucket(f"k {terms[at - 2]} {term}", 0, WORD_BUCKETS)
+            yield _word(f"k {terms[at - 2]} {term}")
     if terms:
-        yield _bucket(f"a {terms[0]}", 0, WORD_BUCKETS)
-        yield _bucket(f"z {terms[-1]}", 0, WORD_BUCKETS)
-        yield _bucket(f"a {' '.join(terms[:2])}", 0, WORD_BUCKETS)
+        yield _word(f"a {terms[0]}")
+        yield _word(f"z {terms[-1]}")
+        yield _word(f"a {' '.join(terms[:2])}")
 
 
 def grams(said: str) -> Iterator[int]:
     """Buckets of the runs of 3 to 5 letters within each word, its edges marked."""
-    for term in text.terms(said)[:MOST_TERMS]:
-        edged = f"<{term[:LONGEST_TERM]}>"
-        for size in SIZES:
-            for start in range(len(edged) - size + 1):
-                yield _bucket(edged[start : start + size], WORD_BUCKETS, GRAM_BUCKETS)
+    return chain.from_iterable(map(_within, text.terms(said)[:MOST_TERMS]))
 
 
-def _bucket(feature: str, first: int, count: int) -> int:
-    return first + crc32(feature.encode()) % count
+@lru_cache(maxsize=8_192)
+def _within(term: str) -> tuple[int, ...]:
+    edged = f"<{term[:LONGEST_TERM]}>"
+    runs = (edged[at : at + size] for size in SIZES for at in range(len(edged) - size + 1))
+    return tuple(WORD_BUCKETS + crc32(run.encode()) % GRAM_BUCKETS for run in runs)
+
+
+def _word(feature: str) -> int:
+    return crc32(feature.encode()) % WORD_BUCKETS

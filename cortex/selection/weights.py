@@ -7,6 +7,7 @@ regressions. `fit.py` makes it. Loaded late through `scan.load`: numpy is heavy.
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -75,10 +76,12 @@ class Weights:
         """The text's rows of the matrix and what each weighs; letters at GRAM_SHARE of the words."""
         rows, values = [], []
         for buckets, share in ((words(said), 1.0), (grams(said), GRAM_SHARE)):
-            ids, counts = np.unique(np.fromiter(buckets, dtype=np.int32), return_counts=True)
-            known = self.rows[ids] >= 0
-            found = self.rows[ids[known]]
-            weight = (1 + np.log(counts[known])) * self.idf[found]
+            bag = Counter(buckets)
+            places = self.rows[np.fromiter(bag.keys(), dtype=np.int32, count=len(bag))]
+            known = places >= 0
+            found = places[known]
+            counts = np.fromiter(bag.values(), dtype=np.float32, count=len(bag))[known]
+            weight = (1 + np.log(counts)) * self.idf[found]
             norm = float(np.sqrt(np.square(weight).sum()))
             rows.append(found)
             values.append(weight * (share / norm) if norm else weight)
@@ -107,15 +110,17 @@ class Judged:
 
 
 def tool_features(scores: Floats, home: NDArray[np.int32], n_categories: int) -> Floats:
-    """(n_texts, n_tools, 8): a tool's own score and its category's, how far both lead, and what speaks for none."""
+    """(n_texts, n_tools, 8): a tool's own score and its category's, how far both lead, and what speaks for none.
+
+    `home` rises: the tools of a category stand together.
+    """
     n_tools = len(home)
     own, categories = scores[:, :n_tools], scores[:, n_tools : n_tools + n_categories]
     kinds = scores[:, n_tools + n_categories :][:, : len(KINDS)]
     of_category = categories[:, home]
     ranked = np.sort(categories, axis=1)
     rival = np.where(of_category >= ranked[:, -1:], ranked[:, -2:-1], ranked[:, -1:])
-    members = [own[:, home == at].max(axis=1) for at in range(n_categories)]
-    best = np.stack(members, axis=1)[:, home]
+    best = np.maximum.reduceat(own, np.searchsorted(home, np.arange(n_categories)), axis=1)[:, home]
     none = np.broadcast_to(kinds.max(axis=1, keepdims=True), own.shape)
     chat, words = (np.broadcast_to(kinds[:, at : at + 1], own.shape) for at in (0, 1))
     parts = (own, of_category, own - best, of_category - rival, none, of_category - none, words, chat)
