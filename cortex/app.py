@@ -54,6 +54,7 @@ from cortex.services.records import Records
 from cortex.services.roles import Roles
 from cortex.services.scope import ToolScope
 from cortex.services.settings import PreferencesService
+from cortex.services.skill_files import SkillFiles
 from cortex.services.status import StatusService
 from cortex.services.story import Telling
 from cortex.services.tasks import TasksService
@@ -217,13 +218,15 @@ def _services(
     house: House, scope: ToolScope, homes: Homes, accounts: Accounts, models: Models, doctor: Doctor
 ) -> tuple[Cortex, TurnRuns]:
     """The services over their shared ground."""
-    roles = Roles(homes, house.db)
+    roles, skills = Roles(homes, house.db), SkillFiles(homes, house.db)
     status = StatusService(house=house, doctor=doctor, started_at=house.clock())
     scope.add(Status, lambda _: status)
     scope.add(Board, lambda user_id: TaskBoard(db=house.db, user_id=user_id, clock=house.clock))
     wired = scope.wired | {Discovery.__name__}
     settings = ToolSettingsService(house.db, house.registry)
-    tools = ToolsService(registry=house.registry, wired=wired, roles=roles, clock=house.clock, settings=settings)
+    tools = ToolsService(
+        registry=house.registry, wired=wired, roles=roles, clock=house.clock, settings=settings, skills=skills
+    )
     scope.add(Discovery, lambda user_id: Finder(house=house, accounts=accounts, tools=tools, user_id=user_id))
     preferences = PreferencesService(house.db, homes)
     profiles, budgets = Profiles(db=house.db, models=models), Budgets(house=house, roles=roles, models=models)

@@ -15,6 +15,7 @@ from cortex.base.user import User
 from cortex.services.accounts import LoginView
 from cortex.services.role_editing import RoleEditing
 from cortex.services.role_settings import RoleDefaults
+from cortex.services.skills import SkillsService
 from cortex.services.tool_effects import ToolEffects
 from cortex.services.tool_listing import ToolListing
 from cortex.services.tool_trials import ToolTrials
@@ -54,6 +55,14 @@ def role_editing(house: House, defaults: Defaults) -> RoleEditing:
 
 
 RoleEdits = Annotated[RoleEditing, Depends(role_editing)]
+
+
+def skills_service(house: House) -> SkillsService:
+    """A person's how-tos."""
+    return SkillsService(house.house.db, house.tools)
+
+
+Skills = Annotated[SkillsService, Depends(skills_service)]
 
 
 def tool_listing(house: House) -> ToolListing:

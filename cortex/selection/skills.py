@@ -64,8 +64,13 @@ def judged(said: str, skills: tuple[Skill, ...], snapshot: Snapshot) -> tuple[Sk
 
 
 def listing(shown: Sequence[SkillFit]) -> str:
-    """The lines that ride behind the user's message; "" for none."""
-    return "\n".join((HEAD, *(f"- {fit.name}: {fit.title}. {fit.description}" for fit in shown))) if shown else ""
+    """What rides behind the user's message; "" for no skill."""
+    return "\n".join((HEAD, *map(line, shown))) if shown else ""
+
+
+def line(one: Skill | SkillFit) -> str:
+    """A skill's line in it."""
+    return f"- {one.name}: {one.title}. {one.description}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,6 +49,8 @@ def _did(before: Draft, after: Draft) -> tuple[str, tuple[Mark, ...]]:
     told, marks = _sent(before, after)
     if told:
         return told, marks
+    if after.skills != before.skills:
+        return f"{len(after.skills)} of the user's skills fit", _new(before.pins, after.pins)
     if after.wanted != before.wanted or after.chances != before.chances:
         kept = tuple(_mark(name, after.chances.get(name) or after.pins.get(name)) for name in after.wanted)
         asked = len({*after.chances, *after.pins})

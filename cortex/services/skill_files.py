@@ -5,10 +5,11 @@ Files that did not change are not read again. Writes nothing.
 
 from datetime import datetime
 
+from cortex.base.errors import UserError
 from cortex.base.skill import FOLDER, Skill
 from cortex.base.user import User
 from cortex.storage.db import Database
-from cortex.storage.home import Homes
+from cortex.storage.home import Home, Homes
 from cortex.storage.preferences import Preferences
 from cortex.toolkit.page import mark_of
 from cortex.toolkit.skills import SkillFile, names_of, read_skills
@@ -19,9 +20,9 @@ _Seen = tuple[tuple[tuple[str, datetime, int], ...], tuple[str, ...]]
 
 
 class SkillFiles:
-    """Reads the skills of the homes, with the marks of outside words."""
+    """Reads the skills of the homes, with the marks of outside words. Without these (the command line), no skill."""
 
-    def __init__(self, homes: Homes, db: Database) -> None:
+    def __init__(self, homes: Homes | None = None, db: Database | None = None) -> None:
         """Nothing is read before it is asked for."""
         self._homes = homes
         self._db = db
@@ -29,6 +30,8 @@ class SkillFiles:
 
     async def files(self, user: User) -> tuple[SkillFile, ...]:
         """Every skill file of the user by name, the broken ones with what is wrong."""
+        if self._homes is None or self._db is None:
+            return ()
         home, marks = self._homes.of(user.id), self._db.open(Preferences, user.id)
         entries = await names_of(home)
         if not entries:
@@ -43,6 +46,12 @@ class SkillFiles:
         while len(self._kept) > KEPT_USERS:
             del self._kept[next(iter(self._kept))]
         return kept[1]
+
+    def home(self, user: User) -> Home:
+        """The folder to write them in; UserError where there is none."""
+        if self._homes is None:
+            raise UserError("Skills can be changed in a running Cortex only.")
+        return self._homes.of(user.id)
 
     async def skills(self, user: User) -> tuple[Skill, ...]:
         """Those that can be used."""

@@ -60,7 +60,7 @@ class ToolsService:
         self._roles = roles
         self._now = clock
         self._settings = settings
-        self._skills = skills
+        self.skills = skills or SkillFiles()
         ready = frozenset(registry.tools) if assume_configured else registry.configured(wired)
         self._ready = tuple(name for name in registry.tools if name in ready)
         self._missing = {name: () if name in ready else registry.missing(name, wired) for name in registry.tools}
@@ -99,8 +99,7 @@ class ToolsService:
         """The plan of one round. Store `receipt` with the round and `memory` as the conversation's state."""
         persona = await self._roles.persona(asked.user)
         ground = await self.ground()
-        if self._skills is not None:
-            asked = replace(asked, skills=await self._skills.skills(asked.user))
+        asked = replace(asked, skills=await self.skills.skills(asked.user))
         return await asyncio.to_thread(planned, asked, ground.snapshot, ground.ready, persona)
 
     async def discover(
