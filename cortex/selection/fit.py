@@ -1,4 +1,4 @@
-"""`make train`: fits the model of `weights.py` on utterances, judges it on those it has not seen, and says how well.
+"""`cortex train`: fits the model of `weights.py` on utterances, judges it on those it has not seen, and says how well.
 
 Regularised least squares, one column a tool, category and kind, in its dual form: one inverse gives the weights and
 every leave-one-out score in closed form (Rifkin & Lippert 2007), on which the calibrations are fitted. Deterministic.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.selection import text
+from cortex.selection import ridge, text
 from cortex.selection.grams import BUCKETS, grams, words
 from cortex.selection.types import META, Example, Snapshot
 from cortex.selection.weights import (
@@ -29,6 +29,7 @@ from cortex.selection.weights import (
 RIDGE = 1.5
 LEAST_TEXTS = 2
 STEPS = 60
+SETTLED = 1e-9
 SHRINKAGE = 1e-3
 WEB = "web"
 
@@ -85,7 +86,7 @@ def fit(snapshot: Snapshot, told: Sequence[Told], made: str = "") -> Fitted:
     home = np.array([categories.index(entry.category) for entry in entries], dtype=np.int32)
     rows, idf, matrix = _vectors([row.text for row in told])
     labels = _labels(told, tools, categories, home)
-    dense, bias, unseen = _ridge(matrix, labels * 2 - 1)
+    dense, bias, unseen = ridge.fitted(matrix, labels * 2 - 1, RIDGE)
     scale = np.abs(dense).max(axis=0) / 127
     n_categories = len(categories)
     features = tool_features(unseen, home, n_categories)
@@ -129,7 +130,7 @@ def _told(example: Example, known: set[str]) -> Told:
     return Told(text=example.text, tools=tuple(name for name in example.tools if name in known))
 
 
-def _vectors(texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats, Floats]:
+def _vectors(texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats, ridge.Sparse]:
     """Bucket -> row, each row's idf, and the texts as (n_texts, n_rows), words and letters each of unit length."""
     bags = [(Counter(words(said)), Counter(grams(said))) for said in texts]
     spread = Counter(bucket for bag in bags for half in bag for bucket in half)
@@ -138,15 +139,20 @@ def _vectors(texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats, Floats]:
     rows[kept] = np.arange(len(kept), dtype=np.int32)
     idf = np.log((len(texts) + 1) / (np.array([spread[bucket] for bucket in kept]) + 0.5))
     idf = idf.astype(np.float16).astype(np.float32)
-    matrix = np.zeros((len(texts), len(kept)), dtype=np.float32)
-    for at, bag in enumerate(bags):
-        for half, share in zip(bag, (1.0, GRAM_SHARE), strict=True):
-            known = [(int(rows[bucket]), count) for bucket, count in half.items() if rows[bucket] >= 0]
-            if known:
-                ids = np.array([row for row, _ in known])
-                weight = (1 + np.log([count for _, count in known])) * idf[ids]
-                matrix[at, ids] = share * weight / np.sqrt(np.square(weight).sum())
-    return rows, idf, matrix
+    return rows, idf, ridge.sparse([_entries(bag, rows, idf) for bag in bags], len(kept))
+
+
+def _entries(bag: Sequence[Counter[int]], rows: NDArray[np.int32], idf: Floats) -> tuple[NDArray[np.int32], Floats]:
+    """A text's row of the matrix: where it is not 0, and what stands there."""
+    features, values = [], []
+    for half, share in zip(bag, (1.0, GRAM_SHARE), strict=True):
+        found = rows[np.fromiter(half.keys(), dtype=np.int32, count=len(half))]
+        counts = np.fromiter(half.values(), dtype=np.float32, count=len(half))[found >= 0]
+        found = found[found >= 0]
+        weight = (1 + np.log(counts)) * idf[found]
+        features.append(found)
+        values.append(share * weight / (np.sqrt(np.square(weight).sum()) or 1.0))
+    return np.concatenate(features), np.concatenate(values).astype(np.float32)
 
 
 def _labels(
@@ -161,17 +167,6 @@ def _labels(
             labels[at, columns[f"[{categories[home[columns[name]]]}]"]] = 1
         labels[at, columns[row.kind or NEED]] = 1
     return labels
-
-
-def _ridge(matrix: Floats, targets: Floats) -> tuple[Floats, Floats, Floats]:
-    """Weights (n_rows, n_columns), bias, and the leave-one-out score of every text."""
-    kernel = matrix @ matrix.T
-    kernel[np.diag_indices_from(kernel)] += RIDGE
-    inverse = np.linalg.inv(kernel)
-    bias = targets.mean(axis=0)
-    dual = inverse @ (targets - bias)
-    unseen = targets - dual / np.diag(inverse)[:, None]
-    return matrix.T @ dual, bias, unseen.astype(np.float32)
 
 
 def _scored(told: Sequence[Told], entries: Sequence[object], web: str) -> NDArray[np.bool_]:
@@ -191,6 +186,9 @@ def _calibrated(features: Floats, labels: Floats, used: NDArray[np.bool_]) -> Ca
         chance = 1 / (1 + np.exp(-(scaled @ found)))
         slope = scaled.T @ (chance - wanted) / len(wanted) + SHRINKAGE * found
         curve = (scaled * (chance * (1 - chance))[:, None]).T @ scaled / len(wanted)
-        found -= np.linalg.solve(curve + SHRINKAGE * np.eye(len(found)), slope)
+        step = np.linalg.solve(curve + SHRINKAGE * np.eye(len(found)), slope)
+        found -= step
+        if np.abs(step).max() < SETTLED:
+            break
     scale = found[:-1] / spread
     return Calibration(scale=scale.astype(np.float32), bias=float(found[-1] - (scale * mean).sum()))
