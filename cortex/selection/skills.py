@@ -77,6 +77,7 @@ def line(one: Skill | SkillFit) -> str:
 class _Shelf:
     """Skills as documents behind what people say; `slots`: theirs. `by_letter`: their words, for slips of the pen."""
 
+    sayings: "Bm25"
     slots: dict[int, Skill]
     words: "Bm25"
     by_letter: dict[str, tuple[str, ...]]
@@ -115,6 +116,7 @@ def _shelf(skills: tuple[Skill, ...], key: _Key) -> _Shelf:
         for term in bag:
             letters.setdefault(term[:1], {})[term] = None
     return _Shelf(
+        sayings=sayings,
         slots={sayings.size + at: skill for at, skill in enumerate(skills)},
         words=sayings.changed({slot: ({}, bag) for slot, bag in made.items()}),
         by_letter={letter: tuple(terms) for letter, terms in letters.items()},
@@ -147,8 +149,8 @@ def _by_words(said: str, shelf: _Shelf) -> dict[str, tuple[float, str]]:
     The rarest-term gate: shared words that many people say for many things prove nothing.
     """
     asked = dict.fromkeys((_mended(term, shelf) for term in _terms(said)), 1.0)
-    few = max(FEW, round(shelf.words.size * RARE_SHARE))
-    telling = {term for term in asked if len(shelf.words.holders(term)) <= few}
+    few = max(FEW, round(shelf.sayings.size * RARE_SHARE))
+    telling = {term for term in asked if len(shelf.sayings.holders(term)) <= few}
     if not telling:
         return {}
     scores = shelf.words.scores(asked)

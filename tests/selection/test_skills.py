@@ -1,0 +1,182 @@
+"""Which skills are shown for a message: threshold, limits, order, budget; who may read none is shown none."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cortex.base.skill import Skill
+from cortex.selection import portable
+from cortex.selection.pipeline import plan
+from cortex.selection.receipt import receipt
+from cortex.selection.skills import CHARACTERS, LEAST, MOST, fits, judged, listing
+from cortex.selection.steps import steps
+from cortex.selection.types import PlanInput, RoleView, Snapshot, ToolPlan
+from tests.selection.made import BRIDGED, CACHED, HOUSE, asked, entry
+
+READING = entry("skill_read", "skills", "Read one of the user's how-tos", ("name",))
+SHELF = replace(HOUSE, version="house-skills", entries=(*HOUSE.entries, READING))
+READER = RoleView(name="house", tools=("lamps", "tasks", "repos", "skills"))
+NO_READER = RoleView(name="house", tools=("lamps", "tasks", "repos"))
+
+INVOICES = Skill(
+    name="invoices",
+    title="Writing invoices",
+    description="How we number, word and file invoices for customers",
+    phrases=("bill a customer",),
+)
+PACKING = Skill(name="packing-list", title="Packing for a trip", description="What goes into the suitcase, by season")
+REVIEW = Skill(name="weekly-review", title="Weekly review", description="The steps of my Friday review")
+BREAD = Skill(name="bread", title="Sourdough", description="Amounts, times and the feeding of the starter")
+ALL = (BREAD, INVOICES, PACKING, REVIEW)
+
+
+def names(message: str, skills: tuple[Skill, ...] = ALL, snapshot: Snapshot = SHELF) -> list[str]:
+    return [fit.name for fit in fits(message, skills, snapshot)]
+
+
+def planned(message: str, **changes: Any) -> ToolPlan:
+    return plan(given(message, **changes))
+
+
+def given(message: str, **changes: Any) -> PlanInput:
+    ready = tuple(item.name for item in SHELF.entries)
+    return asked(message, **{"snapshot": SHELF, "ready": ready, "role": READER, "skills": ALL, **changes})
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("please write an invoice for Acme about the workshop", ["invoices"]),
+        ("write the invioce for acme", ["invoices"]),
+        ("bill a customer for me", ["invoices"]),
+        ("what should I pack for three days in Oslo", ["packing-list"]),
+        ("do my weekly review", ["weekly-review"]),
+        ("remind me to feed the starter at 8", ["bread"]),
+        ("go by `weekly-review`", ["weekly-review"]),
+        ("turn off the kitchen lights", []),
+        ("tell me what you can do for me", []),
+        ("hello", []),
+        ("thanks!", []),
+        ("  ", []),
+        ("", []),
+    ],
+)
+@pytest.mark.parametrize("registry", ["made", "shipped"])
+def test_a_message_shows_the_skills_that_fit_it(
+    message: str, expected: list[str], registry: str, shipped: Snapshot
+) -> None:
+    assert names(message, snapshot=shipped if registry == "shipped" else SHELF) == expected
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_how_many_skills_there_are_hardly_moves_a_score(count: int, shipped: Snapshot) -> None:
+    (fit,) = fits("please write an invoice for Acme", (INVOICES, *ALL[2:])[:count], shipped)
+    assert LEAST < fit.score < 0.6
+    assert fit.reason == "close in wording (write, invoice)"
+
+
+def test_what_fits_too_weakly_is_judged_and_not_shown(shipped: Snapshot) -> None:
+    (weak,) = judged("write me a long, winding and melancholic poem about autumn leaves", ALL, shipped)
+    assert (weak.name, weak.score < LEAST) == ("invoices", True)
+    assert names("write me a long, winding and melancholic poem about autumn leaves", snapshot=shipped) == []
+
+
+def test_a_phrase_counts_on_word_bounds_and_says_so() -> None:
+    (fit,) = fits("Bill a customer, please", (INVOICES,), SHELF)
+    assert (fit.score, fit.reason) == (1.0, 'you wrote "bill a customer"')
+    assert names("rebill a customerless order", (replace(INVOICES, title="X", description="Y"),)) == []
+
+
+def test_at_most_twelve_are_shown_the_best_first_equal_ones_by_name() -> None:
+    many = tuple(replace(BREAD, name=f"bread-{number:02}") for number in range(MOST + 5))
+    best = replace(BREAD, name="rye", phrases=("feed the starter",))
+    found = fits("feed the starter of the sourdough", (*reversed(many), best), SHELF)
+    assert [fit.name for fit in found] == ["rye", *(skill.name for skill in many[: MOST - 1])]
+
+
+def test_titles_and_descriptions_stay_within_their_characters() -> None:
+    long = tuple(
+        replace(BREAD, name=f"bread-{number:02}", description=f"Sourdough {'x' * 390}") for number in range(MOST)
+    )
+    found = fits("sourdough", long, SHELF)
+    assert 0 < len(found) < MOST
+    assert sum(len(fit.title) + len(fit.description) for fit in found) <= CHARACTERS
+    assert [fit.name for fit in found] == [skill.name for skill in long[: len(found)]]
+
+
+def test_a_skill_with_words_from_outside_is_never_shown() -> None:
+    tainted = replace(INVOICES, is_tainted=True)
+    assert judged("bill a customer and write the invoice", (tainted,), SHELF) == ()
+    made = planned("bill a customer", skills=(tainted,))
+    assert made.skills == ()
+    assert "skill_read" not in [item.name for item in made.sent]
+
+
+@pytest.mark.parametrize("recipe", ["cortex", "vector"])
+@pytest.mark.parametrize("profile", [CACHED, BRIDGED], ids=["cached", "bridged"])
+def test_the_tool_that_reads_it_is_pinned_with_the_reason(recipe: str, profile: Any) -> None:
+    made = planned("bill a customer", recipe=recipe, profile=profile)
+    sent = {item.name: item for item in made.sent}
+    assert sent["skill_read"].stage == "skills"
+    assert sent["skill_read"].reason == 'your skill “Writing invoices” fits: you wrote "bill a customer"'
+    assert dict(made.hints)["skill_read"] == 0.9
+    assert made.catalog.find("Writing invoices") == -1, "titles never stand in the cached prefix"
+    (told,) = receipt(made)["skills"]
+    assert (told["name"], told["reason"]) == ("invoices", 'you wrote "bill a customer"')
+
+
+def test_a_skill_that_fits_brings_no_other_tool_than_the_reader() -> None:
+    bare = [item.name for item in planned("bill a customer", skills=()).sent]
+    with_skill = [item.name for item in planned("bill a customer").sent]
+    assert bare == []
+    assert set(with_skill) - {"tools_discover", "tool_call"} == {"skill_read"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"role": NO_READER},
+        {"ready": tuple(item.name for item in HOUSE.entries)},
+        {"mode": "chat"},
+        {"is_last": True},
+        {"recipe": "inara"},
+        {"recipe": "ora"},
+        {"recipe": "punch"},
+        {"recipe": "repi"},
+    ],
+    ids=lambda changes: "-".join(map(str, changes)),
+)
+def test_where_none_could_be_read_or_the_way_knows_none_none_is_shown(changes: dict[str, Any]) -> None:
+    assert planned("bill a customer", **changes).skills == ()
+
+
+def test_in_every_mode_that_sends_tools_the_skills_are_shown() -> None:
+    assert [fit.name for fit in planned("bill a customer", mode="all").skills] == ["invoices"]
+    assert [fit.name for fit in planned("bill a customer", recipe="all").skills] == ["invoices"]
+
+
+def test_a_second_round_keeps_the_reader_declared() -> None:
+    first = planned("bill a customer", recipe="vector")
+    second = planned("bill a customer", recipe="vector", round=2, memory=first.memory, found=("skill_read",))
+    assert second.schemas == first.schemas
+
+
+def test_the_same_input_gives_the_same_bytes_also_when_read_back() -> None:
+    once = given("write the invoice and pack for the trip")
+    stored = portable.plain(replace(once, snapshot=Snapshot(version="", entries=(), domains=())))
+    again = replace(portable.read(PlanInput, stored), snapshot=SHELF)
+    assert again.skills == ALL
+    assert portable.dumps(plan(again)) == portable.dumps(plan(once))
+
+
+def test_the_steps_name_the_skills() -> None:
+    step = next(step for step in steps(given("bill a customer")) if step.stage == "skills")
+    assert (step.told, step.marks[0].name) == ("1 of the user's skills fit", "skill_read")
+
+
+def test_the_lines_hold_names_titles_and_descriptions_only() -> None:
+    assert listing(()) == ""
+    head, line = listing(fits("bill a customer", ALL, SHELF)).splitlines()
+    assert "skill_read" in head
+    assert line == "- invoices: Writing invoices. How we number, word and file invoices for customers"
