@@ -53,8 +53,11 @@ class BudgetDesk:
         """One; NotFound when it is gone."""
         return await self.house.db.open(BudgetRows).get(budget_id)
 
-    async def standings(self, people: Sequence[User]) -> Sequence[Standing]:
-        """How far each budget is used today by each of these people, as far as it holds for them."""
+    async def standings(self, people: Sequence[User], roles: Sequence[str] | None = None) -> Sequence[Standing]:
+        """How far each budget is used today by each of these people, as far as it holds for them.
+
+        roles: the roles that the reader may know; then jobs of which nothing ran are left out too. None = all.
+        """
         rows = await self.list()
         own = {row.subject for row in rows if row.kind == "user" and row.subject}
         names = {one.id: one.name for one in await self.accounts.all_accounts()}
@@ -64,8 +67,11 @@ class BudgetDesk:
                 is_foreign = row.kind == "user" and (
                     row.subject not in ("", person.id) or (not row.subject and person.id in own)
                 )
-                if not is_foreign:
-                    found.append(await self._standing(row, person, names))
+                if is_foreign or (row.kind == "role" and roles is not None and row.subject not in roles):
+                    continue
+                standing = await self._standing(row, person, names)
+                if row.kind != "job" or roles is None or standing.spent.tokens:
+                    found.append(standing)
         return found
 
     async def put(self, by: User, values: dict[str, str]) -> Budget:

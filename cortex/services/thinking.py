@@ -150,9 +150,9 @@ class Thinking:
         if now is None:  # a step of an older build planned it
             return {"endpoint": endpoint_of(entry)}
         before = await rounds.before(turn.conversation_id, turn.id, plan.round)
-        idle_s = (now.created_at - before.created_at).total_seconds() if before else 0.0
+        idle_s = (now.created_at - before.created_at).total_seconds() if before else None
         this = Sight(model=reply.model, tools=now.tools_digest, system=now.system_digest, history=history)
-        found = verdict(this, _sight(before), idle_s, reply.usage, profile)
+        found = verdict(this, _sight(before), idle_s or 0.0, reply.usage, profile)
         return {
             "cache": found.outcome,
             "kept_tokens": found.kept_tokens,

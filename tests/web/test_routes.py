@@ -62,7 +62,7 @@ def filled(path: str, ids: dict[str, str]) -> str:
 
 
 OF_THE_HOUSE = {"tool": "task_create", "category": "tasks"}  # these are everybody's
-IDS = "cid key task_id name role login_id user_id approval_id grant_id undo_id summary_id case_id"
+IDS = "cid key task_id name role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id"
 ANY = dict.fromkeys(IDS.split(), "x")
 
 
@@ -156,6 +156,15 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     undo = await db.open(Undos, user.id).add(call_id, "tasks", "t", None, "1", "Take it back", later)
     summary = await db.open(Summaries, user.id).add(conversation.id, 1, "what was said", False)
     await db.open(Messages, user.id).add(turn_id, 1, message.user("truffles"), False)
+    asked = {
+        "kind": "role",
+        "subject": "truffler",
+        "limit_tokens": "9",
+        "limit_usd": "",
+        "at_limit": "stop",
+        "model": "",
+    }
+    budget = await house.records.budgets.put(user, asked)
     home = Home(house.settings.home, user.id)
     await home.write("agent_notes/truffler.md", "likes truffles\n")
     await home.write("roles/truffler.md", "---\ntools: [tasks]\n---\nFind truffles.\n")
@@ -176,6 +185,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "grant_id": grant.id,
         "undo_id": undo.id,
         "summary_id": summary.id,
+        "budget_id": budget.id,
         "case_id": (await db.open(ToolCases).add("truffles", "truffler", "admin", (), user.id)).id,
     }
 
@@ -202,6 +212,7 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await db.open(ToolSettings).number(),
         await db.open(ToolCases).all(),
         await house.roles.in_force(user, "truffler"),
+        await house.records.budgets.list(),
     ]
 
 

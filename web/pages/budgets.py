@@ -1,0 +1,96 @@
+"""Admin: what a person, a role, a job or the whole house may take in a day, and what happens then."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+from pydantic import BaseModel
+
+from cortex.base.errors import UserError
+from cortex.services.budget_desk import Standing
+from web.deps import House, ReauthedAdmin
+from web.frame import frame_of
+from web.render import ConfirmContext, Context, described, respond
+from web.toast import redirect
+
+router = APIRouter()
+HREF = "/admin/budgets"
+
+
+class Typed(BaseModel):
+    """The form as a browser sends it; the service checks it."""
+
+    kind: str = "user"
+    subject: str = ""
+    limit_tokens: str = ""
+    limit_usd: str = ""
+    at_limit: str = "stop"
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetsContext(Context):
+    """Every budget, and the form that sets one."""
+
+    standings: Sequence[Standing] = described("each budget with everybody's day under it")
+    names: Sequence[str] = described("people and roles to choose from")
+    models: Sequence[str] = described("the reader's models, as suggestions")
+    typed: Typed = described("the form's fields")
+    error: str = described("why it was refused", default="")
+    error_field: str = described("the field the error is about, or empty", default="")
+
+
+@router.get(HREF)
+async def show(request: Request, house: House, user: ReauthedAdmin) -> Response:
+    """What is set."""
+    return await _page(request, house, user, Typed())
+
+
+@router.post(HREF)
+async def put(request: Request, house: House, user: ReauthedAdmin, typed: Annotated[Typed, Form()]) -> Response:
+    """Set a budget; one that this person, role or job has already is changed."""
+    try:
+        await house.records.budgets.put(user, typed.model_dump())
+    except UserError as refused:
+        return await _page(request, house, user, typed, refused)
+    return redirect(request, HREF, "Saved. It holds from the next model call on.")
+
+
+@router.get(HREF + "/{budget_id}/remove")
+async def ask_remove(request: Request, house: House, user: ReauthedAdmin, budget_id: str) -> Response:
+    """Really?"""
+    await house.records.budgets.get(budget_id)
+    context = ConfirmContext(
+        frame=await frame_of(request, house, user, here="/usage"),
+        title="Take this budget away?",
+        text="From the next model call on nothing is held back by it. What was spent stays in the ledger.",
+        action=f"{HREF}/{budget_id}/remove",
+        words="Take away",
+        back=HREF,
+    )
+    return respond(request, "confirm.html", context)
+
+
+@router.post(HREF + "/{budget_id}/remove")
+async def remove(request: Request, house: House, user: ReauthedAdmin, budget_id: str) -> Response:
+    """Take it away."""
+    await house.records.budgets.remove(user, budget_id)
+    return redirect(request, HREF, "The budget is gone.")
+
+
+async def _page(
+    request: Request, house: House, user: ReauthedAdmin, typed: Typed, refused: UserError | None = None
+) -> Response:
+    people = await house.accounts.users()
+    context = BudgetsContext(
+        frame=await frame_of(request, house, user, here="/usage"),
+        standings=await house.records.budgets.standings(people),
+        names=[*(one.name for one in people), *await house.roles.names(user)],
+        models=[*(entry.name for entry in (await house.models.registry(user)).entries), "offline"],
+        typed=typed,
+        error=refused.message if refused else "",
+        error_field=refused.field if refused else "",
+    )
+    return respond(request, "budgets.html", context, status=refused.status if refused else 200)

@@ -1,0 +1,76 @@
+"""One turn round by round: plan, request, calls, what it took; and what another recipe would have sent instead."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from cortex.base.errors import UserError
+from cortex.base.user import User
+from cortex.services.replays import Replay
+from cortex.services.traces import Trace
+from cortex.services.transcript_views import turn_of
+from web.deps import CurrentUser, House, reauthed_admin
+from web.frame import frame_of
+from web.render import Context, described, respond
+
+router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceContext(Context):
+    """A turn's trace."""
+
+    trace: Trace = described("the turn")
+    key: str = described("its id in addresses")
+    owner: str = described("whose it is, empty for the reader's own", default="")
+    recipes: Sequence[str] = described("what a round can be planned again under")
+    replay: Replay | None = described("the plan under another recipe, when one was asked for", default=None)
+    round: int = described("the round that was planned again, 0 for none", default=0)
+    recipe: str = described("the recipe chosen", default="")
+    error: str = described("why it could not be planned again", default="")
+
+
+@router.get("/runs/{key}")
+async def show(
+    request: Request, house: House, user: CurrentUser, key: str, round: int = 0, recipe: str = ""
+) -> Response:
+    """The turn; with `round` and `recipe` that round is planned again, without a call and without an effect."""
+    owner_id = await _owner(request, house, user, key)
+    trace = await house.records.traces.trace(user, turn_of(key))
+    replay, error = None, ""
+    if round and recipe:
+        try:
+            replay = await house.records.replays.replay(owner_id, turn_of(key), round, recipe)
+        except UserError as refused:
+            error = refused.message
+    context = TraceContext(
+        frame=await frame_of(request, house, user),
+        trace=trace,
+        key=key,
+        owner="" if owner_id == user.id else (await house.accounts.user(owner_id)).name,
+        recipes=house.records.replays.recipes,
+        replay=replay,
+        round=round,
+        recipe=recipe,
+        error=error,
+    )
+    return respond(request, "trace.html", context, status=422 if error else 200)
+
+
+@router.get("/runs/{key}/trace.json")
+async def download(request: Request, house: House, user: CurrentUser, key: str) -> Response:
+    """All of it as a file, secrets blotted out."""
+    await _owner(request, house, user, key)
+    trace = await house.records.traces.trace(user, turn_of(key))
+    headers = {"Content-Disposition": f'attachment; filename="cortex-{key[:40]}.json"'}
+    return Response(trace.to_json(), media_type="application/json", headers=headers)
+
+
+async def _owner(request: Request, house: House, user: User, key: str) -> str:
+    """Whose turn it is. Somebody else's is opened by an admin alone, who gave the password lately."""
+    owner_id = await house.records.traces.owner_of(user, turn_of(key))
+    if owner_id != user.id:
+        await reauthed_admin(request)
+    return owner_id

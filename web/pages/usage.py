@@ -1,0 +1,94 @@
+"""What it cost: tokens and dollars by day, model, role, tool, job or person, cache hits, budgets; each table as CSV."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from cortex.base.user import User
+from cortex.services.budget_desk import Standing
+from cortex.services.profiles import Backend
+from cortex.services.usage import ALL, By, View
+from web import usage_tables
+from web.deps import CurrentUser, House, reauthed_admin
+from web.errors import not_found
+from web.frame import frame_of
+from web.plots import Plot
+from web.render import Context, NavEntry, described, respond
+from web.usage_tables import Table
+
+router = APIRouter()
+NAV = NavEntry(title="Usage", href="/usage", icon="chart", order=50)
+RANGES = (7, 28, 90)
+BYS: tuple[By, ...] = ("model", "role", "tool", "job", "person")
+
+Days = Annotated[Literal[7, 28, 90], Query(alias="p")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageContext(Context):
+    """The page."""
+
+    view: View = described("the numbers")
+    tables: Mapping[str, Table] = described("the same as tables, by name")
+    plots: Mapping[str, Plot] = described("what can be drawn of them, by name")
+    days: int = described("how many days are shown")
+    ranges: Sequence[int] = described("the numbers of days to choose from", default=RANGES)
+    bys: Sequence[By] = described("what it can be broken down by")
+    person: str = described("whose: empty for the reader, all, or an account's id", default="")
+    query: str = described("the address of this view, for links and files")
+    backends: Sequence[Backend] = described("what is known of the caches of the reader's models", default=())
+    standings: Sequence[Standing] = described("the budgets that hold, and how far they are used today", default=())
+
+
+@router.get("/usage")
+async def show(
+    request: Request, house: House, user: CurrentUser, p: Days = 28, by: By = "model", person: str = ""
+) -> Response:
+    """The numbers of these days. Anybody else's are an admin's, with the password given lately."""
+    view = await _view(request, house, user, p, by, person)
+    context = UsageContext(
+        frame=await frame_of(request, house, user, here="/usage"),
+        view=view,
+        tables=usage_tables.tables(view, is_admin=user.is_admin),
+        plots=usage_tables.plots(view),
+        days=p,
+        bys=[one for one in BYS if one != "person" or user.is_admin],
+        person=person,
+        query=urlencode({"p": p, "by": by, "person": person}),
+        backends=await house.records.profiles.all(user) if person in ("", user.id) else (),
+        standings=await house.records.budgets.standings(
+            await _people(house, user, person), None if user.is_admin else await house.roles.names(user)
+        ),
+    )
+    return respond(request, "usage.html", context)
+
+
+@router.get("/usage.csv")
+async def download(
+    request: Request, house: House, user: CurrentUser, table: str, p: Days = 28, by: By = "model", person: str = ""
+) -> Response:
+    """One table of the page as a file."""
+    view = await _view(request, house, user, p, by, person)
+    found = usage_tables.tables(view, is_admin=user.is_admin).get(table)
+    if found is None:
+        raise not_found()
+    name = f"cortex-{found.name}-{p}-days.csv"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(usage_tables.as_csv(found), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+async def _view(request: Request, house: House, user: User, days: int, by: By, person: str) -> View:
+    if user.is_admin and person not in ("", user.id):
+        await reauthed_admin(request)
+    return await house.records.usage.view(user, days=days, by=by, person=person)
+
+
+async def _people(house: House, user: User, person: str) -> Sequence[User]:
+    """Those whose budgets are shown, the reader first."""
+    if person in ("", user.id):
+        return (user,)
+    return [one for one in await house.accounts.users() if person == ALL or one.id == person]

@@ -1,0 +1,239 @@
+"""The usage page's numbers as tables: the same rows for the page and for the file that is downloaded.
+
+Pure. `web/pages/usage.py` asks for them; nothing is summed here that the service has not summed.
+"""
+
+import csv
+import io
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Literal
+
+from cortex.services.transcript_views import key_of
+from cortex.services.usage import Sum, View
+from web.plots import Plot, Series, largest, stacked
+
+Kind = Literal["text", "day", "moment", "number", "usd", "share"]
+BY_WORDS = {"model": "Model", "role": "Role", "tool": "Tool", "job": "Job", "person": "Person"}
+CUTS = (
+    ("sent_tokens", "sent"),
+    ("extra_tokens", "way back and catalog"),
+    ("cut_form", "shorter forms"),
+    ("cut_role", "role and rights"),
+    ("cut_limits", "tool mode and budget"),
+    ("cut_choice", "not needed for the message"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column: its head, and how its values are written."""
+
+    label: str
+    kind: Kind = "number"
+
+    @property
+    def is_figure(self) -> bool:
+        """Whether the values stand to the right, in one line with their digits."""
+        return self.kind in ("number", "usd", "share")
+
+    def write(self, value: Any) -> str:
+        """The value as the page shows it; what is unknown is said to be. Moments are the template's, for the zone."""
+        if value is None:
+            return "unknown" if self.kind == "usd" else "-"
+        match self.kind:
+            case "number":
+                return f"{value:,}"
+            case "usd":
+                return dollars(value)
+            case "share":
+                return f"{100 * value:.0f} %"
+            case "day":
+                return _short(value)
+            case _:
+                return str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A row; `href` is where its first cell leads, "" = nowhere."""
+
+    cells: tuple[Any, ...]
+    href: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table with a name for its file."""
+
+    name: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+
+def tables(view: View, *, is_admin: bool) -> dict[str, Table]:
+    """Every table of the page by name; those without a row are there too."""
+    made = [_tokens(view), _costs(view), _by(view), _cache(view), _rounds(view), _turns(view), _tools(view)]
+    return {one.name: one for one in (*made, _never(view, is_admin))}
+
+
+def plots(view: View) -> dict[str, Plot]:
+    """The plots that there is something to see in."""
+    days = [_short(on) for on, _ in view.days]
+    layers = [Series(name=words, values=[_cut(sums, name) for _, sums in view.days]) for name, words in CUTS]
+    layers = [layer for layer in layers if any(layer.values)]
+    costs = [Series(name=row.label, values=row.cost_by_day) for row in view.rows]
+    counts = [Series(name="messages", values=[turns for _, turns in view.histogram])]
+    rounds = [str(number) for number, _ in view.histogram]
+    found = {
+        "tokens": stacked("Tool tokens a day, by what removed them", "tokens", days, layers, short),
+        "cost": stacked("Cost a day", "US dollars", days, largest(costs, "others"), dollars) if costs else None,
+        "rounds": stacked("Rounds a message", "messages", rounds, counts, _whole) if rounds else None,
+    }
+    return {name: plot for name, plot in found.items() if plot is not None}
+
+
+def as_csv(table: Table) -> str:
+    """The table as a file: plain numbers, days and moments as ISO writes them, nothing that a sheet would run."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow([column.label for column in table.columns])
+    for row in table.rows:
+        writer.writerow([_plain(value) for value in row.cells])
+    return out.getvalue()
+
+
+def dollars(value: float) -> str:
+    """$0, $0.0042, $1.20."""
+    if not value:
+        return "$0"
+    return f"${value:.4f}" if value < 0.1 else f"${value:,.2f}"
+
+
+def short(value: float) -> str:
+    """950, 1.2k, 3.4M."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.1f}".removesuffix(".0") + letter
+    return f"{value:g}"
+
+
+def _tokens(view: View) -> Table:
+    columns = (Column(label="Day", kind="day"), Column(label="All tools in full"), *_labels())
+    rows = [Row(cells=(on, sums.total_tokens, *(_cut(sums, name) for name, _ in CUTS))) for on, sums in view.days]
+    return Table(name="tokens", caption="Tool tokens a day", columns=columns, rows=tuple(rows))
+
+
+def _labels() -> tuple[Column, ...]:
+    return tuple(Column(label=words[:1].upper() + words[1:]) for _, words in CUTS)
+
+
+def _costs(view: View) -> Table:
+    names = tuple(Column(label=row.label, kind="usd") for row in view.rows)
+    columns = (Column(label="Day", kind="day"), Column(label="All", kind="usd"), Column(label="Unknown price"), *names)
+    rows = [
+        Row(cells=(on, sums.cost_usd, sums.unpriced, *(row.cost_by_day[place] for row in view.rows)))
+        for place, (on, sums) in enumerate(view.days)
+    ]
+    return Table(name="cost", caption="Cost a day in US dollars", columns=columns, rows=tuple(rows))
+
+
+def _by(view: View) -> Table:
+    head = Column(label=BY_WORDS[view.by], kind="text")
+    names = ("Rounds", "Tool tokens sent", "Input", "Cached", "Written", "Fresh", "Output")
+    columns = (head, *(Column(label=name) for name in names), Column(label="Cost", kind="usd"))
+    rows = [Row(cells=(row.label, *_sums(row.sum))) for row in view.rows]
+    caption = f"By {BY_WORDS[view.by].lower()}"
+    return Table(name="by", caption=caption, columns=columns, rows=tuple(rows))
+
+
+def _sums(sums: Sum) -> tuple[Any, ...]:
+    cost = None if sums.unpriced == sums.rounds and sums.rounds else sums.cost_usd
+    tokens = (sums.cached_tokens, sums.written_tokens, sums.fresh_tokens, sums.output_tokens)
+    return (sums.rounds, sums.sent_tokens + sums.extra_tokens, sums.input_tokens, *tokens, cost)
+
+
+def _cache(view: View) -> Table:
+    whole = sum(miss.rounds for miss in view.misses)
+    columns = (
+        Column(label="What the provider's cache did", kind="text"),
+        Column(label="Rounds"),
+        Column(label="Share", kind="share"),
+        Column(label="Tokens paid in full"),
+    )
+    rows = [Row(cells=(miss.words, miss.rounds, miss.rounds / whole, miss.fresh_tokens)) for miss in view.misses]
+    return Table(name="cache", caption="Cache hits, and why it missed", columns=columns, rows=tuple(rows))
+
+
+def _rounds(view: View) -> Table:
+    columns = (Column(label="Rounds"), Column(label="Messages"))
+    return Table(
+        name="rounds",
+        caption="Rounds a message",
+        columns=columns,
+        rows=tuple(Row(cells=pair) for pair in view.histogram),
+    )
+
+
+def _turns(view: View) -> Table:
+    columns = (
+        Column(label="When", kind="moment"),
+        Column(label="Who", kind="text"),
+        Column(label="Model", kind="text"),
+        Column(label="Rounds"),
+        Column(label="Tokens"),
+        Column(label="Cost", kind="usd"),
+    )
+    rows = [
+        Row(
+            cells=(one.at, view.name_of(one.owner_id), one.model, one.rounds, one.tokens, one.cost_usd),
+            href=f"/runs/{key_of(one.turn_id)}",
+        )
+        for one in view.dear
+    ]
+    return Table(name="turns", caption="The dearest messages", columns=columns, rows=tuple(rows))
+
+
+def _tools(view: View) -> Table:
+    columns = (
+        Column(label="Tool", kind="text"),
+        Column(label="Sent with rounds"),
+        Column(label="Tokens sent"),
+        Column(label="Called"),
+    )
+    rows = [Row(cells=(one.name, one.rounds, one.tokens, one.calls)) for one in view.tools]
+    return Table(name="tools", caption="By tool", columns=columns, rows=tuple(rows))
+
+
+def _never(view: View, is_admin: bool) -> Table:
+    columns = (Column(label="Tool", kind="text"), Column(label="Sent with rounds"), Column(label="Tokens sent"))
+    rows = [
+        Row(cells=(one.name, one.rounds, one.tokens), href=f"/admin/tools/{one.name}" if is_admin else "")
+        for one in view.never
+    ]
+    return Table(name="never", caption="Never called", columns=columns, rows=tuple(rows))
+
+
+def _cut(sums: Sum, name: str) -> int:
+    """One layer of the day's tool tokens; mode and budget are one layer."""
+    if name == "cut_limits":
+        return sums.cut_mode + sums.cut_budget
+    found: int = getattr(sums, name)
+    return found
+
+
+def _short(on: date) -> str:
+    return f"{on.day} {on:%b}"
+
+
+def _whole(value: float) -> str:
+    return f"{value:g}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return f"'{value}"
+    return "" if value is None else value
