@@ -93,6 +93,34 @@ def test_tools_lists_what_a_role_may_use_as_if_all_were_set_up(tmp_path: Path) -
     assert {row["category"] for row in ready} <= {"file", "git", "skills", "system", "meta"}
 
 
+def test_bench_judges_a_file_and_says_nothing_else_on_stdout(tmp_path: Path) -> None:
+    rows = tmp_path / "mine.jsonl"
+    rows.write_text('{"text": "add milk to my shopping list", "kind": "tool", "need_tools": [["task_create"]]}\n')
+    words = ("bench", "selection", "--data", str(rows), "--recipe", "cortex", "--recipe", "all", "--json")
+    done = cortex(tmp_path / "home", *words)
+    (one,) = parsed(done)["sets"]
+    assert (one["name"], one["kind"], one["rows"], list(one["recipes"])) == ("mine", "routing", 1, ["cortex", "all"])
+    assert one["recipes"]["all"]["recall"] == 1.0
+    assert "mine: 1 rows, cortex" in done.stderr
+    assert not (tmp_path / "home").exists()
+    table = cortex(tmp_path / "home", *words[:-1])
+    assert "mine · routing · 1 rows" in table.stdout
+    rows.write_text("{\n")
+    broken = cortex(tmp_path / "home", *words)
+    assert (broken.returncode, broken.stdout) == (1, "")
+    assert broken.stderr.startswith("cortex: mine.jsonl, line 1: not JSON")
+
+
+def test_bench_says_what_conversations_cost(tmp_path: Path) -> None:
+    words = ("bench", "cost", "--regime", "cron", "--recipe", "all", "--recipe", "cortex")
+    found = parsed(cortex(tmp_path / "home", *words, "--json"))
+    assert found["regimes"].keys() == {"cron"}
+    assert found["regimes"]["cron"]["all"] == 100.0
+    assert "cron" in cortex(tmp_path / "home", *words).stdout
+    wrong = cortex(tmp_path / "home", "bench", "cost", "--role", "nobody")
+    assert wrong.stderr.startswith("cortex: There is no role 'nobody'")
+
+
 def test_the_doctor_says_what_is_wrong_and_how_to_mend_it(tmp_path: Path) -> None:
     home = tmp_path / "home"
     before = cortex(home, "doctor", "--json")

@@ -9,6 +9,7 @@ from cortex.bench.files import RetrievalSet
 from cortex.bench.rows import Groups, Query
 from cortex.bench.scores import Scores
 from cortex.bench.timing import timed
+from cortex.selection import talk
 from cortex.selection.discover import Ranking
 from cortex.selection.types import Snapshot
 
@@ -47,5 +48,12 @@ def measured(queries: Sequence[Query], snapshot: Snapshot, rank: Ranking) -> Sco
 
 
 def worded(query: Query) -> str:
-    """What is searched for."""
-    return query.query
+    """What is searched for: the query; one that leans on what was said ("and the other one?") together with that.
+
+    More of the history loses: on 360 queries in conversations the last text in front of each query takes recall@10
+    from .859 to .834, its ranking mixed in at .3 the nDCG from .714 to .689 (2026-11-21).
+    """
+    said = query.query
+    if query.history and (talk.is_follow_up(said) or talk.is_assent(said)):
+        return f"{query.history[-1][1]}\n{said}"
+    return said

@@ -37,22 +37,23 @@ def _said(item: Any) -> Any:
 
 
 History = Annotated[tuple[Said, ...], BeforeValidator(_told)]
+Mark = Annotated[str, Field(coerce_numbers_to_str=True)]
 Needs = Annotated[Groups, BeforeValidator(_groups)]
 
 
 class _Row(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class Utterance(_Row):
     """A line of a routing file: what a person wrote, and the tools that it needs; each group by one of its names."""
 
-    id: str = ""
+    id: Mark = ""
     text: str
     kind: Kind
     need_tools: Needs = ()
     need_categories: Needs = ()
-    conversation: str | None = None
+    conversation: Mark | None = None
     turn: int = 0
     history: History = ()
 
@@ -69,7 +70,7 @@ class Offered(_Row):
 class Query(_Row):
     """A line of a queries file. `gold_any`, where given, stands for `gold`: each group met by one of its names."""
 
-    id: str = ""
+    id: Mark = ""
     query: str
     gold: tuple[str, ...] | None = None
     gold_any: Needs = ()

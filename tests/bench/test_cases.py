@@ -1,0 +1,72 @@
+"""Our own cases: there are enough of them, they know the registry, and none of those alone is among the words that were learned."""
+
+from collections import Counter
+
+import pytest
+
+from cortex.bench import talks
+from cortex.bench.files import CASES, Data, read
+from cortex.bench.rows import Utterance
+from cortex.selection.text import normal
+from cortex.selection.types import META, Snapshot
+from cortex.tools import load
+
+LEAST_ROWS, LEAST_ALONE, LEAST_TALKS = 500, 120, 25
+
+
+@pytest.fixture(scope="module")
+def data() -> Data:
+    told: list[str] = []
+    found = read(CASES, told.append)
+    assert told == []
+    return found
+
+
+@pytest.fixture(scope="module")
+def rows(data: Data) -> list[Utterance]:
+    return [row for one in data.routing for row in one.rows]
+
+
+def test_there_are_enough_rows_alone_and_in_conversations(rows: list[Utterance]) -> None:
+    single = [row for row in rows if row.conversation is None]
+    assert len(single) >= LEAST_ROWS
+    assert sum(row.kind in ("chat", "llm", "open") for row in single) >= LEAST_ALONE
+    turns = Counter(row.conversation for row in rows if row.conversation is not None)
+    assert len(turns) >= LEAST_TALKS
+    assert set(turns.values()) <= {3, 4, 5, 6}
+
+
+def test_every_tool_is_wanted_and_every_category_often_enough_to_be_judged(rows: list[Utterance]) -> None:
+    tools = {tool.name: tool.category for tool in load().tools.values() if tool.category != META}
+    single = [row for row in rows if row.conversation is None]
+    assert {name for row in single for group in row.need_tools for name in group} == set(tools)
+    categories = Counter(name for row in single for group in row.need_categories for name in group)
+    assert min(categories[category] for category in tools.values()) >= 20
+
+
+def test_the_rows_say_what_the_registry_says(rows: list[Utterance]) -> None:
+    tools = load().tools
+    for row in rows:
+        homes = tuple(tuple(sorted({tools[name].category for name in group})) for group in row.need_tools)
+        assert homes == row.need_categories
+        assert (row.kind == "tool") == bool(row.need_tools)
+
+
+def test_no_row_stands_twice_and_none_was_learned(rows: list[Utterance]) -> None:
+    assert max(Counter(row.id for row in rows).values()) == 1
+    single = Counter(normal(row.text) for row in rows if row.conversation is None)
+    assert max(single.values()) == 1
+    registry = load()
+    learned = {normal(said) for category in registry.categories.values() for said, _ in category.examples}
+    learned |= {normal(said) for said, _ in (*registry.several, *registry.none)}
+    assert single.keys() & learned == set()
+
+
+@pytest.mark.parametrize(("stem", "least", "longest"), [("chats", 10, 10), ("tasks", 6, 1), ("jobs", 8, 1)])
+def test_the_scripts_need_only_tools_that_there_are(stem: str, least: int, longest: int, shipped: Snapshot) -> None:
+    known = {entry.name for entry in shipped.entries if not entry.is_meta}
+    read_talks = talks.read(talks.FOLDER / f"{stem}.jsonl")
+    assert len(read_talks) >= least
+    assert {len(talk) for talk in read_talks} == {longest}
+    wanted = {call.tool for talk in read_talks for turn in talk for calls in turn.rounds for call in calls}
+    assert wanted <= known

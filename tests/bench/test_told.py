@@ -1,0 +1,135 @@
+from typing import Any
+
+from cortex.bench import table, verdicts
+from tests.bench import recipes
+from tests.bench.baseline import noise, regressions
+from tests.bench.plot import Mark, svg
+
+GOOD = {"recall": 0.98, "tools_mean": 5.0, "tokens_mean": 500.0, "tokens_share": 0.09, "p50_ms": 0.5, "p99_ms": 1.0}
+
+
+def one(kind: str = "routing", **others: dict[str, float]) -> dict[str, Any]:
+    return {"name": "house", "kind": kind, "rows": 1_200, "recipes": {"cortex": GOOD, **others}}
+
+
+def test_columns_are_aligned_and_goals_stand_below() -> None:
+    lines = table.selection([one(all={**GOOD, "recall": 1.0, "tokens_mean": 5_800.0})]).splitlines()
+    assert lines[0] == "house · routing · 1,200 rows"
+    assert [line.split() for line in lines[1:3]] == [
+        ["recall", "tools", "tokens", "share", "p50", "ms", "p99", "ms"],
+        ["cortex", "0.980", "5.0", "500", "0.090", "0.500", "1.000"],
+    ]
+    assert lines[-1].split() == ["goal", "≥0.97", "≤6", "≤0.1", "≤2"]
+    assert len({len(line) for line in lines[2:4]}) == 1
+
+
+def test_a_missed_goal_is_marked_for_our_recipe_alone() -> None:
+    low = {**GOOD, "recall": 0.5}
+    told = table.selection([{**one(inara=low), "recipes": {"cortex": low, "inara": low}}])
+    assert told.count("0.500*") == 1
+
+
+def test_a_figure_that_a_recipe_lacks_is_a_dash() -> None:
+    assert "-" in table.selection([one(inara={"recall": 0.3})]).splitlines()[3].split()
+
+
+def costs(cortex: float, other: float, recall: float = 0.9) -> dict[str, dict[str, dict[str, Any]]]:
+    detail = {"recall": recall}
+    return {
+        "regimes": {"warm10": {"all": 100.0, "cortex": cortex, "ora": other}},
+        "details": {"warm10": {"all": {"recall": 1.0}, "cortex": {"recall": 0.95}, "ora": detail}},
+    }
+
+
+def test_costs_stand_beside_their_goal() -> None:
+    told = table.costs(costs(61.0, 80.0))
+    assert "61.0*" in told
+    assert "≤60" in told
+
+
+def test_it_is_said_where_another_recipe_is_better() -> None:
+    more, fewer = {**GOOD, "recall": 0.99}, {**GOOD, "recall": 0.94, "tokens_mean": 400.0}
+    weak = {**GOOD, "recall": 0.5, "tokens_mean": 10.0}
+    told = verdicts.selection([one(vector=more, ora=fewer, inara=weak, all={**GOOD, "recall": 1.0})])
+    assert told == ["house: vector finds 0.990, cortex 0.980.", "house: ora sends 400 tokens, cortex 500."]
+    assert verdicts.selection([one(inara=weak)]) == [verdicts.KEPT]
+
+
+def test_a_recipe_that_sends_everything_is_no_finder() -> None:
+    assert verdicts.selection([one(repi={**GOOD, "recall": 1.0, "tokens_mean": 5e3, "tokens_share": 1.0})]) == [
+        verdicts.KEPT
+    ]
+
+
+def test_it_is_said_where_ours_costs_too_much() -> None:
+    assert verdicts.costs(costs(61.0, 50.0)) == ["warm10: cortex costs 61.0, ora 50.0 at recall 0.90."]
+    assert verdicts.costs(costs(52.0, 50.0)) == [verdicts.KEPT]
+    assert verdicts.costs(costs(61.0, 50.0, recall=0.5)) == [verdicts.KEPT]
+    assert verdicts.costs(costs(101.0, 150.0))[0] == "warm10: cortex costs 101.0, more than sending all."
+
+
+KEPT = {"house": {"recall": 0.9, "tools_mean": 5.0}, "cost": {"warm10": 60.0}}
+ROWS = {"house": {"tool": 400}}
+
+
+def test_a_loss_beyond_the_noise_is_a_regression() -> None:
+    now = {"house": {"recall": 0.87, "tools_mean": 5.3}, "cost": {"warm10": 62.0}}
+    assert list(regressions(ROWS, KEPT, now)) == [
+        "house, recall: 0.87, was 0.9",
+        "house, tools_mean: 5.3, was 5",
+        "cost, warm10: 62, was 60",
+    ]
+
+
+def test_noise_and_gains_are_none() -> None:
+    assert list(regressions(ROWS, KEPT, KEPT)) == []
+    better = {"house": {"recall": 0.95, "tools_mean": 4.0}, "cost": {"warm10": 40.0}}
+    assert list(regressions(ROWS, KEPT, better)) == []
+    near = {"house": {"recall": 0.89, "tools_mean": 5.2}, "cost": {"warm10": 61.0}}
+    assert list(regressions(ROWS, KEPT, near)) == []
+
+
+def test_a_figure_that_is_gone_is_a_regression() -> None:
+    assert list(regressions(ROWS, KEPT, {**KEPT, "cost": {}})) == ["cost, warm10: not measured any more (was 60)"]
+
+
+def test_a_perfect_share_may_lose_a_row_and_not_two() -> None:
+    assert 1 / 400 < noise("house", "recall", 1.0, 400) < 2 / 400
+
+
+def taken() -> recipes.Taken:
+    found = {name: {**GOOD, "recall_after_discover": 0.99} for name in recipes.ORDER}
+    chat = {name: {"chat_any": 0.04, "p50_ms": 0.5, "p99_ms": 3.0} for name in recipes.ORDER}
+    ranked = {name: {"r5": 0.7, "r10": 0.8, "ndcg10": 0.6, "p50_ms": 1.0, "p99_ms": 2.0} for name in ("ora", "cortex")}
+    sets = [
+        {"name": "house", "kind": "routing", "rows": 10, "recipes": found},
+        {"name": "alone", "kind": "routing", "rows": 10, "recipes": chat},
+        {"name": "zoo", "kind": "retrieval", "rows": 10, "recipes": ranked},
+    ]
+    shares = {name: 50.0 for name in recipes.ORDER}
+    details = {name: {"recall": 0.9} for name in recipes.ORDER}
+    return recipes.Taken(sets=sets, costs={"regimes": {"cold": shares}, "details": {"cold": details}})
+
+
+def test_the_readme_section_has_means_sets_discovery_and_costs() -> None:
+    told = recipes.markdown(taken(), "today")
+    assert told.startswith("today\n\n")
+    assert "| cortex | 0.980 | - | 0.990 | 5.0 | 500 | 0.090 | 0.040 | - | - | 0.50 | 3.00 |" in told
+    assert f"| house | 10 |{' 0.980 · 5.0 |' * 7}" in told
+    assert "| zoo | 10 | 0.800 · 0.600 | 0.800 · 0.600 |" in told
+    assert f"| cold |{' 50 |' * 7} ≤48 |" in told
+
+
+def test_the_plot_names_each_recipe_and_tells_itself_in_words() -> None:
+    drawn = svg(
+        [Mark(name="cortex", share=0.1, recall=0.9), Mark(name="<all>", share=1.0, recall=1.0)],
+        "c & d",
+        goal_recall=0.97,
+        goal_share=0.1,
+    )
+    assert drawn.count('class="ours"') == 1
+    assert "&lt;all&gt;" in drawn
+    assert "cortex: recall 0.90 at 10 % of the tokens" in drawn
+    assert "prefers-color-scheme: dark" in drawn
+    assert "c &amp; d" in drawn
+    assert recipes.plot(taken()) == recipes.plot(taken())
