@@ -12,10 +12,14 @@ _ids = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A step: call this tool. `arguments` as text goes out as it is, well formed or not."""
+    """A step: call this tool. `arguments` as text goes out as it is, well formed or not.
+
+    `is_blind`: call it whether or not it was offered, as models now and then do.
+    """
 
     tool: str
     arguments: dict[str, Any] | str = field(default_factory=dict)
+    is_blind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ def answer(asked: Asked, rules: list[Rule]) -> Spoken:
     if callable(step):
         step = step(asked)
     said = Say(step) if isinstance(step, str) else Say(calls=(step,)) if isinstance(step, Use) else step
-    missing = [use.tool for use in said.calls if use.tool not in asked.tools]
+    missing = [use.tool for use in said.calls if use.tool not in asked.tools and not use.is_blind]
     if said.calls and not asked.is_calling_allowed:
         return Spoken(text=said.text or f"I would use {said.calls[0].tool}, but no more tools may be called now.")
     if missing and "tools_discover" in asked.tools:

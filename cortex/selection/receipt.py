@@ -48,6 +48,7 @@ def receipt(plan: ToolPlan) -> dict[str, Any]:
             "facts": _facts(memory),
         },
         "late": plan.late,
+        "added": list(plan.added),
         "labels": dict(plan.labels),
         "reachable": list(plan.reachable),
     }

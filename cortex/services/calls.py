@@ -2,10 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 from cortex.base.ids import derived_id
@@ -14,11 +14,13 @@ from cortex.base.turn import Turn
 from cortex.selection.ways import ora
 from cortex.services.accounts import Accounts
 from cortex.services.house import House
+from cortex.services.lessons import came, came_late
 from cortex.services.tools import ToolsService
 from cortex.storage.audit import Audit
 from cortex.storage.calls import CallRow, Calls, CallState
 from cortex.storage.conversations import Conversations
 from cortex.storage.home import Homes
+from cortex.storage.plans import Plans
 from cortex.storage.turns import Turns
 from cortex.storage.undo import Undos
 
@@ -82,6 +84,8 @@ class Book:
     async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:
         """Note the call and show its card; a repeat is a no-op."""
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            plans = await opened(Plans).of_turn(turn.id)
+            earlier = [row for row in await opened(Calls).of_turn(turn.id) if row.id != call.id]
             row = CallRow(
                 id=call.id,
                 turn_id=turn.id,
@@ -91,7 +95,8 @@ class Book:
                 arguments=call.arguments,
                 arguments_hash=call.hash,
                 risk=call.risk,
-                is_rescued=_came_late(await opened(Calls).first_receipt(turn.id), call.tool),
+                is_rescued=bool(plans) and came_late(plans[0].receipt, call.tool),
+                came=came(plans, round_number, earlier, call.tool),
             )
             if await opened(Calls).decided(row):
                 payload = {
@@ -177,11 +182,6 @@ _ENDINGS: dict[str, Literal["ok", "err", "unknown", "refused"]] = {
     "unknown": "unknown",
     "refused": "refused",
 }
-
-
-def _came_late(receipt: Mapping[str, Any], name: str) -> bool:
-    """Whether the first plan of the turn left this tool out: it was found, missed or called by its name later."""
-    return any(each["name"] == name and not each["is_in"] for each in receipt.get("decisions", ()))
 
 
 def _stored(row: CallRow, ending: Ending) -> Ending:

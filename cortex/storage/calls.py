@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import func, select
 
 from cortex.base.errors import NotFound
 from cortex.storage.repository import Repository, reading
-from cortex.storage.schema import CallTable, PlanTable, TurnTable
+from cortex.storage.schema import CallTable, TurnTable
 
+Came = Literal["", "rescued", "discovered", "missing"]
 CallState = Literal["decided", "intended", "done", "failed", "unknown", "refused"]
 
 
@@ -18,7 +19,7 @@ CallState = Literal["decided", "intended", "done", "failed", "unknown", "refused
 class CallRow:
     """A call. `id` is unique in the house; `arguments` is canonical JSON; `spill` names the file of a long result.
 
-    is_rescued: the turn's first request did not carry this tool.
+    is_rescued: the turn's first request did not carry this tool. came: how it was had then, at its first call.
     """
 
     id: str
@@ -34,6 +35,7 @@ class CallRow:
     is_error: bool = False
     is_tainted: bool = False
     is_rescued: bool = False
+    came: Came = ""
     ms: int | None = None
     spill: str | None = None
     created_at: datetime | None = None
@@ -82,13 +84,6 @@ class Calls(Repository):
         if found is None:
             raise NotFound("There is no such call.")
         return found
-
-    async def first_receipt(self, turn_id: str) -> dict[str, Any]:
-        """What the turn's first plan said, {} where none was stored."""
-        statement = select(PlanTable.receipt).where(
-            PlanTable.owner_id == self.owner_id, PlanTable.turn_id == turn_id, PlanTable.round == 1
-        )
-        return (await self.session.execute(statement)).scalar_one_or_none() or {}
 
     @reading
     async def of_turn(self, turn_id: str) -> Sequence[CallRow]:

@@ -18,6 +18,7 @@ from cortex.storage.schema.conversations import (
     SummaryTable,
     TurnTable,
 )
+from cortex.storage.schema.learning import LearningAnswerTable, LearningCaseTable, RefitTable
 from cortex.storage.schema.tasks import TaskTable
 from cortex.storage.schema.tools import CounterTable, ToolCaseTable, ToolSettingTable, ToolWordTable
 from cortex.storage.schema.usage import BudgetTable, RoundTable, TextTable
@@ -34,10 +35,13 @@ __all__ = [
     "CounterTable",
     "EventTable",
     "GrantTable",
+    "LearningAnswerTable",
+    "LearningCaseTable",
     "LoginTable",
     "MessageTable",
     "PlanTable",
     "PreferenceTable",
+    "RefitTable",
     "RoundTable",
     "SecretTable",
     "SetupLinkTable",

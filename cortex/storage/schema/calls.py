@@ -28,6 +28,7 @@ class CallTable(Table):
     is_error: Mapped[bool]
     is_tainted: Mapped[bool]
     is_rescued: Mapped[bool]
+    came: Mapped[str]
     ms: Mapped[int | None]
     spill: Mapped[str | None]
     created_at: Mapped[datetime]

@@ -1,0 +1,64 @@
+"""What a turn teaches about the choice of its tools: how a called one came, and which were sent for nothing.
+
+Pure: receipts and calls in, facts out. `services/calls.py` and `services/endings.py` store them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cortex.selection.types import META
+from cortex.storage.calls import CallRow, Came
+from cortex.storage.plans import Plan
+
+CHOSEN = ("phrases", "lexical", "vectors", "learned", "fuse")  # a guess from the message; no pin, no core tool
+SEARCH = "tools_discover"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """`needed`: tool -> how it came although the first request lacked it. `called`: all that ran.
+
+    `unused`: chosen for this message and not called.
+    """
+
+    needed: Mapping[str, Came]
+    called: tuple[str, ...]
+    unused: tuple[str, ...]
+
+
+def came_late(first: Mapping[str, Any], name: str) -> bool:
+    """Whether the first plan of the turn left this tool out: it was found, missed or called by its name later."""
+    return any(each["name"] == name and not each["is_in"] for each in first.get("decisions", ()))
+
+
+def came(plans: Sequence[Plan], round_number: int, earlier: Sequence[CallRow], name: str) -> Came:
+    """How the tool of a call was had; "" where the first request had it or an earlier call of the turn told already."""
+    if not plans or not came_late(plans[0].receipt, name) or any(row.name == name for row in earlier):
+        return ""
+    now = next((plan.receipt for plan in plans if plan.round == round_number), {})
+    decided = next((each for each in now.get("decisions", ()) if each["name"] == name), None)
+    is_in = decided is not None and decided["is_in"]
+    if decided and is_in and decided["stage"] == "missing":
+        return "missing"
+    if any(row.name == SEARCH and f"- {name}(" in row.text for row in earlier):
+        return "discovered"
+    return "" if is_in else "rescued"
+
+
+def lesson(plans: Sequence[Plan], calls: Sequence[CallRow]) -> Lesson | None:
+    """What the turn teaches; None where its first request fitted."""
+    ran = {row.name for row in calls if row.state in ("done", "failed", "unknown")}
+    needed = {row.name: row.came for row in calls if row.came and row.name in ran}
+    unused = [name for plan in plans for name in _chosen(plan.receipt) if name not in ran]
+    if not needed and not unused:
+        return None
+    metas = {item["name"] for plan in plans for item in plan.receipt["sent"] if item["category"] == META}
+    called = dict.fromkeys(row.name for row in calls if row.name in ran - metas)
+    return Lesson(needed=needed, called=tuple(called), unused=tuple(dict.fromkeys(unused)))
+
+
+def _chosen(receipt: Mapping[str, Any]) -> list[str]:
+    """What the message's words brought into this request; what stood there before is not this message's doing."""
+    added = frozenset(receipt.get("added", ()))
+    return [item["name"] for item in receipt["sent"] if item["name"] in added and item["stage"] in CHOSEN]
