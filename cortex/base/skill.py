@@ -78,6 +78,11 @@ def skill_of(name: str, text: str, *, is_tainted: bool = False) -> tuple[Skill, 
     return made, body
 
 
+def reading(skill: Skill, body: str) -> str:
+    """What a model gets that reads it."""
+    return f"# {skill.title}\n\n{body}"
+
+
 def _line(keys: Mapping[str, Value], key: str, longest: int, where: str) -> str:
     """A key's text on one line; UserError when it is missing, no text or too long."""
     value = keys.get(key)

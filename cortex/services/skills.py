@@ -19,6 +19,7 @@ from cortex.base.skill import (
     Skill,
     SkillFit,
     path_of,
+    reading,
     skill_of,
 )
 from cortex.base.user import User
@@ -111,6 +112,7 @@ class SkillsService:
             await self._files.home(user).write(path_of(name), text, ABSENT)
         except Conflict as error:
             raise UserError(f"There is a skill named {name!r} already.", field="title") from error
+        await self._db.open(Preferences, user.id).unset(mark_of(path_of(name)))
         return name
 
     async def write(self, user: User, name: str, text: str, version: str) -> str:
@@ -130,13 +132,12 @@ class SkillsService:
         file, made = await self.read(user, name), _name(to, "to")
         if made == name:
             return name
-        marks = self._db.open(Preferences, user.id)
+        home, marks = self._files.home(user), self._db.open(Preferences, user.id)
+        if await home.version(path_of(made)) != ABSENT:
+            raise UserError(f"There is a skill named {made!r} already.", field="to")
         if file.is_tainted:
             await marks.set(mark_of(path_of(made)), True)
-        try:
-            await self._files.home(user).rename(path_of(name), path_of(made))
-        except Conflict as error:
-            raise UserError(f"There is a skill named {made!r} already.", field="to") from error
+        await home.rename(path_of(name), path_of(made))
         await marks.unset(mark_of(path_of(name)))
         return made
 
@@ -191,7 +192,7 @@ def _trial(skill: Skill, body: str, others: tuple[Skill, ...], asked: Sequence[s
         tried.append(Tried(message=message, shown=fits(message, every, snapshot), mine=mine))
     return Trial(
         line_tokens=tokens.count(line(skill)),
-        read_tokens=tokens.count(body),
+        read_tokens=tokens.count(reading(skill, body)),
         unknown_tools=tuple(tool for tool in skill.tools if tool not in known),
         tried=tuple(tried),
     )
@@ -203,7 +204,7 @@ def _row(file: SkillFile) -> SkillRow:
         title=file.skill.title if file.skill else file.name,
         description=file.skill.description if file.skill else "",
         line_tokens=tokens.count(line(file.skill)) if file.skill else 0,
-        read_tokens=tokens.count(file.body),
+        read_tokens=tokens.count(reading(file.skill, file.body)) if file.skill else 0,
         changed_at=file.changed_at,
         is_tainted=file.is_tainted,
         error=file.error,

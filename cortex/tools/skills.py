@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from cortex.base.errors import ToolFailed
-from cortex.base.skill import Skill
+from cortex.base.skill import Skill, reading
 from cortex.storage.home import Home
 from cortex.storage.preferences import Preferences
 from cortex.toolkit.context import Ctx
@@ -49,7 +49,7 @@ async def skill_read(ctx: Ctx, name: str) -> Output:
     if file.skill is None:
         raise ToolFailed(f"This skill cannot be used until the user mends its file: {file.error}")
     found = () if file.is_tainted else file.skill.tools
-    return Output(text=f"# {file.skill.title}\n\n{file.body}", is_tainted=file.is_tainted, found=found)
+    return Output(text=reading(file.skill, file.body), is_tainted=file.is_tainted, found=found)
 
 
 def _meant(files: Sequence[SkillFile], wanted: str) -> SkillFile:
