@@ -78,6 +78,9 @@ def furnish(home: Path, admin: Caller) -> Furnished:
     (folder / "agent_notes" / "orchestrator.md").write_text("Likes tea.\n", encoding="utf-8")
     task = re.findall(r'<tr id="task-(\w+)"', admin.get("/tasks?q=landlord").text)[0]
     bob = re.findall(r"/admin/users/(\w+)/disable", admin.get("/admin/users").text)[0]
+    admin.post("/admin/budgets", kind="user", limit_tokens="900000", limit_usd="2.50", at_limit="stop")
+    budget = re.findall(r"/admin/budgets/(\w+)/remove", admin.get("/admin/budgets").text)[0]
+    turn = re.findall(r'href="/runs/(\w+)"', admin.get(f"/c/{chat}").text)[0]
     paths = (
         "/c/new",
         f"/c/{chat}",
@@ -101,6 +104,13 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/account/roles/coder",
         "/admin/users",
         f"/admin/users/{bob}/disable",
+        "/usage",
+        "/usage?by=tool&p=7",
+        "/usage?person=all&by=person",
+        f"/runs/{turn}",
+        f"/runs/{turn}?round=1&recipe=all",
+        "/admin/budgets",
+        f"/admin/budgets/{budget}/remove",
         "/health",
     )
     return Furnished(admin=admin, member=member, paths=paths, chat=f"/c/{chat}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
@@ -25,7 +25,7 @@ NAV = NavEntry(title="Usage", href="/usage", icon="chart", order=50)
 RANGES = (7, 28, 90)
 BYS: tuple[By, ...] = ("model", "role", "tool", "job", "person")
 
-Days = Annotated[Literal[7, 28, 90], Query(alias="p")]
+Days = Annotated[int, Query(ge=1, le=90)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
