@@ -194,11 +194,14 @@ class Chat:
             await self.runs.stop(row)
 
     async def receipt(self, user: User, turn_id: str) -> dict[str, object]:
-        """The receipt of the turn's last planned round; NotFound when it never got that far."""
+        """The receipt of the turn's first plan, with what came `later` and in which round; NotFound before that."""
         plans = await self.house.db.open(Plans, user.id).of_turn(turn_id)
         if not plans:
             raise NotFound("This turn has not chosen any tools yet.")
-        return plans[-1].receipt
+        first = plans[0].receipt
+        known = {item["name"] for item in first["sent"]}
+        later = {item["name"]: {**item, "round": p.round} for p in reversed(plans) for item in p.receipt["sent"]}
+        return {**first, "later": [item for name, item in later.items() if name not in known]}
 
     async def undo_summary(self, user: User, conversation_id: str, summary_id: str) -> None:
         """Let the model see the summarised messages themselves again, from the next turn on."""

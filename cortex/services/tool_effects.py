@@ -21,7 +21,7 @@ from cortex.services.tool_words import Rival, rivals
 OWN_MOST = 40
 ELSEWHERE_MOST = 40
 TYPED_MOST = 50
-CHANGES_SHOWN = 30
+CHANGES_SHOWN = 20
 FIXED_TOKENS = 300
 EVERYTHING = Role(name="admin", prompt="", tools=("all",))
 Source = Literal["typed", "here", "elsewhere"]

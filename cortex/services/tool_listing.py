@@ -52,12 +52,16 @@ class ToolLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryLines:
-    """A category with those of its tools that are shown. `missing`: what none of its tools can do without."""
+    """A category with those of its tools that are shown. `missing`: what must be set up before any of them can run.
+
+    partly: where some can run, those that cannot, each with what it waits for.
+    """
 
     name: str
     summary: str
     phrases: tuple[str, ...]
     missing: tuple[str, ...]
+    partly: tuple[tuple[str, tuple[str, ...]], ...]
     tools: tuple[ToolLine, ...]
 
 
@@ -166,12 +170,14 @@ class ToolListing:
 
     def _category(self, ground: Ground, category: Category, lines: Sequence[ToolLine]) -> CategoryLines:
         domain = _domain(ground, category.name)
-        shared = set.intersection(*(set(line.missing) for line in lines)) if lines else set()
+        waiting = [line for line in lines if line.missing]
+        is_whole = len(waiting) == len(lines)
         return CategoryLines(
             name=category.name,
             summary=category.summary,
             phrases=tuple(each.text for each in domain.triggers[:PHRASES_SHOWN]) if domain else (),
-            missing=tuple(sorted(shared)),
+            missing=tuple(dict.fromkeys(one for line in waiting for one in line.missing)) if is_whole else (),
+            partly=() if is_whole else tuple((line.name, line.missing) for line in waiting),
             tools=tuple(lines),
         )
 

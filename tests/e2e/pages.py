@@ -38,7 +38,8 @@ AT = """() => {
 # Controls that are too small to hit: below `least` in height or width, unless they stand in a line of text.
 SMALL = """least => [...document.querySelectorAll('a[href],button,input:not([type=hidden]),select,textarea,summary')]
   .filter(e => e.checkVisibility({visibilityProperty: true}) && !e.closest('.vh,.skip,.prose,p'))
-  .map(e => [e, (e.type === 'radio' ? e.closest('label') : e.closest('.inset') ?? e).getBoundingClientRect()])
+  .map(e => [e, /radio|checkbox/.test(e.type) && e.closest('label') || e.closest('.inset') || e])
+  .map(([e, target]) => [e, target.getBoundingClientRect()])
   .filter(([e, box]) => box.height && (box.height < least - 0.5 || box.width < 24))
   .map(([e, box]) => `${(e.id || e.outerHTML).slice(0, 90)} ${Math.round(box.width)}x${Math.round(box.height)}`)"""
 
@@ -73,6 +74,9 @@ def furnish(home: Path, admin: Caller) -> Furnished:
     admin.post("/models", **MODEL)
     admin.post("/models/chain", names="offline")
     admin.post("/account/roles/coder", mode="all", max_rounds="9")
+    admin.post("/admin/tools/web_read", sending="never")
+    admin.post("/admin/tools/in/tasks", phrases="groceries [task_create]", do="save")
+    admin.post("/admin/tools/try", text="add milk to my list", expected="task_create", do="keep")
     (folder,) = [one for one in home.iterdir() if (one / "notes").is_dir()]
     (folder / "agent_notes").mkdir(exist_ok=True)
     (folder / "agent_notes" / "orchestrator.md").write_text("Likes tea.\n", encoding="utf-8")
@@ -104,6 +108,12 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/account/roles/coder",
         "/admin/users",
         f"/admin/users/{bob}/disable",
+        "/admin/tools",
+        "/admin/tools/task_create",
+        "/admin/tools/in/tasks",
+        "/admin/tools/try",
+        "/admin/roles",
+        "/admin/roles/coder",
         "/usage",
         "/usage?by=tool&p=7",
         "/usage?person=all&by=person",

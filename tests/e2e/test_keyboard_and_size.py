@@ -29,6 +29,9 @@ PAGES = (
     "/search?q=milk",
     "/health",
     "/admin/users",
+    "/admin/tools",
+    "/admin/tools/try",
+    "/admin/roles",
     "/c/new",
 )
 

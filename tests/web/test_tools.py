@@ -68,7 +68,7 @@ async def test_a_change_brings_its_row_back_to_htmx_and_the_page_to_others(ada: 
         ONE, data={"sending": "always"}, headers={"HX-Request": "true", "HX-Request-Type": "partial"}
     )
     assert row.text.lstrip().startswith('<tr id="t-task_create"')
-    assert 'class="off"' in row.text
+    assert 'class="lone off"' in row.text
     assert ">changed<" in row.text
     answer = await ada.post(ONE, is_on="1", sending="needed", back="/admin/tools#t-task_create")
     assert answer.headers["location"] == "/admin/tools#t-task_create"

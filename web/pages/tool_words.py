@@ -116,7 +116,7 @@ async def _page(
     category = house.house.registry.categories[name]
     ground = await house.tools.ground()
     gone = {said.strip().casefold() for said in typed.no_phrases.splitlines()}
-    missing = [set(row["missing"]) for row in await house.tools.listing() if row["category"] == name]
+    missing = [row["missing"] for row in await house.tools.listing() if row["category"] == name]
     context = WordsContext(
         frame=await frame_of(request, house, user, here=HREF),
         category=category,
@@ -125,7 +125,7 @@ async def _page(
         messages=form.messages,
         recipe=form.recipe,
         tool=form.tool if house.house.registry.get(form.tool) else "",
-        missing=sorted(set.intersection(*missing)) if missing else (),
+        missing=list(dict.fromkeys(one for each in missing for one in each)) if all(missing) else (),
         rivals=effect.rivals if effect else rivals(ground.snapshot.domains, name),
         effect=effect,
         error=refused.message if refused else "",
