@@ -13,29 +13,10 @@ from cortex.base.role import Channel, ToolMode
 from cortex.base.skill import Skill, SkillFit
 
 Form = Literal["full", "stub", "compact"]
-StageName = Literal[
-    "gate",
-    "mode",
-    "pins",
-    "phrases",
-    "lexical",
-    "vectors",
-    "context",
-    "learned",
-    "fuse",
-    "epoch",
-    "budget",
-    "form",
-    "missing",
-    "all",
-    "keywords",
-    "core",
-    "deferred",
-    "groups",
-    "compact",
-    "centroids",
-    "skills",
-]
+Ours = Literal["gate", "mode", "pins", "phrases", "lexical", "vectors", "learned", "context", "missing", "skills"]
+Closing = Literal["fuse", "epoch", "budget", "form"]
+OfAWay = Literal["all", "keywords", "core", "deferred", "groups", "compact", "centroids"]
+StageName = Literal[Ours, Closing, OfAWay]
 META = "meta"
 PLAIN = Profile()
 
