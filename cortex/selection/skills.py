@@ -53,7 +53,7 @@ def judged(said: str, skills: tuple[Skill, ...], snapshot: Snapshot) -> tuple[Sk
         phrase = next((each for each in skill.phrases if _holds(words, text.words(each))), "")
         if phrase:
             score, reason = 1.0, f'you wrote "{phrase}"'
-        elif skill.name in named:
+        elif skill.name in named and (f"`{skill.name}`" in said or not skill.name.isalnum()):
             score, reason = 1.0, "you named it"
         if score:
             fit = SkillFit(

@@ -37,6 +37,19 @@ MESSAGES_MAX = 20
 REMOVED = "skills.removed"  # the last few deleted skills, so that the page can offer them back
 REMOVED_KEPT = 5
 BEGINNING = "Write here how it is done, step by step."
+EXAMPLE_TITLE = "Weekly review"
+EXAMPLE = """---
+title: Weekly review
+description: How I look back on the week and plan the next one
+phrases: [plan my week, week in review]
+tools: [task_list, task_create]
+---
+
+1. Show what is late on my lists, then what is due within seven days.
+2. Ask me about each late one: do it, move it, or drop it.
+3. Ask for three things that must happen next week, and add them to the list "week".
+4. End with one line: how many done, how many moved.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +118,10 @@ class SkillsService:
     async def create(self, user: User, title: str, description: str, body: str = "") -> str:
         """A new skill; its name, made of the title. UserError names the field that cannot be."""
         name = _name(title, "title")
-        text = composed(name, title, description, body)
+        return await self._added(user, name, composed(name, title, description, body))
+
+    async def _added(self, user: User, name: str, text: str) -> str:
+        """A new file of this name; UserError when there is one, or there are too many."""
         if len(await self._files.files(user)) >= SKILLS_MAX:
             raise UserError(f"{SKILLS_MAX} skills are enough: delete one, or join two.", field="title")
         try:
@@ -114,6 +130,10 @@ class SkillsService:
             raise UserError(f"There is a skill named {name!r} already.", field="title") from error
         await self._db.open(Preferences, user.id).unset(mark_of(path_of(name)))
         return name
+
+    async def create_example(self, user: User) -> str:
+        """The example, to make one's own; its name."""
+        return await self._added(user, _name(EXAMPLE_TITLE, "title"), EXAMPLE)
 
     async def write(self, user: User, name: str, text: str, version: str) -> str:
         """Put the text there; its new version. UserError, and nothing is written, when it would be of no use."""

@@ -88,6 +88,13 @@ def test_a_phrase_counts_on_word_bounds_and_says_so() -> None:
     assert names("rebill a customerless order", (replace(INVOICES, title="X", description="Y"),)) == []
 
 
+def test_a_name_that_is_a_plain_word_counts_as_named_in_backticks_alone() -> None:
+    (plain,) = fits("add bread to my shopping list", (BREAD,), SHELF) or judged("bread", (BREAD,), SHELF)
+    assert plain.score < 1
+    (ticked,) = fits("go by `bread`", (BREAD,), SHELF)
+    assert (ticked.score, ticked.reason) == (1.0, "you named it")
+
+
 def test_at_most_twelve_are_shown_the_best_first_equal_ones_by_name() -> None:
     many = tuple(replace(BREAD, name=f"bread-{number:02}") for number in range(MOST + 5))
     best = replace(BREAD, name="rye", phrases=("feed the starter",))

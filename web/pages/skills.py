@@ -1,0 +1,214 @@
+"""A person's skills: the list, one to edit with a box to try messages in, rename, delete and take that back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+
+from cortex.base.errors import Conflict, UserError
+from cortex.base.skill import TEXT_CHARS_MAX
+from cortex.selection.skills import LEAST
+from cortex.services.skills import EXAMPLE, EXAMPLE_TITLE, SkillRow, Trial, Tried
+from cortex.toolkit.skills import SkillFile
+from web.deps import CurrentUser, House, Skills
+from web.frame import frame_of
+from web.render import Context, NavEntry, described, respond
+from web.toast import redirect
+
+router = APIRouter()
+HREF = "/skills"
+NAV = NavEntry(title="Skills", href=HREF, icon="bolt", order=22)
+MESSAGE_CHARS_MAX = 2_000
+MESSAGES_CHARS_MAX = 8_000
+
+Text = Annotated[str, Form()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillsContext(Context):
+    """The list."""
+
+    skills: Sequence[SkillRow] = described("every skill file by name, the broken ones with what is wrong")
+    example: str = described("the file of an example, for a page without any", default=EXAMPLE)
+    tried: Tried | None = described("a message and the skills it would show", default=None)
+    message: str = described("the message that was tried", default="")
+    title: str = described("a title that was refused", default="")
+    description: str = described("the description typed with it", default="")
+    error: str = described("why it was refused", default="")
+    error_field: str = described("the field the error is about, or empty", default="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillContext(Context):
+    """One skill."""
+
+    skill: SkillFile = described("the file as it stands")
+    text: str = described("the text as typed or as kept")
+    version: str = described("the tag of the text as it stands")
+    messages: str = described("messages to try, one a line", default="")
+    trial: Trial = described("what the text as typed costs, and which messages would show it")
+    least: float = described("from which score a skill is shown", default=LEAST)
+    most_chars: int = described("how long a skill may be", default=TEXT_CHARS_MAX)
+    to: str = described("the new name as typed or as it is")
+    theirs: str | None = described("what stands there now, when it was changed in between", default=None)
+    error: str = described("why a change was refused", default="")
+    error_field: str = described("the field the error is about", default="")
+
+
+@router.get(HREF)
+async def show(
+    request: Request, house: House, user: CurrentUser, skills: Skills, message: str | None = None
+) -> Response:
+    """The skills; with a message, which of them it would show."""
+    asked = " ".join((message or "").split())[:MESSAGE_CHARS_MAX]
+    tried = await skills.tried(user, asked) if asked else None
+    context = SkillsContext(
+        frame=await frame_of(request, house, user, here=HREF),
+        skills=await skills.list(user),
+        tried=tried,
+        message=asked,
+    )
+    return respond(request, "skills.html", context, block="content" if message is None else "shown")
+
+
+@router.post(HREF)
+async def create(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    skills: Skills,
+    title: Text = "",
+    description: Text = "",
+    example: Text = "",
+) -> Response:
+    """A new skill, or the example one, opened."""
+    try:
+        made = await skills.create_example(user) if example else await skills.create(user, title, description)
+    except UserError as refused:
+        context = SkillsContext(
+            frame=await frame_of(request, house, user, here=HREF),
+            skills=await skills.list(user),
+            title=EXAMPLE_TITLE if example else title,
+            description=description,
+            error=refused.message,
+            error_field=refused.field,
+        )
+        return respond(request, "skills.html", context, status=422)
+    return redirect(request, _place(made))
+
+
+@router.get(HREF + "/{skill}")
+async def show_one(request: Request, house: House, user: CurrentUser, skills: Skills, skill: str) -> Response:
+    """One skill to edit."""
+    kept = await skills.read(user, skill)
+    return await _page(request, house, user, skills, kept, kept.text)
+
+
+@router.post(HREF + "/{skill}")
+async def save(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    skills: Skills,
+    skill: str,
+    text: Text = "",
+    version: Text = "",
+    messages: Text = "",
+) -> Response:
+    """Save it; a slip is named, and when it was changed in between both are shown."""
+    try:
+        await skills.write(user, skill, text, version)
+    except Conflict:
+        kept = await skills.read(user, skill)
+        return await _page(request, house, user, skills, kept, text, messages=messages, theirs=kept.text, status=409)
+    except UserError as refused:
+        kept = await skills.read(user, skill)
+        return await _page(
+            request, house, user, skills, kept, text, version=version, messages=messages, refused=refused, status=422
+        )
+    return redirect(request, _place(skill), "Saved.")
+
+
+@router.post(HREF + "/{skill}/try")
+async def try_messages(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    skills: Skills,
+    skill: str,
+    text: Text = "",
+    version: Text = "",
+    messages: Text = "",
+) -> Response:
+    """Which messages would show it as it is typed; nothing is saved."""
+    kept = await skills.read(user, skill)
+    return await _page(
+        request, house, user, skills, kept, text, version=version, messages=messages, block="tried", status=200
+    )
+
+
+@router.post(HREF + "/{skill}/rename")
+async def rename(
+    request: Request, house: House, user: CurrentUser, skills: Skills, skill: str, to: Text = ""
+) -> Response:
+    """Give it another name."""
+    try:
+        made = await skills.rename(user, skill, to)
+    except UserError as refused:
+        kept = await skills.read(user, skill)
+        return await _page(request, house, user, skills, kept, kept.text, to=to, refused=refused, status=422)
+    return redirect(request, _place(made), "Renamed.")
+
+
+@router.post(HREF + "/{skill}/delete")
+async def delete(request: Request, house: House, user: CurrentUser, skills: Skills, skill: str) -> Response:
+    """Delete it; the next page offers it back."""
+    await skills.remove(user, skill)
+    return redirect(request, HREF, f"Deleted: {skill}", undo_href=f"{_place(skill)}/restore")
+
+
+@router.post(HREF + "/{skill}/restore")
+async def restore(request: Request, house: House, user: CurrentUser, skills: Skills, skill: str) -> Response:
+    """Bring a deleted skill back."""
+    await skills.restore(user, skill)
+    return redirect(request, _place(skill), f"Back again: {skill}")
+
+
+def _place(name: str) -> str:
+    return f"{HREF}/{quote(name, safe='')}"
+
+
+async def _page(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    skills: Skills,
+    kept: SkillFile,
+    text: str,
+    *,
+    version: str = "",
+    messages: str = "",
+    to: str = "",
+    theirs: str | None = None,
+    refused: UserError | None = None,
+    block: str = "content",
+    status: int = 200,
+) -> Response:
+    """One skill's page with what was typed; `version` is that of the text it was typed over, else the present one."""
+    asked = messages[:MESSAGES_CHARS_MAX]
+    context = SkillContext(
+        frame=await frame_of(request, house, user, here=HREF),
+        skill=kept,
+        text=text,
+        version=version or kept.version,
+        messages=asked,
+        trial=await skills.trial(user, kept.name, text, asked),
+        to=to or kept.name,
+        theirs=theirs,
+        error=refused.message if refused else "",
+        error_field=refused.field if refused else "",
+    )
+    return respond(request, "skill.html", context, block=block, status=status)
