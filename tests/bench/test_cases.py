@@ -1,4 +1,4 @@
-"""Our own cases: there are enough of them, they know the registry, and none of those alone is among the words that were learned."""
+"""Our own cases: enough of them, in the names of the registry; none that stands alone was learned."""
 
 from collections import Counter
 
