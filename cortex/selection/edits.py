@@ -71,6 +71,12 @@ def edited(snapshot: Snapshot, edits: Edits) -> Snapshot:
     )
 
 
+def fitted(snapshot: Snapshot, weights: str) -> Snapshot:
+    """The snapshot judged by this house's own model, under a version of its own."""
+    version = blake2b(f"{snapshot.version} {weights}".encode(), digest_size=8).hexdigest()
+    return replace(snapshot, version=version, weights=weights)
+
+
 def _sent(entry: Entry, sending: Sending) -> Entry:
     return replace(entry, is_core=sending == "always", is_ambient=False, is_shy=sending == "never")
 

@@ -72,7 +72,7 @@ class Index:
         """The fitted model, where the snapshot has tools that it knows and talk that needs none."""
         if not self.snapshot.none:
             return None
-        model: Weights = scan.load("cortex.selection.weights").shipped()
+        model: Weights = scan.load("cortex.selection.weights").in_force(self.snapshot.weights)
         return model if any(name in self.entries for name in model.tools) else None
 
     @cached_property

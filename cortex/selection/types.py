@@ -98,7 +98,7 @@ class Snapshot:
     """All tools in registry order. Equal content has an equal `version`; the index is cached under it.
 
     several: utterances with needs of more than one domain. none: such as need no tool, their kind (chat, llm, open)
-    in place of the tools.
+    in place of the tools. weights: key of the house's own fitted model, "" for the shipped one.
     """
 
     version: str
@@ -106,6 +106,7 @@ class Snapshot:
     domains: tuple[Domain, ...]
     several: tuple[Example, ...] = ()
     none: tuple[Example, ...] = ()
+    weights: str = ""
 
 
 # --- input --------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,15 @@ class Weights:
             rows, values = self._vector(said)
             found[at] = (values @ self.matrix[rows].astype(np.float32)) * self.scale + self.bias
         return found
+
+    def vectors(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats]:
+        """The rows of the matrix that these texts touch, in order, and the texts over them: (n_texts, n_touched)."""
+        found = [self._vector(said) for said in texts]
+        touched = np.unique(np.concatenate([rows for rows, _ in found]))
+        dense = np.zeros((len(texts), len(touched)), dtype=np.float32)
+        for at, (rows, values) in enumerate(found):
+            np.add.at(dense[at], np.searchsorted(touched, rows), values)
+        return touched, dense
 
     def _vector(self, said: str) -> tuple[NDArray[np.int32], Floats]:
         """The text's rows of the matrix and what each weighs; letters at GRAM_SHARE of the words."""
@@ -175,7 +185,14 @@ def to_bytes(weights: Weights) -> bytes:
 
 
 def from_bytes(data: bytes) -> Weights:
-    """The model that `to_bytes` wrote; ValueError or KeyError for anything else."""
+    """The model that `to_bytes` wrote; ValueError for anything else."""
+    try:
+        return _read(data)
+    except (KeyError, TypeError, EOFError, BadZipFile) as error:  # each is what numpy makes of another kind of damage
+        raise ValueError(f"these bytes are no weights: {error}") from error
+
+
+def _read(data: bytes) -> Weights:
     with np.load(io.BytesIO(data), allow_pickle=False) as found:
         facts = json.loads(found["facts"].tobytes().decode())
         gates = [found[f"gate{at}"].astype(np.float32) for at in range(3)]
@@ -201,3 +218,29 @@ def from_bytes(data: bytes) -> Weights:
 def shipped() -> Weights:
     """The model that came with Cortex, read once."""
     return from_bytes(SHIPPED.read_bytes())
+
+
+_OWN: dict[str, Weights] = {}
+OWN_KEPT = 4
+
+
+def keep(key: str, weights: Weights) -> None:
+    """Have a house's own model at hand under this key; the oldest of several goes."""
+    _OWN.pop(key, None)
+    _OWN[key] = weights
+    while len(_OWN) > OWN_KEPT:
+        del _OWN[next(iter(_OWN))]
+
+
+def is_kept(key: str) -> bool:
+    """Whether the model of this key is at hand."""
+    return key in _OWN
+
+
+def in_force(key: str) -> Weights:
+    """The model that a snapshot names: the shipped one for "". LookupError for one that nobody brought here."""
+    if not key:
+        return shipped()
+    if key not in _OWN:
+        raise LookupError(f"the fitted model {key!r} was not loaded before it was planned with")
+    return _OWN[key]

@@ -13,6 +13,7 @@ from cortex.base.turn import Outcome, Turn, TurnState
 from cortex.selection.types import META
 from cortex.services.approvals import told
 from cortex.services.house import House
+from cortex.services.learning import note
 from cortex.services.parts import Row
 from cortex.storage.approvals import Approvals
 from cortex.storage.calls import CallRow, Calls
@@ -51,6 +52,8 @@ class Endings:
             rows = await self._last_rows(opened, row, outcome.state, outcome.rounds, error)
             await opened(Conversations).append(turn.conversation_id, rows)
             await opened(Turns).set_state(turn.id, outcome.state, rounds=outcome.rounds, error=error)
+            if outcome.state == "done":
+                await note(opened, row, self.house.settings.secret_key)
             await opened(Rounds).release(turn.id)
             return await self._following(opened, turn.conversation_id)
 

@@ -3,6 +3,7 @@
 Every process reads the changes again once their number has grown, so that the very next message goes by them.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
@@ -10,10 +11,12 @@ from typing import Any, Literal, cast, get_args
 from cortex.base.errors import NotAllowed, NotFound, UserError
 from cortex.base.user import User
 from cortex.selection.edits import NO_EDITS, Edits, Sending
-from cortex.selection.types import META
+from cortex.selection.types import META, Snapshot
+from cortex.services.own_models import is_loaded, with_own_model
 from cortex.services.tool_words import words_of
 from cortex.storage.audit import Audit
 from cortex.storage.db import Database
+from cortex.storage.refits import Refit, Refits
 from cortex.storage.tool_settings import ToolSetting, ToolSettings, ToolWord
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Tool
@@ -23,12 +26,16 @@ Field = Literal["is_on", "sending", "asks_first"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HouseTools:
-    """What holds in this house. `asks_first`: tools that ask although they ship without; it only ever tightens."""
+    """What holds in this house. `asks_first`: tools that ask although they ship without; it only ever tightens.
+
+    `refit`: the fitted model of its own that is in force, None = the shipped one.
+    """
 
     number: int = 0
     off: frozenset[str] = frozenset()
     asks_first: frozenset[str] = frozenset()
     edits: Edits = NO_EDITS
+    refit: Refit | None = None
 
 
 AS_SHIPPED = HouseTools()
@@ -49,6 +56,13 @@ class ToolSettingsService:
         if not self._kept or self._kept[0].number != number:
             self._kept[:] = [await self._read(number)]
         return self._kept[0]
+
+    async def judged(self, snapshot: Snapshot, house: HouseTools) -> Snapshot:
+        """The snapshot with the house's own model, if one is in force and fits the shipped one it was made from."""
+        if house.refit is None:
+            return snapshot
+        data = None if is_loaded(house.refit) else await self._db.open(Refits).weights(house.refit.number)
+        return await asyncio.to_thread(with_own_model, snapshot, house.refit, data)
 
     async def all(self) -> Mapping[str, ToolSetting]:
         """What was set, by tool."""
@@ -120,6 +134,7 @@ class ToolSettingsService:
             off=frozenset(each.tool for each in found if each.is_on is False),
             asks_first=frozenset(each.tool for each in found if each.asks_first),
             edits=Edits(sending=sending, words=words_of(words)),
+            refit=await self._db.open(Refits).in_force(),
         )
 
     def _changeable(self, user: User, name: str) -> Tool:

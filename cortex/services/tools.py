@@ -197,6 +197,7 @@ class ToolsService:
         shipped = self._shipped[0]
         if not self._ground or self._ground[0].house is not house:
             snapshot = await asyncio.to_thread(edited, shipped, house.edits)
+            snapshot = await self._settings.judged(snapshot, house) if self._settings else snapshot
             ready = tuple(name for name in self._ready if name not in house.off)
             self._ground[:] = [Ground(house=house, shipped=shipped, snapshot=snapshot, ready=ready)]
         return self._ground[0]

@@ -97,6 +97,10 @@ class ToolSettings(HouseRepository):
                 )
             )
 
+    async def changed(self) -> None:
+        """Something else that plans rest on changed in this transaction: whoever keeps what stands here reads again."""
+        await self._told()
+
     async def _told(self) -> None:
         """The number grows in the same transaction as the change."""
         grown = update(CounterTable).where(CounterTable.name == COUNTER).values(number=CounterTable.number + 1)

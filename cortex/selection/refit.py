@@ -1,0 +1,81 @@
+"""Fits the shipped model to a house: a ridge regression of its own cases on what the shipped weights leave over.
+
+`W' = W + X^T (K + ridge I)^-1 (Y - scores(X))`, X the cases' vectors, K = X X^T: the smallest change that brings the
+cases near their labels, so that what no case speaks of stays as it is. Milliseconds for hundreds of cases. Loaded
+late through `scan.load`: numpy is heavy. `services/refits.py` gathers the cases, judges and stores.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cortex.selection.weights import KINDS, Floats, Weights
+
+RIDGE = 1.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnCase:
+    """A message of this house: the tools that it wants, and those that it was given for nothing."""
+
+    text: str
+    tools: tuple[str, ...] = ()
+    not_tools: tuple[str, ...] = ()
+
+
+def known(weights: Weights, cases: Sequence[OwnCase]) -> tuple[OwnCase, ...]:
+    """The cases that this model can learn from: those that speak of a tool it has a column for."""
+    names = frozenset(weights.tools)
+    return tuple(case for case in cases if names.intersection((*case.tools, *case.not_tools)))
+
+
+def refitted(weights: Weights, cases: Sequence[OwnCase], ridge: float = RIDGE, made: str = "") -> Weights:
+    """The weights moved towards the cases; the same ones where no case can be learned from. Gates stay as they are."""
+    rows = known(weights, cases)
+    if not rows:
+        return weights
+    touched, said = weights.vectors([case.text for case in rows])
+    scores = weights.scores([case.text for case in rows])
+    kernel = said @ said.T
+    kernel[np.diag_indices_from(kernel)] += ridge
+    dense = weights.matrix.astype(np.float32) * weights.scale
+    dense[touched] += said.T @ np.linalg.solve(kernel, _targets(weights, rows, scores) - scores)
+    scale = np.maximum(np.abs(dense).max(axis=0) / 127, np.float32(1e-9)).astype(np.float32)
+    return replace(weights, matrix=np.rint(dense / scale).astype(np.int8), scale=scale, made=made or weights.made)
+
+
+def _targets(weights: Weights, cases: Sequence[OwnCase], scores: Floats) -> Floats:
+    """(n_cases, n_columns): 1 for what a case wants, -1 for what it does not; where it says nothing, the score."""
+    columns = {name: at for at, name in enumerate(weights.tools)}
+    n_tools, n_categories = len(weights.tools), len(weights.categories)
+    need = n_tools + n_categories + len(KINDS)
+    targets = scores.copy()
+    for at, case in enumerate(cases):
+        for name in case.not_tools:
+            if name in columns:
+                targets[at, columns[name]] = min(-1.0, scores[at, columns[name]])
+        wanted = [columns[name] for name in case.tools if name in columns]
+        for column in wanted:
+            home = n_tools + int(weights.home[column])
+            for place in (column, home, need):
+                targets[at, place] = max(1.0, scores[at, place])
+        if wanted:
+            kinds = slice(n_tools + n_categories, need)
+            targets[at, kinds] = np.minimum(-1.0, scores[at, kinds])
+    return targets
+
+
+def held_back(cases: Sequence[OwnCase], share: int = 4) -> tuple[tuple[OwnCase, ...], tuple[OwnCase, ...]]:
+    """The cases to fit and those to judge by: every fourth in the order of their texts, the same for the same cases."""
+    ordered = sorted(cases, key=lambda case: (case.text, case.tools))
+    judged = {at for at in range(len(ordered)) if at % share == share - 1}
+    fit = tuple(case for at, case in enumerate(ordered) if at not in judged)
+    return fit, tuple(ordered[at] for at in sorted(judged))
+
+
+def sample(size: int, most: int, seed: int = 7) -> NDArray[np.int64]:
+    """Which of `size` rows to judge by: at most this many, spread, in order, the same for the same seed."""
+    chosen = np.random.default_rng(seed).permutation(size)[:most]
+    return np.sort(chosen)

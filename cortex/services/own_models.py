@@ -1,0 +1,45 @@
+"""Brings a house's own fitted model to where plans are made, or says why the shipped one judges instead."""
+
+import hashlib
+import logging
+
+from cortex.base import scan
+from cortex.selection.edits import fitted
+from cortex.selection.types import Snapshot
+from cortex.storage.refits import Refit
+
+WEIGHTS = "cortex.selection.weights"  # numpy is heavy: read with the first plan that needs it
+
+log = logging.getLogger(__name__)
+
+
+def is_loaded(refit: Refit) -> bool:
+    """Whether its bytes were read in this process."""
+    return bool(scan.load(WEIGHTS).is_kept(refit.key))
+
+
+def digest_of(data: bytes) -> str:
+    """What a model is known by."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def is_current(refit: Refit) -> bool:
+    """Whether it rests on the model that ships now; after an update it has to be made anew."""
+    return bool(refit.base == scan.load(WEIGHTS).shipped().examples)
+
+
+def with_own_model(snapshot: Snapshot, refit: Refit, data: bytes | None) -> Snapshot:
+    """The snapshot judged by the refit; by the shipped model, with a line in the log, where the refit cannot be used.
+
+    data: its bytes, None where they are loaded.
+    """
+    if not is_current(refit):
+        log.warning("refit %d rests on an older model: the shipped one judges until a refit is made", refit.number)
+        return snapshot
+    if data is not None:
+        if digest_of(data) != refit.digest:
+            log.error("refit %d is damaged in the database: the shipped model judges", refit.number)
+            return snapshot
+        weights = scan.load(WEIGHTS)
+        weights.keep(refit.key, weights.from_bytes(data))
+    return fitted(snapshot, refit.key)

@@ -1,0 +1,136 @@
+"""Cases of what a message needed and what was answered to them. Words stand here with their writer's consent alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import delete, select
+
+from cortex.base.errors import NotFound
+from cortex.base.ids import new_id
+from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.schema import ConversationTable, LearningAnswerTable, LearningCaseTable, TurnTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A turn whose first request did not fit. `needed`: tool -> how it came; `text`: None without consent."""
+
+    owner_id: str
+    turn_id: str
+    role: str
+    needed: dict[str, Any]
+    called: tuple[str, ...]
+    unused: tuple[str, ...]
+    text_hash: str
+    text: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What an admin made of a wording for a tool. `kind`: example, phrase, or empty where it was turned down."""
+
+    id: str
+    tool: str
+    text_hash: str
+    kind: str
+    category: str
+    text: str
+    answered_by: str
+    answered_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    turn_id: str
+    text: str
+
+
+class Cases(Repository):
+    """The cases of one user's turns."""
+
+    async def add(
+        self,
+        turn_id: str,
+        role: str,
+        *,
+        needed: Mapping[str, str],
+        called: tuple[str, ...],
+        unused: tuple[str, ...],
+        text_hash: str,
+        text: str | None,
+    ) -> None:
+        """Keep what a turn taught, once. NotFound for a foreign turn."""
+        await self._must_own(TurnTable, turn_id, "turn")
+        row: dict[str, Any] = {
+            "id": new_id(self.clock),
+            "turn_id": turn_id,
+            "role": role,
+            "needed": dict(needed),
+            "called": called,
+        }
+        row |= {"unused": unused, "text_hash": text_hash, "text": text, "created_at": self.clock()}
+        await self.session.execute(
+            self._insert(LearningCaseTable, row).on_conflict_do_nothing(index_elements=["turn_id"])
+        )
+
+    async def forget_words(self) -> None:
+        """The user's words leave the cases; that something was needed stays."""
+        await self.session.execute(self._change(LearningCaseTable).values(text=None))
+
+    @reading
+    async def said(self) -> Mapping[str, str]:
+        """The user's own messages of the cases, by turn."""
+        columns: tuple[Any, ...] = (LearningCaseTable.turn_id, TurnTable.text)
+        statement = (
+            select(*columns)
+            .join(TurnTable, TurnTable.id == LearningCaseTable.turn_id)
+            .where(LearningCaseTable.owner_id == self.owner_id, TurnTable.owner_id == self.owner_id)
+        )
+        return {row.turn_id: row.text for row in await self._all(_Said, statement)}
+
+
+class AllCases(HouseRepository):
+    """The cases of everybody, without what their writers did not share."""
+
+    @reading
+    async def recent(self, limit: int) -> Sequence[Case]:
+        """The latest cases, newest first; those of conversations in the bin are out."""
+        columns = (getattr(LearningCaseTable, name) for name in Case.__dataclass_fields__)
+        statement = (
+            select(*columns)
+            .join(TurnTable, TurnTable.id == LearningCaseTable.turn_id)
+            .join(ConversationTable, ConversationTable.id == TurnTable.conversation_id)
+            .where(ConversationTable.deleted_at.is_(None))
+            .order_by(LearningCaseTable.created_at.desc(), LearningCaseTable.id.desc())
+        )
+        return await self._all(Case, statement.limit(limit))
+
+
+class Answers(HouseRepository):
+    """What the admins made of the cases."""
+
+    @reading
+    async def all(self) -> Sequence[Answer]:
+        """Every answer, the newest first."""
+        columns = (getattr(LearningAnswerTable, name) for name in Answer.__dataclass_fields__)
+        statement = select(*columns).order_by(LearningAnswerTable.answered_at.desc(), LearningAnswerTable.id.desc())
+        return await self._all(Answer, statement)
+
+    async def put(self, tool: str, text_hash: str, *, kind: str, category: str, text: str, by: str) -> None:
+        """Keep an answer in the place of an earlier one to the same wording."""
+        values = {"kind": kind, "category": category, "text": text, "answered_by": by, "answered_at": self.clock()}
+        row: dict[str, Any] = {"id": new_id(self.clock), "tool": tool, "text_hash": text_hash, **values}
+        statement = self._upsert(LearningAnswerTable, row)
+        await self.session.execute(statement.on_conflict_do_update(index_elements=["tool", "text_hash"], set_=values))
+
+    async def remove(self, id: str) -> Answer:
+        """Take an answer back and hand it out; NotFound when there is none."""
+        columns = (getattr(LearningAnswerTable, name) for name in Answer.__dataclass_fields__)
+        found = await self._first(Answer, select(*columns).where(LearningAnswerTable.id == id))
+        if found is None:
+            raise NotFound("This was taken back already.")
+        await self.session.execute(delete(LearningAnswerTable).where(LearningAnswerTable.id == id))
+        return found
