@@ -80,14 +80,15 @@ def fit(snapshot: Snapshot, told: Sequence[Told], made: str = "") -> Fitted:
     """The model of these utterances over the snapshot's tools. `made`: a note of when and from what."""
     domains = [domain.name for domain in snapshot.domains if domain.name != META]
     taught = {name for row in told for name in row.tools}
-    entries = [entry for entry in snapshot.entries if entry.name in taught and not entry.is_meta]
+    learning = [entry for entry in snapshot.entries if entry.name in taught and not entry.is_meta]
+    entries = sorted(learning, key=lambda entry: domains.index(entry.category))
     tools = tuple(entry.name for entry in entries)
     categories = tuple(name for name in domains if any(entry.category == name for entry in entries))
     home = np.array([categories.index(entry.category) for entry in entries], dtype=np.int32)
     rows, idf, matrix = _vectors([row.text for row in told])
     labels = _labels(told, tools, categories, home)
     dense, bias, unseen = ridge.fitted(matrix, labels * 2 - 1, RIDGE)
-    scale = np.abs(dense).max(axis=0) / 127
+    scale = np.maximum(np.abs(dense).max(axis=0) / 127, np.float32(1e-9))
     n_categories = len(categories)
     features = tool_features(unseen, home, n_categories)
     wanted = labels[:, : len(tools)]
