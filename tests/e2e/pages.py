@@ -115,7 +115,7 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/admin/roles",
         "/admin/roles/coder",
         "/usage",
-        "/usage?by=tool&p=7",
+        "/usage?p=28&by=tool",
         "/usage?person=all&by=person",
         f"/runs/{turn}",
         f"/runs/{turn}?round=1&recipe=all",
