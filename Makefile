@@ -13,7 +13,7 @@ else
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: run install test install-test debian test-full check format audit bench lock docs assets
+.PHONY: run install test install-test debian test-full check format audit bench train lock docs assets
 
 run: install assets
 	@$(BIN)/cortex serve
@@ -56,6 +56,7 @@ check: install-test audit
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy cortex web migrations tests
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/cortex train --check
 	@$(BIN)/python -m tests.bench.baseline
 	@$(BIN)/python -m cortex.base.settings | diff -u .env.example - || (echo ".env.example is old: run make docs"; exit 1)
 
@@ -68,6 +69,9 @@ format: install-test
 
 bench: install-test assets
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+train: install
+	@$(BIN)/cortex train --docs docs
 
 lock: install-test
 	@PATH="$(abspath $(BIN)):$$PATH" sh .ci/lock

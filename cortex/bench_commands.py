@@ -1,4 +1,4 @@
-"""`cortex bench`: judges the recipes over files of utterances, and by what conversations cost. Opens no house.
+"""`cortex bench` judges the recipes by utterances and by what conversations cost; `cortex train` fits. Opens no house.
 
 Progress goes to stderr, so that stdout holds the table or the JSON alone.
 """
@@ -15,10 +15,11 @@ import typer
 from cortex.agent.prompt import system_prompt, tail, with_tail
 from cortex.agent.react import as_text
 from cortex.app import shipped_registry
+from cortex.base import scan
 from cortex.base.errors import UserError
 from cortex.base.role import Role
 from cortex.base.user import User
-from cortex.bench import costs, files, selection, table, verdicts
+from cortex.bench import costs, files, selection, table, training, verdicts
 from cortex.bench.ground import DEFAULT_PROFILE, PROFILES, Ground, Words
 from cortex.bench.regimes import REGIMES
 from cortex.selection.snapshot import snapshot_of
@@ -36,6 +37,9 @@ RoleName = Annotated[str, typer.Option("--role", help="The role that asks.")]
 ProfileName = Annotated[str, typer.Option("--profile", help=f"The backend that is planned for: {', '.join(PROFILES)}.")]
 Regimes = Annotated[list[str] | None, typer.Option("--regime", help=f"Of {', '.join(REGIMES)}; none: all of them.")]
 Seed = Annotated[int, typer.Option("--seed", help="Of what is made up and drawn.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Where the weights go; none: where they are shipped from.")]
+Docs = Annotated[Path | None, typer.Option("--docs", help="A folder with selection.md, whose table and plot to renew.")]
+Check = Annotated[bool, typer.Option("--check", help="Fit nothing: say whether the weights are current.")]
 SEED = 20261121
 SOMEBODY = User(id="somebody", name="somebody", rank="admin")
 
@@ -79,6 +83,46 @@ def bench_cost(
         return
     _say(table.costs(found))
     _say_all(verdicts.costs(found))
+
+
+def train(out: Out = None, docs: Docs = None, is_check: Check = False) -> None:
+    """Fit the model that chooses tools on the utterances that ship; minutes of two cores, over 1 GB of memory.
+
+    The same utterances give the same file on the same machine. Every figure is of utterances that were left out.
+    """
+    weights = scan.load("cortex.selection.weights")
+    path: Path = out or weights.SHIPPED
+    over = ground("admin", DEFAULT_PROFILE)
+    if is_check:
+        why = training.stale(over.snapshot, path.read_bytes()) if path.is_file() else "there is no such file"
+        if why:
+            _tell(f"{path.name} is old: {why}. {training.MEND}.")
+            raise typer.Exit(1)
+        return
+    page = _page(docs / "selection.md") if docs else ""
+    _tell("fitting …")
+    found = training.trained(over)
+    _say(training.report(found))
+    _put(path, weights.to_bytes(found.fitted.weights))
+    if docs:
+        _put(docs / "selection.md", training.placed(page, training.markdown(found)).encode())
+        _put(docs / "selection-reliability.svg", training.plot(found).encode())
+
+
+def _page(path: Path) -> str:
+    """A page that can take the tables; UserError for another, ahead of the minutes."""
+    if not path.is_file():
+        raise UserError(f"There is no {path}.")
+    page = path.read_text(encoding="utf-8")
+    training.placed(page, "")
+    return page
+
+
+def _put(path: Path, data: bytes) -> None:
+    """The file as a whole or as it was."""
+    beside = path.with_name(f"{path.name}.new")
+    beside.write_bytes(data)
+    beside.replace(path)
 
 
 def ground(role_name: str, profile: str) -> Ground:

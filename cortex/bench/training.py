@@ -1,0 +1,212 @@
+"""`cortex train`: fits the shipped model on the shipped utterances, and says how it does on those it has not seen.
+
+Every figure is of an utterance that was left out of the fit (in closed form, `selection/fit.py`), judged by the stages
+and thresholds that real messages meet. Says also whether a file of weights is current.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from cortex.base import scan
+from cortex.base.errors import UserError
+from cortex.bench.ground import Ground
+from cortex.bench.reliability import TOLD_FROM, Curve, curve, rows, svg
+from cortex.bench.table import aligned
+from cortex.selection.draft import Draft, Learned
+from cortex.selection.evidence import WEB
+from cortex.selection.index import index_of
+from cortex.selection.recipes import Stage
+from cortex.selection.stages.fuse import fuse
+from cortex.selection.stages.gate import gate
+from cortex.selection.stages.mode import mode
+from cortex.selection.stages.phrases import phrases
+from cortex.selection.stages.pins import pins
+from cortex.selection.types import Snapshot
+
+if TYPE_CHECKING:
+    from cortex.selection.fit import Fitted, Told
+
+KINDS = ("chat", "llm", "open")
+SEVERAL = "several"
+AHEAD: tuple[Stage, ...] = (gate, mode, pins, phrases)  # the rest speaks for tools that no model knows, and of the past
+BEGIN, END = "<!-- train:begin -->", "<!-- train:end -->"
+MEND = "run `make train`"
+Rows = Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """An utterance that was left out: its category or kind, what it needs, what it would have been sent."""
+
+    group: str
+    needed: frozenset[str]
+    sent: frozenset[str]
+    is_beyond_web: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """The fit with its judgement: what became of each utterance, and whether the chances are what they say."""
+
+    fitted: "Fitted"
+    wishes: tuple[Wish, ...]
+    curves: tuple[Curve, ...]
+
+
+def trained(ground: Ground) -> Trained:
+    """The model of the snapshot's utterances. Takes minutes: the work grows with the cube of their number."""
+    fit = scan.load("cortex.selection.fit")
+    told: tuple[Told, ...] = fit.told_by(ground.snapshot)
+    tools = {name for row in told for name in row.tools}
+    return judged(ground, fit.fit(ground.snapshot, told, made=f"{len(told):,} utterances, {len(tools)} tools"))
+
+
+def judged(ground: Ground, fitted: "Fitted") -> Trained:
+    """A fit with what it does to the utterances that it was made of, each left out in its turn."""
+    category = {entry.name: entry.category for entry in ground.snapshot.entries}
+    return Trained(
+        fitted=fitted, wishes=tuple(_wishes(ground, fitted, category)), curves=tuple(_curves(fitted, category))
+    )
+
+
+def stale(snapshot: Snapshot, data: bytes) -> str:
+    """Why these weights are not those of the snapshot's utterances; "" for weights that are."""
+    fit, weights = scan.load("cortex.selection.fit"), scan.load("cortex.selection.weights")
+    try:
+        found = weights.from_bytes(data)
+    except ValueError as error:
+        return f"they cannot be read ({error})"
+    lacking = {entry.name for entry in snapshot.entries if not entry.is_meta} - set(found.tools)
+    if lacking:
+        return f"they know nothing of {', '.join(sorted(lacking))}"
+    if found.examples != fit.examples_hash(fit.told_by(snapshot)):
+        return "the utterances are others than those that they were fitted on"
+    return ""
+
+
+def report(found: Trained) -> str:
+    """Everything as tables for a terminal."""
+    parts = [aligned(table) for table in (needing(found), needless(found), rows(found.curves))]
+    return "\n\n".join((*parts, "\n".join(_errors(found)), _size(found)))
+
+
+def markdown(found: Trained) -> str:
+    """The same for `docs/selection.md`."""
+    parts = [_marked(table) for table in (needing(found), needless(found), rows(found.curves))]
+    return "\n\n".join((_size(found), *parts, "\n".join(f"- {line}" for line in _errors(found))))
+
+
+def plot(found: Trained) -> str:
+    """The reliability plot, as SVG."""
+    return svg(found.curves, f"{found.fitted.weights.made}; each judged when it is left out; bars: 95 % intervals")
+
+
+def placed(page: str, told: str) -> str:
+    """The page with these words between its two markers; UserError where they are missing."""
+    head, begin, rest = page.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise UserError(f"The page lacks the lines {BEGIN} and {END}: put them where the tables shall stand.")
+    return f"{head}{BEGIN}\n{told}\n{END}{tail}"
+
+
+def needing(found: Trained) -> Rows:
+    """By category: utterances, the share that was sent everything it needs, and how many tools that took."""
+    groups = _groups(wish for wish in found.wishes if wish.needed)
+    heads = ["category", "utterances", "recall", "tools sent"]
+    return [heads, *(_needing(name, groups[name]) for name in sorted(groups)), _needing("all", _all(groups))]
+
+
+def needless(found: Trained) -> Rows:
+    """By kind of needing none: utterances, the share that was sent a tool, and one that is not of the web."""
+    groups = _groups(wish for wish in found.wishes if not wish.needed)
+    heads = ["needs no tool", "utterances", "any tool", "beyond the web", "tools sent"]
+    return [heads, *(_needless(kind, groups[kind]) for kind in KINDS if kind in groups)]
+
+
+def _wishes(ground: Ground, fitted: "Fitted", category: Mapping[str, str]) -> Iterator[Wish]:
+    """What the first request of a conversation would carry for each utterance."""
+    index = index_of(ground.snapshot)
+    blank = ground.asked("", "cortex")
+    tools = fitted.weights.tools
+    columns = (fitted.chances.tolist(), fitted.wish.tolist(), fitted.work.tolist())
+    for row, chances, wish, work in zip(fitted.told, *columns, strict=True):
+        given, draft = replace(blank, message=row.text), Draft()
+        for stage in AHEAD:
+            draft = stage(given, index, draft)
+        learned = Learned(chances=dict(zip(tools, chances, strict=True)), wish=wish, work=work)
+        sent = fuse(given, index, replace(draft, learned=learned)).wanted
+        homes = {category[name] for name in row.tools}
+        yield Wish(
+            group=row.kind or (SEVERAL if len(homes) > 1 else homes.pop()),
+            needed=frozenset(row.tools),
+            sent=frozenset(sent),
+            is_beyond_web=any(category[name] != WEB for name in sent),
+        )
+
+
+def _curves(fitted: "Fitted", category: Mapping[str, str]) -> Iterator[Curve]:
+    """Each chance against what it is a chance of; the web is neither right nor wrong for `open` wishes."""
+    is_web = [category[name] == WEB for name in fitted.weights.tools]
+    told = list(zip(fitted.told, fitted.chances.tolist(), fitted.wanted.tolist(), strict=True))
+    pairs = (
+        (p, needed > 0)
+        for row, chances, wanted in told
+        for p, needed, web in zip(chances, wanted, is_web, strict=True)
+        if not (web and row.kind == "open")
+    )
+    yield curve("tool", "a tool is needed", pairs)
+    gates = list(zip(fitted.told, fitted.wish.tolist(), fitted.work.tolist(), strict=True))
+    wishes = ((wish, not row.kind) for row, wish, _ in gates if row.kind in ("", "chat"))
+    yield curve("wish", "anything is wanted", wishes)
+    beyond = [any(category[name] != WEB for name in row.tools) for row in fitted.told]
+    works = zip(gates, beyond, strict=True)
+    sure = ((work, is_work) for (row, _, work), is_work in works if is_work or row.kind in ("llm", "open"))
+    yield curve("work", "more than words or the web", sure)
+
+
+def _groups(wishes: Iterator[Wish]) -> dict[str, list[Wish]]:
+    found: dict[str, list[Wish]] = {}
+    for wish in wishes:
+        found.setdefault(wish.group, []).append(wish)
+    return found
+
+
+def _all(groups: Mapping[str, Sequence[Wish]]) -> list[Wish]:
+    return [wish for each in groups.values() for wish in each]
+
+
+def _needing(name: str, wishes: Sequence[Wish]) -> list[str]:
+    met = sum(wish.needed <= wish.sent for wish in wishes)
+    return [name, f"{len(wishes):,}", f"{met / len(wishes):.3f}", _mean(wishes)]
+
+
+def _needless(name: str, wishes: Sequence[Wish]) -> list[str]:
+    counts = Counter(any=sum(bool(wish.sent) for wish in wishes), beyond=sum(wish.is_beyond_web for wish in wishes))
+    shares = (f"{counts[key] / len(wishes):.3f}" for key in ("any", "beyond"))
+    return [name, f"{len(wishes):,}", *shares, _mean(wishes)]
+
+
+def _mean(wishes: Sequence[Wish]) -> str:
+    return f"{sum(len(wish.sent) for wish in wishes) / len(wishes):.2f}"
+
+
+def _errors(found: Trained) -> list[str]:
+    return [
+        f"{each.name} ({each.of}): expected calibration error {each.error():.4f}, over chances from {TOLD_FROM:.2f} "
+        f"up {each.error(TOLD_FROM):.3f}"
+        for each in found.curves
+    ]
+
+
+def _size(found: Trained) -> str:
+    weights = found.fitted.weights
+    return f"{weights.made} in {len(weights.categories)} categories; {len(weights.matrix):,} features."
+
+
+def _marked(table: Rows) -> str:
+    """Rows as a Markdown table, the first column to the left."""
+    lines = [f"| {' | '.join(row)} |" for row in table]
+    return "\n".join((lines[0], f"|---{'|--:' * (len(table[0]) - 1)}|", *lines[1:]))
