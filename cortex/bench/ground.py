@@ -59,12 +59,19 @@ class Ground:
     words: Words
     channel: Channel = "chat"
     ready: tuple[str, ...] = ()
+    metas: frozenset[str] = frozenset()
     _counted: dict[str, int] = field(default_factory=dict, repr=False)
 
     def over(self, snapshot: Snapshot, *, profile: Profile | None = None, channel: Channel = "chat") -> "Ground":
         """The same over this registry, all of its tools ready, with the counts made so far."""
-        ready = tuple(entry.name for entry in snapshot.entries)
-        return replace(self, snapshot=snapshot, ready=ready, profile=profile or self.profile, channel=channel)
+        return replace(
+            self,
+            snapshot=snapshot,
+            ready=tuple(entry.name for entry in snapshot.entries),
+            metas=frozenset(entry.name for entry in snapshot.entries if entry.is_meta),
+            profile=profile or self.profile,
+            channel=channel,
+        )
 
     def count(self, text: str) -> int:
         """The tokens of a text, counted once."""
@@ -95,6 +102,10 @@ class Ground:
         """What the plan's tools cost in this request: schemas, catalog and notes, counted on the texts themselves."""
         return plan.costs.tools + self.catalog_tokens(plan.catalog) + self.count(plan.notes)
 
+    def carried(self, plan: ToolPlan) -> frozenset[str]:
+        """The tools that a request carries: declared, or with their schema behind a message; meta tools are none."""
+        return frozenset((*(item.name for item in plan.sent), *plan.memory.noted)) - self.metas
+
     def asked(self, message: str, recipe: str) -> PlanInput:
         """The input of a new conversation's first round."""
         return PlanInput(
@@ -111,9 +122,3 @@ class Ground:
             turn="t0",
             fixed_tokens=self.system_tokens() + self.message_tokens("user", message),
         )
-
-
-def carried(plan: ToolPlan) -> frozenset[str]:
-    """The tools that a request carries: declared, or with their schema behind a message; meta tools are none."""
-    business = {decided.name for decided in plan.decisions}
-    return frozenset(item.name for item in plan.sent if item.name in business) | frozenset(plan.memory.noted)

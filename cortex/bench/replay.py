@@ -13,7 +13,7 @@ from cortex.base import tokens
 from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, to_json, user
 from cortex.base.role import ToolMode
 from cortex.bench.cache import Cache, Piece
-from cortex.bench.ground import START, Ground, carried
+from cortex.bench.ground import START, Ground
 from cortex.bench.regimes import ROUND_S, Regime
 from cortex.bench.talks import Call, Talk, Turn
 from cortex.selection.discover import discover
@@ -21,7 +21,7 @@ from cortex.selection.pipeline import plan
 from cortex.selection.types import Memory, ToolPlan
 
 DISCOVER, BRIDGE = "tools_discover", "tool_call"
-DISCOVERIES_MAX, PAST_TURNS = 2, 4
+DISCOVERIES_A_TOOL, PAST_TURNS = 2, 4
 LACK = "I don't have a tool here that could do this for you."
 AGAIN = "Try again, with all tools this time: "
 
@@ -104,7 +104,7 @@ def _obtained(run: _Run, now: _Turn, made: ToolPlan, calls: Sequence[Call]) -> T
     """A plan under which these calls can be made, its way there paid; None when the answer is that they can't."""
     while lacking := _lacking(run, now, made, calls):
         run.tally.extra += 1
-        if DISCOVER in _declared(made) and now.discoveries < DISCOVERIES_MAX:
+        if DISCOVER in _declared(made) and now.discoveries < DISCOVERIES_A_TOOL:
             made = _discovered(run, now, made, lacking[0])
             continue
         if lacking[0].tool in made.catalog and BRIDGE in _declared(made):
@@ -123,7 +123,7 @@ def _obtained(run: _Run, now: _Turn, made: ToolPlan, calls: Sequence[Call]) -> T
 
 def _lacking(run: _Run, now: _Turn, made: ToolPlan, calls: Sequence[Call]) -> list[Call]:
     """Those of the calls whose tool the model was neither sent nor told of, where it can call what it was told of."""
-    known = carried(made) | set(now.found) | (run.told if BRIDGE in _declared(made) else set())
+    known = run.ground.carried(made) | set(now.found) | (run.told if BRIDGE in _declared(made) else set())
     return [call for call in calls if call.tool not in known]
 
 
@@ -132,8 +132,8 @@ def _declared(made: ToolPlan) -> frozenset[str]:
 
 
 def _discovered(run: _Run, now: _Turn, made: ToolPlan, call: Call) -> ToolPlan:
-    """One discovery: by the name that the catalog shows, else in the request's words, then in those of the name."""
-    words = call.tool if call.tool in made.catalog else call.tool.replace("_", " ") if now.discoveries else now.text
+    """One discovery: by the name that the catalog shows, else for what the tool does, then in the request's words."""
+    words = call.tool if call.tool in made.catalog else now.text if now.discoveries else call.tool.replace("_", " ")
     now.discoveries += 1
     asked = ToolCall(id=_call_id(run, now, 0), name=DISCOVER, arguments=tokens.minified({"query": words}))
     _send(run, now, made, assistant("", asked))
@@ -158,6 +158,7 @@ def _guessed(run: _Run, now: _Turn, made: ToolPlan, call: Call) -> ToolPlan:
 
 def _call(run: _Run, now: _Turn, made: ToolPlan, calls: Sequence[Call]) -> None:
     """The calls of a round and their results; through the bridge where a tool is not declared and one is there."""
+    now.discoveries = 0
     declared = _declared(made)
     asked = []
     for number, call in enumerate(calls):

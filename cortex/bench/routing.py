@@ -7,7 +7,7 @@ from functools import partial
 
 from cortex.bench import scores
 from cortex.bench.files import RoutingSet
-from cortex.bench.ground import START, Ground, carried
+from cortex.bench.ground import START, Ground
 from cortex.bench.rows import Groups, Utterance
 from cortex.bench.scores import Given, Scores, met
 from cortex.bench.timing import timed
@@ -136,7 +136,7 @@ def _calls(given: Given, *, is_own: bool) -> tuple[str, ...]:
 
 def _given(row: Utterance, names: Known, ground: Ground, made: ToolPlan, ms: float, rank: Ranking | None) -> Given:
     needs = names.needs(row)
-    sent = carried(made)
+    sent = ground.carried(made)
     found: frozenset[str] | None = None
     if rank is not None and row.kind == "tool" and needs and not met(needs, sent):
         found = frozenset(hit.name for hit in rank(row.text, ground.snapshot, made.reachable, FOUND))
