@@ -13,6 +13,8 @@ from cortex.base.errors import NotAllowed
 from cortex.base.log import USER_ID
 from cortex.base.user import User
 from cortex.services.accounts import LoginView
+from cortex.services.learning import LearningService
+from cortex.services.refits import RefitsService
 from cortex.services.role_editing import RoleEditing
 from cortex.services.role_settings import RoleDefaults
 from cortex.services.skills import SkillsService
@@ -87,6 +89,23 @@ def tool_effects(house: House) -> ToolEffects:
 
 
 Effects = Annotated[ToolEffects, Depends(tool_effects)]
+
+
+def learning(house: House) -> LearningService:
+    """What use teaches about the choice of tools."""
+    inside = house.house
+    return LearningService(db=inside.db, registry=inside.registry, tools=house.tools, settings=house.tool_settings)
+
+
+Learning = Annotated[LearningService, Depends(learning)]
+
+
+def refits(house: House) -> RefitsService:
+    """The model fitted to this house."""
+    return RefitsService(db=house.house.db, tools=house.tools, clock=house.house.clock)
+
+
+Refitting = Annotated[RefitsService, Depends(refits)]
 
 
 async def login_or_none(request: Request) -> LoginView | None:

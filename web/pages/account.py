@@ -15,7 +15,7 @@ from cortex.services.approvals import Grant
 from cortex.services.role_settings import RoleSettings
 from cortex.services.roles import PERSONA
 from cortex.services.settings import Origin, Preferences
-from web.deps import CurrentLogin, Defaults, House
+from web.deps import CurrentLogin, Defaults, House, Learning, learning
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.security import login_token
@@ -68,6 +68,7 @@ class AccountContext(Context):
     logins: Sequence[Login] = described("where the person is logged in, latest first")
     login_id: str = described("the login of this very browser")
     grants: Sequence[Grant] = described("what was allowed for a whole conversation and still holds")
+    shares_words: bool = described("whether admins may read messages of this person that lacked a tool")
     errors: Errors = described("what was refused", default=Errors())
 
 
@@ -99,6 +100,13 @@ async def save_preferences(
         errors = Errors(time_zone=refused.message) if is_zone else Errors(preferences=refused.message)
         return await _page(request, house, view, defaults, errors, 422, time_zone=time_zone)
     return redirect(request, "/account", "Saved.")
+
+
+@router.post("/account/words")
+async def save_words(request: Request, view: CurrentLogin, learning: Learning, shares: Text = "") -> Response:
+    """Whether admins may read messages that lacked a tool."""
+    await learning.share(view.user, is_shared=bool(shares))
+    return redirect(request, "/account#words", "Saved.")
 
 
 @router.post("/account/start")
@@ -192,6 +200,7 @@ async def _page(
         logins=await house.accounts.logins(view.user),
         login_id=view.login_id,
         grants=await house.approvals.grants(view.user),
+        shares_words=await learning(house).shares(view.user),
         errors=errors,
     )
     return respond(request, "account.html", context, status=status)

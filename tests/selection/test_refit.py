@@ -1,0 +1,107 @@
+"""The shipped model moved towards a house's own cases: the smallest change that serves them, the rest as it was."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cortex.app import shipped_registry
+from cortex.selection import refit, weights
+from cortex.selection.edits import fitted
+from cortex.selection.index import index_of
+from cortex.selection.pipeline import plan
+from cortex.selection.refit import OwnCase
+from cortex.selection.snapshot import snapshot_of
+from cortex.selection.types import PlanInput, RoleView, Snapshot
+
+DRAGON = tuple(
+    OwnCase(text=said, tools=("ha_call_service",))
+    for said in (
+        "feed the dragon",
+        "wake the dragon",
+        "put the dragon to bed",
+        "let the dragon rest",
+        "warm the dragon",
+    )
+)
+UNSEEN = "make the dragon roar"
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Snapshot:
+    return snapshot_of(shipped_registry())
+
+
+@pytest.fixture(scope="module")
+def told(shipped: Snapshot) -> list[str]:
+    return [example.text for domain in shipped.domains for example in domain.examples][::40]
+
+
+def chance(model: weights.Weights, said: str, tool: str) -> float:
+    return float(model.judged([said]).tools[0, model.tools.index(tool)])
+
+
+def sent(snapshot: Snapshot, said: str) -> set[str]:
+    ready = tuple(entry.name for entry in snapshot.entries)
+    role = RoleView(name="admin", tools=("all",))
+    given = PlanInput(snapshot=snapshot, ready=ready, role=role, is_admin=True, message=said)
+    return {item.name for item in plan(given).sent}
+
+
+def test_a_wording_of_the_house_is_known_in_other_words_after_a_refit() -> None:
+    base = weights.shipped()
+    after = refit.refitted(base, DRAGON)
+    assert chance(base, UNSEEN, "ha_call_service") < 0.3
+    assert chance(after, UNSEEN, "ha_call_service") > 0.5
+
+
+def test_what_no_case_speaks_of_stays_as_it_was(told: list[str]) -> None:
+    base = weights.shipped()
+    after = refit.refitted(base, DRAGON)
+    assert np.abs(after.scores(told) - base.scores(told)).mean() < 0.02
+
+
+def test_a_tool_that_was_sent_for_nothing_is_less_likely() -> None:
+    base = weights.shipped()
+    said = "add milk to my shopping list"
+    after = refit.refitted(base, [OwnCase(text=said, tools=("task_list",), not_tools=("task_create",))])
+    assert chance(after, said, "task_create") < chance(base, said, "task_create")
+    assert chance(after, said, "task_list") > chance(base, said, "task_list")
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [(), (OwnCase(text="feed the dragon", tools=("my_server_feed",)),)],
+    ids=["no case", "a tool that the model has no column for"],
+)
+def test_nothing_to_learn_from_changes_nothing(cases: tuple[OwnCase, ...]) -> None:
+    assert refit.refitted(weights.shipped(), cases) is weights.shipped()
+
+
+def test_the_same_cases_give_the_same_bytes_and_come_back_from_them() -> None:
+    first, second = (weights.to_bytes(refit.refitted(weights.shipped(), DRAGON)) for _ in range(2))
+    assert first == second
+    back = weights.from_bytes(first)
+    assert chance(back, UNSEEN, "ha_call_service") > 0.5
+
+
+def test_what_is_held_back_is_not_fitted_and_nothing_is_lost() -> None:
+    fit, held = refit.held_back(DRAGON)
+    assert sorted((*fit, *held), key=lambda case: case.text) == sorted(DRAGON, key=lambda case: case.text)
+    assert len(held) == 1
+    assert refit.held_back(DRAGON[::-1]) == (fit, held)
+
+
+def test_a_plan_goes_by_the_model_that_its_snapshot_names(shipped: Snapshot) -> None:
+    weights.keep("1:test", refit.refitted(weights.shipped(), DRAGON))
+    own = fitted(shipped, "1:test")
+    assert own.version != shipped.version
+    assert own == fitted(shipped, "1:test")
+    assert "ha_call_service" not in sent(shipped, UNSEEN)
+    assert "ha_call_service" in sent(own, UNSEEN)
+
+
+def test_a_model_that_nobody_brought_is_no_silent_fallback(shipped: Snapshot) -> None:
+    lost = replace(fitted(shipped, "9:lost"), version="lost")
+    with pytest.raises(LookupError, match="9:lost"):
+        _ = index_of(lost).model

@@ -1,0 +1,174 @@
+"""What use teaches, on the admin's page: whose words are shown, what an answer changes, how each is undone."""
+
+import re
+
+import pytest
+
+from cortex.app import Cortex
+from cortex.base.crypto import wording_key
+from cortex.selection import text
+from cortex.services.learning import SHARES
+from cortex.storage.audit import Audit
+from cortex.storage.conversations import Conversations
+from cortex.storage.learning import AllCases, Cases
+from cortex.storage.preferences import Preferences
+from cortex.storage.turns import Turns
+from tests.web.conftest import Browser
+from tests.web.test_tools import sent
+
+PLACE = "/admin/tools/learn"
+SAID = "frobnicate the zorblax again"
+TOOL = "task_create"
+
+
+async def needed(house: Cortex, person: Browser, said: str, *, tool: str = TOOL, times: int = 1) -> str:
+    """Turns in which this message needed a tool that was not sent; the wording's name."""
+    db, user = house.house.db, person.user.id
+    conversation = (await db.open(Conversations, user).create("orchestrator", "auto", "Talk")).id
+    key = wording_key(house.settings.secret_key, text.normal(said))
+    for number in range(times):
+        turn = f"{conversation}-{number}"
+        await db.open(Turns, user).create(turn, conversation, said, mode="auto", role="orchestrator")
+        shares = await db.open(Preferences, user).get(SHARES, False)
+        await db.open(Cases, user).add(
+            turn,
+            "orchestrator",
+            needed={tool: "rescued"},
+            called=(tool,),
+            unused=("git_log",),
+            text_hash=key,
+            text=said if shares else None,
+        )
+    return key
+
+
+async def page(person: Browser) -> str:
+    return re.sub(r"\s+", " ", (await person.get(PLACE)).text)
+
+
+async def test_another_persons_words_are_not_shown_without_consent(house: Cortex, ada: Browser, bob: Browser) -> None:
+    await needed(house, bob, SAID, times=2)
+    shown = await page(ada)
+    assert SAID not in shown
+    assert "needed 2 times" in shown
+    assert "2 times in words that are not shared" in shown
+    assert all(case.text is None for case in await house.house.db.open(AllCases).recent(9))
+
+
+async def test_shared_words_are_shown_until_the_consent_is_taken_back(
+    house: Cortex, ada: Browser, bob: Browser
+) -> None:
+    await bob.post("/account/words", shares="1")
+    key = await needed(house, bob, SAID)
+    assert SAID in await page(ada)
+    await bob.post("/account/words")
+    assert SAID not in await page(ada)
+    assert (await house.house.db.open(AllCases).recent(9))[0].text is None
+    answer = await ada.post(PLACE, do="example", tool=TOOL, wording=key)
+    assert answer.status_code == 404
+    assert not await house.tool_settings.words("tasks")
+
+
+async def test_an_admin_sees_words_of_their_own(house: Cortex, ada: Browser) -> None:
+    await needed(house, ada, SAID, times=3)
+    shown = await page(ada)
+    assert SAID in shown
+    assert "needed 3 times: 3 \u00d7 called though it was not sent" in shown
+
+
+async def test_an_accepted_wording_is_an_example_at_once_and_undone_it_is_open_again(
+    house: Cortex, ada: Browser, bob: Browser
+) -> None:
+    key = await needed(house, ada, SAID)
+    assert TOOL not in await sent(house, bob, SAID)
+    assert (await ada.post(PLACE, do="example", tool=TOOL, wording=key)).status_code == 303
+    assert TOOL in await sent(house, bob, SAID)
+    shown = await page(ada)
+    assert f"Example: {SAID}" in shown
+    assert "Nothing to learn just now." in shown
+    answer = re.search(r'name="answer" value="([^"]+)"', shown)
+    assert answer
+    await ada.post(PLACE, do="undo", answer=answer[1])
+    assert TOOL not in await sent(house, bob, SAID)
+    assert "Add as example" in await page(ada)
+    actions = [entry.action for entry in await house.house.db.open(Audit).list(subject="tasks")]
+    assert actions == ["tool.words", "tool.words"]
+
+
+async def test_a_phrase_that_wordings_share_is_suggested_and_settles_them_all(
+    house: Cortex, ada: Browser, bob: Browser
+) -> None:
+    await needed(house, ada, "frobnicate the zorblax on monday")
+    await needed(house, ada, "please frobnicate the zorblax")
+    shown = await page(ada)
+    assert 'name="phrase" value="frobnicate the zorblax"' in shown
+    await ada.post(PLACE, do="phrase", tool=TOOL, phrase="frobnicate the zorblax")
+    assert TOOL in await sent(house, bob, "now frobnicate the zorblax twice")
+    assert "Nothing to learn just now." in await page(ada)
+
+
+async def test_what_was_turned_down_is_not_suggested_again(house: Cortex, ada: Browser) -> None:
+    key = await needed(house, ada, SAID)
+    await ada.post(PLACE, do="down", tool=TOOL, wording=key)
+    await needed(house, ada, SAID)
+    shown = await page(ada)
+    assert "Nothing to learn just now." in shown
+    assert "Turned down" in shown
+    assert not await house.tool_settings.words("tasks")
+
+
+async def test_tools_sent_for_nothing_are_counted(house: Cortex, ada: Browser, bob: Browser) -> None:
+    await needed(house, bob, SAID, times=4)
+    assert re.search(r'href="/admin/tools/git_log">git_log</a> <small>4 \u00d7', await page(ada))
+
+
+async def test_a_phrase_without_a_word_is_refused_where_it_was_typed(house: Cortex, ada: Browser) -> None:
+    await needed(house, ada, SAID)
+    answer = await ada.post(PLACE, do="phrase", tool=TOOL, phrase="…")
+    assert answer.status_code == 422
+    assert "Say which words speak for the tool." in answer.text
+
+
+@pytest.mark.parametrize("do", ["", "example", "phrase", "down", "undo", "refit", "choose"])
+async def test_a_member_can_open_and_do_nothing_here(house: Cortex, bob: Browser, do: str) -> None:
+    assert (await bob.get(PLACE)).status_code == 403
+    assert (await bob.post(PLACE, do=do, tool=TOOL, phrase="x")).status_code == 403
+
+
+async def test_too_few_messages_are_no_ground_for_a_refit(ada: Browser) -> None:
+    answer = await ada.post(PLACE, do="refit")
+    assert answer.status_code == 422
+    assert "8 are needed" in answer.text
+
+
+async def test_a_refit_is_numbered_in_force_at_once_and_can_be_undone(house: Cortex, ada: Browser) -> None:
+    said = ("feed", "wake", "warm", "cool", "brush", "weigh", "wash", "calm")
+    examples = "\n".join(f"{verb} the dragon [scratch_write]" for verb in said)
+    await ada.post("/admin/tools/in/scratchpad", examples=examples, do="save")
+    shipped = await house.tools.snapshot()
+    assert (await ada.post(PLACE, do="refit")).status_code == 303
+    own = await house.tools.snapshot()
+    assert own.weights.startswith("1:")
+    assert own.version != shipped.version
+    shown = await page(ada)
+    assert "in force" in shown
+    assert "8 messages" in shown
+    await ada.post(PLACE, do="choose", number=0)
+    assert (await house.tools.snapshot()).version == shipped.version
+    await ada.post(PLACE, do="choose", number=1)
+    assert (await house.tools.snapshot()).weights == own.weights
+    actions = [entry.action for entry in await house.house.db.open(Audit).list(subject="1")]
+    assert actions == ["refit.chosen", "refit.made"]
+
+
+async def test_a_refit_that_makes_things_worse_is_refused_with_its_figures(house: Cortex, ada: Browser) -> None:
+    snapshot = await house.tools.snapshot()
+    wrong = [each.text for domain in snapshot.domains if domain.name != "scratchpad" for each in domain.examples[:10]]
+    lines = "\n".join(f"{said} [scratch_write]" for said in wrong)
+    await ada.post("/admin/tools/in/scratchpad", examples=lines, do="save")
+    before = await house.tools.snapshot()
+    answer = await ada.post(PLACE, do="refit")
+    assert answer.status_code == 422
+    assert "The refit was refused" in answer.text
+    assert "Own, held back:" in answer.text
+    assert (await house.tools.snapshot()).version == before.version

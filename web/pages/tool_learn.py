@@ -1,0 +1,124 @@
+"""Admin: what use teaches about the choice of tools. Suggestions to accept or turn down, answers to undo, refits."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+from pydantic import BaseModel
+
+from cortex.base.errors import UserError
+from cortex.services.learning import Learned
+from cortex.services.refits import CASES_LEAST, Report, Version
+from web.deps import CurrentUser, House, Learning, ReauthedAdmin, Refitting
+from web.frame import frame_of
+from web.render import Context, described, respond
+from web.toast import redirect
+
+router = APIRouter()
+HREF = "/admin/tools/learn"
+CAME = {
+    "rescued": "called though it was not sent",
+    "discovered": "searched for, then called",
+    "missing": "sent after an answer lacked it",
+}
+
+
+class LearnForm(BaseModel):
+    """One of the page's buttons. `do`: example, phrase, down, undo, refit or choose."""
+
+    do: str = ""
+    tool: str = ""
+    wording: str = ""
+    phrase: str = ""
+    answer: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnContext(Context):
+    """The page."""
+
+    learned: Learned = described("suggestions, tools sent for nothing, answers")
+    versions: Sequence[Version] = described("refits, the newest first")
+    own_cases: int = described("messages of this house that a refit would learn from")
+    least: int = described("how many it needs", default=CASES_LEAST)
+    came: Mapping[str, str] = described("how a tool came -> words", default_factory=lambda: CAME)
+    refused: Report | None = described("the figures of a refit that was refused", default=None)
+    error: str = described("why a button was refused", default="")
+    error_tool: str = described("the tool it belongs to, or empty", default="")
+
+
+@router.get(HREF)
+async def show(request: Request, house: House, user: ReauthedAdmin, learning: Learning, refits: Refitting) -> Response:
+    """Everything that is to be learned."""
+    return await _page(request, house, user, learning, refits)
+
+
+@router.post(HREF)
+async def act(
+    request: Request,
+    house: House,
+    user: ReauthedAdmin,
+    learning: Learning,
+    refits: Refitting,
+    form: Annotated[LearnForm, Form()],
+) -> Response:
+    """Do what the button says."""
+    try:
+        if form.do == "refit":
+            tried = await refits.make(user)
+            if tried.worse:
+                told = f"The refit was refused: {tried.worse}."
+                return await _page(request, house, user, learning, refits, error=told, refused=tried.report)
+            return redirect(request, f"{HREF}#refit", f"Refit {tried.number} is in force from the next message on.")
+        told = await _done(user, learning, refits, form)
+    except UserError as refused:
+        return await _page(request, house, user, learning, refits, error=refused.message, error_tool=form.tool)
+    return redirect(request, HREF, told)
+
+
+async def _done(user: CurrentUser, learning: Learning, refits: Refitting, form: LearnForm) -> str:
+    """Do it; what to say of it."""
+    match form.do:
+        case "example":
+            await learning.add_example(user, form.tool, form.wording)
+            return f"Added as an example of {form.tool}. It holds from the next message on."
+        case "phrase":
+            said = await learning.add_phrase(user, form.tool, form.phrase)
+            return f"“{said}” speaks for {form.tool} from the next message on."
+        case "down":
+            await learning.turn_down(user, form.tool, form.wording)
+            return "Turned down: it will not be suggested again."
+        case "undo":
+            answer = await learning.take_back(user, form.answer)
+            return f"Taken back: {answer.tool} is open again."
+        case "choose":
+            await refits.choose(user, form.number)
+            return f"Refit {form.number} is in force." if form.number else "The shipped model is in force."
+        case _:
+            raise UserError("Press one of the buttons.")
+
+
+async def _page(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    learning: Learning,
+    refits: Refitting,
+    *,
+    error: str = "",
+    error_tool: str = "",
+    refused: Report | None = None,
+) -> Response:
+    context = LearnContext(
+        frame=await frame_of(request, house, user, here="/admin/tools"),
+        learned=await learning.page(user),
+        versions=await refits.versions(user),
+        own_cases=len(await refits.cases()),
+        refused=refused,
+        error=error,
+        error_tool=error_tool,
+    )
+    return respond(request, "tool_learn.html", context, status=422 if error else 200)
