@@ -22,6 +22,7 @@ PREFIXES = ("skill_",)
 NEEDS = ("Home", "Preferences")
 SHOWN = 40
 NAMED = 12
+TELLING_LETTERS = 4
 NONE = "The user has written no skill yet; the Skills page is for that."
 
 
@@ -60,6 +61,7 @@ def _meant(files: Sequence[SkillFile], wanted: str) -> SkillFile:
         [one for one in files if one.name.casefold() == key],
         [one for one in files if one.skill is not None and one.skill.title.casefold() == key],
         [one for one in files if said and (said <= _known(one) or _words(one.name) <= said)],
+        [one for one in files if any(len(word) >= TELLING_LETTERS for word in said & _known(one))],
     )
     sure = next((one for one in ways if one), [])
     if len(sure) == 1:

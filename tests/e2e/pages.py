@@ -71,6 +71,7 @@ def furnish(home: Path, admin: Caller) -> Furnished:
     poll(lambda: 'class="foot"' in admin.get(f"/c/{chat}").text)
     admin.post("/tasks", title="Call the landlord about the boiler", list_name="home", due="2026-01-09")
     admin.post("/notes", name="Garden")
+    admin.post("/skills", example="1")
     admin.post("/models", **MODEL)
     admin.post("/models/chain", names="offline")
     admin.post("/account/roles/coder", mode="all", max_rounds="9")
@@ -97,6 +98,9 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/notes",
         "/notes/Garden",
         "/notes/Garden/delete",
+        "/skills",
+        "/skills?message=plan+my+week",
+        "/skills/weekly-review",
         "/scratchpad",
         "/agent-notes/orchestrator",
         "/agent-notes/orchestrator/clear",

@@ -24,6 +24,7 @@ PAGES = (
     "/tasks",
     "/tasks?done=1",
     "/notes",
+    "/skills",
     "/models",
     "/account",
     "/search?q=milk",

@@ -18,6 +18,7 @@ PAGES = (
     "/tasks",
     "/tasks?done=1",
     "/notes",
+    "/skills",
     "/models",
     "/account",
     "/search?q=milk",

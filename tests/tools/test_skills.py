@@ -32,7 +32,9 @@ async def test_skills_are_listed_by_name_title_and_description(world: World, ann
     )
 
 
-@pytest.mark.parametrize("name", ["invoices", "`Invoices`", "invoices.md", "Writing  invoices", "the invoices skill"])
+@pytest.mark.parametrize(
+    "name", ["invoices", "`Invoices`", "invoices.md", "Writing  invoices", "the invoices skill", "send Acme an invoice"]
+)
 async def test_a_skill_is_read_by_its_name_its_title_or_their_words(world: World, ann: User, name: str) -> None:
     await write(world, ann, "invoices", INVOICES)
     await write(world, ann, "bread", BREAD)

@@ -14,6 +14,7 @@ from cortex.app import Cortex
 from cortex.base import messages as message
 from cortex.base import scan
 from cortex.base.ids import new_id
+from cortex.services.skills import SkillsService
 from cortex.storage.approvals import Approvals, Grants
 from cortex.storage.calls import CallRow, Calls
 from cortex.storage.conversations import Conversations
@@ -62,7 +63,7 @@ def filled(path: str, ids: dict[str, str]) -> str:
 
 
 OF_THE_HOUSE = {"tool": "task_create", "category": "tasks"}  # these are everybody's
-IDS = "cid key task_id name role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id"
+IDS = "cid key task_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id"
 ANY = dict.fromkeys(IDS.split(), "x")
 
 
@@ -178,6 +179,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "key": turn_id.removeprefix("turn:"),
         "task_id": (await house.tasks.create(user, "Dig truffles", list_name="truffles")).id,
         "name": await house.notes.create(user, "Truffles"),
+        "skill": await SkillsService(db, house.tools).create(user, "Truffle dig", "Where truffles are dug"),
         "role": "truffler",
         "login_id": (await house.accounts.logins(user))[0].id,
         "user_id": user.id,
@@ -197,6 +199,7 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await house.tasks.list(user),
         [(note, await house.notes.read(user, note.name)) for note in await house.notes.list(user)],
         await house.notes.scratchpad(user),
+        await SkillsService(db, house.tools).read(user, ids["skill"]),
         await house.notes.agent_notes(user),
         await house.models.registry(user),
         await house.preferences.get(user),
@@ -281,7 +284,7 @@ async def test_no_page_of_ones_own_shows_anything_of_anothers(house: Cortex, ada
             if "ruffle" in page or any(one in page for one in ids.values()):
                 told[name].append(path)
     assert told["Bob"] == []
-    assert {"/tasks", "/notes", "/scratchpad", "/models", "/account", "/search?q=grow"} <= set(told["Ada"])
+    assert {"/tasks", "/notes", "/skills", "/scratchpad", "/models", "/account", "/search?q=grow"} <= set(told["Ada"])
 
 
 async def test_the_owner_does_find_them(house: Cortex, ada: Browser) -> None:
