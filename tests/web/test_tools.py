@@ -5,6 +5,8 @@ import pytest
 from cortex.app import Cortex
 from cortex.base.errors import NotAllowed
 from cortex.storage.audit import Audit
+from cortex.storage.calls import CallRow, Calls
+from cortex.storage.turns import Turns
 from tests.web.conftest import Browser
 
 ONE = "/admin/tools/task_create"
@@ -120,6 +122,36 @@ async def test_a_tools_page_shows_what_a_model_reads_and_how_people_ask(ada: Bro
     assert "&#34;list_name&#34;" in page
     assert "Never called yet." in page
     assert "tool=task_create" in page
+
+
+async def test_what_was_said_in_a_call_is_its_owners_to_read(house: Cortex, ada: Browser, bob: Browser) -> None:
+    for person, words in ((ada, "my own words"), (bob, "truffles for bob")):
+        await called_in_vain(house, person, words)
+    page = (await ada.get(ONE)).text
+    assert page.count("my own words") == 2
+    assert "truffles" not in page
+    assert "stays theirs" in page
+    assert "2, 0 rescued, 2 failed" in page
+    assert "2 failed" in (await ada.get("/admin/tools?q=task_create")).text
+
+
+async def called_in_vain(house: Cortex, person: Browser, words: str) -> None:
+    db, owner = house.house.db, person.user.id
+    conversation = await house.conversations.new(person.user)
+    turn_id = f"turn:{words}"
+    await db.open(Turns, owner).create(turn_id, conversation.id, words, mode="auto", role="orchestrator", state="done")
+    call = CallRow(
+        id=words,
+        turn_id=turn_id,
+        conversation_id=conversation.id,
+        round=1,
+        name="task_create",
+        arguments=words,
+        arguments_hash="h",
+        risk="low",
+    )
+    await db.open(Calls, owner).decided(call)
+    await db.open(Calls, owner).finish(words, "failed", f"No room for {words}.", is_error=True)
 
 
 POSTED = [ONE, "/admin/tools/in/tasks", "/admin/tools/try", "/admin/roles/coder"]
