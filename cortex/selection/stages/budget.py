@@ -24,14 +24,19 @@ def budget(given: PlanInput, index: Index, draft: Draft) -> Draft:
     kept: set[str] = set()
     for item in sorted(draft.fresh, key=lambda item: _rank(draft, item)):
         cost = index.entries[item.name].cost(item.form)
-        is_sure = index.entries[item.name].is_meta or item.name in draft.pins
+        is_sure = index.entries[item.name].is_meta or item.name in draft.pins or _is_free(given, item)
         if is_sure or not any(not index.entries[name].is_meta for name in kept) or spent + cost <= allowed:
             kept.add(item.name)
-            spent += 0 if index.entries[item.name].is_meta else cost
+            spent += 0 if index.entries[item.name].is_meta or _is_free(given, item) else cost
         else:
             why = f"would have been sent, but {allowed} tokens of tools are enough for one message"
             dropped[item.name] = Vote(stage="budget", p=_p(draft, item.name), why=why)
     return replace(draft, fresh=tuple(item for item in draft.fresh if item.name in kept), dropped=dropped)
+
+
+def _is_free(given: PlanInput, item: Sent) -> bool:
+    """Whether the shipped budget passes it over: declared with the rest, so that the prefix stays as it is."""
+    return given.role.budget_tokens is None and item.stage == "epoch"
 
 
 def _rank(draft: Draft, item: Sent) -> tuple[int, float, int]:

@@ -16,6 +16,7 @@ PROPOSAL_SHARE = 0.9
 EARLIER_SHARE = 0.9
 FOLLOW_UP_P = 0.8
 RECENT_P = 0.12
+SIBLING_SHARE = 0.3
 FADING = 0.7
 PROPOSAL_CHARACTERS = 600
 
@@ -45,6 +46,9 @@ def _votes(message: str, past: tuple[PastTurn, ...], index: Index, names: frozen
         why = "you go on with what it just did" if is_leaning else "used a moment ago"
         for name in turn.called:
             _keep(found, names, name, p, why)
+            if is_leaning and name in names:
+                for entry in index.by_category[index.entries[name].category]:
+                    _keep(found, names, entry.name, SIBLING_SHARE * p, "stands beside what was just used")
     if is_leaning:
         _add_wishes(found, index, message, past, names)
     return found

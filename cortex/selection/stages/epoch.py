@@ -9,11 +9,16 @@ from datetime import datetime
 
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
-from cortex.selection.profile import has_bridge, late_way, takes_early_stubs
+from cortex.selection.profile import has_bridge, late_way, takes_early_stubs, threshold
 from cortex.selection.rights import Rights
 from cortex.selection.types import Entry, Form, Memory, PlanInput, Sent
 
 BRIDGE = "tool_call"
+WHOLE_TOKENS = 5_000
+WORTH_CACHING_TOKENS = 600
+LATE_FACTOR, REWRITE_LEAST = 3.0, 0.3
+REWRITES_AHEAD = 2.0
+AT_ONCE = "declared with the rest, so that the cached prefix need not be rewritten again"
 NEIGHBOUR = "declared early as a stub, for a model that does not find late tools"
 WAY_BACK = "the way to the tools that were not sent"
 QUIET = frozenset({"nothing is cached here", "the cache had run out", "too short to be cached yet"})
@@ -80,7 +85,8 @@ def _opening(given: PlanInput, draft: Draft) -> tuple[bool, str]:
         return has_tools, "you asked for all tools"
     if draft.wanted:
         return True, "the first need of a tool"
-    crosses = given.profile.caches and given.fixed_tokens >= given.profile.minimum_tokens and not given.is_last
+    minimum = max(given.profile.minimum_tokens, WORTH_CACHING_TOKENS)
+    crosses = given.profile.caches and given.fixed_tokens >= minimum and not given.is_last
     return has_tools and crosses, "before the request that begins to be cached"
 
 
@@ -92,16 +98,21 @@ def _opened(given: PlanInput, index: Index, draft: Draft) -> tuple[Sent, ...]:
     wanted = {name for name in (*draft.wanted, *draft.resting)}
     chosen = [_sent(draft, index.entries[name]) for name in sorted(wanted, key=lambda name: index.place[name])]
     if takes_early_stubs(given.profile):
-        homes = {index.entries[name].category for name in draft.wanted}
-        chosen += [
-            Sent(name=entry.name, form="stub", stage="form", reason=NEIGHBOUR)
-            for home in sorted(homes)
-            for entry in draft.rights.by_category[home]
-            if entry.name not in wanted
-        ]
+        chosen += [item for item in _beside(given, index, draft) if item.name not in wanted]
     ways = [entry for entry in draft.rights.metas if entry.name != BRIDGE or has_bridge(given.profile)]
     short: Form = "stub" if given.profile.strength == "strong" else "full"
     return (*(Sent(name=entry.name, form=short, stage="epoch", reason=WAY_BACK) for entry in ways), *chosen)
+
+
+def _beside(given: PlanInput, index: Index, draft: Draft) -> list[Sent]:
+    """What is declared early: the categories of the wanted; everything where what is read again costs nothing."""
+    rights = draft.rights
+    rest = sum(entry.tokens_stub for entry in rights.business) if given.profile.read_factor == 0 else 0
+    if 0 < rest <= WHOLE_TOKENS and draft.boundary not in QUIET:
+        return [Sent(name=entry.name, form="stub", stage="epoch", reason=AT_ONCE) for entry in rights.business]
+    homes = {index.entries[name].category for name in draft.wanted}
+    near = [entry for home in sorted(homes) for entry in rights.by_category[home]]
+    return [Sent(name=entry.name, form="stub", stage="form", reason=NEIGHBOUR) for entry in near]
 
 
 def _grow(given: PlanInput, index: Index, draft: Draft) -> Draft:
@@ -110,8 +121,8 @@ def _grow(given: PlanInput, index: Index, draft: Draft) -> Draft:
     known = {item.name for item in memory.sent}
     noted = memory.noted
     draft = replace(draft, is_open=True, number=memory.number, kept=memory.sent, noted=noted)
-    late = [] if given.is_last else [name for name in draft.wanted if name not in known]
-    if not late or draft.is_all:
+    late = [] if given.is_last or draft.is_all else _late(given, index, draft, known)
+    if not late:
         return draft
     way = late_way(
         given.profile,
@@ -123,7 +134,35 @@ def _grow(given: PlanInput, index: Index, draft: Draft) -> Draft:
         told = tuple(name for name in late if name not in given.found and name not in noted)
         return replace(draft, late=way if told else "", noted=(*noted, *told))
     fresh = tuple(_sent(draft, index.entries[name]) for name in late)
+    if way == "rewrite" and _is_cheaper_at_once(given, draft, known | set(late)):
+        rest = [entry for entry in draft.rights.business if entry.name not in known and entry.name not in late]
+        fresh += tuple(Sent(name=entry.name, form="stub", stage="epoch", reason=AT_ONCE) for entry in rest)
     return replace(draft, late=way, fresh=fresh)
+
+
+def _late(given: PlanInput, index: Index, draft: Draft, known: set[str]) -> list[str]:
+    """Wanted tools that were not sent: what was named or found, and what a new message speaks for more than weakly.
+
+    Later rounds of a message hear nothing new from the person: only what was found or used joins then.
+    """
+    missing = [name for name in draft.wanted if name not in known]
+    if given.round > 1 and given.memory.turn == given.turn:
+        return [name for name in missing if name in draft.pins]
+    least = 0.0 if has_bridge(given.profile) or given.profile.late_tools == "native" else REWRITE_LEAST
+    bars = {
+        name: max(least, LATE_FACTOR * threshold(given.profile, index.entries[name].tokens_full)) for name in missing
+    }
+    return [name for name in missing if name in draft.pins or draft.chances[name].p >= bars[name]]
+
+
+def _is_cheaper_at_once(given: PlanInput, draft: Draft, declared: set[str]) -> bool:
+    """Whether the prefix, which is rewritten anyway, had better hold all the rest as stubs than be rewritten again."""
+    profile = given.profile
+    if not profile.caches:
+        return False
+    rest = sum(entry.tokens_stub for entry in draft.rights.business if entry.name not in declared)
+    again = (profile.write_factor - profile.read_factor) * given.fixed_tokens
+    return profile.write_factor * rest <= REWRITES_AHEAD * again
 
 
 def _sent(draft: Draft, entry: Entry) -> Sent:
