@@ -21,3 +21,6 @@ async def test_the_example_home_is_read_as_it_stands(tmp_path: Path) -> None:
         assert [entry.name for entry in registry.entries] == ["local", "big"]
         assert await house.cortex.models.names(house.admin, await roles.role(house.admin, "coder")) == ("big",)
         assert [note.name for note in await house.cortex.notes.list(house.admin)] == ["boiler"]
+        (skill,) = await house.cortex.tools.skills.skills(house.admin)
+        assert (skill.name, len(skill.phrases)) == ("supplier-letter", 2)
+        assert set(skill.tools) <= set(house.cortex.house.registry.tools)
