@@ -61,7 +61,7 @@ class Index:
             members.setdefault(entry.category, []).append(entry)
         self.by_category = {name: tuple(entries) for name, entries in members.items()}
         self.phrases = _phrases(snapshot, self.by_category)
-        self._before = before
+        self._derived = before.documents if before else {}
         self._common = common_terms()
         self._few = max(2, round(len(self.by_category) * RARE_SHARE))
 
@@ -95,8 +95,7 @@ class Index:
                 for name in example.tools:
                     told.setdefault(name, []).append(example.text)
         texts = {name: (entry, tuple(told.get(name, ()))) for name, entry in self.entries.items()}
-        before = self._before.__dict__.get("tools") if self._before else None
-        return tools_as_documents(texts, before)
+        return tools_as_documents(texts, self._derived.get("tools"))
 
     @cached_property
     def utterances(self) -> Documents:
@@ -107,8 +106,15 @@ class Index:
             for example in domain.examples
             if example.is_own or not self.learned.issuperset(example.tools)
         }
-        before = self._before.__dict__.get("utterances") if self._before else None
-        return utterances_as_documents(texts, before)
+        return utterances_as_documents(texts, self._derived.get("utterances"))
+
+    @property
+    def documents(self) -> Mapping[str, Documents]:
+        """What another index can be derived from: these texts where they were searched, else those before them."""
+        made: dict[str, Documents] = {
+            name: self.__dict__[name] for name in ("tools", "utterances") if name in self.__dict__
+        }
+        return {**self._derived, **made}
 
     @cached_property
     def normal_names(self) -> dict[str, str]:

@@ -1,0 +1,100 @@
+"""The model's file and its scores: whole or refused, the same bytes for the same model, a chance for every text."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cortex.selection import weights
+from cortex.selection.types import Snapshot
+from tests.selection.garden import fitted
+
+MODEL = fitted().weights
+NPY = io.BytesIO()
+np.save(NPY, np.zeros(3))
+OTHER = io.BytesIO()
+np.savez_compressed(OTHER, facts=np.zeros(3))
+BYTES = weights.to_bytes(MODEL)
+
+
+def test_what_is_written_is_read_again() -> None:
+    again = weights.from_bytes(BYTES)
+    assert weights.to_bytes(again) == BYTES
+    assert (again.tools, again.categories, again.examples, again.made) == (
+        MODEL.tools,
+        MODEL.categories,
+        MODEL.examples,
+        "the garden",
+    )
+    said = ["stop the pond pump", "hello there", "", "write a poem about the pump"]
+    for old, new in zip(MODEL.judged(said).tools, again.judged(said).tools, strict=True):
+        assert old.tolist() == new.tolist()
+
+
+def test_no_time_of_day_is_written() -> None:
+    listed = zipfile.ZipFile(io.BytesIO(BYTES)).infolist()
+    assert {info.date_time for info in listed} == {(1980, 1, 1, 0, 0, 0)}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"hello",
+        BYTES[:1_000],
+        BYTES[:-40],
+        BYTES[:300] + bytes(200) + BYTES[500:],
+        NPY.getvalue(),
+        OTHER.getvalue(),
+    ],
+    ids=["empty", "words", "beginning", "cut", "damaged", "one array", "other arrays"],
+)
+def test_anything_else_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        weights.from_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("said", "tool"),
+    [
+        ("fire up the pond pump please", "pump_start"),
+        ("switch the water off", "pump_stop"),
+        ("plant a row of peas", "seed_sow"),
+        ("what seeds are in the shed", "seed_list"),
+        ("serch for slug trap", "web_search"),
+    ],
+)
+def test_words_like_those_that_were_told_lead_to_their_tool(said: str, tool: str) -> None:
+    chances = MODEL.judged([said]).tools[0]
+    assert MODEL.tools[int(chances.argmax())] == tool
+
+
+def test_talk_and_writing_close_the_gates() -> None:
+    judged = MODEL.judged(["hello dear friend", "tell me a poem about my aunt", "stop the pond pump"])
+    assert judged.wish[0] < 0.5 < judged.wish[2]
+    assert judged.work[1] < 0.5 < judged.work[2]
+
+
+@given(said=st.text(max_size=300))
+def test_every_text_has_chances(said: str) -> None:
+    judged = MODEL.judged([said])
+    for values in (judged.tools, judged.wish, judged.work):
+        assert np.isfinite(values).all()
+        assert ((values >= 0) & (values <= 1)).all()
+
+
+def test_a_text_is_judged_alike_alone_and_among_others() -> None:
+    said = ["stop the pump", "hello my friend", "which seeds are left"]
+    together = MODEL.judged(said).tools
+    assert [MODEL.judged([each]).tools[0].tolist() for each in said] == together.tolist()
+
+
+def test_an_unknown_script_scores_as_nothing_said() -> None:
+    assert MODEL.scores(["ฝน"]).tolist() == MODEL.scores([""]).tolist()
+
+
+def test_the_shipped_model_knows_no_tool_that_is_gone(shipped: Snapshot) -> None:
+    assert set(weights.shipped().tools) <= {entry.name for entry in shipped.entries}
