@@ -28,8 +28,13 @@ class Lesson:
 
 
 def came_late(first: Mapping[str, Any], name: str) -> bool:
-    """Whether the first plan of the turn left this tool out: it was found, missed or called by its name later."""
-    return any(each["name"] == name and not each["is_in"] for each in first.get("decisions", ()))
+    """Whether the first plan of the turn left this tool out: it was found, missed or called by its name later.
+
+    A plan that may not choose (chat only, a model without tools, all) left out nothing.
+    """
+    return first.get("mode", "auto") == "auto" and any(
+        each["name"] == name and not each["is_in"] for each in first.get("decisions", ())
+    )
 
 
 def came(plans: Sequence[Plan], round_number: int, earlier: Sequence[CallRow], name: str) -> Came:

@@ -11,7 +11,7 @@ from cortex.storage.plans import Plan
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def planned(number: int, *tools: tuple[str, str], added: tuple[str, ...] = ()) -> Plan:
+def planned(number: int, *tools: tuple[str, str], added: tuple[str, ...] = (), mode: str = "auto") -> Plan:
     """A round that sends these tools, each with the stage that brought it."""
     sent = [{"name": name, "stage": stage, "category": "x"} for name, stage in tools]
     known = {name: stage for name, stage in tools}
@@ -19,7 +19,7 @@ def planned(number: int, *tools: tuple[str, str], added: tuple[str, ...] = ()) -
         {"name": name, "is_in": name in known, "stage": known.get(name, "fuse")}
         for name in dict.fromkeys([*known, "note_list", "note_add", "task_create"])
     ]
-    receipt: dict[str, Any] = {"sent": sent, "decisions": decisions, "added": list(added)}
+    receipt: dict[str, Any] = {"mode": mode, "sent": sent, "decisions": decisions, "added": list(added)}
     return Plan(turn_id="t1", round=number, receipt=receipt, given={}, created_at=NOON)
 
 
@@ -54,6 +54,7 @@ SEARCH = made("tools_discover", text="- note_list(): Your notes.\nThey can be ca
         ([FIRST, planned(2, ("note_list", "missing"))], [], "note_list", "missing"),
         ([FIRST, planned(2, ("note_list", "context"))], [made("note_list", how="rescued")], "note_list", ""),
         ([], [], "note_list", ""),
+        ([planned(1, mode="chat")], [], "note_list", ""),
     ],
     ids=[
         "sent at first",
@@ -64,6 +65,7 @@ SEARCH = made("tools_discover", text="- note_list(): Your notes.\nThey can be ca
         "sent after an answer that lacked it",
         "its second call",
         "no plan was kept",
+        "a model that takes no tools",
     ],
 )
 def test_how_a_called_tool_was_had(plans: list[Plan], earlier: list[CallRow], name: str, how: str) -> None:
