@@ -10,7 +10,7 @@ from cortex.bench.files import Data
 from cortex.bench.ground import Ground
 from cortex.bench.rows import Offered
 from cortex.bench.scores import Scores, times
-from cortex.bench.timing import timed
+from cortex.bench.timing import settled, timed
 from cortex.selection.discover import RANKINGS
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Domain, Entry, Snapshot
@@ -55,11 +55,13 @@ def measured(said: Sequence[str], ground: Ground, recipe: str) -> Scores:
     """Milliseconds of `plan()`, and of the recipe's ranking where it has one; what is searched stands built."""
     asked = [ground.asked(text, recipe) for text in said]
     plan(asked[0])
-    found = times(_taken([partial(plan, given) for given in asked]))
+    with settled():
+        found = times(_taken([partial(plan, given) for given in asked]))
     if recipe in RANKINGS:
         rank = RANKINGS[recipe]
         rank(said[0], ground.snapshot, ground.ready, MOST)
-        ranked = times(_taken([partial(rank, text, ground.snapshot, ground.ready, MOST) for text in said]))
+        with settled():
+            ranked = times(_taken([partial(rank, text, ground.snapshot, ground.ready, MOST) for text in said]))
         found |= {f"rank_{key}": value for key, value in ranked.items()}
     return found
 

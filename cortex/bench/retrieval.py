@@ -8,7 +8,7 @@ from cortex.bench.catalogues import snapshot_of
 from cortex.bench.files import RetrievalSet
 from cortex.bench.rows import Groups, Query
 from cortex.bench.scores import Scores
-from cortex.bench.timing import timed
+from cortex.bench.timing import settled, timed
 from cortex.selection import talk
 from cortex.selection.discover import Ranking
 from cortex.selection.types import Snapshot
@@ -38,12 +38,13 @@ def measured(queries: Sequence[Query], snapshot: Snapshot, rank: Ranking) -> Sco
     rank("warm up", snapshot, names, MOST)
     ranked: list[tuple[Groups, tuple[str, ...]]] = []
     taken_ms: list[float] = []
-    for query in queries:
-        groups = tuple(tuple(name for name in group if name in there) for group in query.groups)
-        hits, ms = timed(partial(rank, worded(query), snapshot, names, MOST))
-        taken_ms.append(ms)
-        if groups and all(groups):
-            ranked.append((groups, tuple(hit.name for hit in hits)))
+    with settled():
+        for query in queries:
+            groups = tuple(tuple(name for name in group if name in there) for group in query.groups)
+            hits, ms = timed(partial(rank, worded(query), snapshot, names, MOST))
+            taken_ms.append(ms)
+            if groups and all(groups):
+                ranked.append((groups, tuple(hit.name for hit in hits)))
     return {**(scores.retrieval(ranked) if ranked else {}), **scores.times(taken_ms)}
 
 

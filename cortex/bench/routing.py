@@ -10,7 +10,7 @@ from cortex.bench.files import RoutingSet
 from cortex.bench.ground import START, Ground
 from cortex.bench.rows import Groups, Utterance
 from cortex.bench.scores import Given, Scores, met
-from cortex.bench.timing import timed
+from cortex.bench.timing import settled, timed
 from cortex.selection.discover import Ranking
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Memory, PastTurn, ToolPlan
@@ -55,6 +55,14 @@ def measured(one: RoutingSet, names: Known, ground: Ground, recipe: str, rank: R
     """The recipe's figures on this set."""
     all_tokens = ground.tool_tokens(plan(ground.asked("everything", "all")))
     plan(ground.asked("what is there to do today?", recipe))  # builds what is searched
+    with settled():
+        return _scores(one, names, ground, recipe, rank, all_tokens)
+
+
+def _scores(
+    one: RoutingSet, names: Known, ground: Ground, recipe: str, rank: Ranking | None, all_tokens: int
+) -> Scores:
+    """Single messages each alone; conversations twice: with the file's calls remembered, and with the planner's own."""
     if not one.is_multiturn:
         given = [_first(row, names, ground, recipe, rank) for row in one.rows]
         return scores.routing(given, all_tokens, can_discover=rank is not None)

@@ -36,6 +36,10 @@ def _said(item: Any) -> Any:
     return (speaker, str(item[speaker] or ""))
 
 
+def _or_nothing(value: Any) -> Any:
+    return "" if value is None else value
+
+
 History = Annotated[tuple[Said, ...], BeforeValidator(_told)]
 Mark = Annotated[str, Field(coerce_numbers_to_str=True)]
 Needs = Annotated[Groups, BeforeValidator(_groups)]
@@ -62,7 +66,7 @@ class Offered(_Row):
     """A line of a catalogue: a tool as somebody else describes it."""
 
     name: str = Field(min_length=1)
-    description: str = ""
+    description: Annotated[str, BeforeValidator(_or_nothing)] = ""
     group: str | None = None
     parameters: Any = None  # whatever another format calls parameters
 

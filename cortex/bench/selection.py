@@ -1,10 +1,10 @@
 """`cortex bench selection`: every set of a folder under every recipe. Hands back what the JSON says."""
 
-import gc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cortex.base.errors import UserError
 from cortex.bench import files, latency, retrieval, routing
 from cortex.bench.files import Data, RetrievalSet, RoutingSet
 from cortex.bench.ground import Ground, Tell
@@ -20,8 +20,9 @@ def measured(paths: Sequence[Path], recipes: Sequence[str], ground: Ground, seed
     for name in names:
         recipe(name)
     read = [files.read(path, tell) for path in paths]
-    gc.freeze()  # the rows stay: without this each full collection would walk them in the middle of a plan
     found = [one for data in read for one in _sets(data, names, ground, tell)]
+    if not found:
+        raise UserError("There is nothing to judge: a catalogue needs queries, or messages beside it.")
     return [*found, *_latency(read, names, ground, seed, tell)]
 
 

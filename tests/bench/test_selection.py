@@ -149,6 +149,12 @@ def test_an_unknown_recipe_is_refused_before_anything_is_measured(write: Write, 
         sets(path, ground, "best")
 
 
+def test_a_catalogue_alone_is_nothing_to_judge(write: Write, ground: Ground) -> None:
+    path = write("some_catalog.jsonl", [{"name": "mow", "description": None, "parameters": [1]}])
+    with pytest.raises(UserError, match="nothing to judge"):
+        sets(path, ground, "all")
+
+
 def test_a_set_is_multiturn_by_its_rows() -> None:
     rows = (Utterance(text="a", kind="chat"), Utterance(text="b", kind="chat", conversation="c"))
     assert RoutingSet(name="x", rows=rows).is_multiturn
