@@ -12,6 +12,7 @@ from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.selection.gate import granted, permits
 from cortex.selection.recipes import RECIPES
+from cortex.selection.types import META
 from cortex.services.role_settings import RoleDefaults, RoleSettings
 from cortex.services.roles import Origin, Roles
 from cortex.services.tools import ToolsService
@@ -43,6 +44,16 @@ class Priced:
     tools: int
     tokens: int
     asleep: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A category of the checklist: its tools by name, and those of them that are not set up here."""
+
+    name: str
+    summary: str
+    tools: tuple[str, ...]
+    asleep: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +99,20 @@ class RoleEditing:
             is_admin_only=found.role.is_admin_only,
             priced=await self.priced(words),
         )
+
+    async def choices(self) -> Sequence[Choice]:
+        """The checklist: every category that a role can have."""
+        missing = {row["name"]: row["missing"] for row in await self.tools.listing()}
+        return [
+            Choice(
+                name=category.name,
+                summary=category.summary,
+                tools=tuple(tool.name for tool in category.tools),
+                asleep=tuple(tool.name for tool in category.tools if missing[tool.name]),
+            )
+            for category in self.registry.categories.values()
+            if category.name != META
+        ]
 
     async def change(self, user: User, name: str, typed: Mapping[str, str], models: Sequence[str] | None) -> None:
         """Set what the form says; an empty field, or what lies beneath anyway, is the default again.

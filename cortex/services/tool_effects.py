@@ -11,12 +11,13 @@ from typing import Literal
 from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.selection import text
-from cortex.selection.edits import Edits, Words, edited
+from cortex.selection.edits import Edits, edited
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Domain, Example, Snapshot, ToolPlan
 from cortex.services.tool_plans import Asked, plan_input
 from cortex.services.tool_trials import ToolTrials
-from cortex.services.tool_words import Rival, rivals
+from cortex.services.tool_words import Rival, rivals, words_of
+from cortex.storage.tool_settings import ToolWord
 
 OWN_MOST = 40
 ELSEWHERE_MOST = 40
@@ -74,14 +75,17 @@ class ToolEffects:
 
     trials: ToolTrials
 
-    async def of(self, user: User, category: str, words: Words, typed: Sequence[str], recipe: str) -> Effect:
-        """What these words in place of the category's present ones would change for an admin who may use everything."""
+    async def of(
+        self, user: User, category: str, words: Sequence[ToolWord], typed: Sequence[str], recipe: str
+    ) -> Effect:
+        """What these words in place of the category's own ones would change for an admin who may use everything."""
         ground = await self.trials.ground(is_assumed=False)
         asked = await self.trials.asked(user, "orchestrator", "admin", "")
         asked = replace(asked, role=EVERYTHING, recipe=recipe)
         own = [tool.name for tool in self.trials.house.registry.categories[category].tools]
         missing = [name for name in own if name not in ground.ready and name not in ground.house.off]
-        edits = replace(ground.house.edits, words={**ground.house.edits.words, category: words})
+        other = {name: each for name, each in ground.house.edits.words.items() if name != category}
+        edits = replace(ground.house.edits, words={**other, **words_of(words)})
         return await asyncio.to_thread(
             _effect, asked, ground.snapshot, ground.shipped, edits, category, (*ground.ready, *missing), typed
         )

@@ -14,11 +14,12 @@ from cortex.selection.edits import Sending, sending_of
 from cortex.selection.types import META, Domain, Entry, Example, Trigger
 from cortex.services.house import House
 from cortex.services.tool_settings import ToolSettingsService, asks_itself, shipped_sending
+from cortex.services.tool_words import Rival, rivals
 from cortex.services.tools import Ground, ToolsService
 from cortex.storage.calls import CallRow, Calls
 from cortex.storage.tool_settings import ToolSetting
 from cortex.storage.tool_uses import ToolUse, ToolUses, UseOfTool
-from cortex.toolkit.spec import Category, Tool
+from cortex.toolkit.spec import Category, Phrase, Tool
 
 DAYS = 28
 PAGE_TOOLS = 150
@@ -98,6 +99,18 @@ class ToolSheet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CategoryWords:
+    """A category for its page of words. `phrases`: those that ship; `missing`: as in `CategoryLines`."""
+
+    name: str
+    summary: str
+    tools: tuple[str, ...]
+    phrases: tuple[Phrase, ...]
+    missing: tuple[str, ...]
+    rivals: tuple[Rival, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolListing:
     """Gathers what stands about tools in the registry, the settings and the calls."""
 
@@ -123,6 +136,21 @@ class ToolListing:
             found=len(fit),
             page=at,
             pages=pages,
+        )
+
+    async def category(self, name: str) -> CategoryWords:
+        """A category with what ships; NotFound for one that has no words."""
+        category = self.house.registry.category(name)
+        if category is None or name == META:
+            raise NotFound(f"There is no category {name!r}.")
+        ground, lines = await self._lines()
+        return CategoryWords(
+            name=name,
+            summary=category.summary,
+            tools=tuple(tool.name for tool in category.tools),
+            phrases=category.phrases,
+            missing=_missing([line for line in lines if line.category == name]),
+            rivals=rivals(ground.snapshot.domains, name),
         )
 
     async def sheet(self, user: User, name: str) -> ToolSheet:
@@ -170,14 +198,13 @@ class ToolListing:
 
     def _category(self, ground: Ground, category: Category, lines: Sequence[ToolLine]) -> CategoryLines:
         domain = _domain(ground, category.name)
-        waiting = [line for line in lines if line.missing]
-        is_whole = len(waiting) == len(lines)
+        missing = _missing(lines)
         return CategoryLines(
             name=category.name,
             summary=category.summary,
             phrases=tuple(each.text for each in domain.triggers[:PHRASES_SHOWN]) if domain else (),
-            missing=tuple(dict.fromkeys(one for line in waiting for one in line.missing)) if is_whole else (),
-            partly=() if is_whole else tuple((line.name, line.missing) for line in waiting),
+            missing=missing,
+            partly=() if missing else tuple((line.name, line.missing) for line in lines if line.missing),
             tools=tuple(lines),
         )
 
@@ -216,6 +243,12 @@ def _line(
         failures=use.failures if use else 0,
         failed_at=use.failed_at if use else None,
     )
+
+
+def _missing(lines: Sequence[ToolLine]) -> tuple[str, ...]:
+    """What none of these tools can do without, each once; () when one of them can run."""
+    is_whole = all(line.missing for line in lines)
+    return tuple(dict.fromkeys(one for line in lines for one in line.missing)) if is_whole else ()
 
 
 def _fits(line: ToolLine, phrases: str, query: str, category: str, risk: str) -> bool:

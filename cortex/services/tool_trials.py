@@ -20,7 +20,8 @@ from cortex.services.roles import Roles
 from cortex.services.tool_plans import Asked, Planned, planned
 from cortex.services.tools import Ground, ToolsService
 from cortex.storage.audit import Audit
-from cortex.storage.tool_cases import ToolCase, ToolCases
+from cortex.storage.tool_cases import ToolCase as ToolCase
+from cortex.storage.tool_cases import ToolCases
 
 TEXT_MAX = 4_000
 CASES_MAX = 500
@@ -44,10 +45,14 @@ class Tried:
 
     recipe: str
     sent: tuple[dict[str, Any], ...]
-    tools: int
     tokens: int
     share: float
     ms: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tools without those that find and call others."""
+        return tuple(item["name"] for item in self.sent if item["category"] != META)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +166,6 @@ class ToolTrials:
         return Tried(
             recipe=name,
             sent=tuple(receipt["sent"]),
-            tools=sum(item["category"] != META for item in receipt["sent"]),
             tokens=receipt["tokens"],
             share=receipt["tokens"] / total if total else 0.0,
             ms=took_s * 1000,

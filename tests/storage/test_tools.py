@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import text
 
 from cortex.base.errors import NotFound
-from cortex.storage.calls import CallRow, Calls
+from cortex.storage.calls import CallRow, Calls, CallState
 from cortex.storage.conversations import Conversations
 from cortex.storage.db import Database
 from cortex.storage.tool_cases import ToolCases
@@ -96,7 +96,9 @@ async def test_uses_are_counted_over_everybody_and_without_their_words(
     assert len(await db.open(ToolUses).of("web_read", limit=2)) == 2
 
 
-async def _called(db: Database, talk: Written, id: str, name: str, *, state: str, is_rescued: bool = False) -> None:
+async def _called(
+    db: Database, talk: Written, id: str, name: str, *, state: CallState, is_rescued: bool = False
+) -> None:
     turn = await talk.turn(f"turn:{id}")
     row = CallRow(
         id=id,
@@ -111,7 +113,7 @@ async def _called(db: Database, talk: Written, id: str, name: str, *, state: str
     )
     calls = db.open(Calls, talk.owner_id)
     await calls.decided(row)
-    await calls.finish(id, state, "what was said", is_error=state != "done")  # type: ignore[arg-type] - from a table
+    await calls.finish(id, state, "what was said", is_error=state != "done")
 
 
 async def test_moving_up_and_down_keeps_what_older_versions_know(db: Database, ann: str) -> None:

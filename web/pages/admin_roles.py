@@ -10,9 +10,8 @@ from pydantic import BaseModel
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.model import OFFLINE
-from cortex.services.role_editing import EDITED, Priced, RoleSheet
+from cortex.services.role_editing import EDITED, Choice, Priced, RoleSheet
 from cortex.services.tool_trials import RECIPE_NAMES
-from cortex.toolkit.spec import Category
 from web.deps import House, ReauthedAdmin, RoleEdits
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond
@@ -59,8 +58,7 @@ class RoleContext(Context):
     chain: Sequence[str] = described("the models chosen for this role, as typed or as kept")
     chain_length: int = described("how many models a chain has on this page", default=CHAIN_LENGTH)
     recipes: Sequence[tuple[str, str]] = described("the recipes there are", default=RECIPES)
-    categories: Sequence[Category] = described("the checklist: every category with its tools")
-    asleep: Sequence[str] = described("tools that are not set up here")
+    categories: Sequence[Choice] = described("the checklist: every category with its tools")
     ticked: frozenset[str] = described("categories and tools that are ticked")
     priced: Priced = described("what the ticked ones amount to")
     error: str = described("why saving was refused", default="")
@@ -140,8 +138,7 @@ async def _page(
         own=own,
         names=[("", ""), *((entry.name, entry.name) for entry in registry.entries), (OFFLINE.name, "offline demo")],
         chain=(typed.models if typed else None) or registry.roles.get(name, ()),
-        categories=[each for each in house.house.registry.categories.values() if each.name != "meta"],
-        asleep=[row["name"] for row in await house.tools.listing() if row["missing"]],
+        categories=await roles.choices(),
         ticked=frozenset(words),
         priced=await roles.priced(words),
         error=refused.message if refused else "",

@@ -10,16 +10,14 @@ from pydantic import BaseModel
 
 from cortex.base.errors import UserError
 from cortex.base.user import Rank
-from cortex.selection.types import META
-from cortex.services.tool_trials import RECIPE_NAMES, Question, Trial, Verdict
-from cortex.storage.tool_cases import ToolCase
+from cortex.services.tool_trials import RECIPE_NAMES, Question, ToolCase, Trial, Verdict
 from web.deps import House, ReauthedAdmin, Trials
 from web.frame import frame_of
-from web.pages.tools import HREF
 from web.render import Context, described, respond
 from web.toast import redirect
 
 router = APIRouter()
+HREF = "/admin/tools"
 PLACE = f"{HREF}/try"
 
 Text = Annotated[str, Form()]
@@ -79,8 +77,7 @@ async def ask(
         trial = await trials.ask(user, asking.question())
     except UserError as refused:
         return await _page(request, house, user, trials, asking, refused=refused)
-    sent = next(row.sent for row in trial.rows if row.recipe == asking.recipe)
-    expected = " ".join(item["name"] for item in sent if item["category"] != META)
+    expected = " ".join(next(row.names for row in trial.rows if row.recipe == asking.recipe))
     return await _page(request, house, user, trials, asking.model_copy(update={"expected": expected}), trial=trial)
 
 

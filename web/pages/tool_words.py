@@ -9,18 +9,17 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from cortex.base.errors import UserError
-from cortex.selection.edits import Words
 from cortex.services.tool_effects import Effect
+from cortex.services.tool_listing import CategoryWords
 from cortex.services.tool_trials import RECIPE_NAMES
-from cortex.services.tool_words import Rival, Typed, read, rivals, typed_of, words_of
-from cortex.toolkit.spec import Category, Phrase
-from web.deps import Effects, House, ReauthedAdmin
+from cortex.services.tool_words import Rival, Typed, read, typed_of
+from web.deps import Effects, House, Listing, ReauthedAdmin
 from web.frame import frame_of
-from web.pages.tools import HREF
 from web.render import Context, described, respond
 from web.toast import redirect
 
 router = APIRouter()
+HREF = "/admin/tools"
 MESSAGES_MAX = 8_000
 
 
@@ -42,14 +41,13 @@ class WordsForm(BaseModel):
 class WordsContext(Context):
     """A category's words."""
 
-    category: Category = described("the category as it ships")
+    category: CategoryWords = described("the category as it ships, and what it waits for")
     typed: Typed = described("the four texts as typed or as kept")
-    shipped: Sequence[Phrase] = described("phrases that ship and are in force")
+    gone: Sequence[str] = described("shipped phrases that are left out, in small letters", default=())
     messages: str = described("messages to try, one a line", default="")
     recipe: str = described("the recipe that the effect is shown under", default="cortex")
     recipes: Sequence[str] = described("the recipes there are", default=RECIPE_NAMES)
     tool: str = described("the tool meant where a line names none, or empty", default="")
-    missing: Sequence[str] = described("what must be set up before any of its tools can run", default=())
     rivals: Sequence[Rival] = described("phrases that other categories have too", default=())
     effect: Effect | None = described("what the words as typed would change", default=None)
     error: str = described("why a line was refused", default="")
@@ -58,13 +56,19 @@ class WordsContext(Context):
 
 @router.get(HREF + "/in/{category}")
 async def show(
-    request: Request, house: House, user: ReauthedAdmin, category: str, tool: str = "", no_example: str = ""
+    request: Request,
+    house: House,
+    user: ReauthedAdmin,
+    tools: Listing,
+    category: str,
+    tool: str = "",
+    no_example: str = "",
 ) -> Response:
     """The words as they are; `no_example` puts a shipped example among those to leave out."""
     typed = typed_of(await house.tool_settings.words(category))
     if no_example and no_example not in typed.no_examples.splitlines():
         typed = replace(typed, no_examples=f"{typed.no_examples}\n{no_example}".strip())
-    return await _page(request, house, user, category, typed, WordsForm(tool=tool))
+    return await _page(request, house, user, tools, category, typed, WordsForm(tool=tool))
 
 
 @router.post(HREF + "/in/{category}")
@@ -72,6 +76,7 @@ async def change(
     request: Request,
     house: House,
     user: ReauthedAdmin,
+    tools: Listing,
     effects: Effects,
     category: str,
     form: Annotated[WordsForm, Form()],
@@ -85,10 +90,10 @@ async def change(
             count = await house.tool_settings.save_words(user, category, words)
             return redirect(request, f"{HREF}/in/{category}", _told(count))
         tried = [said for said in form.messages[:MESSAGES_MAX].splitlines() if said.strip()]
-        effect = await effects.of(user, category, words_of(words).get(category, Words()), tried, form.recipe)
+        effect = await effects.of(user, category, words, tried, form.recipe)
     except UserError as refused:
-        return await _page(request, house, user, category, typed, form, refused=refused)
-    return await _page(request, house, user, category, typed, form, effect=effect)
+        return await _page(request, house, user, tools, category, typed, form, refused=refused)
+    return await _page(request, house, user, tools, category, typed, form, effect=effect)
 
 
 def _told(count: int) -> str:
@@ -106,6 +111,7 @@ async def _page(
     request: Request,
     house: House,
     user: ReauthedAdmin,
+    tools: Listing,
     name: str,
     typed: Typed,
     form: WordsForm,
@@ -113,20 +119,16 @@ async def _page(
     effect: Effect | None = None,
     refused: UserError | None = None,
 ) -> Response:
-    category = house.house.registry.categories[name]
-    ground = await house.tools.ground()
-    gone = {said.strip().casefold() for said in typed.no_phrases.splitlines()}
-    missing = [row["missing"] for row in await house.tools.listing() if row["category"] == name]
+    category = await tools.category(name)
     context = WordsContext(
         frame=await frame_of(request, house, user, here=HREF),
         category=category,
         typed=typed,
-        shipped=[phrase for phrase in category.phrases if phrase.text.casefold() not in gone],
+        gone=[said.strip().casefold() for said in typed.no_phrases.splitlines()],
         messages=form.messages,
         recipe=form.recipe,
-        tool=form.tool if house.house.registry.get(form.tool) else "",
-        missing=list(dict.fromkeys(one for each in missing for one in each)) if all(missing) else (),
-        rivals=effect.rivals if effect else rivals(ground.snapshot.domains, name),
+        tool=form.tool if form.tool in category.tools else "",
+        rivals=effect.rivals if effect else category.rivals,
         effect=effect,
         error=refused.message if refused else "",
         error_field=refused.field if refused else "",
