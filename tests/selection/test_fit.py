@@ -1,0 +1,121 @@
+"""The fit: what it learns from, that it is the same each time, and that it judges what it has not seen."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cortex.selection import fit, ridge, weights
+from cortex.selection.fit import Told
+from cortex.selection.types import Example
+from tests.selection.garden import GARDEN, fitted
+
+TOLD = fit.told_by(GARDEN)
+
+
+def test_every_wording_is_told_once_and_the_first_one_counts() -> None:
+    pumps, *others = GARDEN.domains
+    doubled = Example(text="START  the pump", tools=("pump_stop",))
+    again = replace(GARDEN, domains=(replace(pumps, examples=(*pumps.examples, doubled)), *others))
+    assert fit.told_by(again) == TOLD
+    assert Told(text="start the pump", tools=("pump_start",)) in TOLD
+
+
+def test_what_wants_a_tool_that_is_gone_is_not_told() -> None:
+    gone = Example(text="prune the roses", tools=("rose_prune",))
+    half = Example(text="prune the roses and stop the pump", tools=("rose_prune", "pump_stop"))
+    told = fit.told_by(replace(GARDEN, several=(gone, half)))
+    assert [row for row in told if "roses" in row.text] == [Told(text=half.text, tools=("pump_stop",))]
+
+
+def test_wishes_without_a_tool_are_told_with_their_kind() -> None:
+    assert Told(text="hello my friend", kind="chat") in TOLD
+    assert {row.kind for row in TOLD} == {"", "chat", "llm", "open"}
+    assert all(bool(row.tools) != bool(row.kind) for row in TOLD)
+
+
+def test_the_hash_knows_every_word_and_no_order() -> None:
+    key = fit.examples_hash(TOLD)
+    first, *rest = TOLD
+    assert fit.examples_hash(tuple(reversed(TOLD))) == key
+    changed = (replace(first, text=f"{first.text}!"), replace(first, tools=("pump_stop",)), replace(first, kind="chat"))
+    assert len({fit.examples_hash([one, *rest]) for one in changed} | {key, fit.examples_hash(rest)}) == 5
+
+
+def test_the_same_utterances_give_the_same_bytes() -> None:
+    assert weights.to_bytes(fit.fit(GARDEN, TOLD, made="the garden").weights) == weights.to_bytes(fitted().weights)
+
+
+def test_the_order_of_the_tools_makes_no_difference() -> None:
+    said = ["fire up the pump", "sow some beans", "hello you old oak"]
+    mixed = fit.fit(replace(GARDEN, entries=GARDEN.entries[::-1]), TOLD).weights
+    before, after = (
+        dict(zip(each.tools, each.judged(said).tools.T, strict=True)) for each in (fitted().weights, mixed)
+    )
+    assert before.keys() == after.keys()
+    for name, chances in before.items():
+        assert chances == pytest.approx(after[name], abs=2e-3)
+
+
+def test_a_kind_that_nobody_spoke_of_is_no_obstacle() -> None:
+    made = fit.fit(GARDEN, [row for row in TOLD if row.kind != "open"])
+    assert np.isfinite(made.weights.judged(["stop the pump"]).tools).all()
+
+
+def test_meta_tools_are_not_learned() -> None:
+    assert fitted().weights.tools == ("pump_start", "pump_stop", "seed_sow", "seed_list", "web_search")
+    assert fitted().weights.categories == ("pumps", "seeds", "web")
+
+
+def test_utterances_are_judged_as_if_never_heard() -> None:
+    found = fitted()
+    heard = found.weights.scores([row.text for row in found.told])[:, : len(found.weights.tools)]
+    unheard = found.scores[:, : len(found.weights.tools)]
+    target = found.wanted * 2 - 1
+    assert np.abs(unheard - target).mean() > 1.3 * np.abs(heard - target).mean()
+
+
+def test_chances_are_as_high_as_tools_are_often_wanted() -> None:
+    found = fitted()
+    is_open = np.array([row.kind == "open" for row in found.told])
+    assert found.chances[~is_open].mean() == pytest.approx(found.wanted[~is_open].mean(), rel=0.05)
+
+
+# --- the solution -------------------------------------------------------------------------------------------------
+
+
+def sample(rows: int, features: int, seed: int) -> tuple[ridge.Sparse, np.ndarray, np.ndarray]:
+    """A sparse matrix with its dense twin, and targets of three columns."""
+    drawn = np.random.default_rng(seed)
+    dense = (drawn.random((rows, features)) * (drawn.random((rows, features)) < 0.2)).astype(np.float32)
+    entries = [(np.flatnonzero(row).astype(np.int32), row[np.flatnonzero(row)]) for row in dense]
+    return ridge.sparse(entries, features), dense, drawn.normal(size=(rows, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize("rows", [1, 7, ridge.SMALL + 1, 2 * ridge.RARE_ROWS + 301])
+def test_the_weights_are_those_of_the_textbook(rows: int) -> None:
+    matrix, dense, targets = sample(rows, 60, seed=rows)
+    found, bias, _ = ridge.fitted(matrix, targets, 1.5)
+    normal = dense.T.astype(np.float64) @ dense + 1.5 * np.eye(60)
+    assert found == pytest.approx(np.linalg.solve(normal, dense.T @ (targets - targets.mean(axis=0))), abs=1e-4)
+    assert bias == pytest.approx(targets.mean(axis=0))
+
+
+def test_the_score_of_a_row_left_out_is_that_of_a_fit_without_it() -> None:
+    matrix, dense, targets = sample(40, 25, seed=5)
+    _, bias, unseen = ridge.fitted(matrix, targets, 1.5)
+    for out in range(40):
+        kept = np.arange(40) != out
+        rows = dense[kept].astype(np.float64)
+        solved = np.linalg.solve(rows.T @ rows + 1.5 * np.eye(25), rows.T @ (targets[kept] - bias))
+        assert unseen[out] == pytest.approx(dense[out] @ solved + bias, abs=1e-4)
+
+
+def test_common_and_rare_features_make_one_kernel() -> None:
+    _, dense, _ = sample(3 * ridge.RARE_ROWS, 30, seed=8)
+    dense[:, 0] = 0.5
+    entries = [(np.flatnonzero(row).astype(np.int32), row[np.flatnonzero(row)]) for row in dense]
+    matrix = ridge.sparse(entries, 30)
+    assert max(np.diff(matrix.starts)) > ridge.RARE_ROWS > min(np.diff(matrix.starts))
+    assert matrix.kernel() == pytest.approx(dense @ dense.T, abs=1e-4)
+    assert matrix.turned(dense[:, :2]) == pytest.approx(dense.T @ dense[:, :2], rel=1e-5)
