@@ -3,7 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
 
 from cortex.base.skill import Skill
 from cortex.selection import portable
@@ -175,6 +178,34 @@ def test_the_same_input_gives_the_same_bytes_also_when_read_back() -> None:
     again = replace(portable.read(PlanInput, stored), snapshot=SHELF)
     assert again.skills == ALL
     assert portable.dumps(plan(again)) == portable.dumps(plan(once))
+
+
+@settings(max_examples=150, deadline=None, database=None)
+@hypothesis.given(
+    said=st.lists(st.sampled_from(("write", "invoice", "pack", "trip", "starter", "lights", "`bread`"))).map(" ".join)
+    | st.text(max_size=60),
+    titles=st.lists(st.sampled_from(ALL) | st.builds(replace, st.sampled_from(ALL), title=st.text(max_size=80))),
+    tainted=st.sets(st.integers(0, 20)),
+    recipe=st.sampled_from(("cortex", "all", "vector")),
+    role=st.sampled_from((READER, NO_READER)),
+)
+def test_whatever_is_written_the_limits_hold_and_the_gate_too(
+    said: str, titles: list[Skill], tainted: set[int], recipe: str, role: RoleView
+) -> None:
+    skills = tuple(
+        replace(skill, name=f"s-{at}", is_tainted=at in tainted, description=skill.description * 6)
+        for at, skill in enumerate(titles)
+    )
+    made = planned(said, skills=skills, recipe=recipe, role=role)
+    assert planned(said, skills=skills, recipe=recipe, role=role) == made
+    assert len(made.skills) <= MOST
+    assert sum(len(fit.title) + len(fit.description) for fit in made.skills) <= CHARACTERS
+    assert [fit.score for fit in made.skills] == sorted((fit.score for fit in made.skills), reverse=True)
+    assert all(LEAST <= fit.score <= 1 and fit.reason for fit in made.skills)
+    assert not {fit.name for fit in made.skills} & {skill.name for skill in skills if skill.is_tainted}
+    is_declared = "skill_read" in [item.name for item in made.sent]
+    assert is_declared or not made.skills
+    assert role is READER or not (is_declared or made.skills)
 
 
 def test_the_steps_name_the_skills() -> None:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ from cortex.base import tokens
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.messages import Text
 from cortex.base.skill import SKILLS_MAX
+from cortex.base.turn import Need
 from cortex.base.user import User
 from cortex.services.skills import REMOVED_KEPT, SkillsService
+from cortex.services.tool_plans import Asked
 from cortex.storage.home import Home
 from cortex.storage.messages import Messages
 from cortex.storage.preferences import Preferences
@@ -227,10 +230,24 @@ async def test_the_titles_are_paid_by_the_message_and_never_by_the_prefix(
     await invoices(skills, house.admin)
     with_skill = await house.cortex.planning.preview(house.admin, None, asked, "auto")
     again = await house.cortex.planning.preview(house.admin, None, "add milk to my shopping list", "auto")
-    assert with_skill["prefix"]["system"] == without["prefix"]["system"] or with_skill["catalog_tokens"]
     assert abs(with_skill["message_tokens"] - without["message_tokens"]) <= 3
     assert with_skill["skills_tokens"] > 0
     assert (again["skills"], again["skills_tokens"]) == ([], 0)
+
+
+async def test_titles_stand_in_the_first_rounds_tail_and_nowhere_else(
+    house: LivingHouse, skills: SkillsService
+) -> None:
+    await invoices(skills, house.admin)
+    role = await house.cortex.roles.role(house.admin, "orchestrator")
+    asked = Asked(user=house.admin, role=role, message="write the invoice for Acme", now=house.cortex.house.clock())
+    first = await house.cortex.tools.plan_turn(asked)
+    second = await house.cortex.tools.plan_turn(replace(asked, need=Need(round=2), memory=first.memory))
+    assert "Writing invoices" in first.round.tail
+    assert "Writing invoices" not in first.round.system + first.tools
+    assert second.round.tail == ""
+    assert [tool.name for tool in second.round.tools] == [tool.name for tool in first.round.tools]
+    assert second.round.system == first.round.system
 
 
 async def test_nobody_is_shown_or_told_anothers_skills(house: LivingHouse, skills: SkillsService) -> None:
