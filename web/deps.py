@@ -77,7 +77,13 @@ Listing = Annotated[ToolListing, Depends(tool_listing)]
 
 def tool_trials(house: House) -> ToolTrials:
     """Messages tried out."""
-    return ToolTrials(house=house.house, tools=house.tools, roles=house.roles, models=house.models)
+    return ToolTrials(
+        house=house.house,
+        tools=house.tools,
+        roles=house.roles,
+        models=house.models,
+        profiles=house.planning.profiles,
+    )
 
 
 Trials = Annotated[ToolTrials, Depends(tool_trials)]

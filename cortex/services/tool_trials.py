@@ -16,6 +16,7 @@ from cortex.selection.steps import Step, steps
 from cortex.selection.types import META
 from cortex.services.house import House
 from cortex.services.models import Models
+from cortex.services.profiles import Profiles
 from cortex.services.roles import Roles
 from cortex.services.tool_plans import Asked, Planned, planned
 from cortex.services.tools import Ground, ToolsService
@@ -87,6 +88,7 @@ class ToolTrials:
     tools: ToolsService
     roles: Roles
     models: Models
+    profiles: Profiles
 
     async def ask(self, user: User, question: Question) -> Trial:
         """The message as the first of a new conversation, under every recipe. UserError for a wrong question."""
@@ -137,9 +139,8 @@ class ToolTrials:
         somebody = replace(user, rank=rank)
         role = await self.roles.role(user, role_name)
         entry = await self.models.entry(user, (await self.models.names(user, role))[0])
-        return Asked(
-            user=somebody, role=role, message=text, profile=entry.profile, model=entry.name, now=self.house.clock()
-        )
+        profile = (await self.profiles.of(user, entry)).profile
+        return Asked(user=somebody, role=role, message=text, profile=profile, model=entry.name, now=self.house.clock())
 
     async def ground(self, *, is_assumed: bool) -> Ground:
         """What plans stand on here, or would if every tool that is on were set up."""

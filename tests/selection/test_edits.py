@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from cortex.selection.edits import NO_EDITS, Edits, Words, edited, sending_of
+from cortex.selection.edits import NO_EDITS, Edits, Sending, Words, edited, sending_of
 from cortex.selection.pipeline import plan
-from cortex.selection.types import Example, Snapshot, Trigger
+from cortex.selection.types import Example, PlanInput, RoleView, Snapshot, Trigger
 from tests.selection.made import HOUSE, asked
 
 OWN = Words(
@@ -76,6 +76,30 @@ def test_a_tool_that_is_always_sent_stands_in_any_request_and_one_never_sent_in_
     assert "lamp_set" not in names("turn off the kitchen lights", never)
     assert "lamp_set" in names("use lamp_set in the hall", never), "named, it is sent all the same"
     assert "lamp_set" in plan(asked("turn off the kitchen lights", snapshot=never)).reachable
+
+
+MILK = "add milk to my shopping list"
+WAYS = ["cortex", "inara", "punch", "vector"]
+
+
+def chosen(shipped: Snapshot, recipe: str, sending: dict[str, Sending], message: str = MILK) -> set[str]:
+    snapshot = edited(shipped, Edits(sending=sending))
+    ready = tuple(entry.name for entry in snapshot.entries)
+    role = RoleView(name="admin", tools=("all",))
+    given = PlanInput(snapshot=snapshot, ready=ready, role=role, is_admin=True, message=message, recipe=recipe)
+    return {item.name for item in plan(given).sent}
+
+
+@pytest.mark.parametrize("recipe", [*WAYS, "ora"])
+def test_always_and_never_hold_under_every_way_that_chooses(recipe: str, shipped: Snapshot) -> None:
+    plain = chosen(shipped, recipe, {}) - {"tools_discover"}
+    assert not plain & chosen(shipped, recipe, dict.fromkeys(plain, "never"))
+    assert "ha_get_states" in chosen(shipped, recipe, {"ha_get_states": "always"})
+
+
+@pytest.mark.parametrize("recipe", WAYS)
+def test_small_talk_carries_no_tool_for_being_always_sent(recipe: str, shipped: Snapshot) -> None:
+    assert "ha_get_states" not in chosen(shipped, recipe, {"ha_get_states": "always"}, "hello")
 
 
 def test_an_own_phrase_brings_its_tool() -> None:

@@ -6,12 +6,14 @@ the provider's prefix.
 
 from dataclasses import replace
 
+from cortex.selection import talk, text
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, Sent
 
 CHANGED = "this way chooses anew for each request"
 RESCUED = Vote(stage="context", p=0.0, why="found or used in this turn")
+ALWAYS = Vote(stage="pins", p=0.0, why="always sent in this house")
 CHOSEN = Vote(stage="all", p=0.0, why="chosen by this way")
 
 
@@ -50,13 +52,20 @@ def _everything(draft: Draft) -> tuple[Sent, ...]:
 
 
 def _chosen(given: PlanInput, draft: Draft) -> tuple[Sent, ...]:
-    """What the recipe's stages want, then what this turn found or used; permitted tools only."""
-    allowed = {entry.name for entry in draft.permitted}
-    business = {entry.name for entry in draft.permitted if not entry.is_meta}
-    wanted = [name for name in draft.wanted if name in allowed]
-    rescued = [name for name in given.found if name in business and name not in draft.wanted]
+    """What the recipe's stages want, then what this turn found or used; permitted tools only.
+
+    What this house always or never sends holds under every recipe: a name or a search still brings the latter.
+    """
+    allowed = {entry.name: entry for entry in draft.permitted}
+    business = {name for name, entry in allowed.items() if not entry.is_meta}
+    asked = {*given.found, *text.named(given.message, frozenset(business))}
+    wanted = [name for name in draft.wanted if name in allowed and (name in asked or not allowed[name].is_shy)]
+    always = () if talk.is_small_talk(given.message) else [name for name in business if allowed[name].is_core]
+    standing = [name for name in allowed if name in always and name not in wanted]
+    rescued = [name for name in given.found if name in business and name not in (*wanted, *standing)]
     sent = []
-    for name in dict.fromkeys((*wanted, *rescued)):
-        vote = RESCUED if name in rescued else draft.pins.get(name) or draft.chances.get(name) or CHOSEN
+    for name in dict.fromkeys((*wanted, *standing, *rescued)):
+        vote = draft.pins.get(name) or draft.chances.get(name) or CHOSEN
+        vote = RESCUED if name in rescued else ALWAYS if name in standing else vote
         sent.append(Sent(name=name, form="full", stage=vote.stage, reason=vote.why))
     return tuple(sent)
