@@ -18,25 +18,25 @@ def budget(given: PlanInput, index: Index, draft: Draft) -> Draft:
     allowed = ADDED_TOKENS
     if given.role.budget_tokens is not None:
         allowed = given.role.budget_tokens - sum(index.entries[item.name].cost(item.form) for item in draft.kept)
-    if draft.is_all:
+    if draft.is_all or (given.role.budget_tokens is None and _is_whole(draft)):
         return draft
     spent, dropped = 0, dict(draft.dropped)
     kept: set[str] = set()
     for item in sorted(draft.fresh, key=lambda item: _rank(draft, item)):
         cost = index.entries[item.name].cost(item.form)
-        is_sure = index.entries[item.name].is_meta or item.name in draft.pins or _is_free(given, item)
+        is_sure = index.entries[item.name].is_meta or item.name in draft.pins
         if is_sure or not any(not index.entries[name].is_meta for name in kept) or spent + cost <= allowed:
             kept.add(item.name)
-            spent += 0 if index.entries[item.name].is_meta or _is_free(given, item) else cost
+            spent += 0 if index.entries[item.name].is_meta else cost
         else:
             why = f"would have been sent, but {allowed} tokens of tools are enough for one message"
             dropped[item.name] = Vote(stage="budget", p=_p(draft, item.name), why=why)
     return replace(draft, fresh=tuple(item for item in draft.fresh if item.name in kept), dropped=dropped)
 
 
-def _is_free(given: PlanInput, item: Sent) -> bool:
-    """Whether the shipped budget passes it over: declared with the rest, so that the prefix stays as it is."""
-    return given.role.budget_tokens is None and item.stage == "epoch"
+def _is_whole(draft: Draft) -> bool:
+    """Whether everything is declared at once, to keep the prefix as it is: leaving some out would save nothing."""
+    return len(draft.kept) + len(draft.fresh) >= len(draft.rights.business)
 
 
 def _rank(draft: Draft, item: Sent) -> tuple[int, float, int]:

@@ -6,7 +6,7 @@ the user has said yes to them.
 
 from dataclasses import replace
 
-from cortex.selection import evidence, talk
+from cortex.selection import evidence, talk, text
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import PastTurn, PlanInput
@@ -17,6 +17,8 @@ EARLIER_SHARE = 0.9
 FOLLOW_UP_P = 0.8
 RECENT_P = 0.12
 SIBLING_SHARE = 0.3
+CLEAR_WORDS, CLEAR_WISH, CLEAR_P = 4, 0.8, 0.5
+LEAST_P = 0.03
 FADING = 0.7
 PROPOSAL_CHARACTERS = 600
 
@@ -49,9 +51,17 @@ def _votes(message: str, past: tuple[PastTurn, ...], index: Index, names: frozen
             if is_leaning and name in names:
                 for entry in index.by_category[index.entries[name].category]:
                     _keep(found, names, entry.name, SIBLING_SHARE * p, "stands beside what was just used")
-    if is_leaning:
+    if is_leaning and not _is_clear(index, message):
         _add_wishes(found, index, message, past, names)
     return found
+
+
+def _is_clear(index: Index, message: str) -> bool:
+    """Whether the message says by itself what is wanted, so that earlier wishes would only blur it."""
+    if len(text.words(message)) < CLEAR_WORDS:
+        return False
+    learned = evidence.learned(index, message)
+    return learned.wish >= CLEAR_WISH and max(learned.chances.values(), default=0.0) >= CLEAR_P
 
 
 def _add_wishes(
@@ -72,10 +82,11 @@ def _add(found: dict[str, Vote], index: Index, said: str, names: frozenset[str],
     for votes in (evidence.phrases(index, said, names), evidence.lexical(index, said, index.unlearned(names))):
         for name, vote in votes.items():
             _keep(found, names, name, share * vote.p, why)
-    for name, p in evidence.learned(index, said).chances.items():
-        _keep(found, names, name, share * p, why)
+    learned = evidence.learned(index, said)
+    for name, p in learned.chances.items():
+        _keep(found, names, name, share * learned.wish * p, why)
 
 
 def _keep(found: dict[str, Vote], names: frozenset[str], name: str, p: float, why: str) -> None:
-    if name in names and (name not in found or found[name].p < p):
+    if p >= LEAST_P and name in names and (name not in found or found[name].p < p):
         found[name] = Vote(stage="context", p=round(p, 4), why=why)

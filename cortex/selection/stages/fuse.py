@@ -12,8 +12,8 @@ from cortex.selection.index import Index
 from cortex.selection.profile import threshold
 from cortex.selection.types import Entry, PlanInput
 
-STRONG = 0.65
-LEAST_WISH = 0.7
+STRONG = 0.7
+LEAST_WISH = 0.72
 LEAST_WORK = 0.5
 LEAST = 0.01
 
