@@ -221,22 +221,3 @@ def test_one_example_alike_is_blurred_by_the_others_of_its_tool() -> None:
     many = Domain(name="x", summary="x", examples=tuple(Example(text=each, tools=("x_do",)) for each in told))
     house = Snapshot(version="blurred", entries=(entry("x_do", "x", "Do"),), domains=(many,))
     assert centroids.similarities(house, told[1])["x_do"] < 0.8
-
-
-HOW_TO = [vector.Skill(title=f"How to {n}", description="x" * 100) for n in range(20)]
-
-
-def test_skills_are_disclosed_by_title_from_a_small_likeness_on() -> None:
-    assert vector.disclosed(HOW_TO[:3], [0.12, 0.119, 0.5]) == (HOW_TO[2], HOW_TO[0])
-
-
-def test_at_most_twelve_skills_within_4000_characters_are_disclosed() -> None:
-    assert len(vector.disclosed(HOW_TO, [0.5] * 20)) == 12
-    long = [replace(each, description="x" * 1_300) for each in HOW_TO]
-    assert len(vector.disclosed(long, [0.5] * 20)) == 3
-
-
-def test_skills_are_as_alike_as_their_words() -> None:
-    bread, boiler = centroids.alike("how do I bake bread", ["bake bread at home", "bleed the boiler"])
-    assert bread > 0.12 > boiler
-    assert centroids.alike("anything", []) == []

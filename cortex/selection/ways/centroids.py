@@ -57,11 +57,6 @@ def similarities(snapshot: Snapshot, said: str, embedding: Sequence[float] = ())
     return dict(zip(kept.names, found.tolist(), strict=True))
 
 
-def alike(said: str, others: Sequence[str]) -> list[float]:
-    """The cosine of the text with each of the others."""
-    return np.round((encode(others) @ _query(said, ())).astype(np.float64), DECIMALS).tolist() if others else []
-
-
 def _query(said: str, embedding: Sequence[float]) -> Vectors:
     if not embedding:
         return np.asarray(encode([said])[0], dtype=np.float32)

@@ -16,7 +16,6 @@ NOISY, NOISY_LEAST = frozenset({"aether", "session"}), 0.6
 BRINGS_GROUP = 0.55
 FORCE, OPTIONAL = 0.8, 0.3
 MISSING_LEAST = 0.85
-SKILL_LEAST, SKILLS_MOST, SKILL_CHARACTERS = 0.12, 12, 4_000
 SIMPLE_WORDS, MODERATE_WORDS, MODERATE_STEPS = 12, 40, 2
 _STEPS = frozenset(text.words("and then after afterwards also finally next first second"))
 _DESTRUCTIVE = frozenset(
@@ -99,27 +98,3 @@ def safety(message: str) -> str:
     if said & _DESTRUCTIVE:
         return "destructive"
     return "sensitive" if said & _SENSITIVE else "ordinary"
-
-
-# --- skills -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skill:
-    """A how-to as it is disclosed: title and description; its body is read on demand."""
-
-    title: str
-    description: str
-
-
-def disclosed(skills: Sequence[Skill], likeness: Sequence[float]) -> tuple[Skill, ...]:
-    """The skills that fit a message, best first: 0.12 and more, twelve at most, 4,000 characters in all."""
-    ranked = sorted(zip(likeness, skills, strict=True), key=lambda each: (-each[0], each[1].title))
-    shown: list[Skill] = []
-    room = SKILL_CHARACTERS
-    for score, skill in ranked:
-        size = len(skill.title) + len(skill.description)
-        if score >= SKILL_LEAST and len(shown) < SKILLS_MOST and size <= room:
-            shown.append(skill)
-            room -= size
-    return tuple(shown)
