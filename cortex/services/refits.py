@@ -186,7 +186,7 @@ def _judged(shipped: Snapshot, cases: Sequence[Any], day: str) -> tuple[Tried, b
 def _with(snapshot: Snapshot, model: Any) -> Snapshot:
     """The shipped snapshot judged by this model: own words would find their own wordings by themselves."""
     weights = scan.load(WEIGHTS)
-    key = f"judged {digest_of(weights.to_bytes(model))}"
+    key = f"judged {digest_of(model.matrix.tobytes() + model.scale.tobytes())}"
     weights.keep(key, model)
     return fitted(snapshot, key)
 

@@ -87,7 +87,7 @@ def test_a_refit_shows_what_it_changed_and_is_undone(house: Daemon, ada: Caller,
     page = window.page
     go(window, LEARN)
     with page.expect_navigation(timeout=REFIT_TAKES_MS):
-        page.get_by_role("button", name=re.compile("Refit to")).click()
+        page.get_by_role("button", name=re.compile("Refit to")).click(timeout=REFIT_TAKES_MS)
     row = page.locator("tr.now")
     expect(row).to_contain_text("in force")
     expect(row).to_contain_text(re.compile(r"→ [\d.]+ %"))
