@@ -82,7 +82,7 @@ def fitted() -> fit.Fitted:
     return fit.fit(GARDEN, fit.told_by(GARDEN), made="the garden")
 
 
-def garden(version: str = "garden-1", **changes: object) -> Snapshot:
+def garden(version: str = "garden-fitted", **changes: object) -> Snapshot:
     """The garden judged by its model, which is brought to where plans are made."""
     weights.keep(KEY, fitted().weights)
     return replace(GARDEN, version=version, weights=KEY, **changes)  # type: ignore[arg-type]  # fields of a snapshot

@@ -1,0 +1,96 @@
+"""One chance a tool: votes together; the model's gates stand before what is weak, not before this house's words."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cortex.selection.draft import Draft, Learned, Vote
+from cortex.selection.index import index_of
+from cortex.selection.profile import threshold
+from cortex.selection.rights import rights_of
+from cortex.selection.stages.fuse import LEAST_WISH, LEAST_WORK, STRONG, fuse
+from cortex.selection.types import StageName
+from tests.selection.garden import GARDEN
+from tests.selection.made import CACHED, ROLE, asked
+
+TALK = {"wish": LEAST_WISH - 0.1}
+WORDS = {"work": LEAST_WORK - 0.1}
+OPEN = {"wish": 1.0, "work": 1.0}
+WEAK = STRONG - 0.1
+
+
+def vote(p: float, stage: StageName = "phrases", **changes: Any) -> Vote:
+    return Vote(stage=stage, p=p, why=f"by {stage}", **changes)
+
+
+def fused(
+    chance: float | None = None,
+    votes: tuple[Vote, ...] = (),
+    gates: dict[str, float] = OPEN,
+    tool: str = "pump_stop",
+) -> Draft:
+    given = replace(asked("a message"), snapshot=GARDEN, ready=tuple(each.name for each in GARDEN.entries))
+    given = replace(given, role=replace(ROLE, tools=("all",)), profile=CACHED)
+    chances = {} if chance is None else {tool: chance}
+    draft = Draft(
+        rights=rights_of(given), votes={tool: votes} if votes else {}, learned=Learned(chances=chances, **gates)
+    )
+    return fuse(given, index_of(GARDEN), draft)
+
+
+def test_votes_are_taken_as_independent() -> None:
+    draft = fused(0.5, (vote(0.2), vote(0.5, "context")))
+    assert draft.chances["pump_stop"].p == pytest.approx(1 - 0.5 * 0.8 * 0.5)
+
+
+def test_the_strongest_vote_gives_the_reason() -> None:
+    assert fused(0.3, (vote(0.6),)).chances["pump_stop"].why == "by phrases"
+    assert fused(0.7, (vote(0.6),)).chances["pump_stop"].stage == "learned"
+
+
+def test_a_tool_is_wanted_from_its_own_threshold_on() -> None:
+    entry = next(each for each in GARDEN.entries if each.name == "pump_stop")
+    bar = threshold(CACHED, entry.tokens_stub)
+    assert fused(bar + 0.001).wanted == ("pump_stop",)
+    assert fused(bar - 0.001).wanted == ()
+
+
+@pytest.mark.parametrize("gates", [TALK, WORDS, {**TALK, **WORDS}], ids=["talk", "words", "both"])
+def test_a_closed_gate_sets_aside_what_is_weak(gates: dict[str, float]) -> None:
+    assert fused(WEAK, (vote(0.6),), OPEN).wanted == ("pump_stop",)
+    draft = fused(WEAK, (vote(0.6), vote(0.6, "lexical")), gates)
+    assert draft.wanted == ()
+    assert draft.chances["pump_stop"].p == 0
+    assert draft.chances["pump_stop"].why.startswith("this reads like")
+
+
+@pytest.mark.parametrize(
+    ("chance", "votes"),
+    [
+        (STRONG, ()),
+        (0.05, (vote(0.6, is_own=True),)),
+        (0.05, (vote(0.6, "lexical", is_own=True),)),
+        (0.05, (vote(0.6, "context"),)),
+    ],
+    ids=["a strong chance", "a phrase of this house", "an utterance of this house", "the conversation"],
+)
+def test_a_closed_gate_does_not_stop(chance: float, votes: tuple[Vote, ...]) -> None:
+    assert fused(chance, votes, {**TALK, **WORDS}).wanted == ("pump_stop",)
+
+
+def test_the_web_may_be_asked_where_words_would_do() -> None:
+    assert fused(WEAK, (), WORDS, "web_search").wanted == ("web_search",)
+    assert fused(WEAK, (), TALK, "web_search").wanted == ()
+
+
+def test_a_closed_gate_is_no_matter_of_tools_that_the_model_does_not_know() -> None:
+    assert fused(None, (vote(0.6, "lexical"),), TALK).wanted == ("pump_stop",)
+
+
+def test_what_is_not_permitted_is_never_wanted() -> None:
+    given = replace(asked("a message"), snapshot=GARDEN, ready=("pump_start",), role=replace(ROLE, tools=("all",)))
+    learned = Learned(chances={"pump_stop": 0.99, "ghost": 0.99})
+    draft = Draft(rights=rights_of(given), votes={"pump_stop": (vote(0.99),)}, learned=learned)
+    assert fuse(given, index_of(GARDEN), draft).wanted == ()
+    assert fuse(given, index_of(GARDEN), draft).chances == {}

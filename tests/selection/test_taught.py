@@ -1,0 +1,74 @@
+"""What a house teaches acts at the next message, with the weights as they are and the gates as they judge."""
+
+from dataclasses import replace
+
+import pytest
+
+from cortex.selection.pipeline import plan
+from cortex.selection.types import Domain, Example, Snapshot, Trigger
+from tests.selection.garden import GARDEN, garden
+from tests.selection.made import ROLE, asked, business
+
+FROGS = Example(text="frogs croak loudly tonight", tools=("pump_stop",), is_own=True)
+CONCERT = Trigger(text="frog concert", tools=("pump_stop",), is_own=True)
+
+
+def taught(version: str, triggers: tuple[Trigger, ...] = (), examples: tuple[Example, ...] = ()) -> Snapshot:
+    pumps, *others = GARDEN.domains
+    mine = Domain(
+        name=pumps.name,
+        summary=pumps.summary,
+        tokens=pumps.tokens,
+        triggers=(*pumps.triggers, *triggers),
+        examples=(*pumps.examples, *examples),
+    )
+    return garden(version, domains=(mine, *others))
+
+
+def sent(message: str, snapshot: Snapshot) -> list[str]:
+    given = replace(asked(message), snapshot=snapshot, ready=tuple(each.name for each in snapshot.entries))
+    return business([item.name for item in plan(replace(given, role=replace(ROLE, tools=("all",)))).sent])
+
+
+@pytest.mark.parametrize(
+    ("message", "tool"),
+    [
+        ("please fire up the pond pump", "pump_start"),
+        ("sow some beans", "seed_sow"),
+        ("google slug traps", "web_search"),
+    ],
+)
+def test_the_model_sends_what_it_learned(message: str, tool: str) -> None:
+    assert tool in sent(message, garden())
+
+
+@pytest.mark.parametrize("message", ["hello dear machine", "good morning my friend", "tell me a tale of a mole"])
+def test_the_model_sends_nothing_for_talk(message: str) -> None:
+    assert sent(message, garden()) == []
+
+
+@pytest.mark.parametrize(
+    "message", ["frog concert", "good morning my friend, frog concert", "thanks a lot for the frog concert"]
+)
+def test_a_phrase_of_the_house_acts_at_once(message: str) -> None:
+    assert "pump_stop" not in sent(message, garden())
+    assert "pump_stop" in sent(message, taught("phrase", triggers=(CONCERT,)))
+
+
+@pytest.mark.parametrize("message", ["frogs croak loudly tonight", "my frogs croak loudly tonight again"])
+def test_an_utterance_of_the_house_acts_at_once(message: str) -> None:
+    assert "pump_stop" not in sent(message, garden())
+    assert "pump_stop" in sent(message, taught("utterance", examples=(FROGS,)))
+
+
+def test_the_same_words_in_the_shipped_files_wait_for_a_fit() -> None:
+    shipped = replace(FROGS, is_own=False)
+    assert sent(FROGS.text, taught("shipped", examples=(shipped,))) == sent(FROGS.text, garden())
+
+
+def test_what_was_taught_for_one_tool_brings_no_other() -> None:
+    before, after = (
+        sent("hello dear machine", garden()),
+        sent("hello dear machine", taught("more", (CONCERT,), (FROGS,))),
+    )
+    assert before == after
