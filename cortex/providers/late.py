@@ -1,9 +1,6 @@
 """Tools that came after the prefix was cached, told on a wire that can declare them late without touching it.
 
-`by_reference`, `by_exchange`: Anthropic. Such tools stand in `tools` behind `defer_loading`, outside of what is cached;
-a `tool_reference` in the history brings the schema: in the result of a search, in a `tool_addition` of the system's
-(newer models), else in a search written into the history. `with_definitions`: OpenAI's Responses; the schema itself
-travels in the history. Used by `pydantic.py`; which models do it by themselves: `selection/late_tools.py`.
+Used by `pydantic.py`; which models do it by themselves stands in `selection/late_tools.py`.
 """
 
 import hashlib
@@ -23,6 +20,10 @@ from pydantic_ai.messages import (
 from cortex.base.messages import Reveal
 from cortex.base.ports import Request
 
+# Anthropic: late tools stand in `tools` behind `defer_loading`, outside of what is cached, and a `tool_reference` in
+# the history brings the schema: in the result of a search; else `by_reference` in a `tool_addition` of the system's
+# (newer models) or `by_exchange` in a search written into the history. OpenAI's Responses: `with_definitions`, the
+# schema itself travels in the history.
 Late = Literal["none", "by_reference", "by_exchange", "with_definitions"]
 SEARCH = "tools_discover"
 
