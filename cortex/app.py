@@ -16,11 +16,11 @@ from cortex.base.aether_ports import Board
 from cortex.base.beside import beside
 from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.crypto import Vault
+from cortex.base.engine_ports import Hub as HubPort
+from cortex.base.engine_ports import Runner, Signals
 from cortex.base.errors import ConfigError
 from cortex.base.log import Blotter, LineFormatter
 from cortex.base.logbook import LogBook
-from cortex.base.ports import Hub as HubPort
-from cortex.base.ports import Runner, Signals
 from cortex.base.settings import Settings
 from cortex.base.tool_ports import Discovery, Status
 from cortex.engine import quiet

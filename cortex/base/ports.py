@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
 
-from cortex.base.events import OpenPart
 from cortex.base.messages import Message, ToolCall, ToolSchema, Usage
 from cortex.base.turn import Answer, Decision, Need, Past, Performed, Reply, RoundPlan, Turn
 from cortex.base.user import User
@@ -230,67 +229,6 @@ class Desk(Protocol):
 
     async def consume(self, turn: Turn, approval_id: str, arguments_hash: str) -> bool:
         """Use the approval up: True once, if allowed, unexpired and for exactly these arguments."""
-        ...
-
-
-# --- the engine -------------------------------------------------------------------------------------------------
-
-
-class Runner(Protocol):
-    """Durable runs of registered async functions."""
-
-    async def start(
-        self, run_id: str, workflow: str, argument: dict[str, Any], *, queue: str = "", key: str = ""
-    ) -> None:
-        """Start it; a second start of the same id is a no-op."""
-        ...
-
-    async def cancel(self, run_id: str) -> None:
-        """Ask it to stop; a step in flight is interrupted."""
-        ...
-
-    async def status(self, run_id: str) -> str:
-        """One of unknown | queued | running | done | failed | cancelled."""
-        ...
-
-    async def unfinished(self) -> list[str]:
-        """Ids of the runs that have not ended."""
-        ...
-
-
-class Signals(Protocol):
-    """Durable messages to a run."""
-
-    async def signal(self, run_id: str, topic: str, value: str) -> None:
-        """Deliver a value to a run, now or when it next waits."""
-        ...
-
-    async def wait(self, topic: str, timeout_s: float) -> str | None:
-        """Inside a run, outside any step: the next value of the topic, or None after the time limit."""
-        ...
-
-
-class Hub(Protocol):
-    """The open parts of running turns, and a bell that rings when a conversation's log grows, in whatever process."""
-
-    def publish(self, part: OpenPart) -> None:
-        """The part as it now stands (whole text); wakes the conversation's watchers."""
-        ...
-
-    def close(self, conversation_id: str, part: str) -> None:
-        """The part ended (its row is committed)."""
-        ...
-
-    def ring(self, conversation_id: str) -> None:
-        """New rows stand in the log."""
-        ...
-
-    def open_parts(self, conversation_id: str) -> tuple[OpenPart, ...]:
-        """The parts being written now."""
-        ...
-
-    async def changed(self, conversation_id: str, since: int, timeout_s: float) -> int:
-        """Wait until the conversation's counter is past `since`, or the time is up; the counter."""
         ...
 
 

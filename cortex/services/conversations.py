@@ -9,10 +9,10 @@ from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from cortex.base.clock import Clock, now
+from cortex.base.engine_ports import Hub
 from cortex.base.errors import NotFound, UserError
 from cortex.base.events import Event
 from cortex.base.ids import derived_id, new_id
-from cortex.base.ports import Hub
 from cortex.base.role import ToolMode
 from cortex.base.turn import LOOP_ENDS
 from cortex.base.user import User

@@ -5,7 +5,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from cortex.base.clock import Clock
-from cortex.base.ports import Hub, Runner, Scope, Signals
+from cortex.base.engine_ports import Hub, Runner, Signals
+from cortex.base.ports import Scope
 from cortex.base.settings import Settings
 from cortex.storage.db import Database, Opener
 from cortex.toolkit.registry import Registry

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from cortex.base.ports import Runner
+from cortex.base.engine_ports import Runner
 from cortex.engine.config import VERSION
 from cortex.engine.dbos import Body, Engine
 
