@@ -40,9 +40,14 @@ class Bm25:
         made._lists = dict(self._lists)
         made._sizes = np.zeros(max([len(self._sizes), *(slot + 1 for slot in changes)]), dtype=np.float32)
         made._sizes[: len(self._sizes)] = self._sizes
+        copied: set[str] = set()
         for slot, (before, after) in changes.items():
             made._sizes[slot] = sum(after.values())
             for term in before.keys() | after.keys():
+                if term not in copied and term in made._lists:
+                    slots, counts = made._lists[term]
+                    made._lists[term] = slots[:], counts[:]
+                copied.add(term)
                 made._put(term, slot, after.get(term, 0.0))
         made._settle()
         return made
@@ -105,15 +110,15 @@ class Bm25:
 
     def _put(self, term: str, slot: int, count: float) -> None:
         """Set the count of a term in a slot; slots stand in rising order, as a fresh build would have them."""
-        slots, counts = self._lists.get(term, (array("i"), array("f")))
-        pairs = [(at, value) for at, value in zip(slots, counts, strict=True) if at != slot]
+        slots, counts = self._lists.setdefault(term, (array("i"), array("f")))
+        at = bisect_left(slots, slot)
+        if at < len(slots) and slots[at] == slot:
+            del slots[at], counts[at]
         if count:
-            pairs.append((slot, count))
-        pairs.sort()
-        if pairs:
-            self._lists[term] = (array("i", [at for at, _ in pairs]), array("f", [value for _, value in pairs]))
-        else:
-            self._lists.pop(term, None)
+            slots.insert(at, slot)
+            counts.insert(at, count)
+        if not slots:
+            del self._lists[term]
 
 
 def best(scores: Floats, most: int) -> list[int]:
