@@ -15,7 +15,7 @@ from cortex.services.house import House
 from cortex.storage.audit import Audit
 from cortex.storage.budgets import AtLimit, Budget, Kind
 from cortex.storage.budgets import Budgets as BudgetRows
-from cortex.storage.rounds import Spent
+from cortex.storage.round_rows import Spent
 
 KINDS: tuple[Kind, ...] = ("user", "role", "job", "house")
 AT_LIMIT: tuple[AtLimit, ...] = ("stop", "model", "chat")

@@ -20,7 +20,8 @@ from cortex.services.roles import Roles
 from cortex.storage.budgets import AtLimit, Budget
 from cortex.storage.budgets import Budgets as BudgetRows
 from cortex.storage.db import Opener
-from cortex.storage.rounds import AllRounds, Rounds, Spent
+from cortex.storage.round_rows import Spent
+from cortex.storage.rounds import AllRounds, Rounds
 
 WARN_SHARE = 0.8
 HELD_FOR = timedelta(minutes=15)

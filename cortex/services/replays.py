@@ -31,11 +31,15 @@ ELSEWHERE = ("snapshot", "message", "past", "ready", "turn")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """A tool that one of the two plans sends and the other does not, with the reason of the one that does."""
+    """A tool that one of the two plans sends and the other does not, with the reason of the one that does.
+
+    Or one that both send: then `form` is what was sent and what would be.
+    """
 
     name: str
     tokens: int
     reason: str
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +54,7 @@ class Replay:
     after: dict[str, Any]
     joined: tuple[Moved, ...]
     left: tuple[Moved, ...]
+    reshaped: tuple[Moved, ...]
     is_same_registry: bool
     is_exact: bool
 
@@ -114,13 +119,18 @@ def _difference(recipe: str, kept: Plan, after: dict[str, Any], version: str, fo
         after=after,
         joined=tuple(_moved(one) for name, one in would.items() if name not in sent),
         left=tuple(_moved(one) for name, one in sent.items() if name not in would),
+        reshaped=tuple(
+            _moved(one, f"{sent[name]['form']} → {one['form']}")
+            for name, one in would.items()
+            if name in sent and sent[name]["form"] != one["form"]
+        ),
         is_same_registry=version == kept.given["version"],
         is_exact=found == kept.given["digest"],
     )
 
 
-def _moved(one: dict[str, Any]) -> Moved:
-    return Moved(name=one["name"], tokens=one["tokens"], reason=one["reason"])
+def _moved(one: dict[str, Any], form: str = "") -> Moved:
+    return Moved(name=one["name"], tokens=one["tokens"], reason=one["reason"], form=form)
 
 
 _NO_TOOLS = Snapshot(version="", entries=(), domains=())

@@ -29,7 +29,8 @@ from cortex.services.story import count_message, spoken
 from cortex.storage.conversations import Conversations
 from cortex.storage.db import Opener
 from cortex.storage.messages import Messages
-from cortex.storage.rounds import Before, Rounds, Spent
+from cortex.storage.round_rows import Before, Spent
+from cortex.storage.rounds import Rounds
 
 TOO_LONG = "The answer reached the model's output limit and was cut there."
 

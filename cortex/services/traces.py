@@ -25,7 +25,8 @@ from cortex.storage.calls import CallRow, Calls
 from cortex.storage.db import Opener
 from cortex.storage.messages import Messages
 from cortex.storage.plans import Plan, Plans
-from cortex.storage.rounds import Round, Rounds
+from cortex.storage.round_rows import Round
+from cortex.storage.rounds import Rounds
 from cortex.storage.summaries import Summaries
 from cortex.storage.texts import Texts
 from cortex.storage.turns import AllTurns, TurnRow, Turns

@@ -1,15 +1,289 @@
+"""Budgets before each model call: where they stop, how they go on, when they begin again, and who counts with whom."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.living_house import living_house
+import pytest
+
+from cortex.base.messages import assistant, user
+from cortex.base.user import User
+from cortex.services.budgets import Limit
+from cortex.storage.audit import Audit
+from cortex.storage.messages import Messages
+from cortex.storage.round_rows import Spent
+from cortex.storage.rounds import Rounds
+from cortex.storage.turns import Turns
+from tests.living_house import LivingHouse, living_house
+from tests.scripted_server import ScriptedServer, Use, rule
+from tests.still_clock import StillClock
+
+MILK = "add milk to my shopping list"
+LATE = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)  # in Auckland half an hour to midnight
+FORM = {"subject": "", "limit_tokens": "", "limit_usd": "", "at_limit": "stop", "model": ""}
 
 
-async def test_a_roles_token_budget_stops_the_next_model_call_with_a_text(tmp_path: Path) -> None:
-    async with living_house(tmp_path) as house:
-        await house.cortex.roles.change(house.admin, "orchestrator", {"budget_tokens": 100})
-        cid = await house.conversation()
-        await house.say(cid, "add milk to my shopping list")
-        end = (await house.events(cid, "turn.end"))[0].payload
-        said = (await house.events(cid, "part.end"))[-1].payload["text"]
-        assert (end["state"], await house.events(cid, "error")) == ("done", [])
-        assert "the role allows 100" in said
-        assert len(await house.events(cid, "usage")) == 1
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
+    async with living_house(tmp_path / "home") as opened:
+        yield opened
+
+
+async def limit(house: LivingHouse, **form: str) -> None:
+    await house.cortex.records.budgets.put(house.admin, {**FORM, **form})
+
+
+async def rounds_of(house: LivingHouse, turn_id: str, who: User | None = None) -> list[tuple[int, str]]:
+    found = await house.cortex.house.db.open(Rounds, (who or house.admin).id).of_turn(turn_id)
+    return [(one.round, one.state) for one in found]
+
+
+async def spent(house: LivingHouse, who: User | None = None) -> int:
+    return (
+        await house.cortex.house.db.open(Rounds, (who or house.admin).id).spent(datetime.min.replace(tzinfo=UTC))
+    ).tokens
+
+
+async def said(house: LivingHouse, cid: str, who: User | None = None) -> str:
+    text: str = (await house.events(cid, "part.end", user=who))[-1].payload["text"]
+    return text
+
+
+async def notices(house: LivingHouse, cid: str) -> list[str]:
+    return [event.payload["text"] for event in await house.events(cid, "notice")]
+
+
+async def test_a_roles_token_budget_stops_the_next_model_call_with_a_text(house: LivingHouse) -> None:
+    await house.cortex.roles.change(house.admin, "orchestrator", {"budget_tokens": 100})
+    cid = await house.conversation()
+    await house.say(cid, MILK)
+    end = (await house.events(cid, "turn.end"))[0].payload
+    assert (end["state"], await house.events(cid, "error")) == ("done", [])
+    assert "the role allows 100" in await said(house, cid)
+    assert len(await house.events(cid, "usage")) == 1
+
+
+async def test_a_limit_that_is_hit_in_the_middle_of_a_turn_ends_it_in_a_text_that_costs_nothing(
+    house: LivingHouse,
+) -> None:
+    await limit(house, kind="user", limit_tokens="100")
+    cid = await house.conversation()
+    turn = await house.say(cid, MILK)
+    assert await rounds_of(house, turn) == [(1, "answered"), (2, "refused")]
+    assert (await house.events(cid, "turn.end"))[0].payload["state"] == "done"
+    assert await house.events(cid, "error") == []
+    assert "your limit for today is used up" in await said(house, cid)
+    assert "midnight (UTC)" in await said(house, cid)
+    before = await spent(house)
+    next_turn = await house.say(cid, "hello")
+    assert await rounds_of(house, next_turn) == [(1, "refused")]
+    assert await spent(house) == before
+    assert [task.title for task in await house.cortex.tasks.list(house.admin)] == ["milk"]
+
+
+async def test_a_day_begins_at_midnight_of_the_persons_own_zone(tmp_path: Path) -> None:
+    clock = StillClock(LATE)
+    async with living_house(tmp_path, clock=clock) as house:
+        there = await house.cortex.accounts.set_time_zone(house.member, "Pacific/Auckland")
+        await limit(house, kind="user", limit_tokens="100")
+        cid = await house.conversation(there)
+        first = await house.say(cid, "hello", user=there)
+        late = await house.say(cid, "hello again", user=there)
+        clock.forward(minutes=29)
+        later = await house.say(cid, "hello again", user=there)
+        clock.forward(minutes=2)
+        tomorrow = await house.say(cid, "good morning", user=there)
+        states = [await rounds_of(house, turn, there) for turn in (first, late, later, tomorrow)]
+        assert states == [[(1, "answered")], [(1, "refused")], [(1, "refused")], [(1, "answered")]]
+        assert "Pacific/Auckland" in (await house.events(cid, "part.end", user=there))[1].payload["text"]
+
+
+async def test_turns_at_once_cannot_slip_under_the_limit_by_more_than_one_call(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    scripted.rules = [rule("hello", "Hello to you.")]
+    scripted.delay_s = 0.05
+    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+    await house.cortex.models.save(house.admin, {**form, "max_output_tokens": 200, "streams": False})
+    alone = await house.conversation()
+    await house.say(alone, "hello")
+    one_call = await spent(house)
+    allowed = one_call + 2 * one_call
+    await limit(house, kind="user", limit_tokens=str(allowed))
+    cids = [await house.conversation() for _ in range(6)]
+    await asyncio.gather(*(house.say(cid, "hello") for cid in cids))
+    assert allowed <= await spent(house) <= allowed + one_call + 20
+    answers = [await said(house, cid) for cid in cids]
+    assert 2 <= sum(answer == "Hello to you." for answer in answers) <= 3
+    assert all("I stopped" in answer for answer in answers if answer != "Hello to you.")
+
+
+async def test_at_the_limit_another_model_may_take_over(house: LivingHouse, scripted: ScriptedServer) -> None:
+    scripted.rules = [rule("milk", Use("task_create", {"title": "milk"}), "Added.")]
+    form = {"name": "dear", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+    await house.cortex.models.save(house.admin, form)
+    await limit(house, kind="user", limit_tokens="100", at_limit="model", model="offline")
+    cid = await house.conversation()
+    turn = await house.say(cid, MILK)
+    found = await house.cortex.house.db.open(Rounds, house.admin.id).of_turn(turn)
+    assert [(one.model, one.state) for one in found] == [("dear", "answered"), ("offline", "answered")]
+    assert found[1].cache == "uncached", "the offline model has no cache"
+    assert len(scripted.log) == 1
+    told = [text for text in await notices(house, cid) if "going on with offline" in text]
+    assert len(told) == 1
+    await house.say(cid, "hello")
+    assert len(scripted.log) == 1
+
+
+async def test_a_model_that_the_person_does_not_have_cannot_take_over(house: LivingHouse) -> None:
+    await limit(house, kind="user", limit_tokens="1", at_limit="model", model="cheap")
+    cid = await house.conversation()
+    await house.say(cid, "hello")
+    await house.say(cid, "hello")
+    assert "'cheap', which was to take over, is not among yours" in await said(house, cid)
+
+
+async def test_at_the_limit_an_answer_may_go_on_without_tools(house: LivingHouse) -> None:
+    await limit(house, kind="role", subject="orchestrator", limit_tokens="1", at_limit="chat")
+    cid = await house.conversation()
+    await house.say(cid, "hello")
+    turn = await house.say(cid, MILK)
+    found = await house.cortex.house.db.open(Rounds, house.admin.id).of_turn(turn)
+    assert [(one.state, one.sent_tokens, one.sent) for one in found] == [("answered", 0, {})]
+    assert await house.cortex.tasks.list(house.admin) == []
+    receipt = await house.cortex.chat.receipt(house.admin, turn)
+    assert "going on without tools" in receipt["labels"]["budget"]  # type: ignore[index]
+
+
+async def test_four_fifths_are_told_once(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "hello")
+    each = await spent(house)
+    await limit(house, kind="house", limit_tokens=str(round(each * 3.2)))
+    for _ in range(3):
+        await house.say(await house.conversation(), "hello")
+    told = [event for one in await all_notices(house) for event in one]
+    assert [text for text in told if "of today's limit for the whole house is used" in text] == told
+    assert len(told) == 1
+
+
+async def all_notices(house: LivingHouse) -> list[list[str]]:
+    groups = await house.cortex.conversations.list(house.admin, "")
+    return [await notices(house, one.id) for group in groups for one in group.conversations]
+
+
+async def test_one_persons_limit_does_not_hold_up_another_and_the_houses_counts_both(house: LivingHouse) -> None:
+    await limit(house, kind="user", subject="ada", limit_tokens="1")
+    mine, theirs = await house.conversation(), await house.conversation(house.member)
+    await house.say(mine, "hello")
+    assert await rounds_of(house, await house.say(mine, "hello")) == [(1, "refused")]
+    fine = await house.say(theirs, "hello", user=house.member)
+    assert await rounds_of(house, fine, house.member) == [(1, "answered")]
+    await limit(house, kind="house", limit_tokens="2")
+    over = await house.say(theirs, "hello", user=house.member)
+    assert await rounds_of(house, over, house.member) == [(1, "refused")]
+
+
+async def test_a_persons_own_limit_outranks_that_of_everybody(house: LivingHouse) -> None:
+    await limit(house, kind="user", limit_tokens="1")
+    await limit(house, kind="user", subject="ada", limit_tokens="1000000")
+    cid = await house.conversation()
+    await house.say(cid, "hello")
+    assert await rounds_of(house, await house.say(cid, "hello")) == [(1, "answered")]
+
+
+async def test_a_jobs_turns_are_counted_under_the_job_and_stopped_by_its_limit(house: LivingHouse) -> None:
+    await limit(house, kind="job", subject="nightly", limit_tokens="1")
+    cid = await house.conversation()
+    states = []
+    for number in (1, 2):
+        turns = house.cortex.house.db.open(Turns, house.admin.id)
+        row = await turns.create(
+            f"turn:job{number}", cid, "hello", mode="auto", role="orchestrator", channel="cron", job_id="nightly"
+        )
+        await house.cortex.chat.runs.start(row)
+        await house.until(cid, "turn.end", turn=row.id)
+        states += await rounds_of(house, row.id)
+    assert states == [(1, "answered"), (1, "refused")]
+    assert "today's limit for this job" in await said(house, cid)
+
+
+async def test_a_summary_is_a_call_that_is_counted_and_can_be_refused(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    messages = house.cortex.house.db.open(Messages, house.admin.id)
+    for number in range(6):
+        turn_id = await house.say(cid, f"hello {number}", mode="chat")
+        await messages.add(turn_id, 90, user("The boiler man comes on Tuesday. " * 300), False)
+        await messages.add(turn_id, 91, assistant("He wants the cellar key. " * 300), False)
+    branch = await house.cortex.conversations.branch(house.admin, cid, turn_id)
+    turn = await house.say(cid, "hello", mode="chat")
+    first = (await house.cortex.house.db.open(Rounds, house.admin.id).of_turn(turn))[0]
+    assert (first.round, first.role, first.state, first.input_tokens > 1000) == (0, "distill", "answered", True)
+    await limit(house, kind="role", subject="distill", limit_tokens="1")
+    again = await house.say(branch, "hello", mode="chat")
+    assert (await rounds_of(house, again))[0] == (0, "refused")
+    assert (await rounds_of(house, again))[1] == (1, "answered")
+    assert any("could not be summarised" in text for text in await notices(house, branch))
+
+
+async def test_what_a_stopped_turn_held_is_free_again(house: LivingHouse, scripted: ScriptedServer) -> None:
+    scripted.rules = [rule("hello", "Hello to you.")]
+    scripted.delay_s = 30.0
+    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+    await house.cortex.models.save(house.admin, form)
+    await limit(house, kind="user", limit_tokens="1000000")
+    cid = await house.conversation()
+    turn = await house.cortex.chat.send(house.admin, cid, "hello")
+    await house.until(cid, "selection", turn=turn)
+    rounds = house.cortex.house.db.open(Rounds, house.admin.id)
+    assert (await rounds.spent_in_turn(turn)).held_tokens > 0
+    await house.cortex.chat.stop(house.admin, cid)
+    assert (await rounds.spent_in_turn(turn)) == Spent()
+
+
+async def test_budgets_are_in_the_audit_log(house: LivingHouse) -> None:
+    await limit(house, kind="role", subject="coder", limit_usd="2,50")
+    (budget,) = await house.cortex.records.budgets.list()
+    await house.cortex.records.budgets.remove(house.admin, budget.id)
+    entries = (await house.cortex.house.db.open(Audit).list())[:2]
+    assert [(one.action, one.subject, one.actor) for one in entries] == [
+        ("budget.removed", "role coder", house.admin.id),
+        ("budget.set", "role coder", house.admin.id),
+    ]
+    assert '"usd":2.5' in entries[1].detail
+
+
+@pytest.mark.parametrize(
+    ("limit_", "spent_", "words"),
+    [
+        pytest.param(
+            Limit(kind="user", usd=1.0, time_zone="Europe/Berlin"),
+            Spent(tokens=9, usd=1.25, unpriced=3),
+            "I stopped: your limit for today is used up ($1.2500 of $1.0000). "
+            "3 calls of unknown price are not counted. It starts again at midnight (Europe/Berlin).",
+            id="dollars, with calls of unknown price",
+        ),
+        pytest.param(
+            Limit(kind="role", subject="coder", tokens=20_000, usd=5.0),
+            Spent(tokens=20_100, usd=0.2),
+            "I stopped: today's limit for the role 'coder' is used up (20,100 tokens of 20,000). "
+            "It starts again at midnight (UTC).",
+            id="tokens",
+        ),
+        pytest.param(
+            Limit(kind="turn", subject="coder", usd=0.1),
+            Spent(tokens=1, usd=0.12),
+            "I stopped: this message cost $0.1200; the role allows $0.1000.",
+            id="one message",
+        ),
+    ],
+)
+def test_the_sentence_says_whose_limit_and_how_much(limit_: Limit, spent_: Spent, words: str) -> None:
+    assert limit_.sentence(spent_) == words
+
+
+def test_a_limit_of_nothing_is_always_reached_and_none_never() -> None:
+    assert Limit(kind="user", tokens=0).share(Spent()) == 1.0
+    assert Limit(kind="user").share(Spent(tokens=10**9, usd=10**6)) == 0.0
+    assert Limit(kind="user", tokens=100).share(Spent(tokens=60, held_tokens=40), held=True) == 1.0

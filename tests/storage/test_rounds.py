@@ -11,7 +11,8 @@ from cortex.base.messages import Usage
 from cortex.storage.conversations import Conversations
 from cortex.storage.db import Database
 from cortex.storage.plans import Plans
-from cortex.storage.rounds import AllRounds, Rounds, Spent
+from cortex.storage.round_rows import Spent
+from cortex.storage.rounds import AllRounds, Rounds
 from cortex.storage.texts import Texts
 from cortex.storage.turns import Turns
 from tests.still_clock import StillClock

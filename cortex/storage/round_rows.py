@@ -1,0 +1,106 @@
+"""Rows of the ledger of rounds as values, and how a receipt is told in figures. No query: those are in `rounds.py`."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from cortex.base.role import Channel
+
+State = Literal["held", "planned", "answered", "refused", "failed"]
+CUTS = {"gate": "cut_role", "mode": "cut_mode", "budget": "cut_budget", "form": "cut_form", "compact": "cut_form"}
+META = "meta"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """A model call.
+
+    Tokens of tools: `total` = all that are ready in full, `sent` of them, `extra` = the way back and the catalog,
+    `cut_*` = what was left out and by what. `cost_usd` None = price unknown; `cache`: `selection/misses.py`.
+    """
+
+    turn_id: str
+    round: int
+    conversation_id: str
+    created_at: datetime
+    state: State
+    role: str
+    channel: Channel
+    job_id: str
+    model: str
+    endpoint: str
+    total_tokens: int
+    sent_tokens: int
+    extra_tokens: int
+    cut_role: int
+    cut_mode: int
+    cut_choice: int
+    cut_budget: int
+    cut_form: int
+    request_tokens: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    written_tokens: int
+    cost_usd: float | None
+    ms: int | None
+    cache: str
+    idle_s: float | None
+    kept_tokens: int
+    tools_digest: str
+    system_digest: str
+    history: str
+    sent: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """A sum over rounds: tokens in and out, dollars where the price is known, and how many rounds have none.
+
+    `held_*`: what calls that are under way may take at most.
+    """
+
+    tokens: int = 0
+    usd: float = 0.0
+    unpriced: int = 0
+    held_tokens: int = 0
+    held_usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """The last answered request of a conversation, as far as a cache is concerned. `is_replaced`: its turn was."""
+
+    created_at: datetime
+    model: str
+    input_tokens: int
+    tools_digest: str
+    system_digest: str
+    history: str
+    is_replaced: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a provider reported for a request whose beginning it had seen before, whole."""
+
+    idle_s: float
+    kept_tokens: int
+    cached_tokens: int
+    written_tokens: int
+
+
+def figures(receipt: dict[str, Any]) -> dict[str, int]:
+    """The tool tokens of a receipt as the ledger has them."""
+    found = {name: 0 for name in Round.__dataclass_fields__ if name.startswith("cut_")}
+    for stage, tokens in receipt.get("left_out", {}).items():
+        found[CUTS.get(stage, "cut_choice")] += tokens
+    sent = receipt.get("sent", ())
+    meta = sum(one["tokens"] for one in sent if one["category"] == META)
+    tools = sum(one["tokens"] for one in sent) - meta
+    return {
+        **found,
+        "total_tokens": receipt.get("total_tokens", 0),
+        "sent_tokens": tools + receipt.get("notes_tokens", 0),
+        "extra_tokens": meta + receipt.get("catalog_tokens", 0),
+    }
