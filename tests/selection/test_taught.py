@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cortex.selection.pipeline import plan
-from cortex.selection.types import Domain, Example, Snapshot, Trigger
+from cortex.selection.types import Domain, Example, Snapshot, ToolPlan, Trigger
 from tests.selection.garden import GARDEN, garden
 from tests.selection.made import ROLE, asked, business
 
@@ -25,9 +25,17 @@ def taught(version: str, triggers: tuple[Trigger, ...] = (), examples: tuple[Exa
     return garden(version, domains=(mine, *others))
 
 
-def sent(message: str, snapshot: Snapshot) -> list[str]:
+def planned(message: str, snapshot: Snapshot) -> ToolPlan:
     given = replace(asked(message), snapshot=snapshot, ready=tuple(each.name for each in snapshot.entries))
-    return business([item.name for item in plan(replace(given, role=replace(ROLE, tools=("all",)))).sent])
+    return plan(replace(given, role=replace(ROLE, tools=("all",))))
+
+
+def sent(message: str, snapshot: Snapshot) -> list[str]:
+    return business([item.name for item in planned(message, snapshot).sent])
+
+
+def score(message: str, snapshot: Snapshot, tool: str = "pump_stop") -> float:
+    return next(each.score for each in planned(message, snapshot).decisions if each.name == tool)
 
 
 @pytest.mark.parametrize(
@@ -51,14 +59,16 @@ def test_the_model_sends_nothing_for_talk(message: str) -> None:
     "message", ["frog concert", "good morning my friend, frog concert", "thanks a lot for the frog concert"]
 )
 def test_a_phrase_of_the_house_acts_at_once(message: str) -> None:
-    assert "pump_stop" not in sent(message, garden())
-    assert "pump_stop" in sent(message, taught("phrase", triggers=(CONCERT,)))
+    snapshot = taught("phrase", triggers=(CONCERT,))
+    assert score(message, garden()) < 0.5 < score(message, snapshot)
+    assert "pump_stop" in sent(message, snapshot)
 
 
 @pytest.mark.parametrize("message", ["frogs croak loudly tonight", "my frogs croak loudly tonight again"])
 def test_an_utterance_of_the_house_acts_at_once(message: str) -> None:
-    assert "pump_stop" not in sent(message, garden())
-    assert "pump_stop" in sent(message, taught("utterance", examples=(FROGS,)))
+    snapshot = taught("utterance", examples=(FROGS,))
+    assert score(message, garden()) < 0.5 < score(message, snapshot)
+    assert "pump_stop" in sent(message, snapshot)
 
 
 def test_the_same_words_in_the_shipped_files_wait_for_a_fit() -> None:
