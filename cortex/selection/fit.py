@@ -27,6 +27,7 @@ from cortex.selection.weights import (
 )
 
 RIDGE = 1.5
+MOST_WORTH = 2.0
 LEAST_TEXTS = 2
 STEPS = 60
 SETTLED = 1e-9
@@ -87,7 +88,7 @@ def fit(snapshot: Snapshot, told: Sequence[Told], made: str = "") -> Fitted:
     home = np.array([categories.index(entry.category) for entry in entries], dtype=np.int32)
     rows, idf, matrix = _vectors([row.text for row in told])
     labels = _labels(told, tools, categories, home)
-    dense, bias, unseen = ridge.fitted(matrix, labels * 2 - 1, RIDGE)
+    dense, bias, unseen = ridge.fitted(matrix, labels * 2 - 1, RIDGE / _worth(labels[:, len(tools) :]))
     scale = np.maximum(np.abs(dense).max(axis=0) / 127, np.float32(1e-9))
     n_categories = len(categories)
     features = tool_features(unseen, home, n_categories)
@@ -193,3 +194,14 @@ def _calibrated(features: Floats, labels: Floats, used: NDArray[np.bool_]) -> Ca
             break
     scale = found[:-1] / spread
     return Calibration(scale=scale.astype(np.float32), bias=float(found[-1] - (scale * mean).sum()))
+
+
+def _worth(labels: Floats) -> Floats:
+    """How much each text counts: those of small categories and kinds more, so that they are not outvoted.
+
+    The root of how much rarer its rarest label is than the middle one, within MOST_WORTH.
+    """
+    sizes = labels.sum(axis=0)
+    rarest = np.where(labels > 0, sizes, np.inf).min(axis=1)
+    worth = np.clip(np.sqrt(np.median(sizes) / rarest), 1 / MOST_WORTH, MOST_WORTH)
+    return np.asarray(worth, dtype=np.float32)

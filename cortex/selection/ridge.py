@@ -71,10 +71,11 @@ def sparse(entries: Sequence[tuple[NDArray[np.int32], Floats]], n_features: int)
     return Sparse(n_rows=len(entries), starts=starts, rows=rows[order], values=values[order].astype(np.float32))
 
 
-def fitted(matrix: Sparse, targets: Floats, ridge: float) -> tuple[Floats, Floats, Floats]:
+def fitted(matrix: Sparse, targets: Floats, ridge: float | Floats) -> tuple[Floats, Floats, Floats]:
     """Weights (n_features, n_columns), bias (n_columns,), and the score of every row when it is left out.
 
-    With K the kernel and the ridge on its diagonal, a row's residual when left out is its dual over the diagonal of
+    `ridge`: one for all rows, or one a row: the lower it is, the more the row counts. With K the kernel and the ridge
+    on its diagonal, a row's residual when left out is its dual over the diagonal of
     K's inverse (Rifkin & Lippert 2007).
     """
     kernel = matrix.kernel()

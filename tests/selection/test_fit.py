@@ -111,6 +111,17 @@ def test_the_score_of_a_row_left_out_is_that_of_a_fit_without_it() -> None:
         assert unseen[out] == pytest.approx(dense[out] @ solved + bias, abs=1e-4)
 
 
+def test_a_row_with_a_lower_ridge_counts_for_more_and_is_left_out_as_rightly() -> None:
+    matrix, dense, targets = sample(40, 25, seed=6)
+    ridges = np.linspace(0.5, 3.0, 40).astype(np.float32)
+    _, bias, unseen = ridge.fitted(matrix, targets, ridges)
+    for out in range(40):
+        kept = np.arange(40) != out
+        rows, worth = dense[kept].astype(np.float64), 1 / ridges[kept, None]
+        solved = np.linalg.solve(rows.T @ (worth * rows) + np.eye(25), rows.T @ (worth * (targets[kept] - bias)))
+        assert unseen[out] == pytest.approx(dense[out] @ solved + bias, abs=1e-4)
+
+
 def test_common_and_rare_features_make_one_kernel() -> None:
     _, dense, _ = sample(3 * ridge.RARE_ROWS, 30, seed=8)
     dense[:, 0] = 0.5

@@ -15,7 +15,7 @@ from cortex.selection.types import Entry, PlanInput
 STRONG = 0.7
 LEAST_WISH = 0.72
 LEAST_WORK = 0.5
-LEAST = 0.01
+LEAST, AGREEING = 0.01, 0.04
 
 
 def fuse(given: PlanInput, index: Index, draft: Draft) -> Draft:
@@ -46,7 +46,7 @@ def _chance(draft: Draft, entry: Entry) -> Vote | None:
     if p is not None:
         closed = _closed(draft, entry)
         if closed and p < STRONG:
-            votes = [vote for vote in votes if vote.is_own or vote.stage == "context"]
+            votes = [vote for vote in votes if vote.is_own or vote.stage == "context" or _agrees(vote, p)]
             votes.append(Vote(stage="learned", p=0.0, why=closed))
         else:
             votes.append(Vote(stage="learned", p=round(p, 4), why="like what people say for it"))
@@ -57,6 +57,11 @@ def _chance(draft: Draft, entry: Entry) -> Vote | None:
         doubt *= 1 - vote.p
     best = max(votes, key=lambda vote: vote.p)
     return Vote(stage=best.stage, p=round(1 - doubt, 4), why=best.why)
+
+
+def _agrees(vote: Vote, p: float) -> bool:
+    """Whether a shipped phrase is strong and the model does not hold against it: both together go past its gates."""
+    return vote.stage == "phrases" and vote.p >= STRONG and p >= AGREEING
 
 
 def _closed(draft: Draft, entry: Entry) -> str:
