@@ -23,6 +23,7 @@ from cortex.base.skill import (
     skill_of,
 )
 from cortex.base.user import User
+from cortex.selection.skills import LEAST as LEAST
 from cortex.selection.skills import fits, judged, line
 from cortex.selection.types import Snapshot
 from cortex.services.tools import ToolsService
@@ -30,7 +31,8 @@ from cortex.storage.db import Database
 from cortex.storage.home import ABSENT
 from cortex.storage.preferences import Preferences
 from cortex.toolkit.page import mark_of
-from cortex.toolkit.skills import TOO_MANY, SkillFile
+from cortex.toolkit.skills import TOO_MANY
+from cortex.toolkit.skills import SkillFile as SkillFile
 
 NAME_CHARS_MAX = 60
 MESSAGES_MAX = 20
