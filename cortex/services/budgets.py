@@ -132,10 +132,10 @@ class Budgets:
                 return Admission(action="stop", text=BUSY.format(whose=found.whose))
             await self.sleep(LOOK_EVERY_S)
 
-    async def warnings(self, opened: Opener, user: User, turn: Payer, used: Spent) -> list[str]:
+    async def warnings(self, opened: Opener, turn: Payer, limits: Sequence[Limit], used: Spent) -> list[str]:
         """A sentence for each limit of which the call that took `used`, booked already, passed four fifths."""
         told = []
-        for limit in await self.limits(user, turn):
+        for limit in limits:
             after = await self._spent(opened, turn, limit)
             before = Spent(tokens=after.tokens - used.tokens, usd=after.usd - used.usd)
             if limit.kind != "turn" and limit.share(before) < WARN_SHARE <= limit.share(after):

@@ -125,12 +125,13 @@ class Thinking:
             rows.append(("notice", {"turn": turn.id, "level": "warn", "text": TOO_LONG}, turn.id))
         entry = (await self.models.registry(user)).get(reply.model) or OFFLINE
         profile = (await self.profiles.of(user, entry)).profile
+        limits = await self.budgets.limits(user, turn)
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
             await opened(Messages).add(turn.id, index, message, is_tainted=turn.is_tainted)
             known = {**known, **await self._cache(opened, turn, plan, reply, entry, profile, known["history"])}
             await opened(Rounds).answered(turn.id, plan.round, reply.model, usage, cost, **known)
             used = Spent(tokens=usage.input_tokens + usage.output_tokens, usd=cost or 0.0)
-            for text in await self.budgets.warnings(opened, user, turn, used):
+            for text in await self.budgets.warnings(opened, turn, limits, used):
                 rows.append(("notice", {"turn": turn.id, "level": "warn", "text": text}, turn.id))
             await opened(Conversations).append(turn.conversation_id, rows)
         writer.close()
