@@ -199,7 +199,7 @@ def test_every_page_is_reached_by_links(house: Daemon, furnished: Furnished, ope
         fresh = {link for link in links if link in furnished.paths} - reached
         reached |= fresh
         waiting += sorted(fresh)
-    by_form = {"/search?q=milk", "/tasks?done=1", "/usage?person=all&by=person"}
+    by_form = {"/search?q=milk", "/tasks?done=1", "/usage?person=all&by=person", "/skills?message=plan+my+week"}
     by_form |= {path for path in furnished.paths if "recipe=" in path}
     assert set(furnished.paths) - reached == by_form
 
