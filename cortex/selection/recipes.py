@@ -30,7 +30,7 @@ from cortex.selection.types import PlanInput
 Stage = Callable[[PlanInput, Index, Draft], Draft]
 
 RECIPES: dict[str, tuple[Stage, ...]] = {
-    "cortex": (gate, mode, pins, skills, phrases, lexical, learned, context, missing, fuse, epoch, budget, form),
+    "cortex": (gate, mode, pins, skills, phrases, lexical, learned, context, missing, fuse, epoch, form, budget),
     "all": (gate, mode, everything, skills, phrases, lexical, learned, context, fuse, epoch),
     "inara": (gate, mode, keywords, afresh),
     "ora": (gate, mode, phrases, lexical, learned, context, fuse, deferred, afresh),

@@ -158,7 +158,7 @@ def _late(given: PlanInput, index: Index, draft: Draft, known: set[str]) -> list
 def _is_cheaper_at_once(given: PlanInput, draft: Draft, declared: set[str]) -> bool:
     """Whether the prefix, which is rewritten anyway, had better hold all the rest as stubs than be rewritten again."""
     profile = given.profile
-    if not profile.caches:
+    if not takes_early_stubs(profile):
         return False
     rest = sum(entry.tokens_stub for entry in draft.rights.business if entry.name not in declared)
     again = (profile.write_factor - profile.read_factor) * given.fixed_tokens
