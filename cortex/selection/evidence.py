@@ -8,13 +8,16 @@ import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cortex.base import scan
 from cortex.base.errors import EncoderFailed
 from cortex.selection import text
 from cortex.selection.draft import NOT_LEARNED, Learned, Vote
 from cortex.selection.index import CANDIDATES, Index, Match
+
+if TYPE_CHECKING:
+    from cortex.selection.meaning import Curves
 
 MISS_A_WEIGHT = 0.1
 CATEGORY_SHARE = 0.7
@@ -116,18 +119,23 @@ def _meant(index: Index, asked: str) -> Meant:
 NOT_MEANT = Meant(rows=None)
 
 
+def curves(index: Index) -> "Curves | None":
+    """What a likeness is worth under the sentence model; None where that is not known, or not yet."""
+    try:
+        return index.curves
+    except EncoderFailed:
+        return None
+
+
 def meaning(index: Index, asked: str, names: frozenset[str]) -> tuple[dict[str, Vote], str]:
     """Votes by likeness in meaning, as much as it is worth under this sentence model; and why there are none."""
     found = meant(index, asked)
     if found.rows is None:
         return {}, found.failed
-    try:
-        curves = index.curves
-    except EncoderFailed as error:
-        return {}, error.message
-    if curves is None:
-        return {}, "too few tools here are known to judge it by"
-    chances = index.meanings.chances(found.rows.max(axis=0), curves) * index.mask(names)
+    worth = curves(index)
+    if worth is None:
+        return {}, "what its likenesses are worth is not known"
+    chances = index.meanings.chances(found.rows.max(axis=0), worth) * index.mask(names)
     best = scan.load("cortex.selection.search").best(chances, CANDIDATES)
     votes = {index.tools.keys[slot]: float(chances[slot]) for slot in best if chances[slot] >= LEAST_MEANING}
     return {
