@@ -6,24 +6,16 @@ business.
 
 import math
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
-from cortex.base import scan
-from cortex.base.errors import EncoderFailed
 from cortex.selection import text
 from cortex.selection.draft import NOT_LEARNED, Learned, Vote
-from cortex.selection.index import CANDIDATES, Index, Match
-
-if TYPE_CHECKING:
-    from cortex.selection.meaning import Curves
+from cortex.selection.index import Index, Match
 
 MISS_A_WEIGHT = 0.1
 CATEGORY_SHARE = 0.7
 LONG_REQUEST_WORDS = 12
 LEAST_WORDING = 0.18
-LEAST_MEANING = 0.05
 TAUGHT_LEAST = 0.5
 WEB = "web"
 _STEEPNESS, _MIDDLE = 13.0, 0.44
@@ -91,57 +83,6 @@ def taught(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
         for name, value in index.nearest_taught(asked, names).items()
         if value >= TAUGHT_LEAST
     }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meant:
-    """Likeness in meaning, (1 + n_clauses, n_slots) float32, the whole text first; None with the reason in `failed`."""
-
-    rows: Any
-    failed: str = ""
-
-
-def meant(index: Index, asked: str) -> Meant:
-    """How like each tool the text is in meaning; without rows where there is no sentence model, or it failed."""
-    if not index.snapshot.encoder:
-        return NOT_MEANT
-    try:
-        return _meant(index, asked)
-    except EncoderFailed as error:
-        return Meant(rows=None, failed=error.message)
-
-
-@lru_cache(maxsize=16)
-def _meant(index: Index, asked: str) -> Meant:
-    return Meant(rows=index.meanings.likeness(clauses(asked)))
-
-
-NOT_MEANT = Meant(rows=None)
-
-
-def curves(index: Index) -> "Curves | None":
-    """What a likeness is worth under the sentence model; None where that is not known, or not yet."""
-    try:
-        return index.curves
-    except EncoderFailed:
-        return None
-
-
-def meaning(index: Index, asked: str, names: frozenset[str]) -> tuple[dict[str, Vote], str]:
-    """Votes by likeness in meaning, as much as it is worth under this sentence model; and why there are none."""
-    found = meant(index, asked)
-    if found.rows is None:
-        return {}, found.failed
-    worth = curves(index)
-    if worth is None:
-        return {}, "what its likenesses are worth is not known"
-    chances = index.meanings.chances(found.rows.max(axis=0), worth) * index.mask(names)
-    best = scan.load("cortex.selection.search").best(chances, CANDIDATES)
-    votes = {index.tools.keys[slot]: float(chances[slot]) for slot in best if chances[slot] >= LEAST_MEANING}
-    return {
-        name: Vote(stage="vectors", p=round(p, 4), why="close in meaning to what it is for")
-        for name, p in votes.items()
-    }, ""
 
 
 def likeness(match: Match) -> float:
