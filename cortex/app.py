@@ -42,6 +42,7 @@ from cortex.services.clients import clients
 from cortex.services.composer import ComposerService
 from cortex.services.conversations import ConversationsService
 from cortex.services.doctor import Doctor
+from cortex.services.encoders import Encoders
 from cortex.services.endings import Endings
 from cortex.services.house import House
 from cortex.services.housekeeping import Housekeeping
@@ -86,6 +87,7 @@ class Cortex:
     roles: Roles
     tools: ToolsService
     tool_settings: ToolSettingsService
+    encoders: Encoders
     planning: Planning
     records: Records
     composer: ComposerService
@@ -210,6 +212,7 @@ async def _opened(
         yield cortex, runs
     finally:
         logging.getLogger().removeHandler(book)
+        cortex.encoders.close()
         await models.close()
         await db.close()
 
@@ -223,9 +226,15 @@ def _services(
     scope.add(Status, lambda _: status)
     scope.add(Board, lambda user_id: TaskBoard(db=house.db, user_id=user_id, clock=house.clock))
     wired = scope.wired | {Discovery.__name__}
-    settings = ToolSettingsService(house.db, house.registry)
+    settings, encoders = ToolSettingsService(house.db, house.registry), Encoders(house.settings)
     tools = ToolsService(
-        registry=house.registry, wired=wired, roles=roles, clock=house.clock, settings=settings, skills=skills
+        registry=house.registry,
+        wired=wired,
+        roles=roles,
+        clock=house.clock,
+        settings=settings,
+        skills=skills,
+        encoders=encoders,
     )
     scope.add(Discovery, lambda user_id: Finder(house=house, accounts=accounts, tools=tools, user_id=user_id))
     preferences = PreferencesService(house.db, homes)
@@ -247,6 +256,7 @@ def _services(
         roles=roles,
         tools=tools,
         tool_settings=settings,
+        encoders=encoders,
         planning=planning,
         records=Records.over(house, accounts, models, tools, profiles),
         composer=ComposerService(house=house, preferences=preferences, roles=roles, models=models, tools=tools),

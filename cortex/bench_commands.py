@@ -16,12 +16,14 @@ from cortex.agent.prompt import system_prompt, tail, with_tail
 from cortex.agent.react import as_text
 from cortex.app import shipped_registry
 from cortex.base import scan
-from cortex.base.errors import UserError
+from cortex.base.errors import EncoderFailed, UserError
 from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.bench import costs, files, selection, table, training, verdicts
 from cortex.bench.ground import DEFAULT_PROFILE, PROFILES, Ground, Words
 from cortex.bench.regimes import REGIMES
+from cortex.selection import encoders
+from cortex.selection.edits import meant
 from cortex.selection.snapshot import snapshot_of
 from cortex.services.roles import PERSONA, Roles
 from cortex.services.tool_plans import past_turns, role_view
@@ -40,6 +42,9 @@ Seed = Annotated[int, typer.Option("--seed", help="Of what is made up and drawn.
 Out = Annotated[Path | None, typer.Option("--out", help="Where the weights go; none: where they are shipped from.")]
 Docs = Annotated[Path | None, typer.Option("--docs", help="A folder with selection.md, whose table and plot to renew.")]
 Check = Annotated[bool, typer.Option("--check", help="Fit nothing: say whether the weights are current.")]
+Encoder = Annotated[
+    Path | None, typer.Option("--encoder", help="A folder with model.onnx and tokenizer.json: choose by meaning too.")
+]
 SEED = 20261121
 SOMEBODY = User(id="somebody", name="somebody", rank="admin")
 
@@ -51,13 +56,17 @@ def bench_selection(
     role: RoleName = "admin",
     profile: ProfileName = DEFAULT_PROFILE,
     seed: Seed = SEED,
+    encoder: Encoder = None,
     as_json: Json = False,
 ) -> None:
     """Recall, tools, tokens and latency of each recipe over files of utterances and tool catalogues.
 
     Every tool counts as set up. The backend is by default one that caches as Anthropic does.
     """
-    sets = selection.measured(data or (files.CASES,), recipe or (), ground(role, profile), seed, _tell)
+    over = ground(role, profile)
+    if encoder:
+        over = over.over(meant(over.snapshot, _brought(encoder)))
+    sets = selection.measured(data or (files.CASES,), recipe or (), over, seed, _tell)
     if as_json:
         _say(json.dumps({"sets": sets}, ensure_ascii=False, indent=2))
         return
@@ -149,6 +158,17 @@ async def _role(name: str) -> Role:
     if name not in names:
         raise UserError(f"There is no role {name!r}; known: {', '.join(names)}.")
     return await roles.role(SOMEBODY, name)
+
+
+def _brought(folder: Path) -> str:
+    """The key of the sentence model in this folder, which also keeps what it has read; UserError without one."""
+    found = scan.load("cortex.integrations.sentences").Sentences(folder, folder, limit_s=None)
+    try:
+        encoders.bring(found)
+    except EncoderFailed as error:
+        raise UserError(f"{folder} cannot be used: {error.message}.") from error
+    key: str = found.key
+    return key
 
 
 def _say(line: str) -> None:

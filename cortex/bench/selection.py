@@ -9,6 +9,7 @@ from cortex.bench import files, latency, retrieval, routing
 from cortex.bench.files import Data, RetrievalSet, RoutingSet
 from cortex.bench.ground import Ground, Tell
 from cortex.selection.discover import RANKINGS
+from cortex.selection.edits import meant
 from cortex.selection.recipes import RECIPES, recipe
 
 Sets = list[dict[str, Any]]  # Any: a set as the JSON has it
@@ -29,9 +30,9 @@ def measured(paths: Sequence[Path], recipes: Sequence[str], ground: Ground, seed
 def _sets(data: Data, recipes: Sequence[str], ground: Ground, tell: Tell) -> Sets:
     found = [_routing(one, recipes, ground, tell) for one in data.routing]
     for one in data.retrieval:
-        found.append(_retrieval(one, recipes, tell, is_given=False))
+        found.append(_retrieval(one, recipes, ground, tell, is_given=False))
         if one.examples:
-            found.append(_retrieval(one, recipes, tell, is_given=True))
+            found.append(_retrieval(one, recipes, ground, tell, is_given=True))
     return found
 
 
@@ -46,11 +47,13 @@ def _routing(one: RoutingSet, recipes: Sequence[str], ground: Ground, tell: Tell
     return _set(one.name, kind, len(one.rows), found, names.unknown)
 
 
-def _retrieval(one: RetrievalSet, recipes: Sequence[str], tell: Tell, *, is_given: bool) -> dict[str, Any]:
+def _retrieval(
+    one: RetrievalSet, recipes: Sequence[str], ground: Ground, tell: Tell, *, is_given: bool
+) -> dict[str, Any]:
     name = f"{one.name}+examples" if is_given else one.name
     missing = retrieval.unknown(one)
     _tell_unknown(name, missing, tell)
-    snapshot = retrieval.with_examples(one, is_given=is_given)
+    snapshot = meant(retrieval.with_examples(one, is_given=is_given), ground.snapshot.encoder)
     found = {}
     for each in recipes:
         if each in RANKINGS:
@@ -66,7 +69,8 @@ def _latency(read: Sequence[Data], recipes: Sequence[str], ground: Ground, seed:
     if not (filler and said):
         return []
     others = [tool for data in read for one in data.retrieval for tool in one.tools]
-    over = ground.over(latency.grown(ground.snapshot, [*filler, *others], latency.SIZE))
+    grown = latency.grown(ground.snapshot, [*filler, *others], latency.SIZE)
+    over = ground.over(meant(grown, ground.snapshot.encoder))
     found = {}
     for name in recipes:
         tell(f"{latency.NAME}: {len(said):,} messages, {name}")

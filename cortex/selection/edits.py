@@ -77,6 +77,14 @@ def fitted(snapshot: Snapshot, weights: str) -> Snapshot:
     return replace(snapshot, version=version, weights=weights)
 
 
+def meant(snapshot: Snapshot, encoder: str) -> Snapshot:
+    """The snapshot with this sentence model at hand, under a version of its own; the same snapshot for ""."""
+    if not encoder:
+        return snapshot
+    version = blake2b(f"{snapshot.version} meant by {encoder}".encode(), digest_size=8).hexdigest()
+    return replace(snapshot, version=version, encoder=encoder)
+
+
 def _sent(entry: Entry, sending: Sending) -> Entry:
     return replace(entry, is_core=sending == "always", is_ambient=False, is_shy=sending == "never")
 

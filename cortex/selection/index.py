@@ -11,14 +11,16 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cortex.base import scan
-from cortex.selection import text
+from cortex.selection import encoders, text
 from cortex.selection.documents import Documents, tools_as_documents, utterances_as_documents
 from cortex.selection.talk import common_terms
 from cortex.selection.types import Entry, Snapshot, Trigger
 
 if TYPE_CHECKING:
+    from cortex.selection.meaning import Curves, Meanings
     from cortex.selection.weights import Weights
 
+MEANING = "cortex.selection.meaning"
 TYPO_LETTERS = 5
 CANDIDATES = 24
 KEPT = 4
@@ -109,12 +111,31 @@ class Index:
         return utterances_as_documents(texts, self._derived.get("utterances"))
 
     @property
-    def documents(self) -> Mapping[str, Documents]:
-        """What another index can be derived from: these texts where they were searched, else those before them."""
-        made: dict[str, Documents] = {
-            name: self.__dict__[name] for name in ("tools", "utterances") if name in self.__dict__
-        }
-        return {**self._derived, **made}
+    def documents(self) -> Mapping[str, Any]:
+        """What another index can be derived from: these parts where they were searched, else those before them."""
+        parts: tuple[str, ...] = ("tools", "utterances", "meanings")
+        return {**self._derived, **{name: self.__dict__[name] for name in parts if name in self.__dict__}}
+
+    # --- tools by what their words mean
+
+    @cached_property
+    def meanings(self) -> "Meanings":
+        """The tools as vectors of the snapshot's sentence model, with examples where the fitted model has none.
+
+        EncoderFailed where they are not at hand; asked again, it tries again.
+        """
+        encoder, late = encoders.named(self.snapshot.encoder), scan.load(MEANING)
+        told, before = late.told(self.snapshot, self.names, self.learned), self._derived.get("meanings")
+        made: Meanings = late.Meanings(encoder, self.tools.slots, self.entries, told, before)
+        return made
+
+    @cached_property
+    def curves(self) -> "Curves | None":
+        """What a likeness is worth under this sentence model, from the tools that the fitted model knows."""
+        found: Curves | None = scan.load(MEANING).fitted(self.meanings.encoder, self.snapshot, self.learned)
+        return found
+
+    # --- names and slips
 
     @cached_property
     def normal_names(self) -> dict[str, str]:

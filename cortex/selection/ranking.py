@@ -11,6 +11,7 @@ from typing import Any
 from cortex.base import scan
 from cortex.selection import bags, evidence, text
 from cortex.selection.index import Index
+from cortex.selection.meant import curves, meant
 from cortex.selection.talk import common_terms
 
 EXACT, PART, WORDS, WORDS_SHARE, SPELT = 1.0, 0.97, 0.82, 0.15, 0.9
@@ -58,6 +59,9 @@ def _worded(index: Index, query: str, allowed: frozenset[str]) -> list[tuple[str
         for part in parts:
             best = search.highest(best, _alike(index, part, allowed))
         whole = 0.5 * whole + 0.5 * best
+    meaning = _meant(index, query, allowed)
+    if meaning is not None:
+        whole = 0.5 * whole + 0.5 * meaning
     found = {index.tools.keys[slot]: float(whole[slot]) for slot in search.best(whole, CANDIDATES)}
     chances = evidence.learned(index, query).chances
     likely = {name: p for name, p in chances.items() if p >= LEAST_CHANCE and name in allowed}
@@ -71,6 +75,19 @@ def _worded(index: Index, query: str, allowed: frozenset[str]) -> list[tuple[str
         score = (1 - MODEL_SHARE) * wording + MODEL_SHARE * likely.get(name, 0.0) / top if known else wording
         mixed[name] = round(BY_WORDING * min(1.0, score), 4)
     return [(name, score) for name, score in mixed.items() if score > 0]
+
+
+def _meant(index: Index, query: str, allowed: frozenset[str]) -> Any:
+    """Likeness in meaning from 0 to 1 against the best; None without a sentence model, and where nothing comes near."""
+    rows = meant(index, query).rows
+    if rows is None:
+        return None
+    search = scan.load("cortex.selection.search")
+    near = (0.5 * (rows[0] + rows.max(axis=0))).clip(min=0.0) * index.mask(allowed)
+    worth = curves(index)
+    if worth is not None and float(index.meanings.chances(near, worth).max(initial=0.0, where=near > 0)) < LEAST_CHANCE:
+        return None
+    return search.scaled(near)
 
 
 def _alike(index: Index, query: str, allowed: frozenset[str]) -> Any:

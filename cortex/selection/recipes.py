@@ -25,12 +25,28 @@ from cortex.selection.stages.mode import mode
 from cortex.selection.stages.phrases import phrases
 from cortex.selection.stages.pins import pins
 from cortex.selection.stages.skills import skills
+from cortex.selection.stages.vectors import vectors
 from cortex.selection.types import PlanInput
 
 Stage = Callable[[PlanInput, Index, Draft], Draft]
 
 RECIPES: dict[str, tuple[Stage, ...]] = {
-    "cortex": (gate, mode, pins, skills, phrases, lexical, learned, context, missing, fuse, epoch, form, budget),
+    "cortex": (
+        gate,
+        mode,
+        pins,
+        skills,
+        phrases,
+        lexical,
+        vectors,
+        learned,
+        context,
+        missing,
+        fuse,
+        epoch,
+        form,
+        budget,
+    ),
     "all": (gate, mode, everything, skills, phrases, lexical, learned, context, fuse, epoch),
     "inara": (gate, mode, keywords, afresh),
     "ora": (gate, mode, phrases, lexical, learned, context, fuse, deferred, afresh),

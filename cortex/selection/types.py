@@ -98,7 +98,8 @@ class Snapshot:
     """All tools in registry order. Equal content has an equal `version`; the index is cached under it.
 
     several: utterances with needs of more than one domain. none: such as need no tool, their kind (chat, llm, open)
-    in place of the tools. weights: key of the house's own fitted model, "" for the shipped one.
+    in place of the tools. weights: key of the house's own fitted model, "" for the shipped one. encoder: key of the
+    sentence model, "" for none.
     """
 
     version: str
@@ -107,6 +108,7 @@ class Snapshot:
     several: tuple[Example, ...] = ()
     none: tuple[Example, ...] = ()
     weights: str = ""
+    encoder: str = ""
 
 
 # --- input --------------------------------------------------------------------------------------------------------
@@ -189,6 +191,7 @@ class PlanInput:
     `found`: tools that a discovery, a rescue or a call of this turn brought in; `missing`: an answer that said it
     lacks a tool. `fixed_tokens`: system prompt, history and message as they will be sent, without tools.
     `embedding`: the message's, where the caller has it already (recipe `vector`); () = it is made here.
+    `encoder_skipped`: why the sentence model is left out this time; "" where there is none to leave out.
     """
 
     snapshot: Snapshot
@@ -213,6 +216,7 @@ class PlanInput:
     fixed_tokens: int = 0
     history_tokens: int = 0
     embedding: tuple[float, ...] = ()
+    encoder_skipped: str = ""
     skills: tuple[Skill, ...] = ()
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.selection import text
-from cortex.selection.edits import Edits, edited
+from cortex.selection.edits import Edits, edited, meant
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Domain, Example, Snapshot, ToolPlan
 from cortex.services.tool_plans import Asked, plan_input
@@ -101,7 +101,7 @@ def _effect(
     typed: Sequence[str],
 ) -> Effect:
     """Off the event loop: both plans of every message."""
-    after = edited(shipped, edits)
+    after = meant(edited(shipped, edits), before.encoder)
     said = messages(before, after, category, typed)
     pairs = [(_plan(asked, before, ready, one.text), _plan(asked, after, ready, one.text)) for one in said]
     found = [

@@ -19,6 +19,7 @@ from cortex.base.skill import Skill
 from cortex.base.turn import Need, RoundPlan
 from cortex.base.user import User
 from cortex.selection import portable
+from cortex.selection.meant import in_time
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt, remember
 from cortex.selection.skills import listing
@@ -53,6 +54,7 @@ class Asked:
     history_tokens: int = 0
     recipe: str = ""
     skills: tuple[Skill, ...] = ()
+    encoder_skipped: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,7 @@ def planned(asked: Asked, snapshot: Snapshot, ready: Sequence[str], persona: str
     bare = system_prompt(persona, asked.role.prompt, "")
     bare_tokens = tokens.count_text_message("system", bare)
     message_tokens = tokens.count_text_message("user", asked.message)
-    given = plan_input(asked, snapshot, ready, bare_tokens + asked.history_tokens + message_tokens)
+    given = in_time(plan_input(asked, snapshot, ready, bare_tokens + asked.history_tokens + message_tokens))
     made = plan(given)
     system = system_prompt(persona, asked.role.prompt, made.catalog)
     shown = listing(made.skills) if asked.need.round == 1 else ""
@@ -159,6 +161,7 @@ def plan_input(asked: Asked, snapshot: Snapshot, ready: Sequence[str], fixed_tok
         fixed_tokens=fixed_tokens,
         history_tokens=asked.history_tokens,
         skills=asked.skills,
+        encoder_skipped=asked.encoder_skipped,
     )
 
 

@@ -19,6 +19,7 @@ from cortex.selection.gate import granted, permits
 from cortex.selection.snapshot import snapshot_of
 from cortex.selection.stages.epoch import BRIDGE
 from cortex.selection.types import META, Snapshot
+from cortex.services.encoders import Encoders
 from cortex.services.roles import Roles
 from cortex.services.skill_files import SkillFiles
 from cortex.services.tool_plans import Asked, Planned, planned
@@ -30,12 +31,16 @@ REQUEST_FRAME = '{"messages":[,],"tools":[]}'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What every plan stands on as the house has it now: `snapshot` with the admins' changes laid over `shipped`."""
+    """What every plan stands on as the house has it now: `snapshot` with the admins' changes laid over `shipped`.
+
+    `encoder_skipped`: why the sentence model is not at hand, "" where it is or none is wanted.
+    """
 
     house: HouseTools
     shipped: Snapshot
     snapshot: Snapshot
     ready: tuple[str, ...]
+    encoder_skipped: str = ""
 
 
 class ToolsService:
@@ -50,6 +55,7 @@ class ToolsService:
         clock: Clock = now,
         settings: ToolSettingsService | None = None,
         skills: SkillFiles | None = None,
+        encoders: Encoders | None = None,
         assume_configured: bool = False,
     ) -> None:
         """Count nothing yet. `settings`: what admins changed, None = as it ships; `skills`: the users' own.
@@ -59,7 +65,7 @@ class ToolsService:
         self._registry = registry
         self._roles = roles
         self._now = clock
-        self._settings = settings
+        self._settings, self._encoders = settings, encoders
         self.skills = skills or SkillFiles()
         ready = frozenset(registry.tools) if assume_configured else registry.configured(wired)
         self._ready = tuple(name for name in registry.tools if name in ready)
@@ -99,7 +105,7 @@ class ToolsService:
         """The plan of one round. Store `receipt` with the round and `memory` as the conversation's state."""
         persona = await self._roles.persona(asked.user)
         ground = await self.ground()
-        asked = replace(asked, skills=await self.skills.skills(asked.user))
+        asked = replace(asked, skills=await self.skills.skills(asked.user), encoder_skipped=ground.encoder_skipped)
         return await asyncio.to_thread(planned, asked, ground.snapshot, ground.ready, persona)
 
     async def discover(
@@ -200,7 +206,11 @@ class ToolsService:
             snapshot = await self._settings.judged(snapshot, house) if self._settings else snapshot
             ready = tuple(name for name in self._ready if name not in house.off)
             self._ground[:] = [Ground(house=house, shipped=shipped, snapshot=snapshot, ready=ready)]
-        return self._ground[0]
+        ground = self._ground[0]
+        if self._encoders is None:
+            return ground
+        snapshot, skipped = await self._encoders.over(ground.snapshot)
+        return replace(ground, snapshot=snapshot, encoder_skipped=skipped)
 
     async def _first(
         self, user: User, role_name: str, message: str, mode: ToolMode, recipe: str, profile: Profile

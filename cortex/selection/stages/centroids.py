@@ -3,10 +3,12 @@
 Names count in the user's own words alone. An answer that lacked a tool is held against those not sent yet.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from cortex.base import scan
-from cortex.selection import text
+from cortex.base.errors import EncoderFailed
+from cortex.selection import encoders, text
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import Entry, PlanInput
@@ -21,9 +23,7 @@ def centroids(given: PlanInput, index: Index, draft: Draft) -> Draft:
     business = [entry for entry in draft.permitted if not entry.is_meta]
     if not given.message.strip():
         return replace(draft, dropped={each.name: BLANK for each in business}, labels={"strategy": "none"})
-    scores: dict[str, float] = scan.load("cortex.selection.ways.centroids").similarities(
-        given.snapshot, given.message, given.embedding
-    )
+    scores, failed = _scores(given, given.message, given.embedding)
     choice = vector.choose(scores, business)
     names = text.named(given.message, frozenset(entry.name for entry in business))
     pins = {name: Vote(stage="pins", p=NAMED_P, why="you named it") for name in names}
@@ -41,6 +41,7 @@ def centroids(given: PlanInput, index: Index, draft: Draft) -> Draft:
             "strategy": choice.strategy,
             "complexity": vector.complexity(given.message),
             "safety": vector.safety(given.message),
+            **(encoders.skipped(failed) if failed else {}),
         },
     )
 
@@ -54,13 +55,28 @@ def _missing(given: PlanInput, business: list[Entry]) -> dict[str, Vote]:
     if not given.missing.strip():
         return found
     sent = {item.name for item in memory.sent}
-    near: dict[str, float] = scan.load("cortex.selection.ways.centroids").similarities(given.snapshot, given.missing)
+    near, _ = _scores(given, given.missing, ())
     for entry in business:
         score = near[entry.name]
         if entry.name not in sent and score >= vector.MISSING_LEAST:
             why = f"the answer said that it lacks this ({score:.2f} of {vector.MISSING_LEAST:.2f})"
             found[entry.name] = Vote(stage="missing", p=score, why=why)
     return found
+
+
+def _scores(given: PlanInput, said: str, embedding: Sequence[float]) -> tuple[dict[str, float], str]:
+    """Likenesses by the sentence model, else by n-grams; and why not by the model, where there should be one."""
+    ways, failed = scan.load("cortex.selection.ways.centroids"), given.encoder_skipped
+    found: dict[str, float]
+    if given.snapshot.encoder and not failed:
+        try:
+            found = ways.similarities(given.snapshot, said, embedding, is_meant=True)
+        except EncoderFailed as error:
+            failed = error.message
+        else:
+            return found, ""
+    found = ways.similarities(given.snapshot, said, () if failed else embedding)
+    return found, failed
 
 
 def _vote(score: float, why: str) -> Vote:

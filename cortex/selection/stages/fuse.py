@@ -43,7 +43,9 @@ def _chance(draft: Draft, entry: Entry) -> Vote | None:
     """All that speaks for the tool as one vote, with the reason of the strongest; None when nothing is left."""
     votes = list(draft.votes.get(entry.name, ()))
     p = draft.learned.chances.get(entry.name)
-    if p is not None:
+    if p is None:
+        votes = [vote for vote in votes if not _is_vetoed(draft, vote)]
+    else:
         closed = _closed(draft, entry)
         if closed and p < STRONG:
             votes = [vote for vote in votes if vote.is_own or vote.stage == "context" or _agrees(vote, p)]
@@ -57,6 +59,11 @@ def _chance(draft: Draft, entry: Entry) -> Vote | None:
         doubt *= 1 - vote.p
     best = max(votes, key=lambda vote: vote.p)
     return Vote(stage=best.stage, p=round(1 - doubt, 4), why=best.why)
+
+
+def _is_vetoed(draft: Draft, vote: Vote) -> bool:
+    """Whether a likeness in meaning is too weak for a text that reads like talk: all talk is like some tool."""
+    return vote.stage == "vectors" and vote.p < STRONG and draft.learned.wish < LEAST_WISH
 
 
 def _agrees(vote: Vote, p: float) -> bool:

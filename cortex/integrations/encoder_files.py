@@ -1,0 +1,95 @@
+"""Fetches a sentence model's two files through the egress rule: sizes capped, bytes held against a pinned SHA-256.
+
+Puts both in place or neither. Loads no model and decides nothing about where it lies; `services/encoders.py` does.
+"""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cortex.base import scan
+from cortex.base.address import PUBLIC, Policy, named
+from cortex.base.errors import UserError
+
+TOTAL_S = 600.0
+SIZE_MAX_BYTES = 200_000_000
+PORTS = {"https": 443, "http": 80}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pinned:
+    """A file: its name in the folder, where it lies below the address, its digest, how long it may be."""
+
+    name: str
+    path: str
+    sha256: str
+    size_bytes: int = SIZE_MAX_BYTES
+
+
+# all-MiniLM-L6-v2 (Apache-2.0) as int8 ONNX, at a commit that cannot move; both digests as several projects have them.
+SHIPPED_FROM = "https://huggingface.co/Xenova/all-MiniLM-L6-v2/resolve/751bff37182d3f1213fa05d7196b954e230abad9"
+SHIPPED = (
+    Pinned(
+        name="model.onnx",
+        path="onnx/model_quantized.onnx",
+        sha256="afdb6f1a0e45b715d0bb9b11772f032c399babd23bfc31fed1c170afc848bdb1",
+        size_bytes=22_972_370,
+    ),
+    Pinned(
+        name="tokenizer.json",
+        path="tokenizer.json",
+        sha256="da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0",
+        size_bytes=711_661,
+    ),
+)
+
+
+def policy_of(address: str) -> Policy:
+    """Where a download from this typed address may go: its own host and port alone, which may stand inside."""
+    parts = urlsplit(address)
+    try:
+        port = parts.port or PORTS.get(parts.scheme, 0)
+    except ValueError:
+        port = 0
+    if not (port and parts.hostname) or parts.username:
+        raise UserError(f"{address!r} is no address such as https://example.org/model.")
+    return named((parts.hostname, port))
+
+
+async def fetch(address: str, files: Sequence[Pinned], into: Path, policy: Policy = PUBLIC) -> None:
+    """Get the files below the address into the folder, all or none.
+
+    UserError for what is not the pinned bytes; NotAllowed and ToolFailed of `base/http.py` for what cannot be reached.
+    """
+    http = scan.load("cortex.base.http")
+    got: dict[str, bytes] = {}
+    async with http.open_client(policy) as client:
+        for file in files:
+            url = f"{address.rstrip('/')}/{file.path}"
+            found = await http.fetch(client, url, max_bytes=file.size_bytes, total_s=TOTAL_S)
+            if found.status != 200:
+                raise UserError(f"{url} answered {found.status}.")
+            if found.is_cut:
+                raise UserError(f"{url} is longer than the {file.size_bytes:,} bytes it may have. Nothing was kept.")
+            digest = hashlib.sha256(found.body).hexdigest()
+            if digest != file.sha256:
+                raise UserError(f"{url} is not the file that was pinned (SHA-256 {digest}). Nothing was kept.")
+            got[file.name] = found.body
+    _put(into, got)
+
+
+def _put(into: Path, files: dict[str, bytes]) -> None:
+    """Write all beside their places, then move them there."""
+    into.mkdir(parents=True, exist_ok=True, mode=0o700)
+    beside = {name: into / f"{name}.{os.getpid()}" for name in files}
+    try:
+        for name, data in files.items():
+            beside[name].write_bytes(data)
+        for name, path in beside.items():
+            path.replace(into / name)
+    finally:
+        for path in beside.values():
+            path.unlink(missing_ok=True)

@@ -1,0 +1,33 @@
+"""The sentence models that were brought here, by key: a snapshot names one, or none.
+
+Loads and opens nothing; `services/encoders.py` brings them. What a plan makes of a failure is said here too.
+"""
+
+from cortex.base.encoder_ports import Encoder
+from cortex.base.errors import EncoderFailed
+
+LABEL = "sentence model"
+_BROUGHT: dict[str, Encoder] = {}
+
+
+def bring(encoder: Encoder) -> None:
+    """Have it at hand under its key."""
+    _BROUGHT[encoder.key] = encoder
+
+
+def take_away(key: str) -> None:
+    """Forget it, when its owner closes it."""
+    _BROUGHT.pop(key, None)
+
+
+def named(key: str) -> Encoder:
+    """The sentence model of this key; EncoderFailed when nobody brought it."""
+    found = _BROUGHT.get(key)
+    if found is None:
+        raise EncoderFailed(f"the sentence model {key!r} is not here")
+    return found
+
+
+def skipped(why: str) -> dict[str, str]:
+    """The label of a plan that was made without the sentence model that it should have had."""
+    return {LABEL: f"left out: {why}"}

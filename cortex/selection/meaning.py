@@ -1,0 +1,172 @@
+"""Tools by what their words mean: a vector a tool, one for each of its examples, and how much a likeness is worth.
+
+Vectors come from the sentence model that the snapshot names, which keeps them: a changed tool is encoded alone. No
+threshold is written down here, for none holds for two models: `fitted` finds this model's own. Loaded late: numpy.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cortex.base.encoder_ports import Encoder
+from cortex.selection import text
+from cortex.selection.types import Entry, Snapshot
+
+BEST = 3
+TOLD, ASKED, TALK = 3, 3, 150
+LEAST_TOOLS = 10
+STEPS, RIDGE = 30, 1e-3
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """Likeness to chance, fitted for one model: 1 / (1 + exp(-(scale x + bias)))."""
+
+    scale: float
+    bias: float
+
+    def chance(self, likeness: Floats) -> Floats:
+        """Probabilities of these likenesses."""
+        return np.asarray(1 / (1 + np.exp(-(likeness * self.scale + self.bias))), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curves:
+    """One for tools known by their own words alone, one for tools with examples."""
+
+    bare: Curve
+    told: Curve
+
+
+class Meanings:
+    """`rows` (n_slots, dim): the tools; `said` (n_examples, dim): what people say for them, by rising slot in `homes`.
+
+    What stands in a slot without a tool is never read: `Index.mask` knows no such slot.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        slots: Mapping[str, int],
+        entries: Mapping[str, Entry],
+        told: Mapping[str, Sequence[str]],
+        before: "Meanings | None" = None,
+    ) -> None:
+        """EncoderFailed where the vectors are not at hand. `told`: the examples of a tool; `before`: of an older index.
+
+        What stood there and did not change is taken over.
+        """
+        self.encoder, self._slots, self._entries = encoder, slots, entries
+        old = before if before and before.encoder is encoder else None
+        new = [entry for name, entry in entries.items() if not old or not old.has(entry, slots[name])]
+        fresh = encoder.kept([worded(entry) for entry in new])
+        self.rows = np.zeros((max(slots.values(), default=-1) + 1, fresh.shape[1]), dtype=np.float32)
+        if old:
+            same = min(len(old.rows), len(self.rows))
+            self.rows[:same] = old.rows[:same]
+        self.rows[[slots[entry.name] for entry in new]] = fresh
+        pairs = sorted((slots[name], each) for name, texts in told.items() for each in texts)
+        self.homes = np.array([slot for slot, _ in pairs], dtype=np.intp)
+        self.said = encoder.kept([each for _, each in pairs])
+        self.has_told = np.zeros(len(self.rows), dtype=np.bool_)
+        self.has_told[self.homes] = True
+
+    def has(self, entry: Entry, slot: int) -> bool:
+        """Whether this very tool stands in this slot."""
+        return self._entries.get(entry.name) is entry and self._slots.get(entry.name) == slot
+
+    def likeness(self, texts: Sequence[str]) -> Floats:
+        """(n_texts, n_slots): the cosine with the tool; half that, half its best examples' where it has any."""
+        asked = self.encoder.asked(texts)
+        found: Floats = asked @ self.rows.T
+        if len(self.homes):
+            near = np.stack([_best(each, self.homes, len(self.rows)) for each in asked @ self.said.T])
+            found[:, self.has_told] = 0.5 * (found + near)[:, self.has_told]
+        return found
+
+    def chances(self, likeness: Floats, curves: Curves) -> Floats:
+        """The probability that a tool is wanted, for each slot."""
+        return np.where(self.has_told, curves.told.chance(likeness), curves.bare.chance(likeness))
+
+
+def worded(entry: Entry) -> str:
+    """A tool in the words that stand for it."""
+    return f"{text.spaced(entry.name)}: {entry.summary}"
+
+
+def told(snapshot: Snapshot, names: frozenset[str], learned: frozenset[str]) -> dict[str, list[str]]:
+    """What people say for tools that the fitted model does not know, and what this house taught for any."""
+    found: dict[str, list[str]] = {}
+    for domain in snapshot.domains:
+        for example in domain.examples:
+            for name in example.tools:
+                if name in names and (example.is_own or name not in learned):
+                    found.setdefault(name, []).append(example.text)
+    return found
+
+
+def fitted(encoder: Encoder, snapshot: Snapshot, learned: frozenset[str]) -> Curves | None:
+    """What a likeness is worth under this model: fitted on what people say for the tools that Cortex knows.
+
+    Each stands in for a tool of somebody else's: known by its words, or by a few of its examples. Messages that need
+    no tool count too. None where there is too little to learn from.
+    """
+    tools = [entry for entry in snapshot.entries if entry.name in learned and not entry.is_meta]
+    samples = {entry.name: _sample(snapshot, entry.name) for entry in tools}
+    tools = [entry for entry in tools if len(samples[entry.name]) >= TOLD + ASKED]
+    if len(tools) < LEAST_TOOLS:
+        return None
+    wants = {example.text: example.tools for domain in snapshot.domains for example in domain.examples}
+    asked = [each for entry in tools for each in samples[entry.name][TOLD : TOLD + ASKED]]
+    talk = sorted({example.text for example in snapshot.none}, key=_draw)[:TALK]
+    said = encoder.kept([*asked, *talk])
+    bare: Floats = said @ encoder.kept([worded(entry) for entry in tools]).T
+    examples = [each for entry in tools for each in samples[entry.name][:TOLD]]
+    near = (said @ encoder.kept(examples).T).reshape(len(said), len(tools), TOLD).mean(axis=2)
+    wanted = np.zeros(bare.shape, dtype=np.float32)
+    for row, each in enumerate(asked):
+        wanted[row] = [entry.name in wants[each] for entry in tools]
+    return Curves(bare=_logistic(bare, wanted), told=_logistic(0.5 * (bare + near), wanted))
+
+
+def _sample(snapshot: Snapshot, name: str) -> list[str]:
+    """Shipped examples of the tool, drawn so that a change of one leaves the others."""
+    texts = {
+        example.text
+        for domain in snapshot.domains
+        for example in domain.examples
+        if name in example.tools and not example.is_own
+    }
+    return sorted(texts, key=_draw)[: TOLD + ASKED]
+
+
+def _draw(said: str) -> tuple[int, str]:
+    return crc32(said.encode()), said
+
+
+def _best(near: Floats, homes: NDArray[np.intp], n_slots: int) -> Floats:
+    """(n_slots,): the mean of each slot's best BEST; of all where it has fewer, 0 where none."""
+    order = np.lexsort((-near, homes))
+    rank = np.arange(len(homes)) - np.searchsorted(homes, homes)
+    best = order[rank < BEST]
+    counts = np.bincount(homes[best], minlength=n_slots)
+    sums = np.bincount(homes[best], weights=near[best], minlength=n_slots)
+    return (sums / np.maximum(counts, 1)).astype(np.float32)
+
+
+def _logistic(likeness: Floats, wanted: Floats) -> Curve:
+    """The curve through these, by Newton's steps."""
+    features = np.stack([likeness.ravel(), np.ones(likeness.size)], axis=1).astype(np.float64)
+    labels = wanted.ravel().astype(np.float64)
+    found = np.zeros(2)
+    for _ in range(STEPS):
+        p = 1 / (1 + np.exp(-(features @ found)))
+        slope = features.T @ (labels - p) - RIDGE * found
+        bend = (features * (p * (1 - p))[:, None]).T @ features + RIDGE * np.eye(2)
+        found = found + np.linalg.solve(bend, slope)
+    return Curve(scale=round(float(found[0]), 4), bias=round(float(found[1]), 4))

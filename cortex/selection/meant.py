@@ -1,0 +1,95 @@
+"""What a text says about tools by its meaning: likenesses, votes, or why there are none. Needs the sentence model.
+
+Long texts are cut: the model's time grows with every word. What fails here leaves the choice to the other evidence.
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from cortex.base import scan
+from cortex.base.errors import EncoderFailed
+from cortex.selection import talk
+from cortex.selection.draft import Vote
+from cortex.selection.evidence import clauses
+from cortex.selection.index import CANDIDATES, Index, index_of
+from cortex.selection.types import PlanInput
+
+if TYPE_CHECKING:
+    from cortex.selection.meaning import Curves
+
+LEAST = 0.05
+TEXT_CHARACTERS, CLAUSE_CHARACTERS, CLAUSES = 240, 120, 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meant:
+    """Likeness in meaning, (1 + n_clauses, n_slots) float32, the whole text first; None with the reason in `failed`."""
+
+    rows: Any
+    failed: str = ""
+
+
+NOT_MEANT = Meant(rows=None)
+
+
+def meant(index: Index, asked: str) -> Meant:
+    """How like each tool the text is in meaning; without rows where there is no sentence model, or it failed."""
+    if not index.snapshot.encoder:
+        return NOT_MEANT
+    try:
+        return _meant(index, asked)
+    except EncoderFailed as error:
+        return Meant(rows=None, failed=error.message)
+
+
+def curves(index: Index) -> "Curves | None":
+    """What a likeness is worth under the sentence model; None where that is not known, or not yet."""
+    try:
+        return index.curves
+    except EncoderFailed:
+        return None
+
+
+def votes(index: Index, asked: str, names: frozenset[str]) -> tuple[dict[str, Vote], str]:
+    """Votes for these tools, each as much as its likeness is worth; and why there are none."""
+    found, worth = meant(index, asked), curves(index) if index.snapshot.encoder else None
+    if found.rows is None:
+        return {}, found.failed
+    if worth is None:
+        return {}, "what its likenesses are worth is not known"
+    chances = index.meanings.chances(found.rows.max(axis=0), worth) * index.mask(names)
+    best = scan.load("cortex.selection.search").best(chances, CANDIDATES)
+    why = "close in meaning to what it is for"
+    return {
+        index.tools.keys[slot]: Vote(stage="vectors", p=round(float(chances[slot]), 4), why=why)
+        for slot in best
+        if chances[slot] >= LEAST
+    }, ""
+
+
+def in_time(given: PlanInput) -> PlanInput:
+    """The input as it is, or with the reason why its plan has to do without the sentence model.
+
+    Asked ahead of the plan, so that the answer is at hand or the failure is recorded, and a replay is the same.
+    """
+    if not given.snapshot.encoder or given.encoder_skipped or given.mode != "auto":
+        return given
+    index = index_of(given.snapshot)
+    failed = ""
+    if given.recipe == "cortex" and needs(index, given.message, index.names):
+        failed = meant(index, given.message).failed
+    elif given.recipe == "vector" and given.message.strip():
+        failed = scan.load("cortex.selection.ways.centroids").failure(given.snapshot, (given.message, given.missing))
+    return replace(given, encoder_skipped=failed) if failed else given
+
+
+def needs(index: Index, asked: str, names: frozenset[str]) -> frozenset[str]:
+    """Those of the names that are judged by meaning: business tools that the fitted model does not know."""
+    return frozenset() if talk.is_small_talk(asked) else index.unlearned(names) - index.metas
+
+
+@lru_cache(maxsize=16)
+def _meant(index: Index, asked: str) -> Meant:
+    parts = (asked[:TEXT_CHARACTERS], *(part[:CLAUSE_CHARACTERS] for part in clauses(asked)[1 : 1 + CLAUSES]))
+    return Meant(rows=index.meanings.likeness(parts))

@@ -1,0 +1,27 @@
+"""Likeness in meaning to the message, for the tools that the fitted model does not know. Needs the sentence model.
+
+Small talk is not scored. A sentence model that failed or was too slow leaves a label on the plan, and no vote.
+"""
+
+from dataclasses import replace
+
+from cortex.selection import encoders, meant
+from cortex.selection.draft import Draft
+from cortex.selection.index import Index
+from cortex.selection.types import PlanInput
+
+
+def vectors(given: PlanInput, index: Index, draft: Draft) -> Draft:
+    """The draft with a vote for each tool that means what the message asks for."""
+    if not (given.snapshot.encoder or given.encoder_skipped):
+        return draft
+    names = meant.needs(index, given.message, draft.rights.names)
+    if not names:
+        return draft
+    found, failed = ({}, given.encoder_skipped) if given.encoder_skipped else meant.votes(index, given.message, names)
+    if failed:
+        return replace(draft, labels={**draft.labels, **encoders.skipped(failed)})
+    votes = dict(draft.votes)
+    for name, vote in found.items():
+        votes[name] = (*votes.get(name, ()), vote)
+    return replace(draft, votes=votes)

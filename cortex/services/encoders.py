@@ -1,0 +1,139 @@
+"""The optional sentence model of a house: which folder, made ready at the first plan that could use it, fetched, told.
+
+Without a folder it costs nothing. A plan never waits for it longer than a moment: while tools are still being read, and
+whenever it fails, the plan goes on without it and says so in its receipt.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cortex.base import scan
+from cortex.base.address import PUBLIC
+from cortex.base.clock import ticks_s
+from cortex.base.errors import EncoderFailed, UserError
+from cortex.base.settings import Settings
+from cortex.integrations.encoder_files import SHIPPED, SHIPPED_FROM, Pinned, fetch, policy_of
+from cortex.selection import encoders
+from cortex.selection.edits import meant
+from cortex.selection.index import index_of
+from cortex.selection.types import Snapshot
+
+SENTENCES = "cortex.integrations.sentences"  # numpy is heavy: read with the first plan that can use it
+FOLDER, VECTORS = "encoder", "vectors"
+MODEL = "model.onnx"
+SNAPSHOTS_KEPT = 4
+TRIED = "which of these tools fits what was asked?"
+TRIES = 20
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """How it stands. `failed`: why it cannot be used; `ms`: for one question of ten words, median."""
+
+    folder: str
+    is_there: bool
+    failed: str = ""
+    key: str = ""
+    dimensions: int = 0
+    ms: float = 0.0
+    kept: int = 0
+
+
+class Encoders:
+    """`opened`: folder, folder for vectors -> `integrations/sentences.py`'s class or a double of it."""
+
+    def __init__(self, settings: Settings, opened: Callable[[Path, Path], Any] | None = None) -> None:
+        """Open nothing yet. Any: the class is known to a module that is heavy."""
+        self._own = settings.home / FOLDER
+        self._is_named = bool(settings.encoder_folder)
+        self.folder = Path(settings.encoder_folder).expanduser() if self._is_named else self._own
+        self._vectors = settings.home / VECTORS
+        self._is_there = self._is_named or (self._own / MODEL).is_file()
+        self._opened = opened or (lambda folder, kept: scan.load(SENTENCES).Sentences(folder, kept))
+        self._encoder: Any = None
+        self._made: dict[str, Snapshot] = {}
+        self._told = ""
+
+    async def over(self, snapshot: Snapshot) -> tuple[Snapshot, str]:
+        """The snapshot with the sentence model at hand; or as it is, with the reason, while it is not."""
+        if not self._is_there:
+            return snapshot, ""
+        found = self._made.get(snapshot.version)
+        if found is not None:
+            return found, ""
+        try:
+            return await asyncio.to_thread(self._ready, snapshot), ""
+        except EncoderFailed as error:
+            if error.message != self._told:
+                log.warning("the sentence model is left out: %s", error.message)
+                self._told = error.message
+            return snapshot, error.message
+
+    async def install(self, address: str, digests: tuple[str, str] | None) -> Path:
+        """Fetch it into HOME and say where it lies. `address`: "" for where it is published, else a folder of files.
+
+        digests: SHA-256 of model and tokenizer, for another model than the one Cortex knows.
+        """
+        if digests and not address:
+            raise UserError("Say with --from where the files of these digests are.")
+        await fetch(
+            address or SHIPPED_FROM,
+            _files(address, digests),
+            self._own,
+            policy_of(address) if address else PUBLIC,
+        )
+        return self._own
+
+    def state(self) -> State:
+        """How it stands, after trying it; takes a second, and the memory of the model."""
+        folder = str(self.folder)
+        if not self._is_there:
+            return State(folder=folder, is_there=False)
+        encoder = scan.load(SENTENCES).Sentences(self.folder, self._vectors, limit_s=None)
+        try:
+            key, dimensions = encoder.key, encoder.dimensions
+            taken = sorted(self._taken(encoder, f"{number} {TRIED}") for number in range(TRIES))
+            ms = round(1000 * taken[TRIES // 2], 2)
+            return State(folder=folder, is_there=True, key=key, dimensions=dimensions, ms=ms, kept=encoder.n_kept)
+        except EncoderFailed as error:
+            return State(folder=folder, is_there=True, failed=error.message)
+        finally:
+            encoder.close()
+
+    def close(self) -> None:
+        """Let go of the model."""
+        if self._encoder is not None:
+            self._encoder.close()
+
+    def _ready(self, snapshot: Snapshot) -> Snapshot:
+        """Off the event loop: load, read what is new, learn what a likeness is worth; EncoderFailed until then."""
+        if self._encoder is None:
+            self._encoder = self._opened(self.folder, self._vectors)
+        encoders.bring(self._encoder)
+        made = meant(snapshot, self._encoder.key)
+        index = index_of(made)
+        if index.curves is None:
+            log.warning("the sentence model cannot be judged here: its likenesses count in searches alone")
+        self._made[snapshot.version] = made
+        while len(self._made) > SNAPSHOTS_KEPT:
+            del self._made[next(iter(self._made))]
+        return made
+
+    def _taken(self, encoder: Any, said: str) -> float:
+        started_s = ticks_s()
+        encoder.asked([said])
+        return ticks_s() - started_s
+
+
+def _files(address: str, digests: tuple[str, str] | None) -> tuple[Pinned, ...]:
+    """The pinned files: as published, or by their plain names below another address."""
+    if digests:
+        pairs = zip(SHIPPED, digests, strict=True)
+        return tuple(Pinned(name=one.name, path=one.name, sha256=digest) for one, digest in pairs)
+    return tuple(replace(one, path=one.name) for one in SHIPPED) if address else SHIPPED
