@@ -18,10 +18,10 @@ from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.crypto import Vault
 from cortex.base.engine_ports import Hub as HubPort
 from cortex.base.engine_ports import Runner, Signals
-from cortex.base.errors import ConfigError
 from cortex.base.log import Blotter, LineFormatter
 from cortex.base.logbook import LogBook
 from cortex.base.settings import Settings
+from cortex.base.start import shared_database
 from cortex.base.tool_ports import Discovery, Status
 from cortex.engine import quiet
 from cortex.engine.dbos import Engine
@@ -108,7 +108,7 @@ class Cortex:
     @asynccontextmanager
     async def worker(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
         """One of several processes that run turns and serve no page. ConfigError where the database is not shared."""
-        async with relayed(_shared(settings)) as relay:
+        async with relayed(shared_database(settings)) as relay:
             engine = Engine.open(settings.engine_database, is_worker=True)
             relay.on(STARTED, lambda _: quiet.wake())
             relay.on(CANCELLED, engine.stop_here)
@@ -119,7 +119,7 @@ class Cortex:
     @asynccontextmanager
     async def web(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
         """One of several processes that serve the page and run no turn. ConfigError like `worker`."""
-        async with relayed(_shared(settings)) as relay:
+        async with relayed(shared_database(settings)) as relay:
             remote = await Remote.open(settings.engine_database, tell=relay.tell)
             try:
                 async with _opened(settings, clock, remote, remote, relay) as (cortex, _):
@@ -166,16 +166,6 @@ async def _running(settings: Settings, clock: Clock, engine: Engine, hub: HubPor
                 yield cortex
         finally:
             await engine.close(settings.shutdown_grace_s)
-
-
-def _shared(settings: Settings) -> str:
-    """The engine's database, which several processes can share; ConfigError where they cannot."""
-    if not (settings.is_postgresql and settings.engine_database.startswith("postgres")):
-        raise ConfigError(
-            "CORTEX_DATABASE_URL: `cortex web` and `cortex worker` share a PostgreSQL database, so name one "
-            "(postgresql://user:password@host/name). With SQLite, `cortex serve` does everything in one process."
-        )
-    return settings.engine_database
 
 
 async def _tell_access_ended(relay: Relay, user_id: str) -> None:
@@ -226,7 +216,8 @@ def _services(
     scope.add(Status, lambda _: status)
     scope.add(Board, lambda user_id: TaskBoard(db=house.db, user_id=user_id, clock=house.clock))
     wired = scope.wired | {Discovery.__name__}
-    settings, encoders = ToolSettingsService(house.db, house.registry), Encoders(house.settings)
+    settings = ToolSettingsService(house.db, house.registry)
+    encoders = Encoders(house.settings, is_hasty=not isinstance(house.runner, Resting))
     tools = ToolsService(
         registry=house.registry,
         wired=wired,

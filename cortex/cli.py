@@ -19,6 +19,7 @@ from cortex.base.settings import load_settings
 from cortex.base.start import settings_in_force
 from cortex.base.user import Rank, User
 from cortex.bench_commands import bench, train
+from cortex.selection.encoders import LABEL as SENTENCE_MODEL
 from cortex.services.encoders import Encoders
 from cortex.services.scope import ToolScope
 from cortex.services.tools import ToolsService
@@ -170,6 +171,8 @@ def explain(
     for one in receipt["decisions"]:
         if not one["is_in"]:
             _say(f"  {one['name']:<24} out          {one['reason']}")
+    if SENTENCE_MODEL in receipt["labels"]:
+        _say(f"{SENTENCE_MODEL} {receipt['labels'][SENTENCE_MODEL]}")
 
 
 @app.command("prompt-size")
@@ -242,6 +245,7 @@ def _tools(cortex: Cortex, assume_configured: bool) -> ToolsService:
         roles=cortex.roles,
         clock=house.clock,
         settings=cortex.tool_settings,
+        encoders=cortex.encoders,
         assume_configured=True,
     )
 

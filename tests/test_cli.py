@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from cortex.storage.revisions import newest
+from tests.file_server import file_server
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -111,6 +112,36 @@ def test_bench_judges_a_file_and_says_nothing_else_on_stdout(tmp_path: Path) -> 
     assert broken.stderr.startswith("cortex: mine.jsonl, line 1: not JSON")
 
 
+def test_the_sentence_model_is_told_and_refused_in_one_line(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert parsed(cortex(home, "encoder", "status", "--json"))["is_there"] is False
+    assert cortex(home, "encoder", "status").stdout.startswith(f"None: {home}/encoder has no model.")
+    with file_server({"/model.onnx": b"another"}) as server:
+        other = cortex(home, "encoder", "install", "--from", server.address)
+    assert (other.returncode, other.stdout) == (1, "")
+    assert other.stderr.startswith(f"cortex: {server.address}/model.onnx is not the file that was pinned (SHA-256 ")
+    half = cortex(home, "encoder", "install", "--from", server.address, "--model-sha256", "0" * 64)
+    assert (half.returncode, half.stderr) == (1, "cortex: Name both digests or neither.\n")
+    assert not (home / "encoder").exists()
+
+
+def test_a_sentence_model_that_cannot_be_used_is_told_by_status_explain_and_bench(tmp_path: Path) -> None:
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    (folder / "model.onnx").write_bytes(b"no model")
+    home, named = tmp_path / "home", {"CORTEX_ENCODER_FOLDER": str(folder)}
+    status = cortex(home, "encoder", "status", **named)
+    assert status.returncode == 1
+    assert status.stdout.startswith(f"{folder} cannot be used: ")
+    explained = cortex(home, "explain", "what is on my list", "--recipe", "vector", **named)
+    assert "\nsentence model left out: " in explained.stdout
+    rows = tmp_path / "mine.jsonl"
+    rows.write_text('{"text": "hello", "kind": "chat"}\n')
+    bench = cortex(home, "bench", "selection", "--data", str(rows), "--encoder", str(folder))
+    assert (bench.returncode, bench.stdout) == (1, "")
+    assert bench.stderr.startswith(f"cortex: {folder} cannot be used: ")
+
+
 def test_bench_says_what_conversations_cost(tmp_path: Path) -> None:
     words = ("bench", "cost", "--regime", "cron", "--recipe", "all", "--recipe", "cortex")
     found = parsed(cortex(tmp_path / "home", *words, "--json"))
@@ -157,7 +188,13 @@ def test_people_are_added_listed_and_reset(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("CORTEX_PORT", "many"), ("CORTEX_MAX_ROUNDS", "99"), ("CORTEX_DATABASE_URL", "mysql://x")]
+    ("name", "value"),
+    [
+        ("CORTEX_PORT", "many"),
+        ("CORTEX_MAX_ROUNDS", "99"),
+        ("CORTEX_DATABASE_URL", "mysql://x"),
+        ("CORTEX_ENCODER_FOLDER", "/no/such/folder"),
+    ],
 )
 def test_a_wrong_setting_stops_the_start_with_one_line(name: str, value: str, tmp_path: Path) -> None:
     done = cortex(tmp_path / "home", "serve", **{name: value})

@@ -1,5 +1,6 @@
-"""How every command begins: settings, and logging set up by them."""
+"""How commands begin: settings, logging set up by them, and the database that several processes share."""
 
+from cortex.base.errors import ConfigError
 from cortex.base.log import Blotter, set_up
 from cortex.base.settings import Settings, load_settings
 
@@ -9,3 +10,13 @@ def settings_in_force() -> Settings:
     settings = load_settings()
     set_up(settings.log_level, Blotter(settings.secret_key, settings.brave_api_key))
     return settings
+
+
+def shared_database(settings: Settings) -> str:
+    """The engine's database, which several processes can share; ConfigError where they cannot."""
+    if not (settings.is_postgresql and settings.engine_database.startswith("postgres")):
+        raise ConfigError(
+            "CORTEX_DATABASE_URL: `cortex web` and `cortex worker` share a PostgreSQL database, so name one "
+            "(postgresql://user:password@host/name). With SQLite, `cortex serve` does everything in one process."
+        )
+    return settings.engine_database

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from cortex.base import scan
 from cortex.base.errors import EncoderFailed
 
-LIMIT_S = 0.25
 ASKED_MAX = 512
 KEPT_MAX = 60_000
 BATCH = 64
@@ -57,7 +56,7 @@ class Sentences:
     """Implements `Encoder`. `limit_s`: how long a caller waits, None = as long as it takes."""
 
     def __init__(
-        self, folder: Path, kept_in: Path, *, limit_s: float | None = LIMIT_S, load: Callable[[Path], Model] = load
+        self, folder: Path, kept_in: Path, *, limit_s: float | None, load: Callable[[Path], Model] = load
     ) -> None:
         """Load nothing yet. `kept_in`: the folder for vectors of texts that come again."""
         self._folder, self._kept_in, self._limit_s, self._load = folder, kept_in, limit_s, load

@@ -15,9 +15,10 @@ def bring(encoder: Encoder) -> None:
     _BROUGHT[encoder.key] = encoder
 
 
-def take_away(key: str) -> None:
-    """Forget it, when its owner closes it."""
-    _BROUGHT.pop(key, None)
+def take_away(encoder: Encoder) -> None:
+    """Forget it, when its owner closes it; another one under the same key stays."""
+    for key in [key for key, each in _BROUGHT.items() if each is encoder]:
+        del _BROUGHT[key]
 
 
 def named(key: str) -> Encoder:

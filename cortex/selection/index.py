@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cortex.base import scan
-from cortex.selection import encoders, text
+from cortex.selection import text
 from cortex.selection.documents import Documents, tools_as_documents, utterances_as_documents
 from cortex.selection.talk import common_terms
 from cortex.selection.types import Entry, Snapshot, Trigger
@@ -124,15 +124,15 @@ class Index:
 
         EncoderFailed where they are not at hand; asked again, it tries again.
         """
-        encoder, late = encoders.named(self.snapshot.encoder), scan.load(MEANING)
-        told, before = late.told(self.snapshot, self.names, self.learned), self._derived.get("meanings")
-        made: Meanings = late.Meanings(encoder, self.tools.slots, self.entries, told, before)
+        late, before = scan.load(MEANING), self._derived.get("meanings")
+        told = late.told(self.snapshot, self.names, self.learned)
+        made: Meanings = late.Meanings(self.snapshot.encoder, self.tools.slots, self.entries, told, before)
         return made
 
     @cached_property
     def curves(self) -> "Curves | None":
         """What a likeness is worth under this sentence model, from the tools that the fitted model knows."""
-        found: Curves | None = scan.load(MEANING).fitted(self.meanings.encoder, self.snapshot, self.learned)
+        found: Curves | None = scan.load(MEANING).fitted(self.snapshot, self.learned)
         return found
 
     # --- names and slips

@@ -11,8 +11,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.base.encoder_ports import Encoder
-from cortex.selection import text
+from cortex.selection import encoders, text
 from cortex.selection.types import Entry, Snapshot
 
 BEST = 3
@@ -51,18 +50,19 @@ class Meanings:
 
     def __init__(
         self,
-        encoder: Encoder,
+        key: str,
         slots: Mapping[str, int],
         entries: Mapping[str, Entry],
         told: Mapping[str, Sequence[str]],
         before: "Meanings | None" = None,
     ) -> None:
-        """EncoderFailed where the vectors are not at hand. `told`: the examples of a tool; `before`: of an older index.
+        """EncoderFailed where the vectors are not at hand. `key`: of the sentence model; `told`: a tool's examples.
 
-        What stood there and did not change is taken over.
+        What stood in an older index, `before`, and did not change is taken over.
         """
-        self.encoder, self._slots, self._entries = encoder, slots, entries
-        old = before if before and before.encoder is encoder else None
+        self._key, self._slots, self._entries = key, slots, entries
+        encoder = encoders.named(key)
+        old = before if before and before._key == key else None
         new = [entry for name, entry in entries.items() if not old or not old.has(entry, slots[name])]
         fresh = encoder.kept([worded(entry) for entry in new])
         self.rows = np.zeros((max(slots.values(), default=-1) + 1, fresh.shape[1]), dtype=np.float32)
@@ -80,13 +80,13 @@ class Meanings:
         """Whether this very tool stands in this slot."""
         return self._entries.get(entry.name) is entry and self._slots.get(entry.name) == slot
 
-    def likeness(self, texts: Sequence[str]) -> Floats:
-        """(n_texts, n_slots): the cosine with the tool; half that, half its best examples' where it has any."""
-        asked = self.encoder.asked(texts)
-        found: Floats = asked @ self.rows.T
+    def likeness(self, said: str) -> Floats:
+        """(n_slots,): the cosine with the tool; half that, half its best examples' where it has any."""
+        asked = encoders.named(self._key).asked([said])[0]
+        found = _cosines(self.rows, asked)
         if len(self.homes):
-            near = np.stack([_best(each, self.homes, len(self.rows)) for each in asked @ self.said.T])
-            found[:, self.has_told] = 0.5 * (found + near)[:, self.has_told]
+            near = _best(_cosines(self.said, asked), self.homes, len(self.rows))
+            found[self.has_told] = 0.5 * (found + near)[self.has_told]
         return found
 
     def chances(self, likeness: Floats, curves: Curves) -> Floats:
@@ -110,8 +110,8 @@ def told(snapshot: Snapshot, names: frozenset[str], learned: frozenset[str]) -> 
     return found
 
 
-def fitted(encoder: Encoder, snapshot: Snapshot, learned: frozenset[str]) -> Curves | None:
-    """What a likeness is worth under this model: fitted on what people say for the tools that Cortex knows.
+def fitted(snapshot: Snapshot, learned: frozenset[str]) -> Curves | None:
+    """What a likeness is worth under the snapshot's model: fitted on what people say for the tools that Cortex knows.
 
     Each stands in for a tool of somebody else's: known by its words, or by a few of its examples. Messages that need
     no tool count too. None where there is too little to learn from.
@@ -124,6 +124,7 @@ def fitted(encoder: Encoder, snapshot: Snapshot, learned: frozenset[str]) -> Cur
     wants = {example.text: example.tools for domain in snapshot.domains for example in domain.examples}
     asked = [each for entry in tools for each in samples[entry.name][TOLD : TOLD + ASKED]]
     talk = sorted({example.text for example in snapshot.none}, key=_draw)[:TALK]
+    encoder = encoders.named(snapshot.encoder)
     said = encoder.kept([*asked, *talk])
     bare: Floats = said @ encoder.kept([worded(entry) for entry in tools]).T
     examples = [each for entry in tools for each in samples[entry.name][:TOLD]]
@@ -143,6 +144,12 @@ def _sample(snapshot: Snapshot, name: str) -> list[str]:
         if name in example.tools and not example.is_own
     }
     return sorted(texts, key=_draw)[: TOLD + ASKED]
+
+
+def _cosines(rows: Floats, asked: Floats) -> Floats:
+    """(n_rows,), by one thread: BLAS waits up to 16 ms for a second core that is busy (2026-11-21)."""
+    found: Floats = np.einsum("ij,j->i", rows, asked)
+    return found
 
 
 def _draw(said: str) -> tuple[int, str]:

@@ -1,6 +1,7 @@
 """What a text says about tools by its meaning: likenesses, votes, or why there are none. Needs the sentence model.
 
-Long texts are cut: the model's time grows with every word. What fails here leaves the choice to the other evidence.
+A long text is cut, and not judged by clause: the model's time grows with every word, and clauses brought nothing on
+public catalogues (docs/decisions.md). What fails here leaves the choice to the other evidence.
 """
 
 from dataclasses import dataclass, replace
@@ -11,36 +12,35 @@ from cortex.base import scan
 from cortex.base.errors import EncoderFailed
 from cortex.selection import talk
 from cortex.selection.draft import Vote
-from cortex.selection.evidence import clauses
 from cortex.selection.index import CANDIDATES, Index, index_of
-from cortex.selection.types import PlanInput
+from cortex.selection.types import PlanInput, Snapshot
 
 if TYPE_CHECKING:
     from cortex.selection.meaning import Curves
 
 LEAST = 0.05
-TEXT_CHARACTERS, CLAUSE_CHARACTERS, CLAUSES = 240, 120, 4
+TEXT_CHARACTERS = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meant:
-    """Likeness in meaning, (1 + n_clauses, n_slots) float32, the whole text first; None with the reason in `failed`."""
+    """Likeness in meaning, (n_slots,) float32; None without a sentence model, or with the reason in `failed`."""
 
-    rows: Any
+    row: Any
     failed: str = ""
 
 
-NOT_MEANT = Meant(rows=None)
+NOT_MEANT = Meant(row=None)
 
 
 def meant(index: Index, asked: str) -> Meant:
-    """How like each tool the text is in meaning; without rows where there is no sentence model, or it failed."""
+    """How like each tool the text is in meaning; without a row where there is no sentence model, or it failed."""
     if not index.snapshot.encoder:
         return NOT_MEANT
     try:
         return _meant(index, asked)
     except EncoderFailed as error:
-        return Meant(rows=None, failed=error.message)
+        return Meant(row=None, failed=error.message)
 
 
 def curves(index: Index) -> "Curves | None":
@@ -51,14 +51,20 @@ def curves(index: Index) -> "Curves | None":
         return None
 
 
+def prepared(snapshot: Snapshot) -> bool:
+    """Have the snapshot's tools read; whether it is known what a likeness is worth. EncoderFailed until they are."""
+    index = index_of(snapshot)
+    return bool(index.meanings and index.curves)
+
+
 def votes(index: Index, asked: str, names: frozenset[str]) -> tuple[dict[str, Vote], str]:
     """Votes for these tools, each as much as its likeness is worth; and why there are none."""
     found, worth = meant(index, asked), curves(index) if index.snapshot.encoder else None
-    if found.rows is None:
+    if found.row is None:
         return {}, found.failed
     if worth is None:
         return {}, "what its likenesses are worth is not known"
-    chances = index.meanings.chances(found.rows.max(axis=0), worth) * index.mask(names)
+    chances = index.meanings.chances(found.row, worth) * index.mask(names)
     best = scan.load("cortex.selection.search").best(chances, CANDIDATES)
     why = "close in meaning to what it is for"
     return {
@@ -91,5 +97,4 @@ def needs(index: Index, asked: str, names: frozenset[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def _meant(index: Index, asked: str) -> Meant:
-    parts = (asked[:TEXT_CHARACTERS], *(part[:CLAUSE_CHARACTERS] for part in clauses(asked)[1 : 1 + CLAUSES]))
-    return Meant(rows=index.meanings.likeness(parts))
+    return Meant(row=index.meanings.likeness(asked[:TEXT_CHARACTERS]))

@@ -79,11 +79,11 @@ def _worded(index: Index, query: str, allowed: frozenset[str]) -> list[tuple[str
 
 def _meant(index: Index, query: str, allowed: frozenset[str]) -> Any:
     """Likeness in meaning from 0 to 1 against the best; None without a sentence model, and where nothing comes near."""
-    rows = meant(index, query).rows
-    if rows is None:
+    row = meant(index, query).row
+    if row is None:
         return None
     search = scan.load("cortex.selection.search")
-    near = (0.5 * (rows[0] + rows.max(axis=0))).clip(min=0.0) * index.mask(allowed)
+    near = row.clip(min=0.0) * index.mask(allowed)
     worth = curves(index)
     if worth is not None and float(index.meanings.chances(near, worth).max(initial=0.0, where=near > 0)) < LEAST_CHANCE:
         return None

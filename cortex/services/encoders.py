@@ -1,30 +1,34 @@
 """The optional sentence model of a house: which folder, made ready at the first plan that could use it, fetched, told.
 
-Without a folder it costs nothing. A plan never waits for it longer than a moment: while tools are still being read, and
-whenever it fails, the plan goes on without it and says so in its receipt.
+Without a folder it costs nothing. A plan never waits for it longer than a quarter of a second: while tools are still
+being read, and whenever it fails, the plan goes on without it and says so in its receipt.
 """
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from cortex.base import scan
 from cortex.base.address import PUBLIC
 from cortex.base.clock import ticks_s
+from cortex.base.encoder_ports import Encoder
 from cortex.base.errors import EncoderFailed, UserError
 from cortex.base.settings import Settings
 from cortex.integrations.encoder_files import SHIPPED, SHIPPED_FROM, Pinned, fetch, policy_of
 from cortex.selection import encoders
 from cortex.selection.edits import meant
-from cortex.selection.index import index_of
+from cortex.selection.meant import prepared
 from cortex.selection.types import Snapshot
 
 SENTENCES = "cortex.integrations.sentences"  # numpy is heavy: read with the first plan that can use it
 FOLDER, VECTORS = "encoder", "vectors"
 MODEL = "model.onnx"
+READY_S, ANSWER_S = 0.1, 0.15
+NOT_READY = "it is being made ready"
 SNAPSHOTS_KEPT = 4
 TRIED = "which of these tools fits what was asked?"
 TRIES = 20
@@ -45,18 +49,47 @@ class State:
     kept: int = 0
 
 
-class Encoders:
-    """`opened`: folder, folder for vectors -> `integrations/sentences.py`'s class or a double of it."""
+class Opened(Encoder, Protocol):
+    """What `integrations/sentences.py` has beside the answers; known by its shape, for that module is heavy."""
 
-    def __init__(self, settings: Settings, opened: Callable[[Path, Path], Any] | None = None) -> None:
-        """Open nothing yet. Any: the class is known to a module that is heavy."""
+    @property
+    def dimensions(self) -> int:
+        """Numbers of a vector."""
+        ...
+
+    @property
+    def n_kept(self) -> int:
+        """How many texts of tools are read."""
+        ...
+
+    def close(self) -> None:
+        """Stop."""
+        ...
+
+
+class Encoders:
+    """`is_hasty`: no plan waits long; else each waits until it is ready, as a command that makes a single one does.
+
+    `opened`: folder, folder for vectors, seconds for an answer (None: as long as it takes) -> what answers.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        is_hasty: bool = True,
+        opened: Callable[[Path, Path, float | None], Opened] | None = None,
+    ) -> None:
+        """Open nothing yet."""
         self._own = settings.home / FOLDER
-        self._is_named = bool(settings.encoder_folder)
-        self.folder = Path(settings.encoder_folder).expanduser() if self._is_named else self._own
+        self.folder = Path(settings.encoder_folder).expanduser() if settings.encoder_folder else self._own
         self._vectors = settings.home / VECTORS
-        self._is_there = self._is_named or (self._own / MODEL).is_file()
-        self._opened = opened or (lambda folder, kept: scan.load(SENTENCES).Sentences(folder, kept))
-        self._encoder: Any = None
+        self._is_there = bool(settings.encoder_folder) or (self._own / MODEL).is_file()
+        self._ready_s = READY_S if is_hasty else None
+        self._answer_s = ANSWER_S if is_hasty else None
+        self._opened = opened or _opened
+        self._encoder: Opened | None = None
+        self._readying = threading.Lock()
         self._made: dict[str, Snapshot] = {}
         self._told = ""
 
@@ -68,12 +101,16 @@ class Encoders:
         if found is not None:
             return found, ""
         try:
-            return await asyncio.to_thread(self._ready, snapshot), ""
+            async with asyncio.timeout(self._ready_s):
+                return await asyncio.to_thread(self._ready, snapshot), ""
         except EncoderFailed as error:
-            if error.message != self._told:
-                log.warning("the sentence model is left out: %s", error.message)
-                self._told = error.message
-            return snapshot, error.message
+            failed = error.message
+        except TimeoutError:
+            failed = NOT_READY
+        if failed not in (NOT_READY, self._told):
+            log.warning("the sentence model is left out: %s", failed)
+            self._told = failed
+        return snapshot, failed
 
     async def install(self, address: str, digests: tuple[str, str] | None) -> Path:
         """Fetch it into HOME and say where it lies. `address`: "" for where it is published, else a folder of files.
@@ -95,10 +132,10 @@ class Encoders:
         folder = str(self.folder)
         if not self._is_there:
             return State(folder=folder, is_there=False)
-        encoder = scan.load(SENTENCES).Sentences(self.folder, self._vectors, limit_s=None)
+        encoder = self._opened(self.folder, self._vectors, None)
         try:
             key, dimensions = encoder.key, encoder.dimensions
-            taken = sorted(self._taken(encoder, f"{number} {TRIED}") for number in range(TRIES))
+            taken = sorted(_taken_s(encoder, f"{number} {TRIED}") for number in range(TRIES))
             ms = round(1000 * taken[TRIES // 2], 2)
             return State(folder=folder, is_there=True, key=key, dimensions=dimensions, ms=ms, kept=encoder.n_kept)
         except EncoderFailed as error:
@@ -109,26 +146,40 @@ class Encoders:
     def close(self) -> None:
         """Let go of the model."""
         if self._encoder is not None:
+            encoders.take_away(self._encoder)
             self._encoder.close()
 
     def _ready(self, snapshot: Snapshot) -> Snapshot:
         """Off the event loop: load, read what is new, learn what a likeness is worth; EncoderFailed until then."""
+        if not self._readying.acquire(blocking=False):
+            raise EncoderFailed(NOT_READY)
+        try:
+            return self._made_ready(snapshot)
+        finally:
+            self._readying.release()
+
+    def _made_ready(self, snapshot: Snapshot) -> Snapshot:
         if self._encoder is None:
-            self._encoder = self._opened(self.folder, self._vectors)
+            self._encoder = self._opened(self.folder, self._vectors, self._answer_s)
         encoders.bring(self._encoder)
         made = meant(snapshot, self._encoder.key)
-        index = index_of(made)
-        if index.curves is None:
+        if not prepared(made):
             log.warning("the sentence model cannot be judged here: its likenesses count in searches alone")
         self._made[snapshot.version] = made
         while len(self._made) > SNAPSHOTS_KEPT:
             del self._made[next(iter(self._made))]
         return made
 
-    def _taken(self, encoder: Any, said: str) -> float:
-        started_s = ticks_s()
-        encoder.asked([said])
-        return ticks_s() - started_s
+
+def _opened(folder: Path, kept_in: Path, limit_s: float | None) -> Opened:
+    made: Opened = scan.load(SENTENCES).Sentences(folder, kept_in, limit_s=limit_s)
+    return made
+
+
+def _taken_s(encoder: Opened, said: str) -> float:
+    started_s = ticks_s()
+    encoder.asked([said])
+    return ticks_s() - started_s
 
 
 def _files(address: str, digests: tuple[str, str] | None) -> tuple[Pinned, ...]:

@@ -1,0 +1,226 @@
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cortex.selection import meaning
+from cortex.selection.discover import rank
+from cortex.selection.edits import meant
+from cortex.selection.index import index_of
+from cortex.selection.meant import in_time, prepared
+from cortex.selection.pipeline import plan
+from cortex.selection.types import Domain, Entry, Example, PlanInput, RoleView, Snapshot, ToolPlan
+from tests.selection.made import HOUSE, NOW, asked, entry
+from tests.selection.prior import sent, why
+from tests.small_encoder import SmallModel, brought
+
+SOON_S = 0.02
+NEW = (
+    entry("hothouse_read", "plants", "Read the moisture of the greenhouse", ("bed",)),
+    entry("parrot_log", "birds", "Keep the diary of a bird", ("text",)),
+    entry("parrot_give", "birds", "Open the box", ("box",)),
+)
+SAID = Example(text="give the parrot its dinner", tools=("parrot_give",))
+DAMP = "how soggy are the beds of the glasshouse"
+
+
+@pytest.fixture(scope="module")
+def grown(shipped: Snapshot) -> Snapshot:
+    """The shipped tools and three that the fitted model has never seen."""
+    own = tuple(each for each in shipped.entries if not each.is_meta)
+    metas = tuple(each for each in shipped.entries if each.is_meta)
+    birds = Domain(name="birds", summary="birds", tokens=4, examples=(SAID,))
+    domains = (*shipped.domains, Domain(name="plants", summary="plants", tokens=4), birds)
+    return replace(shipped, version=f"{shipped.version} and three", entries=(*own, *NEW, *metas), domains=domains)
+
+
+@pytest.fixture
+def model(request: pytest.FixtureRequest) -> SmallModel:
+    """A key of its own for each test: what is known by the same key is kept."""
+    return SmallModel(request.node.name)
+
+
+@pytest.fixture
+def snapshot(grown: Snapshot, model: SmallModel, tmp_path: Path) -> Iterator[Snapshot]:
+    """The same with the small model at hand."""
+    with brought(tmp_path, model):
+        made = meant(grown, model.key)
+        assert prepared(made)
+        yield made
+
+
+def wanting(message: str, snapshot: Snapshot, **changes: Any) -> PlanInput:
+    names = tuple(each.name for each in snapshot.entries)
+    given = PlanInput(
+        snapshot=snapshot,
+        ready=names,
+        role=RoleView(name="house", tools=tuple(each.name for each in snapshot.domains)),
+        is_admin=True,
+        message=message,
+        now=NOW,
+        turn="t1",
+        model="m",
+    )
+    return replace(given, **changes)
+
+
+def planned(message: str, snapshot: Snapshot, **changes: Any) -> ToolPlan:
+    return plan(in_time(wanting(message, snapshot, **changes)))
+
+
+def test_a_tool_is_chosen_by_what_words_mean(grown: Snapshot, snapshot: Snapshot) -> None:
+    assert "hothouse_read" not in sent(planned(DAMP, grown))
+    made = planned(DAMP, snapshot)
+    assert "hothouse_read" in sent(made)
+    assert why(made, "hothouse_read") == "close in meaning to what it is for"
+
+
+def test_a_tool_is_chosen_by_what_its_examples_mean(snapshot: Snapshot) -> None:
+    made = planned("give the budgie its meal", snapshot)
+    assert "parrot_give" in sent(made)
+    assert index_of(snapshot).meanings.has_told.sum() == 1
+
+
+def test_the_model_has_no_say_over_tools_that_the_fitted_one_knows(
+    shipped: Snapshot, model: SmallModel, tmp_path: Path
+) -> None:
+    said = "add milk and eggs to my shopping list"
+    with brought(tmp_path, model):
+        made = planned(said, meant(shipped, model.key))
+    assert replace(made, memory=planned(said, shipped).memory) == planned(said, shipped)
+    assert model.asked == []
+
+
+@pytest.mark.parametrize("said", ["hello there", "thanks!", ""])
+def test_small_talk_is_not_judged(said: str, snapshot: Snapshot, model: SmallModel) -> None:
+    model.asked.clear()
+    made = planned(said, snapshot)
+    assert not {each.name for each in NEW} & set(sent(made))
+    assert model.asked == []
+
+
+def test_what_the_gate_removed_is_not_brought_back(snapshot: Snapshot) -> None:
+    role = RoleView(name="house", tools=("tasks", "birds"))
+    made = planned(DAMP, snapshot, role=role)
+    assert "hothouse_read" not in {decided.name for decided in made.decisions if decided.is_in}
+
+
+def test_equal_input_gives_an_equal_plan(snapshot: Snapshot) -> None:
+    assert planned(DAMP, snapshot) == planned(DAMP, snapshot)
+
+
+def test_a_failure_leaves_a_label_and_the_plan_as_it_is_without(
+    grown: Snapshot, snapshot: Snapshot, model: SmallModel
+) -> None:
+    model.failure = RuntimeError("out of memory")
+    made, without = planned(DAMP, snapshot), planned(DAMP, grown)
+    assert dict(made.labels) == {"sentence model": "left out: RuntimeError: out of memory"}
+    assert (sent(made), made.catalog) == (sent(without), without.catalog)
+
+
+def test_a_late_answer_leaves_a_label(grown: Snapshot, tmp_path: Path) -> None:
+    model = SmallModel("late")
+    with brought(tmp_path, model) as made:
+        snapshot = meant(grown, model.key)
+        assert prepared(snapshot)
+        made._limit_s = SOON_S
+        model.is_free.clear()
+        found = planned(DAMP, snapshot)
+    assert dict(found.labels) == {"sentence model": "left out: it is still at an answer after 0.02 s"}
+
+
+def test_a_replay_leaves_out_what_was_left_out(snapshot: Snapshot, model: SmallModel) -> None:
+    given = wanting(DAMP, snapshot, encoder_skipped="it was late")
+    model.asked.clear()
+    made = plan(in_time(given))
+    assert dict(made.labels) == {"sentence model": "left out: it was late"}
+    assert model.asked == []
+
+
+def test_a_snapshot_whose_model_went_away_says_so(grown: Snapshot) -> None:
+    made = planned(DAMP, meant(grown, "gone"))
+    assert dict(made.labels) == {"sentence model": "left out: the sentence model 'gone' is not here"}
+
+
+def test_a_search_finds_by_meaning(grown: Snapshot, snapshot: Snapshot) -> None:
+    names = [each.name for each in grown.entries]
+    assert "parrot_give" not in [hit.name for hit in rank("hungry cockatoo", grown, names, 5)]
+    assert "parrot_give" in [hit.name for hit in rank("hungry cockatoo", snapshot, names, 5)]
+
+
+def test_a_search_still_finds_when_the_model_fails(snapshot: Snapshot, model: SmallModel) -> None:
+    names = [each.name for each in snapshot.entries]
+    model.failure = RuntimeError("out of memory")
+    assert rank("moisture of the greenhouse", snapshot, names, 5)[0].name == "hothouse_read"
+
+
+def test_a_long_text_is_asked_once_and_cut(snapshot: Snapshot, model: SmallModel) -> None:
+    model.asked.clear()
+    planned(f"{DAMP}, and also " + "tell me everything about it; " * 40, snapshot)
+    assert [len(each) for each in model.asked] == [160]
+
+
+def test_a_changed_tool_is_the_only_one_read_again(snapshot: Snapshot, model: SmallModel, tmp_path: Path) -> None:
+    changed = {"parrot_log": replace(NEW[1], summary="Keep the songs of a bird")}
+    entries = tuple(changed.get(each.name, each) for each in snapshot.entries)
+    fresh = SmallModel(model.key)
+    before = index_of(snapshot).meanings
+    with brought(tmp_path / "fresh", fresh):
+        after = index_of(replace(snapshot, version=f"{snapshot.version} sings", entries=entries)).meanings
+    assert set(fresh.asked) == {"parrot log: Keep the songs of a bird", SAID.text}
+    slots = index_of(snapshot).tools.slots
+    same = [slots[each.name] for each in snapshot.entries if each.name not in changed]
+    assert (after.rows[same] == before.rows[same]).all()
+    assert (after.rows[slots["parrot_log"]] != before.rows[slots["parrot_log"]]).any()
+
+
+def test_the_worth_of_a_likeness_is_learned_from_the_shipped_utterances(snapshot: Snapshot) -> None:
+    worth = index_of(snapshot).curves
+    assert worth is not None
+    near, far = np.array([0.9], dtype=np.float32), np.array([0.1], dtype=np.float32)
+    for curve in (worth.bare, worth.told):
+        assert curve.chance(near)[0] > 5 * curve.chance(far)[0]
+        assert curve.chance(far)[0] < 0.05
+
+
+def test_where_nothing_tells_what_a_likeness_is_worth_it_has_no_vote(model: SmallModel, tmp_path: Path) -> None:
+    with brought(tmp_path, model):
+        made = planned(DAMP, meant(HOUSE, model.key))
+    assert dict(made.labels) == {"sentence model": "left out: what its likenesses are worth is not known"}
+
+
+def test_the_best_examples_of_a_tool_count_not_all(tmp_path: Path, model: SmallModel) -> None:
+    told = {"parrot_give": ["feed the bird", "feed the bird now", "feed it", *("about something else " * 3).split()]}
+    slots: dict[str, int] = {"parrot_give": 0, "parrot_log": 1}
+    entries: dict[str, Entry] = {each.name: each for each in NEW[1:]}
+    with brought(tmp_path, model) as encoder:
+        made = meaning.Meanings(model.key, slots, entries, told)
+        row = encoder.asked(["feed the budgie"])[0]
+        best = np.sort(encoder.kept(told["parrot_give"]) @ row)[-3:].mean()
+        own = encoder.kept([meaning.worded(NEW[2]), meaning.worded(NEW[1])]) @ row
+        found = made.likeness("feed the budgie")
+    assert np.allclose(found, [0.5 * (own[0] + best), own[1]], atol=1e-6)
+
+
+def test_vector_compares_meanings_where_it_can(model: SmallModel, tmp_path: Path) -> None:
+    message = "is the hothouse soggy"
+    said = Example(text="moisture of the greenhouse", tools=("lamp_get",))
+    lamps = replace(HOUSE.domains[0], examples=(said,))
+    house = replace(HOUSE, version="damp-1", domains=(lamps, *HOUSE.domains[1:]))
+    with brought(tmp_path, model):
+        made = plan(in_time(asked(message, snapshot=meant(house, model.key), recipe="vector")))
+    assert "lamp_get" in sent(made)
+    assert "lamp_get" not in sent(plan(asked(message, snapshot=house, recipe="vector")))
+
+
+def test_vector_goes_by_letters_where_the_model_fails(tmp_path: Path) -> None:
+    model = SmallModel("broken", failure=RuntimeError("out of memory"))
+    message = "turn off the kitchen lights"
+    with brought(tmp_path, model):
+        made = plan(in_time(asked(message, snapshot=meant(HOUSE, "broken"), recipe="vector")))
+    without = plan(asked(message, recipe="vector"))
+    assert sent(made) == sent(without)
+    assert dict(made.labels) == {**dict(without.labels), "sentence model": "left out: RuntimeError: out of memory"}
