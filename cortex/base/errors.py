@@ -9,8 +9,11 @@ CortexError(message, status)
 ├── ToolFailed       a tool could not do it: the model reads the message and adapts
 ├── ToolRetry        a tool call's arguments are wrong: the model gets them explained
 ├── ProviderError    a model endpoint failed; `is_retryable` says whether another try is safe
+├── DeliveryError    a notification could not be handed over; `fate` says whether to try again
 └── ConfigError      a setting is wrong: only ever raised while starting
 """
+
+from typing import Literal
 
 
 class CortexError(Exception):
@@ -94,6 +97,24 @@ class ProviderError(CortexError):
         super().__init__(message)
         self.kind = kind
         self.is_retryable = is_retryable
+        self.retry_after_s = retry_after_s
+
+
+class DeliveryError(CortexError):
+    """A channel could not hand a notification over; the message is for the person and holds no secret.
+
+    `fate`: later = the same may be tried again; refused = it would fail again; gone = the address is dead, remove it.
+    `retry_after_s`: seconds the other side asked us to wait, or None.
+    """
+
+    status = 502
+
+    def __init__(
+        self, message: str, *, fate: Literal["later", "refused", "gone"], retry_after_s: float | None = None
+    ) -> None:
+        """Keep what the outbox needs to decide."""
+        super().__init__(message)
+        self.fate = fate
         self.retry_after_s = retry_after_s
 
 
