@@ -182,7 +182,7 @@ async def _opened(
     accounts = Accounts(db, settings, clock)
     models = Models(db, homes, Vault(settings.secret_key), _connector(settings), hosts=settings.model_places)
     book = LogBook()
-    book.setFormatter(LineFormatter(Blotter(settings.secret_key, settings.brave_api_key)))
+    book.setFormatter(LineFormatter(Blotter(*settings.known_secrets)))
     scope = ToolScope(db, await clients(settings, accounts, homes, sandbox, book))
     house = House(
         settings=settings,

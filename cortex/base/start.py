@@ -8,7 +8,7 @@ from cortex.base.settings import Settings, load_settings
 def settings_in_force() -> Settings:
     """The settings, with logging set up by them. ConfigError for a wrong one."""
     settings = load_settings()
-    set_up(settings.log_level, Blotter(settings.secret_key, settings.brave_api_key))
+    set_up(settings.log_level, Blotter(*settings.known_secrets))
     return settings
 
 

@@ -33,7 +33,7 @@ def _bag(entry: Entry, told: Iterable[str], cut: "text.Cut") -> Bag:
     properties = entry.full.parameters.get("properties", {})
     found: Counter[str] = Counter()
     _add(found, cut(text.spaced(entry.name)), NAME_WEIGHT)
-    _add(found, cut(entry.summary), SUMMARY_WEIGHT)
+    _add(found, cut(entry.full.description), SUMMARY_WEIGHT)
     for name, node in properties.items():
         note = node.get("description", "") if isinstance(node, dict) else ""
         _add(found, cut(f"{text.spaced(name)} {note}"), PARAMETER_WEIGHT)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from cortex.selection import portable, text
+from cortex.selection.snapshot import described
 from cortex.selection.types import Domain, Entry, Example, Snapshot, Trigger
 
 Sending = Literal["always", "needed", "never"]
@@ -27,14 +28,19 @@ class Words:
 
 NOTHING_SENT: Mapping[str, Sending] = MappingProxyType({})
 NO_WORDS: Mapping[str, Words] = MappingProxyType({})
+NOTHING_SAID: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edits:
-    """`sending`: tool -> when it is sent, where that was changed. `words`: category -> what was done to its words."""
+    """`sending`: tool -> when it is sent, where that was changed. `words`: category -> what was done to its words.
+
+    `descriptions`: tool -> what a model reads of it in place of the shipped words.
+    """
 
     sending: Mapping[str, Sending] = field(default_factory=lambda: NOTHING_SENT)
     words: Mapping[str, Words] = field(default_factory=lambda: NO_WORDS)
+    descriptions: Mapping[str, str] = field(default_factory=lambda: NOTHING_SAID)
 
 
 NO_EDITS = Edits()
@@ -48,19 +54,26 @@ def sending_of(entry: Entry) -> Sending:
 
 
 def edited(snapshot: Snapshot, edits: Edits) -> Snapshot:
-    """The snapshot with the edits in force, under a version of its own; the same snapshot where they change nothing."""
+    """The snapshot with the edits in force, under a version of its own; the same snapshot where they change nothing.
+
+    Loads the vocabulary where a description was changed: its forms are counted anew.
+    """
     entries = {entry.name: entry for entry in snapshot.entries}
     changed = {
-        name: _sent(entries[name], sending)
-        for name, sending in edits.sending.items()
-        if name in entries and sending != sending_of(entries[name])
+        name: described(entries[name], words)
+        for name, words in edits.descriptions.items()
+        if name in entries and words != entries[name].full.description
     }
+    for name, sending in edits.sending.items():
+        if name in entries and sending != sending_of(entries[name]):
+            changed[name] = _sent(changed.get(name, entries[name]), sending)
     domains = tuple(_reworded(domain, edits.words.get(domain.name), entries) for domain in snapshot.domains)
     if not changed and all(new is old for new, old in zip(domains, snapshot.domains, strict=True)):
         return snapshot
     facts = [
         snapshot.version,
         sorted((name, sending_of(entry)) for name, entry in changed.items()),
+        sorted((name, entry.full.description) for name, entry in changed.items() if name in edits.descriptions),
         [portable.plain(domain) for domain, old in zip(domains, snapshot.domains, strict=True) if domain is not old],
     ]
     return replace(

@@ -1,10 +1,10 @@
 """Ranks tools for a search in somebody's own words: names, words, letters and the fitted model, the best together.
 
-Half the words and half the letters (BM25 each, against the best tool's), half of both by the best clause: what held
-up best on public catalogues (docs/decisions.md). Grants nothing; the caller says which tools may be found.
+Half the words, those of the thesaurus among them, and half the letters (BM25 each, against the best tool's), half of
+both by the best clause: what held up best on public catalogues (docs/decisions.md). Grants nothing; the caller says which tools may be found.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from cortex.selection import bags, evidence, text
 from cortex.selection.index import Index
 from cortex.selection.meant import curves, meant
 from cortex.selection.talk import common_terms
+from cortex.selection.thesaurus import alike
 
 EXACT, PART, WORDS, WORDS_SHARE, SPELT = 1.0, 0.97, 0.82, 0.15, 0.9
 NEAR = 0.93
@@ -21,6 +22,7 @@ BY_WORDING = 0.8
 MODEL_SHARE = 0.55
 LEAST_CHANCE, TELLING_CHANCE = 0.01, 0.1
 LEAST_SHARE = 0.06
+ALIKE_WEIGHT = 0.6
 CANDIDATES = 40
 
 
@@ -100,9 +102,15 @@ def _alike(index: Index, query: str, allowed: frozenset[str]) -> Any:
     for gram in bags.grams(text.spaced(query)):
         grams[gram] = grams.get(gram, 0.0) + 1.0
     mask = index.mask(allowed)
-    words, letters = index.tools.words.scores(telling) * mask, index.tools.letters.scores(grams) * mask
+    words, letters = index.tools.words.scores(_widened(telling)) * mask, index.tools.letters.scores(grams) * mask
     shares = (search.share(words, index.tools.words, telling), search.share(letters, index.tools.letters, grams))
     return 0.5 * (search.scaled(words) + search.scaled(letters)) * (max(shares) >= LEAST_SHARE)
+
+
+def _widened(telling: Mapping[str, float]) -> dict[str, float]:
+    """The terms with the words that mean much the same, which count for less."""
+    near = {other: ALIKE_WEIGHT for term in telling for other in alike(term)}
+    return {**near, **telling}
 
 
 def _named(index: Index, query: str, allowed: frozenset[str], likely: tuple[str, ...]) -> list[Hit]:
@@ -123,7 +131,7 @@ def _named(index: Index, query: str, allowed: frozenset[str], likely: tuple[str,
     said = {index.mend(term) for term in text.terms(query.replace("_", " "))}
     for key in likely:
         if key not in found and _holds(index, key, said):
-            own = set(text.terms(index.entries[key].summary)) | set(text.terms(text.spaced(key)))
+            own = set(text.terms(index.entries[key].full.description)) | set(text.terms(text.spaced(key)))
             score = round(WORDS + WORDS_SHARE * len(said & own) / len(said), 4)
             found[key] = Hit(name=key, score=score, how="shared words")
     return [hit for name, hit in found.items() if name in allowed]

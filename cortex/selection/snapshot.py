@@ -7,6 +7,8 @@ from cortex.selection.types import META, Domain, Entry, Example, Snapshot, Trigg
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Category, Tool
 
+SEPARATOR = 1
+
 
 def snapshot_of(registry: Registry) -> Snapshot:
     """The snapshot of this registry; its version is the registry's. Loads the vocabulary."""
@@ -21,8 +23,24 @@ def snapshot_of(registry: Registry) -> Snapshot:
     )
 
 
+def described(entry: Entry, description: str) -> Entry:
+    """The same tool under other words, counted anew: the first line is its summary, the rest only the full form has."""
+    summary = description.partition("\n")[0]
+    line = f"{entry.name}: {summary.rstrip('.')}"
+    full, stub = replace(entry.full, description=description), replace(entry.stub, description=summary)
+    return replace(
+        entry,
+        summary=summary,
+        line=line,
+        full=full,
+        stub=stub,
+        tokens_full=tokens.count_schema(full) + SEPARATOR,
+        tokens_stub=tokens.count_schema(stub) + SEPARATOR,
+        tokens_line=tokens.count(line) + SEPARATOR,
+    )
+
+
 def _entry(tool: Tool) -> Entry:
-    separator = 1
     return Entry(
         name=tool.name,
         category=tool.category,
@@ -30,15 +48,15 @@ def _entry(tool: Tool) -> Entry:
         line=tool.line,
         full=tool.full,
         stub=tool.stub,
-        tokens_full=tokens.count_schema(tool.full) + separator,
-        tokens_stub=tokens.count_schema(tool.stub) + separator,
-        tokens_line=tokens.count(tool.line) + separator,
-        tokens_name=tokens.count(f" {tool.name}") + separator,
+        tokens_full=tokens.count_schema(tool.full) + SEPARATOR,
+        tokens_stub=tokens.count_schema(tool.stub) + SEPARATOR,
+        tokens_line=tokens.count(tool.line) + SEPARATOR,
+        tokens_name=tokens.count(f" {tool.name}") + SEPARATOR,
         is_admin=tool.admin,
         is_core=tool.policy == "core",
         is_ambient=tool.ambient,
         is_meta=tool.category == META,
-        tokens_compact=tokens.count_schema(replace(tool.stub, description="")) + separator,
+        tokens_compact=tokens.count_schema(replace(tool.stub, description="")) + SEPARATOR,
     )
 
 

@@ -1,6 +1,7 @@
 """What other words would change, before they are saved: messages planned with the words as they are and as typed.
 
-Tries the category's own utterances, what the admin typed, and what people say elsewhere with a changed phrase in it.
+Tries the category's own utterances, what the admin typed, and what people say elsewhere with a changed phrase, or a
+changed word of a description, in it.
 """
 
 import asyncio
@@ -13,10 +14,13 @@ from cortex.base.user import User
 from cortex.selection import text
 from cortex.selection.edits import Edits, edited, meant
 from cortex.selection.pipeline import plan
+from cortex.selection.snapshot import described
+from cortex.selection.talk import common_terms
 from cortex.selection.types import Domain, Example, Snapshot, ToolPlan
 from cortex.services.tool_plans import Asked, plan_input
 from cortex.services.tool_trials import ToolTrials
 from cortex.services.tool_words import Rival, rivals, words_of
+from cortex.services.tools import Ground
 from cortex.storage.tool_settings import ToolWord
 
 OWN_MOST = 40
@@ -63,6 +67,15 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A tool under other words: tokens before and after in full and in short, and what changes in plans."""
+
+    full: tuple[int, int]
+    stub: tuple[int, int]
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Said:
     text: str
     source: Source
@@ -80,12 +93,34 @@ class ToolEffects:
     ) -> Effect:
         """What these words in place of the category's own ones would change for an admin who may use everything."""
         ground = await self.trials.ground(is_assumed=False)
+        other = {name: each for name, each in ground.house.edits.words.items() if name != category}
+        edits = replace(ground.house.edits, words={**other, **words_of(words)})
+        return await self._of(user, ground, category, edits, typed, recipe)
+
+    async def of_description(
+        self, user: User, name: str, description: str, typed: Sequence[str], recipe: str
+    ) -> Described:
+        """What this description in place of the tool's present one would cost and change, for the same admin."""
+        tool = self.trials.house.registry.tools[name]
+        ground = await self.trials.ground(is_assumed=False)
+        others = {key: words for key, words in ground.house.edits.descriptions.items() if key != name}
+        edits = replace(ground.house.edits, descriptions={**others, name: description})
+        effect = await self._of(user, ground, tool.category, edits, typed, recipe)
+        before = next(entry for entry in ground.snapshot.entries if entry.name == name)
+        after = await asyncio.to_thread(described, before, description)
+        return Described(
+            full=(before.tokens_full, after.tokens_full),
+            stub=(before.tokens_stub, after.tokens_stub),
+            effect=effect,
+        )
+
+    async def _of(
+        self, user: User, ground: Ground, category: str, edits: Edits, typed: Sequence[str], recipe: str
+    ) -> Effect:
         asked = await self.trials.asked(user, "orchestrator", "admin", "")
         asked = replace(asked, role=EVERYTHING, recipe=recipe)
         own = [tool.name for tool in self.trials.house.registry.categories[category].tools]
         missing = [name for name in own if name not in ground.ready and name not in ground.house.off]
-        other = {name: each for name, each in ground.house.edits.words.items() if name != category}
-        edits = replace(ground.house.edits, words={**other, **words_of(words)})
         return await asyncio.to_thread(
             _effect, asked, ground.snapshot, ground.shipped, edits, category, (*ground.ready, *missing), typed
         )
@@ -123,6 +158,7 @@ def messages(before: Snapshot, after: Snapshot, category: str, typed: Sequence[s
     old, new = _domain(before, category), _domain(after, category)
     known = {text.normal(each.text): each.tools for each in (*old.examples, *new.examples)}
     changed = _changed((each.text for each in old.triggers), (each.text for each in new.triggers))
+    changed += _changed(_described(before, category), _described(after, category))
     fresh = {*new.examples} ^ {*old.examples}
     own = [*sorted(fresh, key=lambda each: each.text), *_spread([*new.examples], OWN_MOST)]
     others = [
@@ -179,6 +215,12 @@ def _tokens(made: ToolPlan) -> int:
 
 def _domain(snapshot: Snapshot, category: str) -> Domain:
     return next(domain for domain in snapshot.domains if domain.name == category)
+
+
+def _described(snapshot: Snapshot, category: str) -> set[str]:
+    """The words of the category's descriptions that mean something."""
+    told = [entry.full.description for entry in snapshot.entries if entry.category == category]
+    return {word for one in told for word in text.words(one) if word not in common_terms()}
 
 
 def _changed(old: Iterable[str], new: Iterable[str]) -> list[tuple[str, ...]]:

@@ -160,13 +160,14 @@ class ToolListing:
             raise NotFound(f"There is no tool {name!r}.")
         ground, lines = await self._lines()
         domain = _domain(ground, tool.category)
+        entry = next(entry for entry in ground.snapshot.entries if entry.name == name)
         uses = await self.house.db.open(ToolUses).of(name, LAST_CALLS)
         mine = await self.house.db.open(Calls, user.id).of_tool(name, LAST_CALLS)
         return ToolSheet(
             line=next(line for line in lines if line.name == name),
             tool=tool,
-            full=tool.full,
-            stub=tool.stub,
+            full=entry.full,
+            stub=entry.stub,
             phrases=tuple(each for each in domain.triggers if not each.tools or name in each.tools) if domain else (),
             examples=tuple(each for each in domain.examples if name in each.tools) if domain else (),
             shipped=frozenset(said for said, _ in self.house.registry.categories[tool.category].examples),
@@ -222,11 +223,12 @@ def _line(
         "is_on": kept.is_on is False,
         "sending": sending != shipped_sending(tool),
         "asks_first": bool(kept.asks_first) and not asks_itself(tool),
+        "description": entry.full.description != tool.full.description,
     }
     return ToolLine(
         name=tool.name,
         category=tool.category,
-        summary=tool.summary,
+        summary=entry.summary,
         risk=tool.risk,
         is_admin=tool.admin,
         is_meta=tool.category == META,

@@ -4,16 +4,17 @@ Every process reads the changes again once their number has grown, so that the v
 """
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
-from cortex.base.errors import NotAllowed, NotFound, UserError
+from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.base.user import User
 from cortex.selection.edits import NO_EDITS, Edits, Sending
 from cortex.selection.types import META, Snapshot
 from cortex.services.own_models import is_loaded, with_own_model
-from cortex.services.tool_words import words_of
+from cortex.services.tool_words import read_description, words_of
 from cortex.storage.audit import Audit
 from cortex.storage.db import Database
 from cortex.storage.refits import Refit, Refits
@@ -21,7 +22,7 @@ from cortex.storage.tool_settings import ToolSetting, ToolSettings, ToolWord
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Tool
 
-Field = Literal["is_on", "sending", "asks_first"]
+Field = Literal["is_on", "sending", "asks_first", "description"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,26 +75,46 @@ class ToolSettingsService:
         return await self._db.open(ToolSettings).words(category)
 
     async def change(self, user: User, name: str, *, is_on: bool, sending: str, asks_first: bool) -> None:
-        """Set all three; what is as it ships is no setting. UserError names what cannot be."""
+        """Set these three; what is as it ships is no setting. UserError names what cannot be."""
         tool = self._changeable(user, name)
         if sending not in get_args(Sending):
             raise UserError(f"A tool is sent {', '.join(get_args(Sending))}.", field="sending")
-        wanted = ToolSetting(
-            tool=name,
+        await self._set(
+            user,
+            name,
             is_on=None if is_on else False,
             sending=None if sending == shipped_sending(tool) else sending,
             asks_first=True if asks_first and not asks_itself(tool) else None,
         )
-        await self._set(user, wanted)
 
-    async def take_back(self, user: User, name: str, field: str) -> None:
-        """Let one of the three be as it ships again."""
+    async def describe(self, user: User, name: str, description: str) -> int:
+        """Have models read these words of the tool; the number of the change in the audit log, 0 where none was made.
+
+        The shipped words are no setting. UserError says what is wrong with them.
+        """
+        tool = self._changeable(user, name)
+        words = read_description(description)
+        return await self._set(user, name, description=None if words == tool.full.description else words)
+
+    async def undo_description(self, user: User, name: str, number: int) -> None:
+        """Put back what stood there before this change of the audit log; Conflict where it was changed again since."""
+        tool = self._changeable(user, name)
+        found = await self._db.open(Audit).list(1, number + 1, subject=name)
+        is_it = bool(found) and found[0].number == number and found[0].action == "tool.changed"
+        change = json.loads(found[0].detail).get("description") if is_it else None
+        if change is None:
+            raise NotFound("There is no such change to undo.")
+        before, after = change
+        if (await self.all()).get(name, ToolSetting(tool=name)).description != after:
+            raise Conflict("The description was changed again since: it stays as it is now.")
+        await self._set(user, name, description=None if before == tool.full.description else before)
+
+    async def take_back(self, user: User, name: str, field: str) -> int:
+        """Let one thing be as it ships again; the number of the change as in `describe`."""
         self._changeable(user, name)
         if field not in get_args(Field):
             raise UserError(f"{field!r} is nothing that can be taken back.")
-        setting = (await self.all()).get(name, ToolSetting(tool=name))
-        kept = {each: getattr(setting, each) for each in get_args(Field) if each != field}
-        await self._set(user, ToolSetting(tool=name, **kept))
+        return await self._set(user, name, **{field: None})
 
     async def save_words(self, user: User, category: str, words: Sequence[ToolWord]) -> int:
         """Put these in the place of what was done to the category's words; how many lines that changes."""
@@ -111,19 +132,18 @@ class ToolSettingsService:
                 await opened(Audit).add(user.id, "tool.words", category, detail)
         return len({(word.kind, word.text_key) for word in (*gone, *new)})
 
-    async def _set(self, user: User, wanted: ToolSetting) -> None:
+    async def _set(self, user: User, name: str, **values: Any) -> int:  # Any: a field's value
+        """Set these, leave the rest; the audit log's number, 0 where nothing changed."""
         async with self._db.together() as opened:
             settings = opened(ToolSettings)
-            found = [setting for setting in await settings.all() if setting.tool == wanted.tool]
-            before = found[0] if found else ToolSetting(tool=wanted.tool)
-            changes = {
-                field: [getattr(before, field), getattr(wanted, field)]
-                for field in get_args(Field)
-                if getattr(before, field) != getattr(wanted, field)
-            }
-            if changes:
-                await settings.set(wanted, user.id)
-                await opened(Audit).add(user.id, "tool.changed", wanted.tool, changes)
+            found = [setting for setting in await settings.all() if setting.tool == name]
+            before = found[0] if found else ToolSetting(tool=name)
+            changes = {field: [getattr(before, field), to] for field, to in values.items()}
+            changes = {field: change for field, change in changes.items() if change[0] != change[1]}
+            if not changes:
+                return 0
+            await settings.set(replace(before, **values), user.id)
+            return (await opened(Audit).add(user.id, "tool.changed", name, changes)).number
 
     async def _read(self, number: int) -> HouseTools:
         settings = self._db.open(ToolSettings)
@@ -133,7 +153,11 @@ class ToolSettingsService:
             number=number,
             off=frozenset(each.tool for each in found if each.is_on is False),
             asks_first=frozenset(each.tool for each in found if each.asks_first),
-            edits=Edits(sending=sending, words=words_of(words)),
+            edits=Edits(
+                sending=sending,
+                words=words_of(words),
+                descriptions={each.tool: each.description for each in found if each.description is not None},
+            ),
             refit=await self._db.open(Refits).in_force(),
         )
 

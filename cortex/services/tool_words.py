@@ -1,4 +1,4 @@
-"""Phrases and examples of a category as an admin edits them: one a line, the tools it speaks for in brackets.
+"""Words that an admin edits: phrases and examples of a category, one a line; the description of a tool.
 
 Pure. `services/tool_settings.py` stores what this reads; `services/tool_trials.py` shows its effect.
 """
@@ -7,15 +7,19 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from cortex.agent.arguments import show_hidden
 from cortex.base.errors import UserError
 from cortex.selection import text
 from cortex.selection.edits import Words
 from cortex.selection.types import Domain, Example, Trigger
 from cortex.storage.tool_settings import Kind, ToolWord
 from cortex.toolkit.registry import Registry
+from cortex.toolkit.schema import SUMMARY_CHARACTERS
 
 CHARACTERS_MAX = 300
 LINES_MAX = 400
+DESCRIPTION_MAX = 1_000
+BACK = "To have the shipped words, choose Back to default."
 _LINE = re.compile(r"^(?P<text>.*?)\s*(?:\[(?P<tools>[^\[\]]*)\])?\s*$")
 
 
@@ -79,6 +83,28 @@ def read(registry: Registry, category: str, typed: Typed, default: str = "") -> 
                 f"{word.text!r} stands there as it ships. To change its tools, leave the shipped one out too.",
                 field=f"{word.kind}s",
             )
+    return made
+
+
+def read_description(typed: str) -> str:
+    """A description as it is kept: lines without outer blanks, no blank ones. UserError for one that cannot be sent."""
+    lines = [line for line in (" ".join(row.split()) for row in typed.splitlines()) if line]
+    made = "\n".join(lines)
+    if not text.words(made):
+        raise UserError(f"Say when to use the tool. {BACK}", field="description")
+    if len(lines[0]) >= SUMMARY_CHARACTERS:
+        raise UserError(
+            f"The first line has {len(lines[0])} characters, and {SUMMARY_CHARACTERS - 1} fit: it stands for the tool "
+            "where it is sent in short. The rest goes on the next line.",
+            field="description",
+        )
+    if len(made) > DESCRIPTION_MAX:
+        raise UserError(
+            f"That are {len(made):,} characters; at most {DESCRIPTION_MAX:,} are kept, and each costs on every round.",
+            field="description",
+        )
+    if show_hidden(made) != made:
+        raise UserError("It holds characters that cannot be seen. Type the words anew.", field="description")
     return made
 
 

@@ -107,7 +107,7 @@ class Traces:
         """The turn. A look at somebody else's stands in the audit log before it is given."""
         owner = await self.owner_of(user, turn_id)
         blotter = await self.models.blotter(owner)
-        blotter.add(self.house.settings.secret_key, self.house.settings.brave_api_key)
+        blotter.add(*self.house.settings.known_secrets)
         async with self.house.db.together(owner) as opened:
             if owner != user.id:
                 await opened(Audit).add(user.id, "trace.read", owner, {"turn": turn_id})

@@ -16,12 +16,13 @@ COUNTER = "tools"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSetting:
-    """What was set for a tool; None = as it ships."""
+    """What was set for a tool; None = as it ships. `description`: what a model reads in place of the shipped words."""
 
     tool: str
     is_on: bool | None = None
     sending: str | None = None
     asks_first: bool | None = None
+    description: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

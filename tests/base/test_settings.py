@@ -23,6 +23,12 @@ ROOT = Path(__file__).resolve().parents[2]
         ("ALLOWED_FOLDERS", "code=here", "CORTEX_ALLOWED_FOLDERS: write name=/absolute/path"),
         ("DATABASE_URL", "mysql://x", "CORTEX_DATABASE_URL: must begin with sqlite: or postgresql:"),
         ("ALLOW_PLAIN_HTTP", "yes", "CORTEX_ALLOW_PLAIN_HTTP: Input should be '' or 'lan'"),
+        ("NOTIFY_HOSTS", "box.lan", "CORTEX_NOTIFY_HOSTS: write host:port"),
+        ("PUSH_SUBJECT", "mailto:me@localhost", "CORTEX_PUSH_SUBJECT: must be a real contact"),
+        ("SMTP_HOST", "https://mail.lan", "CORTEX_SMTP_HOST: write the name of a host"),
+        ("SMTP_HOST", "mail.example.org", "CORTEX_SMTP_FROM: is needed with CORTEX_SMTP_HOST"),
+        ("SMTP_FROM", "Cortex", "CORTEX_SMTP_FROM: is no e-mail address"),
+        ("SMTP_CA_FILE", "nowhere.pem", "CORTEX_SMTP_CA_FILE: is no file here"),
     ],
     ids=lambda value: str(value)[:20],
 )
@@ -34,6 +40,15 @@ def test_a_wrong_value_is_one_line_that_names_it(
         load_settings(None, home=tmp_path)
     assert caught.value.message.startswith(says)
     assert "\n" not in caught.value.message
+
+
+def test_a_mail_password_never_goes_out_readable(tmp_path: Path) -> None:
+    login = {"smtp_user": "ada@example.org", "smtp_password": "hunter2", "smtp_security": "none"}
+    with pytest.raises(ConfigError, match="CORTEX_SMTP_SECURITY: would send the password readable") as caught:
+        load_settings(None, home=tmp_path, smtp_host="mail.example.org", **login)
+    assert "hunter2" not in caught.value.message
+    here = load_settings(None, home=tmp_path, smtp_host="127.0.0.1", **login)
+    assert (here.smtp_from, "hunter2" in repr(here)) == ("ada@example.org", False)
 
 
 def test_a_short_secret_key_is_refused_without_showing_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

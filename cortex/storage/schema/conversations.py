@@ -55,6 +55,8 @@ class TurnTable(Table):
         UniqueConstraint("conversation_id", "ordinal"),
         Index("ix_turns_state", "state"),
         Index("ix_turns_conversation_id_state", "conversation_id", "state"),
+        Index("ix_turns_owner_id_created_at", "owner_id", "created_at"),
+        Index("ix_turns_created_at", "created_at"),
     )
     id: Mapped[str] = mapped_column(primary_key=True)
     owner_id: Mapped[str] = owner()

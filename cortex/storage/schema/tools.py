@@ -24,6 +24,7 @@ class ToolSettingTable(Table):
     is_on: Mapped[bool | None]
     sending: Mapped[str | None]
     asks_first: Mapped[bool | None]
+    description: Mapped[str | None]
     changed_by: Mapped[str]
     changed_at: Mapped[datetime]
 

@@ -1,0 +1,74 @@
+"""What a notification channel is told, where it sends it, and the socket that every channel fills.
+
+A channel sends once and keeps nothing: the outbox decides who is told when, tries again and counts.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Urgency = Literal["low", "normal", "high"]
+ActionKind = Literal["approve", "deny", "ack", "snooze"]
+
+PRIVATE_TITLE = "Cortex"
+PRIVATE_TEXT = "Cortex has something for you."
+DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """A button of a notification. `path`: the single-use link that it opens; `title`: "" takes the kind's own word."""
+
+    kind: ActionKind
+    path: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """What one person is told on one channel.
+
+    `id`: of the delivery; a second try bears the same one. `kind`: its category, such as reminder or approval.
+    `path`: the page that it opens, from "/" on. `tag`: a later notice of the same tag takes the place of this one.
+    `ttl_s`: how long a device that is off may still be told. `badge`: the number on the app's icon.
+    `is_private`: no word of title, text or kind leaves the house, only that there is something; the person may choose
+    otherwise.
+    """
+
+    id: str
+    kind: str
+    title: str
+    text: str
+    path: str = "/"
+    tag: str = ""
+    actions: tuple[Action, ...] = ()
+    urgency: Urgency = "normal"
+    ttl_s: int = DAY_S
+    badge: int | None = None
+    is_private: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Target:
+    """Where a channel sends to. Never shown: an address may be a secret by itself.
+
+    web_push: `address` is the subscription's endpoint, `key` its p256dh, `secret` its auth, `signed_for` the public
+    VAPID key under which the device subscribed ("" takes the newest). email: `address`. ntfy: `address` is the topic's
+    page, `secret` a token or user:password. webhook: `address` is the URL, `secret` signs.
+    """
+
+    address: str
+    key: str = ""
+    secret: str = ""
+    signed_for: str = ""
+
+
+class Channel(Protocol):
+    """A way to reach a person, such as web_push or ntfy."""
+
+    def checked(self, target: Target) -> Target:
+        """The target as it is kept, tidied; UserError names the field that is wrong and says how to mend it."""
+        ...
+
+    async def send(self, notice: Notice, target: Target) -> None:
+        """Hand the notice over, once; DeliveryError says in words for a person why not, and whether to try again."""
+        ...
