@@ -158,6 +158,9 @@ def _failure(server: SmtpServer, error: Exception) -> DeliveryError:
         return DeliveryError(
             f"The mail server {server.host}:{server.port} could not be reached, or hung up.", fate="later"
         )
+    if "auth" in str(error).lower():
+        text = "The mail server takes no login on this port; try 587, or leave CORTEX_SMTP_USER empty."
+        return DeliveryError(text, fate="refused")
     return DeliveryError(f"The mail could not be handed over: {_plain(server, str(error))}", fate="refused")
 
 
