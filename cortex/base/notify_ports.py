@@ -3,6 +3,7 @@
 A channel sends once and keeps nothing: the outbox decides who is told when, tries again and counts.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -12,6 +13,7 @@ ActionKind = Literal["approve", "deny", "ack", "snooze"]
 PRIVATE_TITLE = "Cortex"
 PRIVATE_TEXT = "Cortex has something for you."
 DAY_S = 86_400
+_PATH = re.compile(r"/(?!/)[\x21-\x5b\x5d-\x7e]*")  # no second slash in front, no backslash: both lead elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +23,10 @@ class Action:
     kind: ActionKind
     path: str
     title: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a link to elsewhere."""
+        _is_ours(self.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +51,10 @@ class Notice:
     ttl_s: int = DAY_S
     badge: int | None = None
     is_private: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse a link to elsewhere."""
+        _is_ours(self.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -72,3 +82,8 @@ class Channel(Protocol):
     async def send(self, notice: Notice, target: Target) -> None:
         """Hand the notice over, once; DeliveryError says in words for a person why not, and whether to try again."""
         ...
+
+
+def _is_ours(path: str) -> None:
+    if not _PATH.fullmatch(path):
+        raise ValueError(f"{path!r} is no path of a page of ours")

@@ -13,7 +13,7 @@ from cortex.selection.profile import threshold
 from cortex.selection.types import Entry, PlanInput
 
 STRONG = 0.7
-LEAST_WISH = 0.72
+LEAST_WISH = 0.64
 LEAST_WORK = 0.5
 LEAST, AGREEING = 0.01, 0.04
 

@@ -1,0 +1,66 @@
+"""E-mail through the one configured server: notices to a person's own address, and mails to others for email_send."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cortex.base.contact import mail_address
+from cortex.base.errors import DeliveryError, ToolFailed, UserError
+from cortex.base.notify_ports import Notice, Target
+from cortex.notify import SmtpServer, Surroundings
+from cortex.notify._letter import Letter, of_notice, written
+from cortex.notify._smtp import hand_over
+
+
+def open_channel(surroundings: Surroundings) -> "Email":
+    """The channel; UserError when no mail server is set."""
+    if surroundings.smtp is None:
+        raise UserError("E-mail is not set up: an administrator sets CORTEX_SMTP_HOST and CORTEX_SMTP_FROM.")
+    return Email(surroundings, surroundings.smtp)
+
+
+class Email:
+    """Mails in plain text."""
+
+    def __init__(self, surroundings: Surroundings, server: SmtpServer) -> None:
+        self._surroundings = surroundings
+        self._server = server
+
+    def checked(self, target: Target) -> Target:
+        """One address, as mail servers take it."""
+        try:
+            return replace(target, address=mail_address(target.address))
+        except ValueError as error:
+            raise UserError(f"This {error}.", field="address") from None
+
+    async def send(self, notice: Notice, target: Target) -> None:
+        """Mail the notice."""
+        try:
+            address = self.checked(target).address
+        except UserError as error:
+            raise DeliveryError(error.message, fate="refused") from None
+        await self._hand_over(of_notice(notice, address, self._surroundings.site))
+
+    async def post(self, id: str, to: Sequence[str], subject: str, text: str, reply_to: str = "") -> None:
+        """Mail it to others; ToolFailed says whom the server refused, and who got it all the same.
+
+        `reply_to`: where answers go, else to the house's own address.
+        """
+        try:
+            addresses = [mail_address(address) for address in to]
+            answers = mail_address(reply_to) if reply_to else ""
+        except ValueError as error:
+            raise ToolFailed(f"One of the addresses {error}. Nothing was sent.") from None
+        try:
+            letter = Letter(id=id, to=addresses, subject=subject, text=text, reply_to=answers)
+            refused = await self._hand_over(letter)
+        except DeliveryError as error:
+            end = "" if error.is_unknown else " Nothing was sent."
+            raise ToolFailed(error.message + end, is_tainted=True) from None
+        if refused:
+            lost = "; ".join(f"{address} ({reason})" for address, reason in refused.items())
+            reached = ", ".join(address for address in addresses if address not in refused)
+            raise ToolFailed(f"Sent to {reached}, but the mail server refuses {lost}.", is_tainted=True)
+
+    async def _hand_over(self, letter: Letter) -> dict[str, str]:
+        mail = written(letter, self._server.sender, self._surroundings.clock())
+        return dict(await hand_over(self._server, mail, letter.to, self._surroundings.total_s))

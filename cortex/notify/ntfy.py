@@ -1,0 +1,91 @@
+"""ntfy: one topic on ntfy.sh or a server of one's own, by its JSON way of publishing (docs.ntfy.sh/publish)."""
+
+import base64
+import json
+import re
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from cortex.base.errors import DeliveryError, UserError
+from cortex.base.notify_ports import Notice, Target
+from cortex.notify import Surroundings
+from cortex.notify._http import checked_url, post
+from cortex.notify._words import cut, label, link, named, one_line, shown
+
+TEXT_BYTES = 4_000  # what is longer, a server turns into a file (message-size-limit 4,096)
+ACTIONS = 3
+PRIORITY = {"low": 2, "normal": 3, "high": 4}
+_TOPIC = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SECRET = re.compile(r"[\x21-\x7e]{0,500}")
+_HINTS = {
+    401: "the token or password is wrong.",
+    403: "this topic wants a token that may write to it.",
+    404: "there is no ntfy server at this address.",
+    413: "the notification is too large for it.",
+}
+
+
+def open_channel(surroundings: Surroundings) -> "Ntfy":
+    """The channel."""
+    return Ntfy(surroundings)
+
+
+class Ntfy:
+    """Messages to a topic that the person's phone has subscribed to."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+
+    def checked(self, target: Target) -> Target:
+        """A topic's page, such as https://ntfy.sh/my-topic, and a token, a user:password or nothing."""
+        url = checked_url(target.address, self._surroundings.hosts).rstrip("/")
+        parts = urlsplit(url)
+        if parts.query or not _TOPIC.fullmatch(parts.path.rpartition("/")[2]):
+            raise UserError("Write the topic's address, such as https://ntfy.sh/my-topic.", field="address")
+        if not _SECRET.fullmatch(target.secret.strip()):
+            raise UserError("A token has letters, digits and signs only.", field="secret")
+        return replace(target, address=url, secret=target.secret.strip())
+
+    async def send(self, notice: Notice, target: Target) -> None:
+        """Publish it."""
+        try:
+            target = self.checked(target)
+        except UserError as error:
+            raise DeliveryError(error.message, fate="refused") from None
+        server, _, topic = target.address.rpartition("/")
+        body = json.dumps(self._message(shown(notice), topic), ensure_ascii=False).encode("utf-8")
+        headers = {"Content-Type": "application/json", **_authorization(target.secret)}
+        answer = await post(f"{server}/", body, headers, self._surroundings, hide=(target.secret, topic))
+        if not answer.is_ok:
+            raise answer.failure(_HINTS.get(answer.status, ""))
+        if "id" not in answer.value:
+            raise DeliveryError(f"{answer.host} answers, but not as an ntfy server; check the address.", fate="refused")
+
+    def _message(self, notice: Notice, topic: str) -> dict[str, Any]:
+        site = self._surroundings.site
+        message: dict[str, Any] = {
+            "topic": topic,
+            "title": notice.title,
+            "message": cut(notice.text, TEXT_BYTES) or notice.title,
+            "priority": PRIORITY[notice.urgency],
+            "click": link(site, notice.path),
+            # From ntfy 2.16 on, a later message of the same sequence takes the place of the earlier one.
+            "sequence_id": named(notice.tag or notice.id),
+        }
+        if notice.kind:
+            message["tags"] = [one_line(notice.kind)]
+        if notice.actions:
+            message["actions"] = [
+                {"action": "view", "label": label(one), "url": link(site, one.path), "clear": True}
+                for one in notice.actions[:ACTIONS]
+            ]
+        return message
+
+
+def _authorization(secret: str) -> dict[str, str]:
+    if not secret:
+        return {}
+    if ":" in secret:
+        return {"Authorization": f"Basic {base64.b64encode(secret.encode()).decode('ascii')}"}
+    return {"Authorization": f"Bearer {secret}"}

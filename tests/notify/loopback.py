@@ -1,0 +1,86 @@
+"""A real web server on 127.0.0.1 that keeps what it got and answers as a test says."""
+
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any, Self
+
+from cortex.notify import Surroundings, Vapid
+from tests.still_clock import StillClock
+
+SITE = "https://cortex.example.org"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A request that came."""
+
+    method: str
+    path: str
+    headers: Message
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An answer to give."""
+
+    status: int = 201
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+    after_s: float = 0.0
+
+
+class Loopback:
+    """The server; a context manager. `replies` are given one each, then 201 for ever."""
+
+    def __init__(self, *replies: Reply) -> None:
+        self.replies = deque(replies)
+        self.seen: list[Seen] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._thread = Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return "127.0.0.1", self._server.server_port
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def surroundings(self, *, vapid: Vapid | None = None, total_s: float = 5.0) -> Surroundings:
+        """What a channel needs to reach this server."""
+        hosts = frozenset({self.place})
+        return Surroundings(site=SITE, hosts=hosts, vapid=vapid, total_s=total_s, clock=StillClock())
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join(5)
+        self._server.server_close()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                outer.seen.append(Seen(method=self.command, path=self.path, headers=self.headers, body=body))
+                reply = outer.replies.popleft() if outer.replies else Reply()
+                time.sleep(reply.after_s)
+                self.send_response(reply.status)
+                for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(reply.body)
+
+            def log_message(self, *_: Any) -> None:
+                """Keep quiet."""
+
+        return Handler
