@@ -27,13 +27,15 @@ class SentenceModel:
 
     def __init__(self, folder: Path) -> None:
         """Load it, and try it."""
-        model, tokenizer = (folder / MODEL).read_bytes(), (folder / TOKENIZER).read_bytes()
-        self.key = hashlib.sha256(model + tokenizer).hexdigest()[:16]
-        self._tokenizer = Tokenizer.from_str(tokenizer.decode())
+        self.key = hashlib.sha256(_digest(folder / MODEL) + _digest(folder / TOKENIZER)).hexdigest()[:16]
+        self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
         # A tokenizer's file may ask for padding to a fixed length, with which each text costs as much as the longest.
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(TOKENS_MAX)
-        self._session = onnxruntime.InferenceSession(model, _options(), providers=["CPUExecutionProvider"])
+        # By its path, not its bytes: these would stay in memory beside what is made of them (34 MB, 2026-11-21).
+        self._session = onnxruntime.InferenceSession(
+            str(folder / MODEL), _options(), providers=["CPUExecutionProvider"]
+        )
         self._inputs = frozenset(each.name for each in self._session.get_inputs())
         self.dimensions = self.encode(["what does it give?"]).shape[1]
 
@@ -54,6 +56,11 @@ class SentenceModel:
         row = out[0].mean(axis=0, dtype=np.float32)
         size = float(np.sqrt(np.square(row).sum()))
         return np.asarray((row / (size or 1.0)).astype(np.float16), dtype=np.float32)
+
+
+def _digest(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 def _options() -> onnxruntime.SessionOptions:
