@@ -150,7 +150,7 @@ class Sentences:
         return future.result()
 
     def _answer(self, model: Model, texts: Sequence[str]) -> None:
-        for text, row in zip(texts, model.encode(texts), strict=True):
+        for text, row in zip(texts, _rows(model, texts), strict=True):
             self._asked[text] = row
         while len(self._asked) > max(ASKED_MAX, len(texts)):
             self._asked.pop(next(iter(self._asked)), None)
@@ -162,12 +162,20 @@ class Sentences:
             if self._is_closed:
                 return
             part = waiting[start : start + BATCH]
-            for (mark, _), row in zip(part, model.encode([text for _, text in part]), strict=True):
+            for (mark, _), row in zip(part, _rows(model, [text for _, text in part]), strict=True):
                 self._kept[mark] = row
         _store(self._place(model), self._kept)
 
     def _place(self, model: Model) -> Path:
         return self._kept_in / f"{model.key}.npz"
+
+
+def _rows(model: Model, texts: Sequence[str]) -> Vectors:
+    """What the model makes of them; EncoderFailed for vectors that would spoil whatever they are compared with."""
+    rows = model.encode(texts)
+    if not np.isfinite(rows).all():
+        raise EncoderFailed("its vectors are not made of numbers")
+    return rows
 
 
 def _mark(text: str) -> bytes:

@@ -1,9 +1,11 @@
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from cortex.base.errors import EncoderFailed
 from tests.small_encoder import SmallModel, sentences
@@ -151,6 +153,19 @@ def test_whatever_the_model_raises_is_its_failure_and_the_next_question_may_go_w
         made.asked(["hello"])
     model.failure = None
     assert made.asked(["hello"]).shape == (1, model.dimensions)
+
+
+class Spoilt(SmallModel):
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return super().encode(texts) * np.float32("nan")
+
+
+def test_vectors_without_numbers_are_a_failure(tmp_path: Path) -> None:
+    made = sentences(tmp_path, Spoilt())
+    for ask in (made.asked, made.kept):
+        with pytest.raises(EncoderFailed, match="not made of numbers"):
+            ask(["hello"])
+    assert made.n_kept == 0
 
 
 def test_a_model_that_cannot_be_loaded_is_not_tried_again(tmp_path: Path) -> None:
