@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -74,11 +75,12 @@ class Loopback:
                 outer.seen.append(Seen(method=self.command, path=self.path, headers=self.headers, body=body))
                 reply = outer.replies.popleft() if outer.replies else Reply()
                 time.sleep(reply.after_s)
-                self.send_response(reply.status)
-                for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(reply.body)
+                with suppress(ConnectionError):  # the other side may have stopped waiting
+                    self.send_response(reply.status)
+                    for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
+                        self.send_header(name, value)
+                    self.end_headers()
+                    self.wfile.write(reply.body)
 
             def log_message(self, *_: Any) -> None:
                 """Keep quiet."""
