@@ -1,7 +1,8 @@
 """Ranks tools for a search in somebody's own words: names, words, letters and the fitted model, the best together.
 
 Half the words, those of the thesaurus among them, and half the letters (BM25 each, against the best tool's), half of
-both by the best clause: what held up best on public catalogues (docs/decisions.md). Grants nothing; the caller says which tools may be found.
+both by the best clause: what held up best on public catalogues (docs/decisions.md). Grants nothing; the caller says
+which tools may be found.
 """
 
 from collections.abc import Collection, Mapping
