@@ -44,14 +44,14 @@ class Answer:
         """Whether it was taken."""
         return 200 <= self.status < 300
 
-    def failure(self, hint: str = "", *, is_gone: bool = False) -> DeliveryError:
+    def failure(self, hint: str = "") -> DeliveryError:
         """The error of an answer that is no yes. `hint`: what it means on this channel and what to do."""
         is_later = self.status in (408, 425, 429) or self.status >= 500
         reason = hint or _meaning(self.status)
         said = f' It said: "{self.said}".' if self.said else ""
         return DeliveryError(
             f"{self.host} answered {self.status}: {reason}{said}",
-            fate="gone" if is_gone else "later" if is_later else "refused",
+            fate="later" if is_later else "refused",
             retry_after_s=self.retry_after_s if is_later else None,
         )
 
@@ -103,7 +103,7 @@ async def post(
             )
     except NotAllowed as error:
         raise DeliveryError(
-            f"{error.message} An administrator names it in CORTEX_NOTIFY_HOSTS.", fate="refused"
+            f"{error.message} An administrator can allow it in CORTEX_NOTIFY_HOSTS.", fate="refused"
         ) from None
     except ToolFailed as error:  # its words show the whole address
         is_unknown = not isinstance(error.__cause__, httpx.ConnectError | httpx.ConnectTimeout | httpx.InvalidURL)

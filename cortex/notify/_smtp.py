@@ -145,10 +145,8 @@ def _failure(server: SmtpServer, error: Exception) -> DeliveryError:
     links = _chain(error)
     if any(isinstance(one, ssl.SSLCertVerificationError) for one in links):
         reason = next(one.verify_message for one in links if isinstance(one, ssl.SSLCertVerificationError))
-        text = (
-            f"The mail server's certificate cannot be trusted: {reason}. For a server of your own: CORTEX_SMTP_CA_FILE."
-        )
-        return DeliveryError(text, fate="refused")
+        hint = "For a server of your own: CORTEX_SMTP_CA_FILE."
+        return DeliveryError(f"The mail server's certificate cannot be trusted: {reason}. {hint}", fate="later")
     if any(isinstance(one, ssl.SSLError) for one in links):
         text = f"{server.host}:{server.port} does not speak TLS so; 465 wants CORTEX_SMTP_SECURITY=tls, 587 starttls."
         return DeliveryError(text, fate="refused")

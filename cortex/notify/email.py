@@ -6,7 +6,7 @@ from dataclasses import replace
 from cortex.base.contact import mail_address
 from cortex.base.errors import DeliveryError, ToolFailed, UserError
 from cortex.base.notify_ports import Notice, Target
-from cortex.notify import SmtpServer, Surroundings
+from cortex.notify import SmtpServer, Surroundings, ready
 from cortex.notify._letter import Letter, of_notice, written
 from cortex.notify._smtp import hand_over
 
@@ -34,10 +34,7 @@ class Email:
 
     async def send(self, notice: Notice, target: Target) -> None:
         """Mail the notice."""
-        try:
-            address = self.checked(target).address
-        except UserError as error:
-            raise DeliveryError(error.message, fate="refused") from None
+        address = ready(self, target).address
         await self._hand_over(of_notice(notice, address, self._surroundings.site))
 
     async def post(self, id: str, to: Sequence[str], subject: str, text: str, reply_to: str = "") -> None:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from cortex.base.errors import DeliveryError, UserError
 from cortex.base.notify_ports import Notice, Target
-from cortex.notify import Surroundings
+from cortex.notify import Surroundings, ready
 from cortex.notify._http import checked_url, post
 from cortex.notify._words import cut, label, link, named, one_line, shown
 
@@ -49,10 +49,7 @@ class Ntfy:
 
     async def send(self, notice: Notice, target: Target) -> None:
         """Publish it."""
-        try:
-            target = self.checked(target)
-        except UserError as error:
-            raise DeliveryError(error.message, fate="refused") from None
+        target = ready(self, target)
         server, _, topic = target.address.rpartition("/")
         body = json.dumps(self._message(shown(notice), topic), ensure_ascii=False).encode("utf-8")
         headers = {"Content-Type": "application/json", **_authorization(target.secret)}

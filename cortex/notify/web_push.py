@@ -14,7 +14,7 @@ from pywebpush import WebPusher
 
 from cortex.base.errors import DeliveryError, UserError
 from cortex.base.notify_ports import Notice, Target
-from cortex.notify import Surroundings, Vapid
+from cortex.notify import Surroundings, Vapid, ready
 from cortex.notify._http import Answer, checked_url, post
 from cortex.notify._keys import decoded, is_point, public_key
 from cortex.notify._words import cut, json_bytes, label, link, named, shown
@@ -73,10 +73,7 @@ class WebPush:
 
     async def send(self, notice: Notice, target: Target) -> None:
         """Push it; fate gone when the browser's subscription is no more."""
-        try:
-            target = self.checked(target)
-        except UserError as error:
-            raise DeliveryError(error.message, fate="refused") from None
+        target = ready(self, target)
         keys = {"p256dh": target.key, "auth": target.secret}
         pusher = WebPusher({"endpoint": target.address, "keys": keys})
         body: bytes = pusher.encode(payload(notice, self._surroundings.site), "aes128gcm")["body"]

@@ -12,9 +12,9 @@ import secrets
 from dataclasses import replace
 from typing import Any
 
-from cortex.base.errors import DeliveryError, UserError
+from cortex.base.errors import UserError
 from cortex.base.notify_ports import Notice, Target
-from cortex.notify import Surroundings
+from cortex.notify import Surroundings, ready
 from cortex.notify._http import checked_url, post
 from cortex.notify._words import cut, label, link, named, shown
 
@@ -58,10 +58,7 @@ class Webhook:
 
     async def send(self, notice: Notice, target: Target) -> None:
         """Post it; a redirect is not followed: what is signed goes to exactly this address."""
-        try:
-            target = self.checked(target)
-        except UserError as error:
-            raise DeliveryError(error.message, fate="refused") from None
+        target = ready(self, target)
         at = self._surroundings.clock()
         body = json.dumps(self._message(shown(notice), at.isoformat()), ensure_ascii=False).encode("utf-8")
         headers = signed(notice.id, int(at.timestamp()), body, target.secret) | {"Content-Type": "application/json"}

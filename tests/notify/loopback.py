@@ -1,7 +1,9 @@
 """A real web server on 127.0.0.1 that keeps what it got and answers as a test says."""
 
+import ssl
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -37,10 +39,12 @@ class Reply:
 class Loopback:
     """The server; a context manager. `replies` are given one each, then 201 for ever."""
 
-    def __init__(self, *replies: Reply) -> None:
+    def __init__(self, *replies: Reply, tls: ssl.SSLContext | None = None) -> None:
         self.replies = deque(replies)
         self.seen: list[Seen] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self._thread = Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
@@ -74,11 +78,12 @@ class Loopback:
                 outer.seen.append(Seen(method=self.command, path=self.path, headers=self.headers, body=body))
                 reply = outer.replies.popleft() if outer.replies else Reply()
                 time.sleep(reply.after_s)
-                self.send_response(reply.status)
-                for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(reply.body)
+                with suppress(OSError):  # the other side may have stopped waiting
+                    self.send_response(reply.status)
+                    for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
+                        self.send_header(name, value)
+                    self.end_headers()
+                    self.wfile.write(reply.body)
 
             def log_message(self, *_: Any) -> None:
                 """Keep quiet."""

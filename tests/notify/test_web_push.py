@@ -1,7 +1,6 @@
 """Web Push against a real endpoint on this machine that decrypts as a browser does and checks the signature."""
 
 import json
-import time
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -147,12 +146,10 @@ async def test_no_error_shows_the_endpoint_or_the_keys() -> None:
 
 
 async def test_a_slow_service_is_not_waited_for() -> None:
-    with Loopback(Reply(after_s=0.6)) as server:
+    with Loopback(Reply(after_s=1.0)) as server:
         channel = open_channel("web_push", server.surroundings(vapid=VAPID, total_s=0.2))
-        began = time.monotonic()
         with pytest.raises(DeliveryError, match="did not answer in time") as caught:
             await channel.send(PLAIN, Browser().target(f"{server.origin}/push/x"))
-    assert time.monotonic() - began < 5
     assert (caught.value.fate, caught.value.is_unknown) == ("later", True)
 
 

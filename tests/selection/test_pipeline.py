@@ -278,6 +278,15 @@ def test_the_budget_drops_the_least_probable_and_never_a_pin() -> None:
     assert all("tokens of tools are enough" in decided.reason for decided in dropped)
 
 
+def test_what_a_budget_leaves_out_keeps_its_way_back() -> None:
+    role = RoleView(name="tight", tools=("lamps",))
+    past = (PastTurn(user="the lamps", assistant="Shall I?", called=("lamp_set", "lamp_get")),)
+    both = asked("hello", role=role, past=past)
+    assert [item.name for item in plan(both).sent] == ["lamp_set", "lamp_get"]
+    tight = plan(replace(both, role=replace(role, budget_tokens=100)))
+    assert [item.name for item in tight.sent] == ["tools_discover", "lamp_set"]
+
+
 def test_memory_is_found_again_from_the_receipts() -> None:
     plans = talk(
         ["hello", "turn off the light", "what's on my list", "thanks"], profile=BRIDGED, fixed_tokens=1_500, now=NOW

@@ -47,6 +47,24 @@ def test_each_clause_of_a_long_request_finds_its_tool() -> None:
     assert {"repo_diff", "lamp_set"} <= set(found(asked))
 
 
+@pytest.mark.parametrize(
+    ("query", "name"), [("purchase", "shop_buy"), ("flights", "trip_plane"), ("how expensive is it", "shop_price")]
+)
+def test_a_word_that_means_the_same_finds_a_tool(query: str, name: str) -> None:
+    shop = Snapshot(
+        version="shop",
+        entries=(
+            entry("shop_buy", "shop", "Buy what lies in the basket"),
+            entry("trip_plane", "trips", "Airline seats"),
+            entry("shop_price", "shop", "What something costs"),
+            entry("pot_boil", "pots", "Boil water in a pot"),
+        ),
+        domains=(),
+    )
+    hits = ranked(Index(shop), query, frozenset(each.name for each in shop.entries), 5)
+    assert [hit.name for hit in hits][:1] == [name]
+
+
 def test_the_way_a_tool_is_found_ranks_it() -> None:
     exact, part, spelt = (found(query)["repo_diff"].score for query in ("repo_diff", "diff", "repo_dfif"))
     assert exact == 1.0

@@ -14,11 +14,24 @@ ADDED_TOKENS = 560
 
 
 def budget(given: PlanInput, index: Index, draft: Draft) -> Draft:
-    """The draft with what fits; at least the most probable tool stays."""
+    """The draft with what fits; at least the most probable tool stays.
+
+    Where an epoch opens with everything permitted, there is nothing to discover: the way back is left out.
+    """
+    if draft.is_all:
+        return draft
+    made = _fitting(given, index, draft)
+    business = draft.rights.names
+    if made.kept or not business <= {item.name for item in made.fresh}:
+        return made
+    return replace(made, fresh=tuple(item for item in made.fresh if item.name in business))
+
+
+def _fitting(given: PlanInput, index: Index, draft: Draft) -> Draft:
     allowed = ADDED_TOKENS
     if given.role.budget_tokens is not None:
         allowed = given.role.budget_tokens - sum(index.entries[item.name].cost(item.form) for item in draft.kept)
-    if draft.is_all or (given.role.budget_tokens is None and _is_whole(draft)):
+    elif _is_whole(draft):
         return draft
     spent, dropped = 0, dict(draft.dropped)
     kept: set[str] = set()

@@ -10,17 +10,11 @@ SURE_P = 0.75
 
 
 def form(given: PlanInput, index: Index, draft: Draft) -> Draft:
-    """The draft with each fresh tool's form: full for pins and the likely, a stub for the rest.
-
-    Where an epoch opens with everything permitted, there is nothing to discover: the way back is left out.
-    """
+    """The draft with each fresh tool's form: full for pins and the likely, a stub for the rest."""
     if draft.is_all:
         return draft
     fresh = tuple(item if index.entries[item.name].is_meta else _formed(item, draft) for item in draft.fresh)
     kept = draft.kept
-    business = draft.rights.names
-    if not kept and len(fresh) >= len(business) and business <= {item.name for item in fresh}:
-        fresh = tuple(item for item in fresh if item.name in business)
     if not given.profile.caches and given.profile.strength == "strong" and given.round > 1:
         kept = tuple(item if index.entries[item.name].is_meta else replace(item, form="stub") for item in kept)
     return replace(draft, fresh=fresh, kept=kept)
