@@ -235,6 +235,15 @@ async def test_why_names_the_words_that_called_for_a_tool(fake: FakeHouse, page:
     assert "with all tools" in told
 
 
+async def test_why_says_when_the_sentence_model_was_left_out(fake: FakeHouse, page: httpx.AsyncClient) -> None:
+    book = fake.new_book(BRIAN, "orchestrator", "auto", "A talk")
+    turn = await said(fake, page, "add milk to my list", book)
+    (event,) = [each for each in book.events if each.kind == "selection"]
+    assert "Sentence model" not in (await page.get(f"/turns/{turn.key}/why")).text
+    event.payload["receipt"]["labels"] = {"sentence model": "left out: it is closed"}
+    assert "Sentence model: left out: it is closed" in (await page.get(f"/turns/{turn.key}/why")).text
+
+
 async def test_edit_again_branch_and_continue_work_as_plain_forms(fake: FakeHouse, page: httpx.AsyncClient) -> None:
     book = fake.new_book(BRIAN, "orchestrator", "auto", "A talk")
     first = await said(fake, page, "use all rounds", book)
