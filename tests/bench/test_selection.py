@@ -9,7 +9,9 @@ from cortex.bench.files import RoutingSet
 from cortex.bench.ground import Ground
 from cortex.bench.rows import Utterance
 from cortex.selection.discover import RANKINGS
+from cortex.selection.edits import meant
 from tests.bench.conftest import Write, over_the_house, row
+from tests.small_encoder import SmallModel, brought
 
 SEED = 3
 told: list[str] = []
@@ -122,6 +124,18 @@ def test_a_catalogue_is_ranked_by_the_recipes_that_can(tmp_path: Path, write: Wr
     assert set(found["zoo"]["recipes"]) == {"cortex", "ora"}  # type: ignore[call-overload]
     assert figures(found["zoo"], "cortex")["r5"] == 1.0
     assert set(figures(found["zoo"], "cortex")) == {"r5", "r10", "ndcg10", "p50_ms", "p99_ms"}
+
+
+def test_a_sentence_model_is_judged_with_what_it_finds(tmp_path: Path, write: Write, ground: Ground) -> None:
+    catalog = [{"name": "parrot_feed", "description": "Feed the parrot"}, {"name": "rug_wash", "description": "Wash"}]
+    write("retrieval_zoo_catalog.jsonl", catalog)
+    write("retrieval_zoo_queries.jsonl", [{"query": "hungry cockatoo", "gold": ["parrot_feed"]}])
+    model = SmallModel("judged")
+    with brought(tmp_path / "kept", model):
+        by_meaning = ground.over(meant(ground.snapshot, model.key))
+        found = sets(tmp_path, by_meaning, "cortex")
+    assert figures(sets(tmp_path, ground, "cortex")["zoo"], "cortex")["r5"] == 0.0
+    assert figures(found["zoo"], "cortex")["r5"] == 1.0
 
 
 def test_a_filler_catalogue_brings_a_set_of_latencies(tmp_path: Path, write: Write, ground: Ground) -> None:
