@@ -17,6 +17,7 @@ from cortex.base.settings import load_settings
 from cortex.base.start import settings_in_force
 from cortex.base.user import Rank, User
 from cortex.bench_commands import bench, train
+from cortex.job_commands import jobs
 from cortex.services.scope import ToolScope
 from cortex.services.tools import ToolsService
 
@@ -32,6 +33,7 @@ app = typer.Typer(
 people = typer.Typer(help="Accounts: add, list, reset a password, print the set-up link.", no_args_is_help=True)
 app.add_typer(people, name="user")
 app.add_typer(bench, name="bench")
+app.add_typer(jobs, name="jobs")
 app.command("train")(train)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
