@@ -7,20 +7,19 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
 from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
 from cortex.app import Cortex
-from cortex.base.errors import UserError
 from cortex.base.role import ToolMode
 from cortex.base.settings import load_settings
 from cortex.base.start import settings_in_force
 from cortex.base.user import Rank, User
 from cortex.bench_commands import bench, train
+from cortex.encoder_commands import encoder
+from cortex.job_commands import jobs
 from cortex.selection.encoders import LABEL as SENTENCE_MODEL
-from cortex.services.encoders import Encoders
 from cortex.services.scope import ToolScope
 from cortex.services.tools import ToolsService
 
@@ -36,8 +35,8 @@ app = typer.Typer(
 people = typer.Typer(help="Accounts: add, list, reset a password, print the set-up link.", no_args_is_help=True)
 app.add_typer(people, name="user")
 app.add_typer(bench, name="bench")
-sentences = typer.Typer(help="The optional sentence model, which finds tools by what words mean.", no_args_is_help=True)
-app.add_typer(sentences, name="encoder")
+app.add_typer(encoder, name="encoder")
+app.add_typer(jobs, name="jobs")
 app.command("train")(train)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
@@ -109,38 +108,6 @@ def list_people(as_json: Json = False) -> None:
         _say(f"{row['name']}  {row['rank']}" + ("" if row["is_active"] else "  (off)"))
     if not rows:
         _say("No account yet: cortex user setup-link")
-
-
-@sentences.command("install")
-def install_encoder(
-    address: Annotated[str, typer.Option("--from", help="Another place with model.onnx and tokenizer.json.")] = "",
-    model: Annotated[str, typer.Option("--model-sha256", help="Of another model than the usual one.")] = "",
-    tokenizer: Annotated[str, typer.Option("--tokenizer-sha256", help="Of its tokenizer.")] = "",
-) -> None:
-    """Fetch the sentence model (23 MB, Apache-2.0) into HOME/encoder; what is not the pinned bytes is not kept."""
-    if bool(model) != bool(tokenizer):
-        raise UserError("Name both digests or neither.")
-    digests = (model.lower(), tokenizer.lower()) if model else None
-    folder = asyncio.run(Encoders(settings_in_force()).install(address, digests))
-    _say(f"It lies in {folder}. A running daemon takes it up when it is started again.")
-    _say("See `cortex encoder status`.")
-
-
-@sentences.command("status")
-def encoder_status(as_json: Json = False) -> None:
-    """Try the sentence model and say how it stands; exit code 1 when there is one that cannot be used."""
-    state = Encoders(settings_in_force()).state()
-    if as_json:
-        _print_json(asdict(state))
-    elif not state.is_there:
-        _say(f"None: {state.folder} has no model. Tools are chosen without one. `cortex encoder install` fetches it.")
-    elif state.failed:
-        _say(f"{state.folder} cannot be used: {state.failed}.")
-    else:
-        _say(f"{state.folder}: model {state.key}, {state.dimensions} numbers a text, {state.ms} ms a question.")
-        _say(f"{state.kept:,} texts of tools are read. Choosing tools waits for it a moment, and goes on without it.")
-    if state.failed:
-        raise typer.Exit(1)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""The program `cortex`: `serve` at once, every other command by `web/commands.py`."""
+"""The program `cortex`: `serve` and `jobs preview` at once, every other command by `web/commands.py`."""
 
 import gc
 import os
@@ -15,6 +15,8 @@ def main() -> None:
     try:
         if sys.argv[1:] == ["serve"]:
             scan.load("web.serve").main()
+        elif sys.argv[1:3] == ["jobs", "preview"]:
+            scan.load("cortex.job_preview").app()
         else:
             commands = scan.load("web.commands")
             gc.enable()

@@ -13,6 +13,7 @@ from cortex.base.errors import NotAllowed
 from cortex.base.log import USER_ID
 from cortex.base.user import User
 from cortex.services.accounts import LoginView
+from cortex.services.call_trials import CallTrials
 from cortex.services.learning import LearningService
 from cortex.services.refits import RefitsService
 from cortex.services.role_editing import RoleEditing
@@ -95,6 +96,14 @@ def tool_effects(house: House) -> ToolEffects:
 
 
 Effects = Annotated[ToolEffects, Depends(tool_effects)]
+
+
+def calls_by_hand(house: House) -> CallTrials:
+    """Calls that an admin makes."""
+    return CallTrials(house=house.house, tools=house.tools, chat=house.chat, runs=house.chat.runs)
+
+
+CallsByHand = Annotated[CallTrials, Depends(calls_by_hand)]
 
 
 def learning(house: House) -> LearningService:

@@ -119,6 +119,15 @@ def brief(checked: Checked) -> str:
     return line if len(line) <= BRIEF_CHARS else line[: BRIEF_CHARS - 1] + "…"
 
 
+def behind_bridge(call: ToolCall) -> tuple[str, dict[str, Any]]:
+    """The tool that is really meant and what it is given; the call as it stands where that cannot be read."""
+    values = _parse(call.arguments)
+    if isinstance(values, str):
+        return call.name, {}
+    unwrapped = _unwrap(values) if call.name == BRIDGE else (call.name, values)
+    return (call.name, values) if isinstance(unwrapped, str) else unwrapped
+
+
 def _parse(arguments: str) -> dict[str, Any] | str:
     """The argument object; no text at all means no arguments."""
     try:

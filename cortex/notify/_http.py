@@ -153,7 +153,7 @@ def _meaning(status: int) -> str:
 def _object(got: Fetched) -> Mapping[str, Any]:
     try:
         value = json.loads(got.text)
-    except ValueError:
+    except (ValueError, RecursionError):  # the second: an answer of nothing but brackets
         return {}
     return value if isinstance(value, dict) else {}
 

@@ -21,8 +21,8 @@ NEAR = 0.93
 NAME_WORDS = 4
 BY_WORDING = 0.8
 MODEL_SHARE = 0.55
-LEAST_CHANCE, TELLING_CHANCE = 0.01, 0.1
-LEAST_SHARE = 0.06
+LEAST_CHANCE, TELLING_CHANCE, TELLING_ALONE = 0.01, 0.1, 0.25
+LEAST_SHARE, LEAST_SPELT = 0.06, 0.25
 ALIKE_WEIGHT = 0.6
 CANDIDATES = 40
 
@@ -69,7 +69,7 @@ def _worded(index: Index, query: str, allowed: frozenset[str]) -> list[tuple[str
     chances = evidence.learned(index, query).chances
     likely = {name: p for name, p in chances.items() if p >= LEAST_CHANCE and name in allowed}
     top = max(likely.values(), default=1.0)
-    if top < TELLING_CHANCE:
+    if top < (TELLING_CHANCE if found else TELLING_ALONE):
         likely = {}
     mixed = {}
     for name in found.keys() | likely.keys():
@@ -104,8 +104,9 @@ def _alike(index: Index, query: str, allowed: frozenset[str]) -> Any:
         grams[gram] = grams.get(gram, 0.0) + 1.0
     mask = index.mask(allowed)
     words, letters = index.tools.words.scores(_widened(telling)) * mask, index.tools.letters.scores(grams) * mask
-    shares = (search.share(words, index.tools.words, telling), search.share(letters, index.tools.letters, grams))
-    return 0.5 * (search.scaled(words) + search.scaled(letters)) * (max(shares) >= LEAST_SHARE)
+    is_worded = search.share(words, index.tools.words, telling) >= LEAST_SHARE
+    is_spelt = search.share(letters, index.tools.letters, grams) >= LEAST_SPELT
+    return 0.5 * (search.scaled(words) + search.scaled(letters)) * (is_worded or is_spelt)
 
 
 def _widened(telling: Mapping[str, float]) -> dict[str, float]:

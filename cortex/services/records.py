@@ -9,6 +9,7 @@ from cortex.services.house import House
 from cortex.services.models import Models
 from cortex.services.profiles import Profiles
 from cortex.services.replays import Replays
+from cortex.services.runs import RunsService
 from cortex.services.tools import ToolsService
 from cortex.services.traces import Traces
 from cortex.services.usage import UsageService
@@ -16,12 +17,13 @@ from cortex.services.usage import UsageService
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """Four doors over the same ledger, and what is learned from it about caches."""
+    """Five doors over the same ledger, and what is learned from it about caches."""
 
     usage: UsageService
     budgets: BudgetDesk
     traces: Traces
     replays: Replays
+    runs: RunsService
     profiles: Profiles
 
     @classmethod
@@ -32,5 +34,6 @@ class Records:
             budgets=BudgetDesk(house=house, accounts=accounts),
             traces=Traces(house=house, models=models),
             replays=Replays(house=house, tools=tools),
+            runs=RunsService(house=house, accounts=accounts, models=models),
             profiles=profiles,
         )

@@ -12,9 +12,9 @@ from typing import Literal
 from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.selection import text
+from cortex.selection.discover import MOST, rank
 from cortex.selection.edits import Edits, edited, meant
 from cortex.selection.pipeline import plan
-from cortex.selection.snapshot import described
 from cortex.selection.talk import common_terms
 from cortex.selection.types import Domain, Example, Snapshot, ToolPlan
 from cortex.services.tool_plans import Asked, plan_input
@@ -27,6 +27,7 @@ OWN_MOST = 40
 ELSEWHERE_MOST = 40
 TYPED_MOST = 50
 CHANGES_SHOWN = 20
+SEARCHED_MOST = 20
 FIXED_TOKENS = 300
 EVERYTHING = Role(name="admin", prompt="", tools=("all",))
 Source = Literal["typed", "here", "elsewhere"]
@@ -67,12 +68,28 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """A wording with the tool's place in what `tools_discover` finds; None = not among it."""
+
+    text: str
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """A tool under other words: tokens before and after in full and in short, and what changes in plans."""
+    """A tool under other words: tokens before and after in full and in short, what changes in plans and in the search.
+
+    `searched`: how many wordings were searched with; `found`: those of them that found the tool, before and after;
+    `moved`: the first of those whose place changed.
+    """
 
     full: tuple[int, int]
     stub: tuple[int, int]
     effect: Effect
+    searched: int
+    found: tuple[int, int]
+    moved: tuple[Moved, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,13 +123,8 @@ class ToolEffects:
         others = {key: words for key, words in ground.house.edits.descriptions.items() if key != name}
         edits = replace(ground.house.edits, descriptions={**others, name: description})
         effect = await self._of(user, ground, tool.category, edits, typed, recipe)
-        before = next(entry for entry in ground.snapshot.entries if entry.name == name)
-        after = await asyncio.to_thread(described, before, description)
-        return Described(
-            full=(before.tokens_full, after.tokens_full),
-            stub=(before.tokens_stub, after.tokens_stub),
-            effect=effect,
-        )
+        after = await asyncio.to_thread(edited, ground.shipped, edits)
+        return await asyncio.to_thread(_described, name, ground.snapshot, after, effect, typed)
 
     async def _of(
         self, user: User, ground: Ground, category: str, edits: Edits, typed: Sequence[str], recipe: str
@@ -153,12 +165,35 @@ def _effect(
     )
 
 
+def _described(name: str, before: Snapshot, after: Snapshot, effect: Effect, typed: Sequence[str]) -> Described:
+    """Off the event loop: the costs, and the search with what was typed and with the tool's own examples."""
+    old, new = (next(entry for entry in one.entries if entry.name == name) for one in (before, after))
+    own = [each for each in _domain(before, new.category).examples if name in each.tools]
+    said = dict.fromkeys((*typed[:TYPED_MOST], *(each.text for each in _spread(own, SEARCHED_MOST))))
+    places = [(one, _place(before, one, name), _place(after, one, name)) for one in said]
+    moved = [Moved(text=one, before=was, after=now) for one, was, now in places if was != now]
+    return Described(
+        full=(old.tokens_full, new.tokens_full),
+        stub=(old.tokens_stub, new.tokens_stub),
+        effect=effect,
+        searched=len(places),
+        found=(sum(was is not None for _, was, _ in places), sum(now is not None for *_, now in places)),
+        moved=tuple(moved[:CHANGES_SHOWN]),
+    )
+
+
+def _place(snapshot: Snapshot, said: str, name: str) -> int | None:
+    """The tool's place, from 1, among what a search with these words finds."""
+    hits = rank(said, snapshot, [entry.name for entry in snapshot.entries], MOST)
+    return next((at for at, hit in enumerate(hits, start=1) if hit.name == name), None)
+
+
 def messages(before: Snapshot, after: Snapshot, category: str, typed: Sequence[str]) -> tuple[_Said, ...]:
     """What is tried, each wording once: typed, then the category's own, then others that hold a changed phrase."""
     old, new = _domain(before, category), _domain(after, category)
     known = {text.normal(each.text): each.tools for each in (*old.examples, *new.examples)}
     changed = _changed((each.text for each in old.triggers), (each.text for each in new.triggers))
-    changed += _changed(_described(before, category), _described(after, category))
+    changed += _changed(_description_words(before, category), _description_words(after, category))
     fresh = {*new.examples} ^ {*old.examples}
     own = [*sorted(fresh, key=lambda each: each.text), *_spread([*new.examples], OWN_MOST)]
     others = [
@@ -217,7 +252,7 @@ def _domain(snapshot: Snapshot, category: str) -> Domain:
     return next(domain for domain in snapshot.domains if domain.name == category)
 
 
-def _described(snapshot: Snapshot, category: str) -> set[str]:
+def _description_words(snapshot: Snapshot, category: str) -> set[str]:
     """The words of the category's descriptions that mean something."""
     told = [entry.full.description for entry in snapshot.entries if entry.category == category]
     return {word for one in told for word in text.words(one) if word not in common_terms()}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from cortex.agent.arguments import behind_bridge
 from cortex.agent.prompt import system_prompt, tail
 from cortex.base import tokens
 from cortex.base.ids import digest
@@ -196,8 +197,10 @@ def _past_turn(messages: Sequence[Message]) -> PastTurn:
     for message in messages:
         if message.speaker in said and message.said:
             said[message.speaker].append(message.said)
-        called += [call.name for call in message.calls]
-        given += [cut(words) for call in message.calls for words in _strings(call.arguments)]
+        for call in message.calls:
+            name, arguments = behind_bridge(call)
+            called.append(name)
+            given += [cut(value) for value in arguments.values() if isinstance(value, str)]
         outside += [part.text for part in message.parts if isinstance(part, ToolResult)]
     return PastTurn(
         user=said["user"][0] if said["user"] else "",
@@ -207,12 +210,3 @@ def _past_turn(messages: Sequence[Message]) -> PastTurn:
         arguments=tuple(given),
         results=tuple(cut(words) for words in outside),
     )
-
-
-def _strings(arguments: str) -> list[str]:
-    """The strings among a call's arguments; none where they are no JSON object."""
-    try:
-        values = json.loads(arguments)
-    except ValueError:
-        return []
-    return [value for value in values.values() if isinstance(value, str)] if isinstance(values, dict) else []

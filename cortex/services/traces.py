@@ -71,12 +71,13 @@ class RoundTrace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """A turn. `past`: what was said before it, as the first request carried it."""
+    """A turn. `past`: what was said before it, as the first request carried it. `beside`: calls of no round."""
 
     turn: TurnRow
     text: str
     past: tuple[Spoken, ...]
     rounds: tuple[RoundTrace, ...]
+    beside: tuple[CallTrace, ...] = ()
 
     @property
     def cost_usd(self) -> float | None:
@@ -125,6 +126,7 @@ class Traces:
             text=blotter.blot(turn.text),
             past=_spoken(past, blotter),
             rounds=tuple(made.round(row, _asked(rounds, row, said)) for row in rounds),
+            beside=tuple(call for call in calls if call.call.round not in {row.round for row in rounds}),
         )
 
     async def _past(self, opened: Opener, turn: TurnRow, rounds: Sequence[Round]) -> tuple[Message, ...]:
@@ -212,12 +214,16 @@ def _plain(trace: Trace) -> dict[str, Any]:
                 "tools": one.tools,
                 "messages": [[message.speaker, message.text] for message in one.messages],
                 "answer": one.answer.text if one.answer else None,
-                "calls": [
-                    {name: getattr(each.call, name) for name in CallRow.__dataclass_fields__}
-                    | {"approval": each.approval}
-                    for each in one.calls
-                ],
+                "calls": _plain_calls(one.calls),
             }
             for one in trace.rounds
         ],
+        "calls": _plain_calls(trace.beside),
     }
+
+
+def _plain_calls(calls: Sequence[CallTrace]) -> list[dict[str, Any]]:
+    return [
+        {name: getattr(each.call, name) for name in CallRow.__dataclass_fields__} | {"approval": each.approval}
+        for each in calls
+    ]

@@ -7,7 +7,7 @@ The body `run` is what the engine replays: everything that may change between tw
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain, repeat
 from typing import Any, Protocol, TypeVar
 
@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.agent.execute import Executor
 from cortex.agent.react import World, run_turn
+from cortex.agent.single import run_call
 from cortex.base.errors import CortexError
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Answer, Decision, Outcome, Performed, Turn
@@ -105,13 +106,21 @@ class TurnRuns:
         argument = {"turn": row.id, "user": row.owner_id}
         await self.house.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
 
+    async def start_call(self, row: TurnRow, call: ToolCall) -> None:
+        """Start the run of a turn that is one call by hand. The row runs already: nobody takes it for a message."""
+        argument = {"turn": row.id, "user": row.owner_id, "call": asdict(call)}
+        await self.house.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
+
     async def run(self, run_id: str, argument: dict[str, Any]) -> None:
         """The durable body of one turn."""
         turn = await self.openings.open(argument["user"], argument["turn"])
         if turn is None:
             return
         try:
-            outcome = await run_turn(turn, self.world)
+            if "call" in argument:
+                outcome = await run_call(turn, ToolCall(**argument["call"]), self.world.hands)
+            else:
+                outcome = await run_turn(turn, self.world)
         except CortexError as error:
             outcome = Outcome(state="failed", rounds=0, text=error.message)
         except Exception:  # the job runner's broad except: a turn must end, and say so

@@ -14,7 +14,7 @@ from cortex.base.role import ToolMode
 from cortex.storage.repository import HouseRepository, Repository, reading
 from cortex.storage.schema import ConversationTable, EventTable, TurnTable
 
-Source = Literal["chat", "job"]
+Source = Literal["chat", "job", "try"]
 NewEvent = tuple[EventKind, dict[str, Any], str | None]
 
 _MOVES_UP: frozenset[EventKind] = frozenset({"message", "turn.end"})
@@ -103,14 +103,16 @@ class Conversations(Repository):
     async def list(
         self, query: str = "", limit: int = 50, before: datetime | None = None, *, source: Source | None = None
     ) -> Sequence[Conversation]:
-        """The newest first; `query`: words of the title; `before`: only those last used before then, for paging."""
-        statement = self._heads().where(ConversationTable.deleted_at.is_(None))
+        """The newest first; `query`: words of the title; `before`: only those last used before then, for paging.
+
+        Without a `source` all but calls by hand ("try"), which nobody talks in.
+        """
+        is_asked = ConversationTable.source == source if source is not None else ConversationTable.source != "try"
+        statement = self._heads().where(ConversationTable.deleted_at.is_(None), is_asked)
         for word in query.split():
             statement = statement.where(ConversationTable.title.icontains(word, autoescape=True))
         if before is not None:
             statement = statement.where(ConversationTable.updated_at < before)
-        if source is not None:
-            statement = statement.where(ConversationTable.source == source)
         order = (ConversationTable.updated_at.desc(), ConversationTable.id.desc())
         return await self._all(Conversation, statement.order_by(*order).limit(limit))
 

@@ -115,8 +115,8 @@ async def test_a_refusal_says_what_to_do_next(reply: Reply, fate: str, wait_s: f
     assert "T0" not in caught.value.message
 
 
-async def test_an_answer_of_any_size_and_kind_is_one_short_line() -> None:
-    body = b"\x1b[31mno\r\n" * 100_000
+@pytest.mark.parametrize("body", [b"\x1b[31mno\r\n" * 100_000, b"[" * 15_000, b"\xff\xfe", b""], ids=len)
+async def test_an_answer_of_any_size_and_kind_is_one_short_line(body: bytes) -> None:
     reply = Reply(status=400, body=body, headers={"Content-Type": "text/plain"})
     with Loopback(reply) as server, pytest.raises(DeliveryError) as caught:
         await call(server)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cortex.selection.discover import rank
 from cortex.selection.pipeline import plan
 from cortex.selection.types import PlanInput, RoleView, Snapshot
 
@@ -43,3 +44,8 @@ def test_plain_talk_finds_none(shipped: Snapshot, message: str) -> None:
 
 def test_a_fact_may_be_looked_up_but_nothing_else(shipped: Snapshot) -> None:
     assert set(names(shipped, "what is the capital of France")) <= {"web_search", "web_read"}
+
+
+@pytest.mark.parametrize("query", ["zebra", "giraffe", "kubernetes", "quantum entanglement"])
+def test_a_search_for_what_no_tool_does_finds_none(shipped: Snapshot, query: str) -> None:
+    assert rank(query, shipped, [entry.name for entry in shipped.entries], 5) == ()

@@ -62,7 +62,7 @@ def filled(path: str, ids: dict[str, str]) -> str:
     return path
 
 
-OF_THE_HOUSE = {"tool": "task_create", "category": "tasks"}  # these are everybody's
+OF_THE_HOUSE = {"tool": "task_create", "category": "tasks", "number": "1"}  # these are everybody's
 IDS = "cid key task_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id"
 ANY = dict.fromkeys(IDS.split(), "x")
 

@@ -1,7 +1,8 @@
-"""One turn round by round: plan, request, calls, what it took; and what another recipe would have sent instead."""
+"""Runs: the list of them, and one round by round: plan, request, calls, what it took; also under another recipe."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -9,13 +10,65 @@ from fastapi.responses import Response
 from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.replays import Replay
+from cortex.services.runs import RunList, Wanted
 from cortex.services.traces import Trace
 from cortex.services.transcript_views import turn_of
 from web.deps import CurrentUser, House, reauthed_admin
 from web.frame import frame_of
-from web.render import Context, described, respond
+from web.render import Context, NavEntry, described, respond
 
 router = APIRouter()
+HREF = "/runs"
+NAV = NavEntry(title="Runs", href=HREF, icon="fold", order=52)
+LABELS = (("", "All"), ("running", "Running"), ("done", "Done"), ("failed", "Failed"), ("stopped", "Stopped"))
+WORDS_MAX = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsContext(Context):
+    """The list."""
+
+    view: RunList = described("the runs of this page, and what they can be narrowed by")
+    wanted: Wanted = described("the filter")
+    statuses: Sequence[tuple[str, str]] = described("ways to have ended, each with its word", default=LABELS)
+    is_narrow: bool = described("whether the filter leaves anything out")
+    place: Callable[..., str] = described("the address of this list with other values of the filter, first page")
+    moment: int = described("a number that differs each time, so that the next look is a new one")
+
+
+@router.get(HREF)
+async def show_all(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    status: str = "",
+    role: str = "",
+    tool: str = "",
+    conversation: str = "",
+    job: str = "",
+    person: str = "",
+    page: int = 1,
+) -> Response:
+    """The runs that fit, the newest first. Anybody else's are an admin's, with the password given lately."""
+    if user.is_admin and person not in ("", user.id):
+        await reauthed_admin(request)
+    typed = {"status": status, "role": role, "tool": tool, "conversation": conversation, "job": job, "person": person}
+    wanted = Wanted(**{name: value.strip()[:WORDS_MAX] for name, value in typed.items()}, page=page)
+    context = RunsContext(
+        frame=await frame_of(request, house, user, here=HREF),
+        view=await house.records.runs.list(user, wanted),
+        wanted=wanted,
+        is_narrow=replace(wanted, page=1) != Wanted(),
+        place=lambda **values: _place(replace(wanted, **{"page": 1, **values})),
+        moment=round(house.house.ticks_s() * 1000),
+    )
+    return respond(request, "runs.html", context)
+
+
+def _place(wanted: Wanted) -> str:
+    """The address of a list."""
+    said = {name: value for name, value in asdict(wanted).items() if value not in ("", 1)}
+    return f"{HREF}?{urlencode(said)}" if said else HREF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,5 @@
 """Admin: every tool of the house, and one tool whole. On or off, when it is sent, whether it asks first."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -9,18 +8,18 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, Response
 
-from cortex.services.tool_listing import ToolList, ToolSheet
+from cortex.services.tool_listing import ToolList
 from web.deps import House, Listing, ReauthedAdmin
 from web.frame import frame_of
 from web.render import Context, Frame, NavEntry, Renderer, described, respond, wants_fragment
 from web.security import local_path
 from web.toast import redirect
+from web.tool_view import TOOLS, tool_page
 
 router = APIRouter()
-HREF = "/admin/tools"
+HREF = TOOLS
 NAV = NavEntry(title="Tools", href=HREF, icon="wrench", order=82, is_admin_only=True)
 RISKS = ("low", "medium", "high")
-EXAMPLES_A_PAGE = 60
 
 Text = Annotated[str, Form()]
 
@@ -36,17 +35,6 @@ class ToolsContext(Context):
     risks: Sequence[str] = described("the risks there are", default=RISKS)
     earlier: str = described("address of the page before, or empty", default="")
     later: str = described("address of the page behind, or empty", default="")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolContext(Context):
-    """One tool."""
-
-    sheet: ToolSheet = described("the tool with schema, words, last calls")
-    full: str = described("its parameters as JSON to read")
-    stub: str = described("the same in the short form")
-    first: int = described("number of the first example shown, from 0", default=0)
-    size: int = described("how many examples a page shows", default=EXAMPLES_A_PAGE)
 
 
 @router.get(HREF)
@@ -85,11 +73,7 @@ async def show_one(
     request: Request, house: House, user: ReauthedAdmin, tools: Listing, tool: str, first: int = 0
 ) -> Response:
     """One tool with its schema and its last calls."""
-    sheet = await tools.sheet(user, tool)
-    frame = await frame_of(request, house, user, here=HREF)
-    full, stub = (json.dumps(form.parameters, indent=2, ensure_ascii=False) for form in (sheet.full, sheet.stub))
-    context = ToolContext(frame=frame, sheet=sheet, full=full, stub=stub, first=max(0, first))
-    return respond(request, "tool.html", context)
+    return await tool_page(request, house, user, tools, tool, first=max(0, first))
 
 
 @router.post(HREF + "/{tool}")

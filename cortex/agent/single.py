@@ -1,0 +1,17 @@
+"""One call that a person makes by hand: the same gate, question and effect as a model's, without a model. Pure."""
+
+from cortex.base.messages import ToolCall, assistant, results, user
+from cortex.base.ports import Hands
+from cortex.base.turn import Outcome, Turn
+
+ROUND = 1
+
+
+async def run_call(turn: Turn, call: ToolCall, hands: Hands) -> Outcome:
+    """Decide, wait for the person's word where one is needed, perform; the turn is done however the call went."""
+    decision = await hands.decide(turn, ROUND, call)
+    answer = await hands.wait(turn, decision) if decision.verdict == "ask" else None
+    performed = await hands.perform(turn, ROUND, call, decision, answer)
+    words = f"{call.name} {'did not work' if performed.result.is_error else 'answered'}; it was called by hand."
+    messages = (user(turn.text), assistant("", call), results(performed.result), assistant(words))
+    return Outcome(state="done", rounds=0, messages=messages, text=words)

@@ -1,0 +1,128 @@
+"""The rules of a job as values and pure functions: overlap, quiet hours, retries, pause after failures, deadline.
+
+Which slots are due is `slots.py`. Storage keeps the values, the job runner asks the functions.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import Literal
+
+from cortex.base.errors import UserError
+from cortex.schedule.moments import utc_of, zone_of
+
+OnMiss = Literal["skip", "once", "catchup"]
+Overlap = Literal["skip", "queue"]
+SlotState = Literal["planned", "running", "done", "failed", "missed", "skipped"]
+QUEUE_MOST = 10
+SUCH_HOURS = "Write quiet hours such as 22:00-07:00."
+_QUIET = re.compile(r"(\d{1,2}):(\d{2}) ?(?:-|\u2013|to) ?(\d{1,2}):(\d{2})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How a job treats slots that it did not run in time. Times in seconds.
+
+    `on_miss`: leave late slots out, run the newest alone, or all of them up to `catchup_most`.
+    `fire_within_s`: later than this no slot runs. `grace_s`: within this a slot counts as on time.
+    `retries`: further tries of a failed slot, `backoff_s` after the first, twice that after the next, up to
+    `backoff_most_s`. `pause_after`: failures in a row, 0 for never. `run_within_s`: how long a run may take.
+    """
+
+    on_miss: OnMiss = "once"
+    fire_within_s: int = 900
+    grace_s: int = 60
+    catchup_most: int = 24
+    overlap: Overlap = "skip"
+    retries: int = 0
+    backoff_s: int = 60
+    backoff_most_s: int = 3600
+    pause_after: int = 5
+    run_within_s: int = 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuietHours:
+    """A span of the day in which nobody is disturbed; one that ends before it starts goes on over midnight."""
+
+    start: time
+    end: time
+    time_zone: str
+
+
+def quiet_hours(text: str, time_zone: str) -> QuietHours | None:
+    """`22:00-07:00` read; None for no text; UserError when it is no span."""
+    if not text.strip():
+        return None
+    found = _QUIET.fullmatch(text.strip())
+    if not found:
+        raise UserError(SUCH_HOURS)
+    try:
+        start, end = time(int(found[1]), int(found[2])), time(int(found[3]), int(found[4]))
+    except ValueError as error:
+        raise UserError(SUCH_HOURS) from error
+    if start == end:
+        raise UserError(SUCH_HOURS)
+    return QuietHours(start=start, end=end, time_zone=time_zone)
+
+
+def quiet_until(quiet: QuietHours | None, at: datetime) -> datetime | None:
+    """When the quiet that holds at this moment ends, aware UTC; None when it is not quiet."""
+    if quiet is None:
+        return None
+    zone = zone_of(quiet.time_zone)
+    here = at.astimezone(zone)
+    is_over_midnight = quiet.end <= quiet.start
+    began = here.date() - timedelta(days=1 if is_over_midnight and here.time() < quiet.end else 0)
+    ends_on = began + timedelta(days=1 if is_over_midnight else 0)
+    start, end = utc_of(datetime.combine(began, quiet.start), zone), utc_of(datetime.combine(ends_on, quiet.end), zone)
+    return end if start <= at < end else None
+
+
+def on_overlap(
+    policy: Policy, *, is_running: bool, waiting: int, is_catching_up: bool = False
+) -> Literal["start", "wait", "skip"]:
+    """What a slot does while the job's earlier slots still run or wait.
+
+    Slots that are caught up wait for each other under either rule: they were decided together. A queue has
+    `QUEUE_MOST` places, so that a job slower than its rhythm loses slots in the open and not its memory.
+    """
+    if not is_running and not waiting:
+        return "start"
+    if policy.overlap == "skip" and not is_catching_up:
+        return "skip"
+    return "wait" if waiting < QUEUE_MOST or is_catching_up else "skip"
+
+
+def is_too_late(policy: Policy, slot: datetime, now: datetime) -> bool:
+    """Whether a slot that waited may no longer start."""
+    return now - slot > timedelta(seconds=policy.fire_within_s)
+
+
+def retry_at(policy: Policy, attempt: int, failed_at: datetime) -> datetime | None:
+    """When the slot is tried again after its failed attempt (1 is the first); None when it was the last."""
+    if attempt > policy.retries:
+        return None
+    wait_s = min(policy.backoff_s * 2 ** min(attempt - 1, 30), policy.backoff_most_s)
+    return failed_at.astimezone(UTC) + timedelta(seconds=wait_s)
+
+
+def failures_in_a_row(newest_first: Sequence[SlotState]) -> int:
+    """How many of the newest slots failed with no success after them; slots that did not run say nothing."""
+    count = 0
+    for state in newest_first:
+        if state == "done":
+            break
+        count += state == "failed"
+    return count
+
+
+def pauses(policy: Policy, newest_first: Sequence[SlotState]) -> bool:
+    """Whether the job pauses itself now."""
+    return policy.pause_after > 0 and failures_in_a_row(newest_first) >= policy.pause_after
+
+
+def deadline(policy: Policy, started_at: datetime) -> datetime:
+    """When a run that started then has to be over, aware UTC."""
+    return started_at.astimezone(UTC) + timedelta(seconds=policy.run_within_s)

@@ -1,0 +1,50 @@
+"""The port `Timings`: reads words and cron lines to a timing and follows it. `Reader` holds nothing; share one."""
+
+import re
+from datetime import UTC, datetime
+
+from cortex.base.errors import ToolFailed
+from cortex.base.time_ports import Timing
+from cortex.schedule import moments
+from cortex.schedule.again import again, timing_of
+from cortex.schedule.cron import is_cron
+from cortex.schedule.grammar import taken_apart
+from cortex.schedule.once import once, timing_at
+from cortex.schedule.phrase import SUCH_AS
+
+CHARACTERS = 200
+_QUOTES = "\"'`\u201c\u201d\u2018\u2019 \t\n"
+
+
+class Reader:
+    """Reads times as people and crontabs write them."""
+
+    def read(self, words: str, now: datetime, time_zone: str) -> Timing:
+        """What the words mean, seen from `now` in that zone; ToolFailed says what could not be read, and what can."""
+        zone = moments.zone_of(time_zone)
+        said = " ".join(words.strip(_QUOTES).split())
+        if not said:
+            raise ToolFailed(f"Nothing is said of a time. {SUCH_AS}")
+        if len(said) > CHARACTERS:
+            raise ToolFailed(f"A time in words has {CHARACTERS} characters at most. {SUCH_AS}")
+        line = re.sub(r"^cron(?:tab)?:? ", "", said, flags=re.IGNORECASE)
+        if is_cron(line):
+            return timing_of(line, zone)
+        if at := _iso(said):
+            return timing_at(said, at, at.astimezone(zone).replace(tzinfo=None), now, zone)
+        parts = taken_apart(said)
+        return (again if parts.is_repeating else once)(said, parts, now.astimezone(UTC), zone)
+
+    def following(self, timing: Timing, after: datetime, count: int) -> tuple[datetime, ...]:
+        """The next moments after this one, aware UTC, at most `count`; () when it is never due again."""
+        return moments.following(timing, after, count)
+
+
+def _iso(said: str) -> datetime | None:
+    """A moment in ISO's form with its offset; None for any other."""
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)", said, re.IGNORECASE):
+        return None
+    try:
+        return datetime.fromisoformat(said.upper()).astimezone(UTC)
+    except ValueError as error:
+        raise ToolFailed(f"There is no moment {said!r}.") from error

@@ -1,0 +1,124 @@
+"""Admin: call a tool by hand. A form made of its schema; the call goes through the gate, and its result is shown."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from cortex.base.errors import UserError
+from cortex.base.user import User
+from cortex.services.call_forms import WHOLE, CallField, fields_of, read, typed_of
+from cortex.services.call_trials import PATIENCE_S, Asked, Tried
+from cortex.services.tool_listing import ToolSheet
+from web.deps import CallsByHand, House, Listing, ReauthedAdmin
+from web.frame import frame_of
+from web.render import Context, described, respond
+from web.security import local_path
+from web.toast import redirect
+from web.tool_view import TOOLS
+
+router = APIRouter()
+PLACE = TOOLS + "/{tool}/call"
+ARGUMENT = "a."
+FORM_MAX = 64_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Typed:
+    """The form. `sure`: the call that was said yes to."""
+
+    role: str = "orchestrator"
+    values: Mapping[str, str] = field(default_factory=dict)
+    whole: str = ""
+    sure: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallContext(Context):
+    """The form, what is wrong with it, and the last call."""
+
+    sheet: ToolSheet = described("the tool")
+    why_not: str = described("why nobody can call it, or empty", default="")
+    fields: Sequence[CallField] = described("its arguments as fields")
+    typed: _Typed = described("the form as typed")
+    faults: Mapping[str, str] = described("field -> what is wrong with it", default_factory=dict)
+    error: str = described("why the call was refused before it was made", default="")
+    roles: Sequence[str] = described("roles to call it in")
+    asked: Asked | None = described("a call that waits for a yes on this page", default=None)
+    tried: Tried | None = described("the call that was made", default=None)
+    cid: str = described("its conversation, for the parts of it", default="")
+    opens: Mapping[str, Any] = described("parts that are being written: none here", default_factory=dict)
+    moment: int = described("a number that differs each time, so that the next look is a new one", default=0)
+
+
+@router.get(PLACE)
+async def show(
+    request: Request, house: House, user: ReauthedAdmin, tools: Listing, calls: CallsByHand, tool: str, run: str = ""
+) -> Response:
+    """The form; with `run` also that call, and the form as it was filled for it."""
+    sheet = await tools.sheet(user, tool)
+    tried = await calls.look(user, tool, run) if run else None
+    typed = _Typed()
+    if tried is not None:
+        values = typed_of(sheet.tool, tried.call.arguments) if tried.call else {}
+        typed = _Typed(role=tried.turn.role or typed.role, values=values)
+    return await _page(request, house, user, sheet, calls, typed, tried=tried)
+
+
+@router.post(PLACE)
+async def call(
+    request: Request, house: House, user: ReauthedAdmin, tools: Listing, calls: CallsByHand, tool: str
+) -> Response:
+    """Make the call, or say what is wrong with it, or ask for a yes first."""
+    sheet = await tools.sheet(user, tool)
+    form = {name: str(value)[:FORM_MAX] for name, value in (await request.form()).items()}
+    typed = _Typed(
+        role=form.get("role", "") or "orchestrator",
+        values={name.removeprefix(ARGUMENT): value for name, value in form.items() if name.startswith(ARGUMENT)},
+        whole=form.get(WHOLE, ""),
+        sure=form.get("sure", ""),
+    )
+    made = read(sheet.tool, typed.values, typed.whole)
+    if made.faults:
+        return await _page(request, house, user, sheet, calls, typed, faults=made.faults)
+    try:
+        asked = await calls.ask(user, tool, typed.role, made.arguments)
+        if asked.sure and typed.sure != asked.sure:
+            return await _page(request, house, user, sheet, calls, replace(typed, sure=asked.sure), asked=asked)
+        key = await calls.start(user, tool, typed.role, made.arguments)
+    except UserError as refused:
+        return await _page(request, house, user, sheet, calls, typed, error=refused.message)
+    await calls.look(user, tool, key, patience_s=PATIENCE_S)
+    return redirect(request, local_path(f"{TOOLS}/{tool}/call?run={key}#tried", TOOLS))
+
+
+async def _page(
+    request: Request,
+    house: House,
+    user: User,
+    sheet: ToolSheet,
+    calls: CallsByHand,
+    typed: _Typed,
+    *,
+    faults: Mapping[str, str] | None = None,
+    error: str = "",
+    asked: Asked | None = None,
+    tried: Tried | None = None,
+) -> Response:
+    context = CallContext(
+        frame=await frame_of(request, house, user, here=TOOLS),
+        sheet=sheet,
+        why_not=await calls.why_not(sheet.line.name),
+        fields=fields_of(sheet.tool),
+        typed=typed,
+        faults=faults or {},
+        error=error,
+        roles=await house.roles.names(user),
+        asked=asked,
+        tried=tried,
+        cid=tried.conversation_id if tried else "",
+        moment=round(house.house.ticks_s() * 1000),
+    )
+    return respond(request, "tool_call.html", context, block="tried", status=422 if error or faults else 200)

@@ -1,0 +1,62 @@
+"""Admin: a tool's description as models read it. What other words cost and change is shown before they are saved."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+
+from cortex.base.errors import UserError
+from cortex.services.tool_words import read_description
+from web.deps import Effects, House, Listing, ReauthedAdmin
+from web.toast import redirect
+from web.tool_view import TOOLS, tool_page
+
+router = APIRouter()
+PLACE = TOOLS + "/{tool}/description"
+MESSAGES_MAX = 8_000
+
+Text = Annotated[str, Form()]
+
+
+@router.post(PLACE)
+async def change(
+    request: Request,
+    house: House,
+    user: ReauthedAdmin,
+    tools: Listing,
+    effects: Effects,
+    tool: str,
+    description: Text = "",
+    messages: Text = "",
+    do: Text = "effect",
+) -> Response:
+    """Show what the description would cost and change, save it, or let the shipped one hold again."""
+    await tools.sheet(user, tool)
+    if do == "default":
+        number = await house.tool_settings.take_back(user, tool, "description")
+        return _saved(request, tool, number, f"{tool} has its shipped description again.")
+    typed = {"description": description, "messages": messages[:MESSAGES_MAX]}
+    try:
+        if do == "save":
+            number = await house.tool_settings.describe(user, tool, description)
+            return _saved(request, tool, number, "Saved. It holds from the next message on.")
+        words = read_description(description)
+        tried = [said for said in typed["messages"].splitlines() if said.strip()]
+        told = await effects.of_description(user, tool, words, tried, "cortex")
+    except UserError as refused:
+        return await tool_page(request, house, user, tools, tool, block="effect", error=refused.message, **typed)
+    return await tool_page(request, house, user, tools, tool, block="effect", told=told, **typed)
+
+
+@router.post(PLACE + "/undo/{number}")
+async def undo(request: Request, house: House, user: ReauthedAdmin, tool: str, number: int) -> Response:
+    """Put back what stood there before this change."""
+    await house.tool_settings.undo_description(user, tool, number)
+    return redirect(request, f"{TOOLS}/{tool}#schema", "Undone: the description is what it was.")
+
+
+def _saved(request: Request, tool: str, number: int, words: str) -> Response:
+    """Back to the page, with the way back where something was changed."""
+    place = f"{TOOLS}/{tool}"
+    undo_href = f"{place}/description/undo/{number}" if number else ""
+    return redirect(request, f"{place}#schema", words if number else "Nothing was changed.", undo_href=undo_href)

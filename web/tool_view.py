@@ -1,0 +1,52 @@
+"""What the pages of one tool share: the context of `tool.html`, and how it is shown.
+
+Not a page: `web/pages/tools.py` and `tool_description.py` call it.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from cortex.base.user import User
+from cortex.services.tool_effects import Described
+from cortex.services.tool_listing import ToolSheet
+from web.deps import House, Listing
+from web.frame import frame_of
+from web.render import Context, described, respond
+
+TOOLS = "/admin/tools"
+EXAMPLES_A_PAGE = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext(Context):
+    """One tool."""
+
+    sheet: ToolSheet = described("the tool with schema, words, last calls")
+    full: str = described("its parameters as JSON to read")
+    stub: str = described("the same in the short form")
+    first: int = described("number of the first example shown, from 0", default=0)
+    size: int = described("how many examples a page shows", default=EXAMPLES_A_PAGE)
+    description: str = described("its description as typed or as kept")
+    messages: str = described("messages to try the description with, one a line", default="")
+    told: Described | None = described("what the description as typed would change", default=None)
+    error: str = described("why the description was refused", default="")
+
+
+async def tool_page(
+    request: Request, house: House, user: User, tools: Listing, name: str, *, block: str = "content", **more: Any
+) -> Response:
+    """The page of a tool; `more`: fields of `ToolContext` that are not as kept."""
+    sheet = await tools.sheet(user, name)
+    full, stub = (json.dumps(form.parameters, indent=2, ensure_ascii=False) for form in (sheet.full, sheet.stub))
+    context = ToolContext(
+        frame=await frame_of(request, house, user, here=TOOLS),
+        sheet=sheet,
+        full=full,
+        stub=stub,
+        **{"description": sheet.full.description, **more},
+    )
+    return respond(request, "tool.html", context, block=block, status=422 if context.error else 200)
