@@ -68,8 +68,9 @@ class Opened(Encoder, Protocol):
 
 
 class Encoders:
-    """`is_hasty`: no plan waits long; else each waits until it is ready, as a command that makes a single one does.
+    """Whether there is a model (`is_there`: a folder is named or was filled), and the snapshot with it at hand.
 
+    `is_hasty`: no plan waits long; else each waits until it is ready, as a command that makes a single one does.
     `opened`: folder, folder for vectors, seconds for an answer (None: as long as it takes) -> what answers.
     """
 
@@ -84,7 +85,7 @@ class Encoders:
         self._own = settings.home / FOLDER
         self.folder = Path(settings.encoder_folder).expanduser() if settings.encoder_folder else self._own
         self._vectors = settings.home / VECTORS
-        self._is_there = bool(settings.encoder_folder) or (self._own / MODEL).is_file()
+        self.is_there = bool(settings.encoder_folder) or (self._own / MODEL).is_file()
         self._ready_s = READY_S if is_hasty else None
         self._answer_s = ANSWER_S if is_hasty else None
         self._opened = opened or _opened
@@ -95,7 +96,7 @@ class Encoders:
 
     async def over(self, snapshot: Snapshot) -> tuple[Snapshot, str]:
         """The snapshot with the sentence model at hand; or as it is, with the reason, while it is not."""
-        if not self._is_there:
+        if not self.is_there:
             return snapshot, ""
         found = self._made.get(snapshot.version)
         if found is not None:
@@ -130,7 +131,7 @@ class Encoders:
     def state(self) -> State:
         """How it stands, after trying it; takes a second, and the memory of the model."""
         folder = str(self.folder)
-        if not self._is_there:
+        if not self.is_there:
             return State(folder=folder, is_there=False)
         encoder = self._opened(self.folder, self._vectors, None)
         try:

@@ -207,7 +207,7 @@ class ToolsService:
             ready = tuple(name for name in self._ready if name not in house.off)
             self._ground[:] = [Ground(house=house, shipped=shipped, snapshot=snapshot, ready=ready)]
         ground = self._ground[0]
-        if self._encoders is None:
+        if self._encoders is None or not self._encoders.is_there:
             return ground
         snapshot, skipped = await self._encoders.over(ground.snapshot)
         return replace(ground, snapshot=snapshot, encoder_skipped=skipped)
