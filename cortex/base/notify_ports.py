@@ -9,6 +9,9 @@ from typing import Literal, Protocol
 
 Urgency = Literal["low", "normal", "high"]
 ActionKind = Literal["approve", "deny", "ack", "snooze"]
+NoticeKind = Literal["job", "reminder", "approval", "agent", "system", "message", "digest"]
+ChannelName = Literal["web_push", "email", "ntfy", "webhook"]
+DeliveryState = Literal["pending", "attempting", "delivered", "failed", "dropped"]
 
 PRIVATE_TITLE = "Cortex"
 PRIVATE_TEXT = "Cortex has something for you."

@@ -57,10 +57,14 @@ def read(tool: Tool, typed: Mapping[str, str], whole: str = "") -> Read:
 
 
 def typed_of(tool: Tool, arguments: str) -> dict[str, str]:
-    """Arguments as they would have been typed, for a form that shows them again."""
+    """Arguments as they would have been typed, for a form that shows them again; defaults stay blank."""
     values: dict[str, Any] = json.loads(arguments)
-    fields = {field.name: field for field in fields_of(tool)}
-    return {name: _typed(fields[name], value) for name, value in values.items() if name in fields and value is not None}
+    shipped = {name: field.default for name, field in tool.arguments.model_fields.items()}
+    return {
+        field.name: _typed(field, values[field.name])
+        for field in fields_of(tool)
+        if values.get(field.name, shipped[field.name]) != shipped[field.name]
+    }
 
 
 def _field(name: str, node: Mapping[str, Any], is_required: bool) -> CallField:
@@ -73,11 +77,18 @@ def _field(name: str, node: Mapping[str, Any], is_required: bool) -> CallField:
         hint=str(node.get("description", "")),
         is_required=is_required,
         options=options,
-        default="" if default is None else {True: "yes", False: "no"}.get(default, str(default)),
+        default=_told(default),
         least=node.get("minimum"),
         most=node.get("maximum"),
         is_whole=kinds == ["integer"],
     )
+
+
+def _told(default: Any) -> str:
+    """A default in words; "" where there is nothing to say."""
+    if isinstance(default, bool):
+        return "yes" if default else "no"
+    return "" if default is None else str(default)
 
 
 def _kind(node: Mapping[str, Any], kind: str) -> tuple[Kind, tuple[tuple[str, str], ...]]:

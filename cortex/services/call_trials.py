@@ -3,6 +3,7 @@
 Each is a turn of its own without a model call, in a conversation that the sidebar leaves out.
 """
 
+import json
 from dataclasses import dataclass
 
 from cortex.agent.arguments import Checked, check, digest, visible
@@ -90,7 +91,7 @@ class CallTrials:
         turn_id = f"turn:{new_id()}"
         async with self.house.db.together(user.id) as opened:
             made = await opened(Conversations).create(role, "auto", f"Tried: {name}", source="try")
-            text = f"Call {name} with {checked.canonical}"
+            text = f"Call {name} with {json.dumps(checked.said, ensure_ascii=False)}"
             row = await opened(Turns).create(turn_id, made.id, text, mode="auto", role=role, state="running")
             await opened(Conversations).append(made.id, _told(row))
             await opened(Audit).add(user.id, "tool.tried", name, {"turn": turn_id})
@@ -113,7 +114,7 @@ class CallTrials:
     async def _look(self, user: User, row: TurnRow, key: str) -> Tried:
         page = await self.chat.log(user, row.conversation_id)
         turn = Transcript(page.events).turn(row.id)
-        if turn is None:
+        if turn is None or row.ordinal != 1 or page.conversation.source != "try":
             raise NotFound("There is no such call.")
         cards = [part for part in turn.parts if isinstance(part, CallCard)]
         return Tried(

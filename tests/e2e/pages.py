@@ -86,6 +86,10 @@ def furnish(home: Path, admin: Caller) -> Furnished:
     admin.post("/admin/budgets", kind="user", limit_tokens="900000", limit_usd="2.50", at_limit="stop")
     budget = re.findall(r"/admin/budgets/(\w+)/remove", admin.get("/admin/budgets").text)[0]
     turn = re.findall(r'href="/runs/(\w+)"', admin.get(f"/c/{chat}").text)[0]
+    admin.post("/admin/tools/task_create/description", description="Put a thing on a list.", do="save")
+    admin.post("/admin/tools/task_create/call", **{"a.title": "Oil the gate", "a.list_name": "home"})
+    poll(lambda: "by hand" in admin.get("/runs").text)
+    tried = re.findall(r'<tr id="run-(\w+)"', admin.get("/runs?tool=task_create").text)[0]
     paths = (
         "/c/new",
         f"/c/{chat}",
@@ -114,6 +118,8 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         f"/admin/users/{bob}/disable",
         "/admin/tools",
         "/admin/tools/task_create",
+        "/admin/tools/task_create/call",
+        f"/admin/tools/task_create/call?run={tried}",
         "/admin/tools/in/tasks",
         "/admin/tools/try",
         "/admin/roles",
@@ -121,7 +127,12 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/usage",
         "/usage?p=28&by=tool",
         "/usage?person=all&by=person",
+        "/runs",
+        "/runs?status=stopped",
+        "/runs?person=all",
+        f"/runs?conversation={chat}",
         f"/runs/{turn}",
+        f"/runs/{tried}",
         f"/runs/{turn}?round=1&recipe=all",
         "/admin/budgets",
         f"/admin/budgets/{budget}/remove",

@@ -155,6 +155,14 @@ def test_a_late_tool_travels_behind_the_message_over_the_bridge() -> None:
     assert third.notes == ""
 
 
+def test_what_was_called_through_the_bridge_is_not_told_again() -> None:
+    first = plan(asked("turn off the light", profile=BRIDGED, fixed_tokens=4_000))
+    past = (PastTurn(user="show the commits", assistant="Two commits.", called=("repo_log",)),)
+    follow = asked("and what about yesterday", profile=BRIDGED, fixed_tokens=4_200, turn="t2", memory=first.memory)
+    assert "repo_log" not in plan(replace(follow, past=past)).noted
+    assert plan(replace(follow, past=(replace(past[0], called=()),))).noted == ("repo_log",)
+
+
 def test_a_short_prefix_is_rewritten_rather_than_bridged() -> None:
     cheap = replace(BRIDGED, minimum_tokens=10)
     first, second = talk(["turn off the light", "what's on my list"], profile=cheap, fixed_tokens=20)

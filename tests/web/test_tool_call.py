@@ -54,6 +54,8 @@ async def test_a_field_stands_for_each_argument(hand: Browser) -> None:
     assert 'name="a.due" type="date"' in page
     assert 'name="a.priority" type="number"' in page
     assert f'href="{CREATE}"' in (await hand.get("/admin/tools/task_create")).text
+    assert "Default: inbox." in page
+    assert "Default: 0." in page
     assert '<option value="INFO"' in (await hand.get("/admin/tools/cortex_logs/call")).text
 
 
@@ -195,3 +197,8 @@ async def test_the_call_of_another_tool_is_not_shown_here(hand: Browser) -> None
     (key,) = re.findall(r"run=(\w+)", answer.headers["location"])
     assert (await hand.get(f"/admin/tools/task_list/call?run={key}")).status_code == 404
     assert (await hand.get(f"{CREATE}?run=nothing")).status_code == 404
+
+
+async def test_a_turn_of_a_chat_is_no_call_by_hand(alive: LivingHouse, hand: Browser) -> None:
+    turn_id = await alive.say(await alive.conversation(), "add milk to my shopping list")
+    assert (await hand.get(f"{CREATE}?run={turn_id.removeprefix('turn:')}")).status_code == 404

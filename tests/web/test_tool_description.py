@@ -116,7 +116,7 @@ async def test_a_description_that_cannot_be_sent_is_refused_and_kept_in_the_form
 
 
 async def test_the_tools_that_find_others_keep_their_words(ada: Browser) -> None:
-    assert 'name="description"' not in (await ada.get("/admin/tools/tools_discover")).text.replace("meta name", "")
+    assert 'id="f-description"' not in (await ada.get("/admin/tools/tools_discover")).text
     answer = await ada.post("/admin/tools/tools_discover/description", description=WORDS, do="save")
     assert answer.status_code == 422
     assert (await ada.post("/admin/tools/nothing/description", description=WORDS, do="save")).status_code == 404

@@ -143,8 +143,11 @@ def _grow(given: PlanInput, index: Index, draft: Draft) -> Draft:
 def _late(given: PlanInput, index: Index, draft: Draft, known: set[str]) -> list[str]:
     """Wanted tools that were not sent: what was named or found, and what a new message speaks for more than weakly.
 
+    What the bridge has told of, or called lately, stands in the history already.
     Later rounds of a message hear nothing new from the person: only what was found or used joins then.
     """
+    if BRIDGE in known:
+        known = {*known, *given.memory.noted, *(name for turn in given.past for name in turn.called)}
     missing = [name for name in draft.wanted if name not in known]
     if given.round > 1 and given.memory.turn == given.turn:
         return [name for name in missing if name in draft.pins]

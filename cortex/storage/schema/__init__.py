@@ -19,13 +19,21 @@ from cortex.storage.schema.conversations import (
     TurnTable,
 )
 from cortex.storage.schema.learning import LearningAnswerTable, LearningCaseTable, RefitTable
+from cortex.storage.schema.notices import (
+    ActionLinkTable,
+    DeliveryTable,
+    NoticeTable,
+    PushDeviceTable,
+)
 from cortex.storage.schema.tasks import TaskTable
+from cortex.storage.schema.time import JobTable, ReminderTable, SlotTable
 from cortex.storage.schema.tools import CounterTable, ToolCaseTable, ToolSettingTable, ToolWordTable
 from cortex.storage.schema.usage import BudgetTable, RoundTable, TextTable
 from cortex.storage.table import Table
 
 __all__ = [
     "AccountTable",
+    "ActionLinkTable",
     "ApprovalTable",
     "AttemptTable",
     "AuditTable",
@@ -33,18 +41,24 @@ __all__ = [
     "CallTable",
     "ConversationTable",
     "CounterTable",
+    "DeliveryTable",
     "EventTable",
     "GrantTable",
+    "JobTable",
     "LearningAnswerTable",
     "LearningCaseTable",
     "LoginTable",
     "MessageTable",
+    "NoticeTable",
     "PlanTable",
     "PreferenceTable",
+    "PushDeviceTable",
     "RefitTable",
+    "ReminderTable",
     "RoundTable",
     "SecretTable",
     "SetupLinkTable",
+    "SlotTable",
     "SummaryTable",
     "Table",
     "TaskTable",
