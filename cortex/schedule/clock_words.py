@@ -22,6 +22,7 @@ _WINDOW = re.compile(
     r"\b(?:between|from) (.{1,24}?) (?:and|to|until|-) (.{1,24}?)(?= ~|$| on| every| each| ,|(?: \w+)?days?\b)"
 )
 _BARE_WINDOW = re.compile(r"(?<![\d:])(\d{1,2}(?::\d{2})?(?:am|pm)?) ?(?:-|to|until) ?(\d{1,2}(?::\d{2})?(?:am|pm)?)\b")
+_PARTS: tuple[DayPart, ...] = ("morning", "afternoon", "evening", "night")
 NAMED = {"noon": 12, "midnight": 0}
 
 
@@ -45,13 +46,11 @@ def take_window(phrase: Phrase, is_short: bool) -> tuple[Clock, Clock] | None:
     return first, last
 
 
-def take_part(phrase: Phrase) -> tuple[DayPart, bool]:
-    """The part of the day that is named, or "", and whether its plural says that it comes again."""
-    found = phrase.take(_PART)
-    if not found:
-        return "", False
-    parts: dict[str, DayPart] = {"morning": "morning", "afternoon": "afternoon", "evening": "evening", "night": "night"}
-    return parts[found[1]], bool(found[2])
+def take_parts(phrase: Phrase) -> tuple[tuple[DayPart, ...], bool]:
+    """The parts of the day that are named, in their order, and whether a plural says that they come again."""
+    found = phrase.take_all(_PART)
+    named = {one[1] for one in found}
+    return tuple(part for part in _PARTS if part in named), any(one[2] for one in found)
 
 
 def take_clocks(phrase: Phrase, part: DayPart) -> tuple[Clock, ...]:
@@ -74,8 +73,8 @@ def take_clocks(phrase: Phrase, part: DayPart) -> tuple[Clock, ...]:
 def _only(phrase: Phrase, words: str) -> Clock:
     """One end of a window; the phrase is refused when it is no time of day."""
     inner = Phrase(phrase.words, words)
-    part, _ = take_part(inner)
-    clocks = take_clocks(inner, part)
+    parts, _ = take_parts(inner)
+    clocks = take_clocks(inner, parts[0] if parts else "")
     inner.done()
     if len(clocks) != 1:
         raise phrase.refusal(f"{words!r} is no one time of day; write between 9:00 and 17:00.")

@@ -2,9 +2,10 @@
 
 import re
 
-from cortex.schedule.clock_words import take_clocks, take_part, take_window
+from cortex.schedule.clock_words import take_clocks, take_parts, take_window
 from cortex.schedule.day_words import take_days
-from cortex.schedule.phrase import SUCH_AS, Days, Parts, Phrase
+from cortex.schedule.lines import OF_PART
+from cortex.schedule.phrase import SUCH_AS, DayPart, Days, Parts, Phrase
 from cortex.schedule.rhythm_words import take_delay, take_every, take_mark, take_times_in
 from cortex.schedule.spoken import WEEKDAYS, plain
 
@@ -29,11 +30,15 @@ def taken_apart(words: str) -> Parts:
     is_short = every is not None and every[1] in ("minute", "hour")
     window = take_window(phrase, is_short)
     mark = take_mark(phrase) if is_short else None
-    if found := re.search(r"\b(?:in|after) (\d{1,2})$", phrase.text):
+    if found := re.search(r"\b(?:in|after) (\d{1,2})(?![\d:.]| ?[ap]m)", phrase.text):
         raise phrase.refusal(f"say {found[1]} what, such as 'in {found[1]} minutes', or 'at {found[1]}:00'.")
-    part, is_plural = take_part(phrase)
-    part = part or ("night" if is_nightly else "")
+    parts, is_plural = take_parts(phrase)
+    part: DayPart = parts[0] if parts else "night" if is_nightly else ""
     clocks = take_clocks(phrase, part)
+    if len(parts) > 1:
+        if clocks:
+            raise phrase.refusal("it names several parts of the day beside a time; write the times alone.")
+        clocks = tuple(OF_PART[one] for one in parts)
     phrase.done()
     is_repeating = bool(every or times_in or is_plural or days.is_repeating)
     if not (delay or is_repeating or part or clocks or _names_a_day(days)):

@@ -14,7 +14,7 @@ SUCH_AS = (
 )
 _TAKEN = " ~ "  # no finder reads across it
 _FILLERS = re.compile(
-    r"\b(?:on|at|the|of|in|and|please|exactly|about|around|sharp|time|also|for|once|a|s)\b|[~,&'-]|\+ ?(?=\s)"
+    r"\b(?:on|at|the|of|in(?= ?~)|and|please|exactly|about|around|sharp|time|also|for|once|a|s)\b|[~,&'-]|\+ ?(?=\s)"
 )
 
 

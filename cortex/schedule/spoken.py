@@ -69,7 +69,7 @@ def plain(words: str) -> str:
     text = re.sub(r"\b(?:quarterly|(?:every|each) quarter)\b(?! (?:of|past|to|hour|an))", _QUARTERS, text)
     text = re.sub(r"\ba couple(?: of)?\b", "2", text)
     text = re.sub(r"[a-z][a-z0-9]*", lambda found: _whole(found[0]), text)
-    text = _digits(text)
+    text = re.sub(r"\ba (?=2 weeks)", "", _digits(text))
     text = re.sub(r"(?<=\d) ?([ap])\.? ?m\b\.?", r"\1m", text)
     text = re.sub(r"(?<=[a-z])\.(?= |$|-|,)|[!?;\"]|(?<!\d)[.]|[.](?!\d)", " ", text)
     return " ".join(text.replace(",", " , ").split())

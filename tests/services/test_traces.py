@@ -50,6 +50,21 @@ async def test_a_round_shows_system_and_tools_to_the_byte_as_the_provider_got_th
     assert (second.calls, first.cache_words) == ((), "the first request: nothing was cached yet")
 
 
+async def test_a_changed_description_goes_out_with_the_very_next_message_of_a_chat(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    cid = await house.conversation()
+    await house.say(cid, ASKED)
+    await house.cortex.tool_settings.describe(house.admin, "task_create", "Write a thing on a list.")
+    turn = await house.say(cid, "more milk")
+    told = {one["function"]["name"]: one["function"]["description"] for one in scripted.log[-1].body["tools"]}
+    assert told["task_create"] == "Write a thing on a list."
+    trace = await house.cortex.records.traces.trace(house.admin, turn)
+    receipt = trace.rounds[0].receipt
+    assert receipt is not None
+    assert receipt["epoch"]["boundary"] == "the set of tools changed"
+
+
 async def test_the_past_stands_ahead_of_the_turn(house: LivingHouse) -> None:
     cid = await house.conversation()
     await house.say(cid, ASKED)

@@ -20,9 +20,9 @@ async def test_what_was_set_for_a_tool_is_found_and_can_be_taken_back(db: Databa
     settings = db.open(ToolSettings)
     await settings.set(ToolSetting(tool="web_read", is_on=False), "ann")
     await settings.set(ToolSetting(tool="web_read", is_on=False, sending="never"), "ann")
-    await settings.set(ToolSetting(tool="git_log", asks_first=True), "ann")
+    await settings.set(ToolSetting(tool="git_log", asks_first=True, description="Look back."), "ann")
     assert list(await settings.all()) == [
-        ToolSetting(tool="git_log", asks_first=True),
+        ToolSetting(tool="git_log", asks_first=True, description="Look back."),
         ToolSetting(tool="web_read", is_on=False, sending="never"),
     ]
     await settings.set(ToolSetting(tool="web_read"), "ann")
