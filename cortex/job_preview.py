@@ -16,6 +16,7 @@ from cortex.base.settings import load_settings
 from cortex.base.time_ports import Timing
 from cortex.schedule.clock_changes import clock_changes
 from cortex.schedule.moments import zone_of
+from cortex.schedule.phrase import YEARS
 from cortex.schedule.reading import Reader
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -27,7 +28,6 @@ Zone = Annotated[str, typer.Option("--tz", help="The time zone, such as Europe/B
 From = Annotated[str, typer.Option("--from", help="Times after this moment, such as 2027-03-27T00:00; none: now.")]
 Count = Annotated[int, typer.Option("--count", min=1, max=1000, help="How many times.")]
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON list of ISO times with their offset.")]
-YEARS = range(1970, 2201)
 
 
 @jobs.callback()

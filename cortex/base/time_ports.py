@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """When something is due. `expression`: an ISO moment (at), a cron line (cron) in `time_zone`, or an interval (every).
+    """When something is due. `expression`: an ISO moment (at), a cron line in `time_zone` (cron), an interval (every).
 
     An interval is "900 from 2026-11-21T09:15+00:00", seconds of real time from its first moment, or "14 days from
     2026-11-27T09:00", by the calendar of `time_zone`. `words`: the same for a person, such as "every Friday at 09:00".

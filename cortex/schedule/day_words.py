@@ -4,7 +4,8 @@ import re
 from datetime import date
 from typing import Literal
 
-from cortex.schedule.phrase import Days, OnDate, Phrase
+from cortex.base.errors import ToolFailed
+from cortex.schedule.phrase import YEARS, Days, OnDate, Phrase
 from cortex.schedule.spoken import MONTHS, WEEKDAYS
 
 _DAY = rf"(?:{'|'.join(WEEKDAYS)})"
@@ -34,7 +35,8 @@ _WORKDAYS = re.compile(r"\b(?:weekdays?|(?:working|business) days?)\b")
 _WEEKEND = re.compile(r"\b(this )?weekend(s?)\b")
 _NAME = re.compile(rf"\b({_DAY})(s?)\b")
 _MONTH_NAME = re.compile(rf"\b({_MONTH})\b")
-_EVERY = re.compile(r"\b(?:every|each|all|always)(?: single)?\b")
+_EVERY = re.compile(r"\b(?:every|each|all|always)\b")
+_UNITS: dict[str, Literal["", "week", "month", "year"]] = {"": "", "week": "week", "month": "month", "year": "year"}
 WORKDAYS = frozenset(range(1, 6))
 WEEKEND = frozenset((6, 0))
 
@@ -47,19 +49,15 @@ def take_days(phrase: Phrase) -> Days:
         return Days(date=dated, offset=offset, nths=((-1, "day"),), is_repeating=True)
     unsure = re.search(rf"\b(?:every|each) (second|2nd|3rd|4th) ({_DAY})\b(?! of| in)", phrase.text)
     if unsure:
-        every, day = (
-            {"second": "other", "2nd": "other"}.get(unsure[1], f"{unsure[1][0]} weeks on"),
-            unsure[2].capitalize(),
-        )
-        raise phrase.refusal(f"write 'every {every} {day}' or 'the {_short(unsure[1])} {day} of the month'.")
+        raise _every_nth(phrase, unsure[1], unsure[2].capitalize())
     nths = _take_nths(phrase)
     monthdays = _take_monthdays(phrase)
     is_of_month = bool(phrase.take(_OF_MONTH))
     ahead: Literal["", "this", "next"] = ""
-    unit: Literal["", "week", "month", "year"] = ""
+    unit = _UNITS[""]
     if found := phrase.take(_NEXT_UNIT):
         ahead = "next" if "next" in (found[1], found[3]) else "this"
-        unit = {"week": "week", "month": "month", "year": "year"}.get(found[2] or "", "")  # type: ignore[assignment]
+        unit = _UNITS[found[2] or ""]
     weekdays, is_plural = _take_weekdays(phrase)
     months = tuple(sorted({MONTHS.index(one[1]) + 1 for one in phrase.take_all(_MONTH_NAME)}))
     said_every = bool(phrase.take_all(_EVERY))
@@ -77,8 +75,11 @@ def take_days(phrase: Phrase) -> Days:
     )
 
 
-def _short(word: str) -> str:
-    return {"2nd": "second", "3rd": "third", "4th": "fourth"}.get(word, word)
+def _every_nth(phrase: Phrase, nth: str, day: str) -> ToolFailed:
+    """`every second Friday` may count weeks or the Fridays of a month."""
+    word = {"2nd": "second", "3rd": "third", "4th": "fourth"}.get(nth, nth)
+    weeks = "other" if word == "second" else f"{nth[0]} weeks on"
+    return phrase.refusal(f"write 'every {weeks} {day}' or 'the {word} {day} of the month'.")
 
 
 def _take_date(phrase: Phrase) -> OnDate | None:
@@ -110,6 +111,8 @@ def _slashed(phrase: Phrase, first: int, second: int, year: int | None) -> OnDat
 
 def _checked(phrase: Phrase, on: OnDate) -> None:
     """Refused when no calendar has the day; 29 February is looked at in a leap year where no year was said."""
+    if on.year is not None and on.year not in YEARS:
+        raise phrase.refusal(f"write a year from {YEARS[0]} to {YEARS[-1]}.")
     try:
         date(on.year or 2028, on.month, on.day)
     except ValueError as error:

@@ -12,6 +12,7 @@ SUCH_AS = (
     "Write such as 'every weekday at 7:30', 'tomorrow at 9', 'in 20 minutes', 'last Friday of the month at 17:00', "
     "'25 December at 10', or a cron line such as '30 7 * * 1-5'."
 )
+YEARS = range(1970, 2201)  # of dates that are taken: no clock is known further on
 _TAKEN = " ~ "  # no finder reads across it
 _FILLERS = re.compile(
     r"\b(?:on|at|the|of|in(?= ?~)|and|please|exactly|about|around|sharp|time|also|for|once|a|s)\b|[~,&'-]|\+ ?(?=\s)"

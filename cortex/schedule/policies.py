@@ -4,17 +4,14 @@ Which slots are due is `slots.py`. Storage keeps the values, the job runner asks
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Literal
 
 from cortex.base.errors import UserError
+from cortex.base.job import OnMiss, Overlap
 from cortex.schedule.moments import utc_of, zone_of
 
-OnMiss = Literal["skip", "once", "catchup"]
-Overlap = Literal["skip", "queue"]
-SlotState = Literal["planned", "running", "done", "failed", "missed", "skipped"]
 QUEUE_MOST = 10
 SUCH_HOURS = "Write quiet hours such as 22:00-07:00."
 _QUIET = re.compile(r"(\d{1,2}):(\d{2}) ?(?:-|\u2013|to) ?(\d{1,2}):(\d{2})")
@@ -27,7 +24,8 @@ class Policy:
     `on_miss`: leave late slots out, run the newest alone, or all of them up to `catchup_most`.
     `fire_within_s`: later than this no slot runs. `grace_s`: within this a slot counts as on time.
     `retries`: further tries of a failed slot, `backoff_s` after the first, twice that after the next, up to
-    `backoff_most_s`. `pause_after`: failures in a row, 0 for never. `run_within_s`: how long a run may take.
+    `backoff_most_s`. `pause_after`: failures in a row, 0 for never. `timeout_s`: how long a run may take.
+    What a job keeps has the same name there; the rest is the house's.
     """
 
     on_miss: OnMiss = "once"
@@ -39,7 +37,7 @@ class Policy:
     backoff_s: int = 60
     backoff_most_s: int = 3600
     pause_after: int = 5
-    run_within_s: int = 3600
+    timeout_s: int = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,21 +106,11 @@ def retry_at(policy: Policy, attempt: int, failed_at: datetime) -> datetime | No
     return failed_at.astimezone(UTC) + timedelta(seconds=wait_s)
 
 
-def failures_in_a_row(newest_first: Sequence[SlotState]) -> int:
-    """How many of the newest slots failed with no success after them; slots that did not run say nothing."""
-    count = 0
-    for state in newest_first:
-        if state == "done":
-            break
-        count += state == "failed"
-    return count
-
-
-def pauses(policy: Policy, newest_first: Sequence[SlotState]) -> bool:
-    """Whether the job pauses itself now."""
-    return policy.pause_after > 0 and failures_in_a_row(newest_first) >= policy.pause_after
+def pauses(policy: Policy, failures: int) -> bool:
+    """Whether the job pauses itself after so many failures in a row."""
+    return 0 < policy.pause_after <= failures
 
 
 def deadline(policy: Policy, started_at: datetime) -> datetime:
     """When a run that started then has to be over, aware UTC."""
-    return started_at.astimezone(UTC) + timedelta(seconds=policy.run_within_s)
+    return started_at.astimezone(UTC) + timedelta(seconds=policy.timeout_s)

@@ -10,7 +10,7 @@ from cortex.schedule.again import again, timing_of
 from cortex.schedule.cron import is_cron
 from cortex.schedule.grammar import taken_apart
 from cortex.schedule.once import once, timing_at
-from cortex.schedule.phrase import SUCH_AS
+from cortex.schedule.phrase import SUCH_AS, YEARS
 
 CHARACTERS = 200
 _QUOTES = "\"'`\u201c\u201d\u2018\u2019 \t\n"
@@ -45,6 +45,9 @@ def _iso(said: str) -> datetime | None:
     if not re.fullmatch(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)", said, re.IGNORECASE):
         return None
     try:
-        return datetime.fromisoformat(said.upper()).astimezone(UTC)
+        found = datetime.fromisoformat(said.upper())
     except ValueError as error:
         raise ToolFailed(f"There is no moment {said!r}.") from error
+    if found.year not in YEARS:
+        raise ToolFailed(f"I can't take {said!r}: write a year from {YEARS[0]} to {YEARS[-1]}.")
+    return found.astimezone(UTC)

@@ -6,12 +6,11 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cortex.base.errors import UserError
+from cortex.base.job import Overlap
 from cortex.schedule.policies import (
     QUEUE_MOST,
-    Overlap,
     Policy,
     QuietHours,
-    SlotState,
     deadline,
     is_too_late,
     on_overlap,
@@ -89,24 +88,15 @@ def test_tries_wait_twice_as_long_each_time_up_to_a_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("states", "is_paused"),
-    [
-        ([], False),
-        (["failed", "failed"], False),
-        (["failed", "failed", "failed"], True),
-        (["failed", "missed", "failed", "skipped", "failed"], True),
-        (["running", "failed", "failed", "failed", "done"], True),
-        (["failed", "failed", "done", "failed"], False),
-        (["done", "failed", "failed", "failed"], False),
-    ],
+    ("pause_after", "failures", "is_paused"),
+    [(3, 0, False), (3, 2, False), (3, 3, True), (3, 4, True), (1, 1, True), (0, 0, False), (0, 99, False)],
 )
-def test_a_job_pauses_after_failures_in_a_row(states: list[SlotState], is_paused: bool) -> None:
-    assert pauses(Policy(pause_after=3), states) is is_paused
-    assert pauses(Policy(pause_after=0), states) is False
+def test_a_job_pauses_after_failures_in_a_row(pause_after: int, failures: int, is_paused: bool) -> None:
+    assert pauses(Policy(pause_after=pause_after), failures) is is_paused
 
 
 def test_a_slot_that_waited_and_a_run_that_lasts_have_their_limits() -> None:
-    policy = Policy(fire_within_s=900, run_within_s=1800)
+    policy = Policy(fire_within_s=900, timeout_s=1800)
     assert not is_too_late(policy, NOON, NOON + timedelta(seconds=900))
     assert is_too_late(policy, NOON, NOON + timedelta(seconds=901))
     assert deadline(policy, NOON) == NOON + timedelta(minutes=30)

@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from cortex.base.job import OnMiss
 from cortex.base.time_ports import Timing
-from cortex.schedule.policies import OnMiss, Policy
+from cortex.schedule.policies import Policy
 from cortex.schedule.slots import LISTED_MOST, Decision, due, slots_between
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
