@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from sqlalchemy import (
     JSON,
     BigInteger,
+    BindParameter,
     Date,
     DateTime,
     Dialect,
@@ -16,6 +17,7 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     Text,
+    literal,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
@@ -59,6 +61,11 @@ class Moment(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def moment(at: datetime | None) -> BindParameter[Any]:
+    """The moment as a part of an expression, such as a `case`, in which SQLAlchemy would not keep it as columns do."""
+    return literal(at, Moment())
 
 
 class Names(TypeDecorator[tuple[str, ...]]):

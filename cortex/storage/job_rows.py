@@ -1,0 +1,97 @@
+"""Jobs as values: what a person or a tool says of one, the row, which are wanted. Made and read by `jobs.py`."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from cortex.base.job import JobKind, NotifyOn, OnMiss, Overlap, TimingKind
+from cortex.base.notify_ports import ChannelName
+from cortex.base.role import ToolMode
+from cortex.base.time_ports import Timing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobValues:
+    """What a person or a tool says of a job. `prompt`: the text that is asked, or told by a message job.
+
+    `role`, `model`, `mode`: "" takes the default; `tools`: None takes the role's; `arguments`: those of a call job.
+    `conversation_id`: where it posts, None before its first run. `pause_after`: failures in a row, 0 for never.
+    """
+
+    name: str
+    kind: JobKind = "prompt"
+    prompt: str
+    tool: str = ""
+    arguments: dict[str, Any] | None = None
+    timing_kind: TimingKind
+    expression: str
+    time_zone: str
+    words: str
+    role: str = ""
+    model: str = ""
+    tools: tuple[str, ...] | None = None
+    mode: ToolMode | Literal[""] = ""
+    max_rounds: int | None = None
+    budget_tokens: int | None = None
+    budget_usd: float | None = None
+    conversation_id: str | None = None
+    deliver_to: tuple[ChannelName, ...] = ()
+    notify_on: NotifyOn = "always"
+    on_miss: OnMiss = "once"
+    fire_within_s: int = 900
+    overlap: Overlap = "skip"
+    retries: int = 0
+    timeout_s: int = 3600
+    keeps_quiet_hours: bool = True
+    pause_after: int = 5
+    may_make_jobs: bool = False
+    is_tainted: bool = False
+
+    @property
+    def timing(self) -> Timing:
+        """When it is due, as the readers of time take it."""
+        return Timing(kind=self.timing_kind, expression=self.expression, time_zone=self.time_zone, words=self.words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRow(JobValues):
+    """A job as it is kept. `next_at`: None when it is paused or never due again; `failures`: in a row."""
+
+    id: str
+    owner_id: str
+    is_enabled: bool
+    paused_because: str
+    failures: int
+    version: int
+    next_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    removed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFilter:
+    """Which jobs are wanted; `words`: all of them in name, prompt, tool or timing. What is empty narrows nothing."""
+
+    state: Literal["", "enabled", "paused", "failing"] = ""
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCounts:
+    """How many jobs there are of each state."""
+
+    all: int
+    enabled: int
+    paused: int
+    failing: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmedJob:
+    """A job that the timer waits for."""
+
+    id: str
+    owner_id: str
+    next_at: datetime
+    version: int

@@ -1,0 +1,217 @@
+"""Jobs as they are kept, with a version that guards a person's change. Their slots stand in `slots.py`.
+
+`AllJobs` is for the timer and for housekeeping. When a job is due next is reckoned by the services.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Select, case, delete, func, or_, select
+
+from cortex.base.errors import Conflict, NotFound
+from cortex.base.ids import new_id
+from cortex.storage.job_rows import ArmedJob, JobCounts, JobFilter, JobRow, JobValues
+from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.schema import AccountTable, ConversationTable, JobTable, SlotTable
+from cortex.storage.table import moment
+
+KEPT_FOR_RESTORE = timedelta(days=1)
+
+
+class Jobs(Repository):
+    """The jobs of one user."""
+
+    @reading
+    async def list(
+        self,
+        wanted: JobFilter | None = None,
+        *,
+        by: Literal["name", "next"] = "name",
+        skip: int = 0,
+        limit: int | None = None,
+    ) -> Sequence[JobRow]:
+        """The jobs by name, or the next to run first (those that never run again last)."""
+        by_name = (func.lower(JobTable.name), JobTable.id)
+        order = by_name if by == "name" else (JobTable.next_at.is_(None), JobTable.next_at, *by_name)
+        statement = self._standing().where(*_narrowed(wanted or JobFilter()))
+        return await self._all(JobRow, statement.order_by(*order).offset(skip).limit(limit))
+
+    @reading
+    async def count(self, words: str = "") -> JobCounts:
+        """How many jobs have these words, in each state."""
+        columns: tuple[ColumnElement[Any], ...] = (
+            func.count().label("all"),
+            *(_sum(_STATES[state]).label(state) for state in ("enabled", "paused", "failing")),
+        )
+        statement = select(*columns).where(JobTable.owner_id == self.owner_id, JobTable.removed_at.is_(None))
+        found = await self._first(JobCounts, statement.where(*_narrowed(JobFilter(words=words))))
+        return found or JobCounts(all=0, enabled=0, paused=0, failing=0)
+
+    @reading
+    async def get(self, id: str) -> JobRow:
+        """The job; NotFound when it is absent, removed or another user's."""
+        return _there(await self._first(JobRow, self._standing().where(JobTable.id == id)))
+
+    @reading
+    async def removed(self, id: str) -> JobRow:
+        """A removed job that can still be restored; else NotFound."""
+        statement = self._mine(JobRow, JobTable).where(
+            JobTable.id == id, JobTable.removed_at > self.clock() - KEPT_FOR_RESTORE
+        )
+        return _there(await self._first(JobRow, statement))
+
+    async def add(
+        self, id: str | None, values: JobValues, next_at: datetime | None, *, is_enabled: bool = True
+    ) -> JobRow:
+        """A new job (`id` None: a fresh one); one that stands already is handed back as it is.
+
+        NotFound for a foreign conversation, and for the id of a job that is another's or was removed.
+        """
+        await self._check(values)
+        at = self.clock()
+        job_id = id or new_id(self.clock)
+        row = {
+            **_written(values),
+            "id": job_id,
+            "is_enabled": is_enabled,
+            "paused_because": "",
+            "failures": 0,
+            "version": 1,
+            "next_at": next_at if is_enabled else None,
+            "created_at": at,
+            "updated_at": at,
+        }
+        await self._is_new(JobTable, row)
+        return await self.get(job_id)
+
+    async def change(self, id: str, expected_version: int, values: JobValues, next_at: datetime | None) -> JobRow:
+        """Give it these values (a `JobRow` will do: the rest of it is not read); the job as it then stands.
+
+        Conflict when it no longer stands at that version. `next_at` is kept only where the job is switched on.
+        """
+        await self._check(values)
+        kept = case((JobTable.is_enabled, moment(next_at)))
+        return await self._guarded(id, expected_version, **_written(values), next_at=kept)
+
+    async def enable(self, id: str, expected_version: int, next_at: datetime | None) -> JobRow:
+        """Switch it on, with no failure counted; Conflict when it no longer stands at that version."""
+        return await self._guarded(
+            id, expected_version, is_enabled=True, paused_because="", failures=0, next_at=next_at
+        )
+
+    async def pause(self, id: str, expected_version: int | None, because: str = "") -> JobRow:
+        """Switch it off; its slots that wait are skipped, but for those begun by hand. Conflict as above.
+
+        `expected_version` None: the house pauses it, whatever its version.
+        """
+        made = await self._guarded(id, expected_version, is_enabled=False, paused_because=because, next_at=None)
+        await self._skip_waiting(id, "the job was paused", ~SlotTable.is_by_hand)
+        return made
+
+    async def remove(self, id: str, expected_version: int) -> JobRow:
+        """Take it off with its waiting slots, kept for `restore` a day long; Conflict as above. What it was."""
+        before = await self.get(id)
+        await self._guarded(id, expected_version, removed_at=self.clock())
+        await self._skip_waiting(id, "the job was deleted")
+        return before
+
+    async def restore(self, id: str, next_at: datetime | None) -> JobRow:
+        """Put a removed job back as it was, due at `next_at` if it was on; one that stands is left as it is."""
+        change = self._change(JobTable).where(JobTable.id == id, JobTable.removed_at > self.clock() - KEPT_FOR_RESTORE)
+        values = {"removed_at": None, "next_at": case((JobTable.is_enabled, moment(next_at)))}
+        await self.session.execute(change.values(**values, **self._counted_up()))
+        return await self.get(id)
+
+    async def settle_in(self, id: str, conversation_id: str) -> str:
+        """Give a job that has none its conversation, which is no person's change; the one that it then has."""
+        await self._must_own(ConversationTable, conversation_id, "conversation")
+        change = self._change(JobTable).where(JobTable.id == id, JobTable.conversation_id.is_(None))
+        await self.session.execute(change.values(conversation_id=conversation_id))
+        return (await self.get(id)).conversation_id or ""
+
+    async def advance(self, id: str, due: datetime, version: int, next_at: datetime | None) -> bool:
+        """Set the next time, once: False when another did, or the job was changed, paused or removed since."""
+        change = self._change(JobTable).where(
+            JobTable.id == id,
+            JobTable.next_at == due,
+            JobTable.version == version,
+            JobTable.is_enabled,
+            JobTable.removed_at.is_(None),
+        )
+        return bool(await self._touched(change.values(next_at=next_at), JobTable.id))
+
+    async def _check(self, values: JobValues) -> None:
+        if values.conversation_id is not None:
+            await self._must_own(ConversationTable, values.conversation_id, "conversation")
+
+    async def _guarded(self, id: str, expected_version: int | None, **values: Any) -> JobRow:  # Any: columns' types
+        before = await self.get(id)
+        change = self._change(JobTable).where(JobTable.id == id, JobTable.removed_at.is_(None))
+        if expected_version is not None:
+            change = change.where(JobTable.version == expected_version)
+        if not await self._touched(change.values(**{**values, **self._counted_up()}), JobTable.id):
+            raise Conflict(f"The job {before.name!r} was changed in between; look at it again.")
+        return _there(await self._first(JobRow, self._mine(JobRow, JobTable).where(JobTable.id == id)))
+
+    async def _skip_waiting(self, id: str, why: str, *more: ColumnElement[bool]) -> None:
+        change = self._change(SlotTable).where(SlotTable.job_id == id, SlotTable.state == "planned", *more)
+        await self.session.execute(change.values(state="skipped", why=why, ended_at=self.clock()))
+
+    def _counted_up(self) -> dict[str, Any]:
+        return {"version": JobTable.version + 1, "updated_at": self.clock()}
+
+    def _standing(self) -> Select[Any]:
+        return self._mine(JobRow, JobTable).where(JobTable.removed_at.is_(None))
+
+
+class AllJobs(HouseRepository):
+    """The jobs of everybody."""
+
+    @reading
+    async def armed(self, until: datetime | None = None) -> Sequence[ArmedJob]:
+        """What is due next, by `until` at the latest, soonest first: jobs switched on, of people who may sign in."""
+        columns = (getattr(JobTable, name) for name in ArmedJob.__dataclass_fields__)
+        statement = (
+            select(*columns)
+            .join(AccountTable, AccountTable.id == JobTable.owner_id)
+            .where(AccountTable.is_active, JobTable.is_enabled, JobTable.removed_at.is_(None))
+            .where(JobTable.next_at.is_not(None) if until is None else JobTable.next_at <= until)
+        )
+        return await self._all(ArmedJob, statement.order_by(JobTable.next_at, JobTable.id))
+
+    async def prune(self, before: datetime | None = None) -> int:
+        """Forget the jobs, with all their slots, that were removed before then (a day ago); how many."""
+        gone = delete(JobTable).where(JobTable.removed_at < (before or self.clock() - KEPT_FOR_RESTORE))
+        return len(await self._touched(gone, JobTable.id))
+
+
+_IS_ON = JobTable.is_enabled.is_(True)
+_STATES: dict[str, ColumnElement[bool]] = {
+    "enabled": _IS_ON,
+    "paused": ~_IS_ON,
+    "failing": JobTable.failures > 0,
+}
+
+
+def _narrowed(wanted: JobFilter) -> list[ColumnElement[bool]]:
+    found = [_STATES[wanted.state]] if wanted.state else []
+    columns = (JobTable.name, JobTable.prompt, JobTable.tool, JobTable.words)
+    for word in wanted.words.split():
+        found.append(or_(*(column.icontains(word, autoescape=True) for column in columns)))
+    return found
+
+
+def _sum(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
+
+
+def _written(values: JobValues) -> dict[str, Any]:
+    return {field.name: getattr(values, field.name) for field in fields(JobValues)}
+
+
+def _there(job: JobRow | None) -> JobRow:
+    if job is None:
+        raise NotFound("There is no such job.")
+    return job

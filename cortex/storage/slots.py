@@ -1,0 +1,227 @@
+"""The ledger of slots: each due time of a job ends, once. What is due and what a policy says is not known here.
+
+Bars, means and the history stand in `slot_history.py`; `AllSlots` is for the runner's start and for housekeeping.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Select, delete, func, or_, select
+
+from cortex.base.errors import NotFound
+from cortex.base.ids import digest
+from cortex.base.job import SLOT_ENDS, SlotState
+from cortex.base.turn import TurnState
+from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.schema import AccountTable, JobTable, SlotTable, TurnTable
+
+RESULT_CHARACTERS = 2_000
+KEPT_A_JOB = 1_000
+KEPT_FOR = timedelta(days=365)
+KEPT_ANYHOW = 14  # what the bars show
+_PRUNED_AT_ONCE = 5_000  # nobody else writes meanwhile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotRow:
+    """A slot. `attempt`: how often it was started; `ready_at`: not before then; `result`: its first characters.
+
+    `started_at`, `turn_id`: of the last attempt (not every one has a turn); `why`: how it came to its state, shortly.
+    `cost_usd`, `tokens`: of all attempts; None: no price is known.
+    """
+
+    id: str
+    job_id: str
+    owner_id: str
+    due_at: datetime
+    state: SlotState
+    why: str
+    is_by_hand: bool
+    attempt: int
+    ready_at: datetime | None
+    turn_id: str | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    result: str
+    result_hash: str
+    cost_usd: float | None
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningSlot(SlotRow):
+    """A slot that runs, with the state of its turn; None when it has none."""
+
+    turn_state: TurnState | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotEnd:
+    """What an ending means. `failures`: of the job, in a row; `has_changed`: another result than the last good one."""
+
+    slot: SlotRow
+    failures: int
+    has_changed: bool
+
+
+def slot_id(job_id: str, due_at: datetime) -> str:
+    """The id that the slot always has, by the second: `cron:{job}:20261121T090000Z`."""
+    return f"cron:{job_id}:{due_at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+
+
+class Slots(Repository):
+    """The slots of one user's jobs."""
+
+    async def open(
+        self,
+        job_id: str,
+        due_at: datetime,
+        *,
+        state: SlotState = "planned",
+        why: str = "",
+        is_by_hand: bool = False,
+        ready_at: datetime | None = None,
+    ) -> bool:
+        """Write the slot down; False when it stands already, as it is. NotFound for a foreign job."""
+        await self._must_own(JobTable, job_id, "job")
+        row = {
+            "id": slot_id(job_id, due_at),
+            "job_id": job_id,
+            "due_at": due_at.astimezone(UTC).replace(microsecond=0),
+            "state": state,
+            "why": why,
+            "is_by_hand": is_by_hand,
+            "attempt": 0,
+            "ready_at": ready_at,
+            "ended_at": self.clock() if state in SLOT_ENDS else None,
+            "result": "",
+            "result_hash": "",
+            "tokens": 0,
+        }
+        return await self._is_new(SlotTable, row)
+
+    @reading
+    async def get(self, id: str) -> SlotRow:
+        """The slot; NotFound when it is absent or another user's."""
+        found = await self._first(SlotRow, self._mine(SlotRow, SlotTable).where(SlotTable.id == id))
+        if found is None:
+            raise NotFound("There is no such run.")
+        return found
+
+    @reading
+    async def open_of(self, job_id: str) -> Sequence[SlotRow]:
+        """The job's slots that have not ended, oldest first."""
+        statement = self._mine(SlotRow, SlotTable).where(
+            SlotTable.job_id == job_id, SlotTable.state.in_(("planned", "running"))
+        )
+        return await self._all(SlotRow, statement.order_by(SlotTable.due_at))
+
+    async def start(self, id: str, turn_id: str | None = None) -> bool:
+        """Begin an attempt; False when it does not wait (any more): another began it, or it has ended."""
+        change = self._change(SlotTable).where(SlotTable.id == id, SlotTable.state == "planned")
+        values: dict[str, Any] = {"state": "running", "why": "", "ready_at": None, "started_at": self.clock()}
+        values |= {"attempt": SlotTable.attempt + 1, "turn_id": turn_id}
+        return bool(await self._touched(change.values(**values), SlotTable.id))
+
+    async def again(
+        self, id: str, ready_at: datetime, why: str, *, cost_usd: float | None = None, tokens: int = 0
+    ) -> bool:
+        """Let a slot that runs wait for its next attempt, with what this one took; False when it does not run."""
+        change = self._change(SlotTable).where(SlotTable.id == id, SlotTable.state == "running")
+        values = {"state": "planned", "ready_at": ready_at, "why": why, **_took(cost_usd, tokens)}
+        return bool(await self._touched(change.values(**values), SlotTable.id))
+
+    async def end(
+        self,
+        id: str,
+        state: SlotState,
+        *,
+        why: str = "",
+        result: str = "",
+        cost_usd: float | None = None,
+        tokens: int = 0,
+    ) -> SlotEnd | None:
+        """End it, once, and count the job's failures; None when it has ended before. NotFound for a foreign one.
+
+        `cost_usd`, `tokens`: of this attempt. Only a failure counts as one, and only a success ends the count.
+        """
+        if state not in SLOT_ENDS:
+            raise ValueError(f"{state!r} is no ending of a slot")
+        change = self._change(SlotTable).where(SlotTable.id == id, SlotTable.state.not_in(SLOT_ENDS))
+        values: dict[str, Any] = {"state": state, "why": why, "ready_at": None, "ended_at": self.clock()}
+        values |= {"result": result[:RESULT_CHARACTERS], "result_hash": digest(result)}
+        touched = await self._touched(change.values(**values, **_took(cost_usd, tokens)), SlotTable.id)
+        slot = await self.get(id)
+        if not touched:
+            return None
+        failures = await self._count_failure(slot.job_id, state)
+        has_changed = slot.result_hash != await self._good_hash_before(slot)
+        return SlotEnd(slot=slot, failures=failures, has_changed=has_changed)
+
+    async def _count_failure(self, job_id: str, state: SlotState) -> int:
+        is_failure, is_good = state == "failed", state == "done"
+        count = 0 if is_good else JobTable.failures + int(is_failure)
+        change = self._change(JobTable).where(JobTable.id == job_id).values(failures=count)
+        return int((await self._touched(change, JobTable.failures))[0])
+
+    async def _good_hash_before(self, slot: SlotRow) -> str | None:
+        statement = select(SlotTable.result_hash).where(
+            SlotTable.owner_id == self.owner_id,
+            SlotTable.job_id == slot.job_id,
+            SlotTable.state == "done",
+            SlotTable.due_at < slot.due_at,
+        )
+        return (await self.session.execute(statement.order_by(SlotTable.due_at.desc()).limit(1))).scalar()
+
+
+class AllSlots(HouseRepository):
+    """The slots of everybody."""
+
+    @reading
+    async def ready(self, limit: int = 100) -> Sequence[SlotRow]:
+        """The slots that wait and may start now, the longest due first; none of a removed job or a closed account."""
+        statement = (
+            _columns()
+            .join(JobTable, JobTable.id == SlotTable.job_id)
+            .join(AccountTable, AccountTable.id == SlotTable.owner_id)
+            .where(JobTable.removed_at.is_(None), AccountTable.is_active, SlotTable.state == "planned")
+            .where(or_(SlotTable.ready_at.is_(None), SlotTable.ready_at <= self.clock()))
+        )
+        return await self._all(SlotRow, statement.order_by(SlotTable.due_at, SlotTable.id).limit(limit))
+
+    @reading
+    async def running(self) -> Sequence[RunningSlot]:
+        """Every slot that runs, with its turn's state: what a killed process left behind is found by it."""
+        statement = _columns(TurnTable.state.label("turn_state")).outerjoin(
+            TurnTable, TurnTable.id == SlotTable.turn_id
+        )
+        order = (SlotTable.due_at, SlotTable.id)
+        return await self._all(RunningSlot, statement.where(SlotTable.state == "running").order_by(*order))
+
+    async def prune(self, before: datetime | None = None, keep: int = KEPT_A_JOB) -> int:
+        """Forget ended slots due before then (a year ago), and all but the newest `keep` of a job; how many.
+
+        The newest 14 of a job stay however old they are.
+        """
+        rank = func.row_number().over(partition_by=SlotTable.job_id, order_by=SlotTable.due_at.desc())
+        ranked = select(SlotTable.id, SlotTable.state, SlotTable.due_at, rank.label("rank")).subquery()
+        is_old = ranked.c.due_at < (before or self.clock() - KEPT_FOR)
+        found = (
+            select(ranked.c.id)
+            .where(ranked.c.state.in_(SLOT_ENDS))
+            .where(or_(ranked.c.rank > keep, is_old & (ranked.c.rank > KEPT_ANYHOW)))
+            .limit(_PRUNED_AT_ONCE)
+        )
+        return len(await self._touched(delete(SlotTable).where(SlotTable.id.in_(found)), SlotTable.id))
+
+
+def _columns(*more: Any) -> Select[Any]:
+    return select(*(getattr(SlotTable, name) for name in SlotRow.__dataclass_fields__), *more)
+
+
+def _took(cost_usd: float | None, tokens: int) -> dict[str, Any]:
+    """The changes that add what an attempt took; an unknown price adds nothing to a known one."""
+    cost = SlotTable.cost_usd if cost_usd is None else func.coalesce(SlotTable.cost_usd, 0.0) + cost_usd
+    return {"cost_usd": cost, "tokens": SlotTable.tokens + tokens}

@@ -1,0 +1,192 @@
+import asyncio
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from cortex.base.errors import NotFound
+from cortex.base.job import SlotState
+from cortex.storage.accounts import Accounts
+from cortex.storage.db import Database
+from cortex.storage.jobs import AllJobs, Jobs
+from cortex.storage.slot_history import RunMean, SlotHistory
+from cortex.storage.slots import RESULT_CHARACTERS, AllSlots, Slots, slot_id
+from tests.still_clock import StillClock
+from tests.storage.conftest import Written
+from tests.storage.made_time import DAY, HOUR, NEWS, NINE, named, second_process
+
+
+@pytest.fixture
+async def job(db: Database, ann: str) -> str:
+    return (await db.open(Jobs, ann).add("news", NEWS, NINE)).id
+
+
+async def ran(db: Database, owner_id: str, job_id: str, due_at: datetime, cost_usd: float | None = 0.5) -> str:
+    slots, id = db.open(Slots, owner_id), slot_id(job_id, due_at)
+    await slots.open(job_id, due_at)
+    await slots.start(id)
+    await slots.end(id, "done", result="the same", cost_usd=cost_usd, tokens=100)
+    return id
+
+
+async def test_a_slot_has_one_id_in_every_zone_and_by_the_second(db: Database, ann: str, job: str) -> None:
+    slots = db.open(Slots, ann)
+    assert slot_id(job, NINE) == "cron:news:20261121T090000Z"
+    assert await slots.open(job, NINE.astimezone(timezone(timedelta(hours=5, minutes=30)))) is True
+    assert await slots.open(job, NINE + timedelta(milliseconds=7), state="missed", why="too late") is False
+    (slot,) = await slots.open_of(job)
+    assert (slot.id, slot.due_at, slot.state, slot.ended_at) == (slot_id(job, NINE), NINE, "planned", None)
+
+
+async def test_of_two_processes_one_opens_and_one_starts_a_slot(db: Database, ann: str, job: str) -> None:
+    async with second_process(db) as other:
+        sides = [one.open(Slots, ann) for one in (db, other) * 4]
+        opened = await asyncio.gather(*(side.open(job, NINE) for side in sides))
+        started = await asyncio.gather(*(side.start(slot_id(job, NINE), "turn") for side in sides))
+        ended = await asyncio.gather(*(side.end(slot_id(job, NINE), "failed") for side in sides))
+    assert [sorted(won) for won in (opened, started)] == [[False] * 7 + [True]] * 2
+    assert [end.failures for end in ended if end] == [1]
+    slot = await db.open(Slots, ann).get(slot_id(job, NINE))
+    assert (slot.attempt, slot.turn_id, slot.state) == (1, "turn", "failed")
+
+
+async def test_a_failed_attempt_waits_for_the_next_and_costs_add_up(
+    db: Database, ann: str, job: str, clock: StillClock
+) -> None:
+    slots, id = db.open(Slots, ann), slot_id(job, NINE)
+    await slots.open(job, NINE)
+    assert await slots.again(id, NINE, "not begun") is False
+    await slots.start(id, "turn:1")
+    assert await slots.again(id, clock() + HOUR, "no answer", cost_usd=0.25, tokens=10) is True
+    assert await db.open(AllSlots).ready() == []
+    clock.forward(minutes=60)
+    assert [slot.why for slot in await db.open(AllSlots).ready()] == ["no answer"]
+    await slots.start(id, "turn:2")
+    end = await slots.end(id, "done", result="x" * 3000, cost_usd=None, tokens=5)
+    assert end is not None
+    assert (end.slot.attempt, end.slot.turn_id, end.slot.cost_usd, end.slot.tokens) == (2, "turn:2", 0.25, 15)
+    assert (end.slot.started_at, end.slot.ended_at, len(end.slot.result)) == (clock(), clock(), RESULT_CHARACTERS)
+    assert await slots.end(id, "failed") is None
+    assert (await slots.get(id)).state == "done"
+
+
+async def test_failures_are_counted_in_a_row_and_changes_of_the_result_seen(db: Database, ann: str, job: str) -> None:
+    slots = db.open(Slots, ann)
+    seen = []
+    endings: list[tuple[SlotState, str]] = [
+        *(("done", "a"), ("failed", ""), ("missed", ""), ("failed", ""), ("done", "a"), ("done", "b")),
+    ]
+    for number, (state, result) in enumerate(endings):
+        await slots.open(job, NINE + number * HOUR)
+        end = await slots.end(slot_id(job, NINE + number * HOUR), state, result=result)
+        assert end is not None
+        seen.append((end.failures, end.has_changed))
+    assert seen == [(0, True), (1, True), (1, True), (2, True), (0, False), (0, True)]
+    assert (await db.open(Jobs, ann).get(job)).version == 1
+
+
+async def test_a_slot_written_down_as_missed_has_ended(db: Database, ann: str, job: str) -> None:
+    slots = db.open(Slots, ann)
+    assert await slots.open(job, NINE, state="missed", why="Cortex was not running") is True
+    slot = await slots.get(slot_id(job, NINE))
+    assert (slot.state, slot.why, slot.ended_at) == ("missed", "Cortex was not running", db.clock())
+    assert await slots.start(slot.id) is False
+    with pytest.raises(ValueError, match="no ending"):
+        await slots.end(slot.id, "running")
+
+
+async def test_what_a_killed_process_left_running_is_found_with_its_turn(
+    db: Database, talk: Written, job: str, clock: StillClock
+) -> None:
+    slots = db.open(Slots, talk.owner_id)
+    for due in (NINE, NINE + HOUR):
+        await slots.open(job, due)
+    await talk.turn(slot_id(job, NINE))
+    await slots.start(slot_id(job, NINE), slot_id(job, NINE))
+    await slots.start(slot_id(job, NINE + HOUR))
+    found = await db.open(AllSlots).running()
+    assert [(slot.due_at, slot.turn_state, slot.owner_id) for slot in found] == [
+        (NINE, "queued", talk.owner_id),
+        (NINE + HOUR, None, talk.owner_id),
+    ]
+
+
+async def test_no_slot_of_a_closed_account_is_ready(db: Database, ann: str, job: str) -> None:
+    await db.open(Slots, ann).open(job, NINE)
+    assert [slot.id for slot in await db.open(AllSlots).ready()] == [slot_id(job, NINE)]
+    await db.open(Accounts).set_active(ann, False)
+    assert await db.open(AllSlots).ready() == []
+
+
+async def test_history_is_paged_from_the_newest(db: Database, ann: str, job: str) -> None:
+    for number in range(5):
+        await ran(db, ann, job, NINE + number * HOUR)
+    await db.open(Slots, ann).open(job, NINE + 5 * HOUR, state="missed")
+    history = db.open(SlotHistory, ann)
+    first = await history.list(job, limit=3)
+    assert [(slot.due_at - NINE) // HOUR for slot in first] == [5, 4, 3]
+    rest = await history.list(job, before=first[-1].due_at, limit=9)
+    assert [(slot.due_at - NINE) // HOUR for slot in rest] == [2, 1, 0]
+    assert [slot.state for slot in await history.list(job, states=["missed"])] == ["missed"]
+
+
+async def test_bars_and_means_of_a_page_show_the_newest_of_each_job(db: Database, ann: str, job: str) -> None:
+    other = (await db.open(Jobs, ann).add("papers", named("Papers"), NINE)).id
+    idle = (await db.open(Jobs, ann).add("idle", named("Idle"), NINE)).id
+    for number in range(4):
+        await ran(db, ann, job, NINE + number * HOUR, cost_usd=float(number))
+    await ran(db, ann, other, NINE, cost_usd=None)
+    await db.open(Slots, ann).open(job, NINE + 4 * HOUR)
+    history, ids = db.open(SlotHistory, ann), [job, other, idle]
+    bars = await history.bars(ids, 3)
+    assert {id: [(bar.due_at - NINE) // HOUR for bar in found] for id, found in bars.items()} == {
+        job: [2, 3, 4],
+        other: [0],
+        idle: [],
+    }
+    latest = await history.latest(ids)
+    assert {id: (slot.due_at - NINE) // HOUR for id, slot in latest.items()} == {job: 3, other: 0}
+    assert await history.means(ids) == {
+        job: RunMean(job_id=job, runs=4, cost_usd=1.5, tokens=100.0),
+        other: RunMean(job_id=other, runs=1, cost_usd=None, tokens=100.0),
+    }
+    assert await history.means([]) == {}
+
+
+async def test_old_slots_go_but_the_newest_fourteen_and_the_open_ones(db: Database, ann: str, job: str) -> None:
+    for number in range(20):
+        await ran(db, ann, job, NINE - number * HOUR)
+    await db.open(Slots, ann).open(job, NINE - 30 * HOUR)
+    everybody = db.open(AllSlots)
+    assert await everybody.prune(NINE - 30 * DAY) == 0
+    assert await everybody.prune(NINE - 30 * DAY, keep=18) == 2
+    assert await everybody.prune(NINE - 5 * HOUR) == 4
+    left = await db.open(SlotHistory, ann).list(job)
+    assert [(NINE - slot.due_at) // HOUR for slot in left] == [*range(14), 30]
+
+
+async def test_a_removed_job_takes_its_slots_along_when_it_is_pruned(
+    db: Database, ann: str, job: str, clock: StillClock
+) -> None:
+    id = await ran(db, ann, job, NINE)
+    await db.open(Jobs, ann).remove(job, 1)
+    clock.forward(days=2)
+    await db.open(AllJobs).prune()
+    with pytest.raises(NotFound):
+        await db.open(Slots, ann).get(id)
+
+
+async def test_another_users_slots_are_out_of_reach(db: Database, ann: str, ben: str, job: str) -> None:
+    id = await ran(db, ann, job, NINE)
+    await db.open(Slots, ann).open(job, NINE + HOUR)
+    theirs, history = db.open(Slots, ben), db.open(SlotHistory, ben)
+    waiting = slot_id(job, NINE + HOUR)
+    assert await theirs.open_of(job) == []
+    assert await theirs.start(waiting) is False
+    assert await theirs.again(waiting, NINE, "") is False
+    assert await history.list(job) == []
+    assert await history.bars([job]) == {job: ()}
+    assert (await history.latest([job]), await history.means([job])) == ({}, {})
+    for attempt in (theirs.get(id), theirs.open(job, NINE + DAY), theirs.end(waiting, "done")):
+        with pytest.raises(NotFound):
+            await attempt
+    assert (await db.open(Slots, ann).get(waiting)).state == "planned"
