@@ -12,7 +12,7 @@ _HOUR_AND_HALF = re.compile(rf"{_EVERY} hour and a half\b")
 _COUNTED = re.compile(rf"{_EVERY} (other|second|\d+(?:st|nd|rd|th|\.\d+)?)[ -]?{_UNIT}\b(?! of)")
 _LETTER = re.compile(rf"{_EVERY} (\d+) ?([mhdw])\b")
 _OTHER_WEEKDAY = re.compile(r"\b(?:every|each) other (?=\w+day\b)")
-_SINGLE = re.compile(rf"(?:{_EVERY}|\bonce an?|\bonce) {_UNIT}\b")
+_SINGLE = re.compile(rf"(?:{_EVERY}|\bonce an?) {_UNIT}\b")
 _NAMED = re.compile(r"\b(hourly|daily|nightly|weekly|fortnightly|monthly|yearly)\b")
 _UNCLEAR = re.compile(r"\b(bi-?(?:weekly|monthly))\b")
 _SECONDS = re.compile(rf"{_EVERY} (?:\d+ ?)?(?:seconds?|s)\b(?! (?:\w*day|week|month|hour))")
@@ -48,7 +48,6 @@ _UNITS: dict[str, Unit] = {
     "h": "hour",
     "d": "day",
     "w": "week",
-    "min": "minute",
     **{name: name for name in ("minute", "hour", "day", "week", "month", "year")},
 }
 SECONDS = {"minute": 60, "hour": 3600}
@@ -64,16 +63,12 @@ def take_every(phrase: Phrase) -> tuple[Rhythm | None, bool]:
         )
     if phrase.take(_SECONDS):
         raise phrase.refusal("a minute is the shortest interval.")
-    for found in (phrase.take(_PART_HOUR), phrase.take(_LETTER)):
-        if found:
-            return ((30 if found[1] == "half" else 15), "minute") if found[1].isalpha() else (
-                int(found[1]),
-                _UNITS[found[2]],
-            ), False
+    if found := phrase.take(_PART_HOUR):
+        return (30 if found[1] == "half" else 15, "minute"), False
     if phrase.take(_HOUR_AND_HALF):
         return (90, "minute"), False
-    if found := phrase.take(_COUNTED):
-        return _counted(phrase, found[1].strip(" -"), _UNITS[found[2]]), False
+    if found := phrase.take(_COUNTED) or phrase.take(_LETTER):
+        return _counted(phrase, found[1], _UNITS[found[2]]), False
     if phrase.take(_OTHER_WEEKDAY):
         return (2, "week"), False
     if found := phrase.take(_SINGLE):

@@ -6,11 +6,10 @@
 import re
 import unicodedata
 
-WEEKDAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
-MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
+from cortex.schedule import cron_words
+
+WEEKDAYS = tuple(day.casefold() for day in cron_words.WEEKDAYS)
+MONTHS = tuple(month.casefold() for month in cron_words.MONTHS)
 _SHORT = {
     **{day[:3]: day for day in WEEKDAYS},
     **{month[:3]: month for month in MONTHS},
@@ -127,7 +126,7 @@ def _digits(text: str) -> str:
         if tens and 0 < small < 10:
             out.append(str(tens + small))
         elif tens and 0 < ordinal < 10:
-            out.append(_with_ending(tens + ordinal))
+            out.append(cron_words.ordinal(tens + ordinal))
         else:
             out.extend([str(tens), " "] if tens else [])
             out.append(_one_word(word))
@@ -140,8 +139,4 @@ def _digits(text: str) -> str:
 def _one_word(word: str) -> str:
     if word in _NUMBERS:
         return str(_NUMBERS[word])
-    return _with_ending(_ORDINALS[word]) if word in _ORDINALS else word
-
-
-def _with_ending(number: int) -> str:
-    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') if number not in (11, 12, 13) else 'th' }"
+    return cron_words.ordinal(_ORDINALS[word]) if word in _ORDINALS else word
