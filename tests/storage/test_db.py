@@ -9,6 +9,7 @@ from sqlalchemy import Connection, func, inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
 from cortex.base.errors import ConfigError, NotFound
+from cortex.storage.accounts import Accounts
 from cortex.storage.conversations import Conversations
 from cortex.storage.db import Database
 from cortex.storage.preferences import Preferences
@@ -39,6 +40,15 @@ async def test_migrating_down_leaves_nothing_and_up_again_works(db: Database, an
     assert await db.migrate() == newest()
     assert await db.migrate() == newest()
     assert await db.open(Preferences, ann).all() == {}
+
+
+@pytest.mark.parametrize("revision", [f"{number:04}" for number in range(1, int(newest()))])
+async def test_every_earlier_version_is_reached_and_left_again(db: Database, ann: str, revision: str) -> None:
+    assert await db.move_to(revision) == revision
+    assert await db.migrate() == newest()
+    async with db.write.connect() as connection:
+        assert await connection.run_sync(differences) == []
+    assert [account.id for account in await db.open(Accounts).list()] == [ann]
 
 
 async def test_two_processes_that_start_at_once_migrate_once(postgres_template: PostgresTemplate) -> None:

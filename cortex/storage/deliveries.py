@@ -1,0 +1,118 @@
+"""The outbox at work: who sends takes deliveries for a while, and says how each ended. Written by `notices.py`.
+
+A delivery whose taker died comes back when his time is up; one who was too slow can no longer say anything of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from sqlalchemy import Select, func, select, update
+
+from cortex.base.errors import Conflict, NotFound
+from cortex.base.notify_ports import ChannelName, DeliveryState
+from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.schema import DeliveryTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryRow:
+    """A notice on its way. `next_at`: None when it is over; `attempt`: which try it is, and his word who made it."""
+
+    id: str
+    notice_id: str
+    owner_id: str
+    channel: ChannelName
+    device_id: str
+    state: DeliveryState
+    attempt: int
+    next_at: datetime | None
+    error: str
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class Deliveries(Repository):
+    """The deliveries to one user."""
+
+    @reading
+    async def get(self, id: str) -> DeliveryRow:
+        """The delivery; NotFound when it is absent or to another user."""
+        found = await self._first(DeliveryRow, self._mine(DeliveryRow, DeliveryTable).where(DeliveryTable.id == id))
+        if found is None:
+            raise NotFound("There is no such delivery.")
+        return found
+
+    @reading
+    async def of_notices(self, notice_ids: Sequence[str]) -> Mapping[str, tuple[DeliveryRow, ...]]:
+        """The deliveries of each of these notices, by channel."""
+        statement = self._mine(DeliveryRow, DeliveryTable).where(DeliveryTable.notice_id.in_(notice_ids))
+        found: dict[str, tuple[DeliveryRow, ...]] = dict.fromkeys(notice_ids, ())
+        order = (DeliveryTable.channel, DeliveryTable.created_at, DeliveryTable.id)
+        for row in await self._all(DeliveryRow, statement.order_by(*order)):
+            found[row.notice_id] += (row,)
+        return found
+
+    @reading
+    async def list(
+        self, *, states: Sequence[DeliveryState] = (), skip: int = 0, limit: int = 50
+    ) -> Sequence[DeliveryRow]:
+        """The newest first, in these states (none: all)."""
+        statement = self._mine(DeliveryRow, DeliveryTable)
+        if states:
+            statement = statement.where(DeliveryTable.state.in_(states))
+        order = (DeliveryTable.created_at.desc(), DeliveryTable.id)
+        return await self._all(DeliveryRow, statement.order_by(*order).offset(skip).limit(limit))
+
+    async def end(
+        self, id: str, attempt: int, state: Literal["delivered", "failed", "dropped"], error: str = ""
+    ) -> bool:
+        """Say how this attempt ended for good; False when another took it over meanwhile."""
+        values = {"state": state, "error": error, "next_at": None, "ended_at": self.clock()}
+        return await self._say(id, attempt, values)
+
+    async def again(self, id: str, attempt: int, next_at: datetime, error: str) -> bool:
+        """Say that this attempt failed and that another is due then; False when another took it over meanwhile."""
+        return await self._say(id, attempt, {"state": "pending", "error": error, "next_at": next_at})
+
+    async def retry(self, id: str) -> DeliveryRow:
+        """Send a failed one once more, now; Conflict when it has not failed."""
+        change = self._change(DeliveryTable).where(DeliveryTable.id == id, DeliveryTable.state == "failed")
+        values = {"state": "pending", "next_at": self.clock(), "ended_at": None}
+        if not await self._touched(change.values(**values), DeliveryTable.id):
+            raise Conflict(f"This delivery is {(await self.get(id)).state}; only a failed one is sent again.")
+        return await self.get(id)
+
+    async def _say(self, id: str, attempt: int, values: dict[str, Any]) -> bool:
+        change = self._change(DeliveryTable).where(
+            DeliveryTable.id == id, DeliveryTable.state == "attempting", DeliveryTable.attempt == attempt
+        )
+        return bool(await self._touched(change.values(**values), DeliveryTable.id))
+
+
+class AllDeliveries(HouseRepository):
+    """The deliveries to everybody."""
+
+    async def take(self, channel: ChannelName, most: int, lease_s: float) -> Sequence[DeliveryRow]:
+        """Take what is due on this channel, the longest due first, for `lease_s` seconds; nobody else has it then."""
+        at = self.clock()
+        statement = _columns().where(DeliveryTable.channel == channel, DeliveryTable.next_at <= at)
+        statement = statement.order_by(DeliveryTable.next_at, DeliveryTable.id).limit(most)
+        # SQLite has one writer at a time and knows no row locks: there this says nothing.
+        free = await self._all(DeliveryRow, statement.with_for_update(skip_locked=True))
+        until = at + timedelta(seconds=lease_s)
+        change = update(DeliveryTable).where(DeliveryTable.id.in_([row.id for row in free]))
+        values = {"state": "attempting", "attempt": DeliveryTable.attempt + 1, "next_at": until}
+        await self.session.execute(change.values(**values))
+        return [replace(row, state="attempting", attempt=row.attempt + 1, next_at=until) for row in free]
+
+    @reading
+    async def next_at(self) -> datetime | None:
+        """When the next delivery is due, perhaps long ago; None when nothing is on its way."""
+        statement = select(func.min(DeliveryTable.next_at)).where(DeliveryTable.next_at.is_not(None))
+        return (await self.session.execute(statement)).scalar()
+
+
+def _columns() -> Select[Any]:
+    return select(*(getattr(DeliveryTable, name) for name in DeliveryRow.__dataclass_fields__))

@@ -1,0 +1,166 @@
+"""Browsers that take push messages, and the single-use links of a notification's buttons."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import delete
+
+from cortex.base.errors import Conflict, NotFound
+from cortex.base.ids import derived_id
+from cortex.base.notify_ports import ActionKind
+from cortex.storage.accounts import token_hash
+from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.schema import ActionLinkTable, DeliveryTable, NoticeTable, PushDeviceTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Device:
+    """A browser's subscription. Never shown whole: who has endpoint and keys can send to it.
+
+    `signed_for`: the public key of ours under which it subscribed; `error`: why the last push failed, "" if it did
+    not; `pushed_at`: the last that its service took, `shown_at`: the last that it told us it showed.
+    """
+
+    id: str
+    owner_id: str
+    login_id: str | None
+    name: str
+    agent: str
+    endpoint: str
+    p256dh: str
+    auth: str
+    signed_for: str
+    error: str
+    created_at: datetime
+    pushed_at: datetime | None
+    shown_at: datetime | None
+
+
+class Devices(Repository):
+    """The browsers of one user."""
+
+    async def add(
+        self,
+        *,
+        endpoint: str,
+        p256dh: str,
+        auth: str,
+        signed_for: str,
+        login_id: str | None,
+        name: str,
+        agent: str,
+    ) -> Device:
+        """Keep a subscription; the one that stands for this endpoint takes the new keys and keeps its name.
+
+        A browser in which another person signed in is this user's from now on: it shows the same keys. Conflict for
+        an endpoint that stands under other keys with another person.
+        """
+        id = derived_id("push", endpoint)
+        same = (PushDeviceTable.id == id, PushDeviceTable.p256dh == p256dh, PushDeviceTable.auth == auth)
+        await self.session.execute(delete(PushDeviceTable).where(*same, PushDeviceTable.owner_id != self.owner_id))
+        keys = {"p256dh": p256dh, "auth": auth, "signed_for": signed_for, "login_id": login_id, "agent": agent[:300]}
+        row: dict[str, Any] = {"id": id, "endpoint": endpoint, "name": name, "error": "", "created_at": self.clock()}
+        if not await self._is_new(PushDeviceTable, {**row, **keys}):
+            change = self._change(PushDeviceTable).where(PushDeviceTable.id == id).values(**keys, error="")
+            if not await self._touched(change, PushDeviceTable.id):
+                raise Conflict("This browser is another person's; switch its notifications off and on again.")
+        return await self.get(id)
+
+    @reading
+    async def list(self) -> Sequence[Device]:
+        """All of them, the oldest first."""
+        statement = self._mine(Device, PushDeviceTable)
+        return await self._all(Device, statement.order_by(PushDeviceTable.created_at, PushDeviceTable.id))
+
+    @reading
+    async def get(self, id: str) -> Device:
+        """The browser; NotFound when it is absent or another user's."""
+        found = await self._first(Device, self._mine(Device, PushDeviceTable).where(PushDeviceTable.id == id))
+        if found is None:
+            raise NotFound("There is no such device.")
+        return found
+
+    async def rename(self, id: str, name: str) -> Device:
+        """Give it another name."""
+        await self._set(id, name=name)
+        return await self.get(id)
+
+    async def pushed(self, id: str, error: str = "") -> None:
+        """Note that its service took a push, or why it did not."""
+        await (self._set(id, error=error) if error else self._set(id, error="", pushed_at=self.clock()))
+
+    async def shown(self, id: str) -> None:
+        """Note that it showed a notification."""
+        await self._set(id, shown_at=self.clock())
+
+    async def remove(self, id: str, why: str = "the device was removed") -> bool:
+        """Send nothing more to it, forget it; whether it was there."""
+        return bool(await self._forget(why, PushDeviceTable.id == id))
+
+    async def remove_of_login(self, login_id: str) -> int:
+        """Forget the browsers that this login subscribed; how many."""
+        return len(await self._forget("the device was signed out", PushDeviceTable.login_id == login_id))
+
+    async def _forget(self, why: str, which: Any) -> Sequence[str]:  # Any: a column's comparison
+        ids = await self._touched(self._remove(PushDeviceTable).where(which), PushDeviceTable.id)
+        change = self._change(DeliveryTable).where(DeliveryTable.device_id.in_(ids), DeliveryTable.state == "pending")
+        values = {"state": "dropped", "error": why, "next_at": None, "ended_at": self.clock()}
+        await self.session.execute(change.values(**values))
+        return ids
+
+    async def _set(self, id: str, **values: Any) -> None:  # Any: one of the columns' own types each
+        change = self._change(PushDeviceTable).where(PushDeviceTable.id == id).values(**values)
+        if not await self._touched(change, PushDeviceTable.id):
+            raise NotFound("There is no such device.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionLink:
+    """A button of a notification, behind a link. `used_at`: when it was pressed."""
+
+    notice_id: str
+    action: ActionKind
+    expires_at: datetime
+    used_at: datetime | None
+
+
+class ActionLinks(Repository):
+    """The buttons made for one user; another's token is none."""
+
+    async def add(self, token: str, notice_id: str, action: ActionKind, expires_at: datetime) -> None:
+        """Keep a link under the hash of its token. NotFound for a foreign notice."""
+        await self._must_own(NoticeTable, notice_id, "notice")
+        row = {"token_hash": token_hash(token), "notice_id": notice_id, "action": action, "expires_at": expires_at}
+        await self.session.execute(self._insert(ActionLinkTable, row))
+
+    @reading
+    async def get(self, token: str) -> ActionLink:
+        """What the link does, used or not; NotFound when it never was, is another's, or its time is up."""
+        statement = self._mine(ActionLink, ActionLinkTable).where(
+            ActionLinkTable.token_hash == token_hash(token), ActionLinkTable.expires_at > self.clock()
+        )
+        found = await self._first(ActionLink, statement)
+        if found is None:
+            raise NotFound("This link is not in force any more.")
+        return found
+
+    async def use(self, token: str) -> ActionLink:
+        """Press it, once; Conflict when it was pressed before, NotFound as above."""
+        link = await self.get(token)
+        change = self._change(ActionLinkTable).where(
+            ActionLinkTable.token_hash == token_hash(token), ActionLinkTable.used_at.is_(None)
+        )
+        if not await self._touched(change.values(used_at=self.clock()), ActionLinkTable.token_hash):
+            raise Conflict("This button was pressed already.")
+        return link
+
+
+class AllActionLinks(HouseRepository):
+    """The buttons of everybody."""
+
+    async def prune(self) -> int:
+        """Forget those whose time is up; how many."""
+        over = delete(ActionLinkTable).where(ActionLinkTable.expires_at < self.clock())
+        return len(await self._touched(over, ActionLinkTable.token_hash))

@@ -1,0 +1,211 @@
+"""What people are told, and the outbox: a notice and its deliveries are written in one transaction, or not at all.
+
+Who is told by which channel is the services' word; the way of a delivery stands in `deliveries.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, delete, exists, func, or_, select, tuple_
+
+from cortex.base.errors import NotFound
+from cortex.base.ids import derived_id, new_id
+from cortex.base.notify_ports import ActionKind, ChannelName, NoticeKind, Urgency
+from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.schema import DeliveryTable, NoticeTable
+from cortex.storage.table import moment
+
+KEPT_A_PERSON = 2_000
+KEPT_FOR = timedelta(days=90)
+_PRUNED_AT_ONCE = 5_000  # nobody else writes meanwhile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeValues:
+    """What is told. `tag`: a later notice of the same tag takes the place of this one; `path`: the page it opens.
+
+    `subject_id`: the slot, reminder, approval or turn that it is about.
+    """
+
+    kind: NoticeKind
+    title: str
+    text: str
+    path: str = "/"
+    tag: str = ""
+    urgency: Urgency = "normal"
+    actions: tuple[ActionKind, ...] = ()
+    subject_id: str = ""
+    is_tainted: bool = False
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeRow(NoticeValues):
+    """A notice as it is kept. `is_replaced`: a later one stands in its place, and it is in no list."""
+
+    id: str
+    owner_id: str
+    is_replaced: bool
+    created_at: datetime
+    read_at: datetime | None
+    acknowledged_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """By what a notice goes out. `device_id`: of a push device; `not_before`: held until then, None goes at once."""
+
+    channel: ChannelName
+    device_id: str = ""
+    not_before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeFilter:
+    """Which notices are wanted; what is empty narrows nothing."""
+
+    kinds: Sequence[NoticeKind] = ()
+    is_unread: bool = False
+    since: datetime | None = None
+
+
+class Notices(Repository):
+    """What one user is told."""
+
+    async def add(self, id: str | None, values: NoticeValues, ways: Sequence[Way] = ()) -> bool:
+        """Tell it and send it on its ways; False, with nothing written, when this id was told before.
+
+        Earlier notices of its tag count as read, and what of them was not sent yet is not sent any more.
+        """
+        at = self.clock()
+        notice_id = id or new_id(self.clock)
+        row = {field.name: getattr(values, field.name) for field in fields(NoticeValues)}
+        row |= {"id": notice_id, "is_replaced": False, "created_at": at}
+        if not await self._is_new(NoticeTable, row):
+            return False
+        if values.tag:
+            await self._replace(values.tag, notice_id)
+        if ways:
+            rows = [self._delivery(notice_id, way) for way in dict.fromkeys(ways)]
+            await self.session.execute(self._insert(DeliveryTable, *rows).on_conflict_do_nothing())
+        return True
+
+    @reading
+    async def list(
+        self, wanted: NoticeFilter | None = None, *, before_id: str = "", limit: int = 50
+    ) -> Sequence[NoticeRow]:
+        """The newest first; `before_id`: those ahead of this one, the last of the page before."""
+        wanted = wanted or NoticeFilter()
+        statement = self._mine(NoticeRow, NoticeTable).where(~NoticeTable.is_replaced)
+        if wanted.kinds:
+            statement = statement.where(NoticeTable.kind.in_(wanted.kinds))
+        if wanted.is_unread:
+            statement = statement.where(*_unread(self.clock()))
+        if wanted.since is not None:
+            statement = statement.where(NoticeTable.created_at >= wanted.since)
+        if before_id:
+            last = await self.get(before_id)
+            place = tuple_(NoticeTable.created_at, NoticeTable.id)
+            statement = statement.where(place < tuple_(last.created_at, last.id, types=_PLACE))
+        order = (NoticeTable.created_at.desc(), NoticeTable.id.desc())
+        return await self._all(NoticeRow, statement.order_by(*order).limit(limit))
+
+    @reading
+    async def unread(self) -> int:
+        """How many wait to be read; an approval whose time is up does not."""
+        statement = select(func.count()).where(NoticeTable.owner_id == self.owner_id, *_unread(self.clock()))
+        return (await self.session.execute(statement)).scalar_one()
+
+    @reading
+    async def get(self, id: str) -> NoticeRow:
+        """The notice; NotFound when it is absent or another user's."""
+        found = await self._first(NoticeRow, self._mine(NoticeRow, NoticeTable).where(NoticeTable.id == id))
+        if found is None:
+            raise NotFound("There is no such notice.")
+        return found
+
+    async def read(self, ids: Sequence[str]) -> int:
+        """Mark these as read; how many were not before."""
+        return await self._mark(NoticeTable.id.in_(ids))
+
+    async def read_all(self, upto: datetime) -> int:
+        """Mark as read what was told until then; how many were not before."""
+        return await self._mark(NoticeTable.created_at <= upto)
+
+    async def acknowledge(self, id: str) -> NoticeRow:
+        """Mark it as answered and read, and send no more of it; a second time changes nothing."""
+        await self.get(id)
+        await self._settle(NoticeTable.id == id)
+        return await self.get(id)
+
+    async def settle(self, subject_id: str) -> Sequence[str]:
+        """Acknowledge all that was told of this subject, and send no more of it; the ids of what waited for it."""
+        return await self._settle(NoticeTable.subject_id == subject_id)
+
+    async def _settle(self, which: ColumnElement[bool]) -> Sequence[str]:
+        at = self.clock()
+        change = self._change(NoticeTable).where(which, NoticeTable.acknowledged_at.is_(None))
+        values = {"acknowledged_at": at, "read_at": func.coalesce(NoticeTable.read_at, moment(at))}
+        ids = await self._touched(change.values(**values), NoticeTable.id)
+        await self._drop(ids, "answered before it was sent")
+        return ids
+
+    async def _replace(self, tag: str, by_id: str) -> None:
+        change = self._change(NoticeTable).where(
+            NoticeTable.tag == tag, NoticeTable.id != by_id, ~NoticeTable.is_replaced
+        )
+        values = {"is_replaced": True, "read_at": func.coalesce(NoticeTable.read_at, moment(self.clock()))}
+        ids = await self._touched(change.values(**values), NoticeTable.id)
+        await self._drop(ids, "a later notice took its place")
+
+    async def _drop(self, notice_ids: Sequence[str], why: str) -> None:
+        if notice_ids:
+            change = self._change(DeliveryTable).where(
+                DeliveryTable.notice_id.in_(notice_ids), DeliveryTable.state == "pending"
+            )
+            values = {"state": "dropped", "error": why, "next_at": None, "ended_at": self.clock()}
+            await self.session.execute(change.values(**values))
+
+    async def _mark(self, which: ColumnElement[bool]) -> int:
+        change = self._change(NoticeTable).where(which, NoticeTable.read_at.is_(None))
+        return len(await self._touched(change.values(read_at=self.clock()), NoticeTable.id))
+
+    def _delivery(self, notice_id: str, way: Way) -> dict[str, Any]:
+        at = self.clock()
+        return {
+            "id": derived_id("delivery", notice_id, way.channel, way.device_id),
+            "notice_id": notice_id,
+            "channel": way.channel,
+            "device_id": way.device_id,
+            "state": "pending",
+            "attempt": 0,
+            "next_at": way.not_before or at,
+            "error": "",
+            "created_at": at,
+        }
+
+
+class AllNotices(HouseRepository):
+    """The notices of everybody."""
+
+    async def prune(self, before: datetime | None = None, keep: int = KEPT_A_PERSON) -> int:
+        """Forget, with its deliveries, what was told before then (90 days ago), and all but a person's newest `keep`.
+
+        What is still on its way stays. How many.
+        """
+        rank = func.row_number().over(partition_by=NoticeTable.owner_id, order_by=NoticeTable.created_at.desc())
+        ranked = select(NoticeTable.id, NoticeTable.created_at, rank.label("rank")).subquery()
+        is_on_its_way = exists().where(DeliveryTable.notice_id == ranked.c.id, DeliveryTable.next_at.is_not(None))
+        is_old = ranked.c.created_at < (before or self.clock() - KEPT_FOR)
+        found = select(ranked.c.id).where(or_(is_old, ranked.c.rank > keep), ~is_on_its_way).limit(_PRUNED_AT_ONCE)
+        return len(await self._touched(delete(NoticeTable).where(NoticeTable.id.in_(found)), NoticeTable.id))
+
+
+_PLACE = (NoticeTable.created_at.type, NoticeTable.id.type)
+
+
+def _unread(at: datetime) -> tuple[ColumnElement[bool], ...]:
+    is_in_time = or_(NoticeTable.expires_at.is_(None), NoticeTable.expires_at > at)
+    return NoticeTable.read_at.is_(None), is_in_time

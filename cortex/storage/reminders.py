@@ -1,0 +1,247 @@
+"""Reminders as they are kept: told when due, once, until somebody acknowledges. Telling is the services' part.
+
+A recurring one has two clocks: `next_at` goes on with its rhythm while `again_at` brings back what was told.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, Update, and_, case, delete, func, or_, select
+
+from cortex.base.errors import Conflict, NotFound
+from cortex.base.ids import new_id
+from cortex.base.job import ReminderState, TimingKind
+from cortex.base.time_ports import Timing
+from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.schema import AccountTable, ReminderTable
+
+KEPT_FOR_RESTORE = timedelta(days=1)
+DONE_KEPT_FOR = timedelta(days=90)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReminderValues:
+    """What a person or a tool says of a reminder. `repeat_s`: told again so often until acknowledged; None: once."""
+
+    text: str
+    timing_kind: TimingKind
+    expression: str
+    time_zone: str
+    words: str
+    repeat_s: int | None = None
+    is_tainted: bool = False
+
+    @property
+    def timing(self) -> Timing:
+        """When it is due, as the readers of time take it."""
+        return Timing(kind=self.timing_kind, expression=self.expression, time_zone=self.time_zone, words=self.words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReminderRow(ReminderValues):
+    """A reminder as it is kept. `next_at`: of its rhythm, None when that is over.
+
+    `due_at`: the time that was told and not acknowledged; `again_at`: when that is told again, snoozed or repeated;
+    `told_count`: how often it was told.
+    """
+
+    id: str
+    owner_id: str
+    state: ReminderState
+    next_at: datetime | None
+    due_at: datetime | None
+    again_at: datetime | None
+    told_at: datetime | None
+    told_count: int
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    removed_at: datetime | None
+
+    @property
+    def wakes_at(self) -> datetime | None:
+        """When it is told next, new or again."""
+        return min((at for at in (self.next_at, self.again_at) if at is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmedReminder:
+    """A reminder that the timer waits for, by one or both of its clocks."""
+
+    id: str
+    owner_id: str
+    next_at: datetime | None
+    again_at: datetime | None
+
+
+class Reminders(Repository):
+    """The reminders of one user."""
+
+    @reading
+    async def list(
+        self, states: Sequence[ReminderState] = (), words: str = "", *, skip: int = 0, limit: int | None = None
+    ) -> Sequence[ReminderRow]:
+        """The reminders in these states (none: all) that have all words, what wakes next first, then the last told."""
+        statement = self._standing()
+        if states:
+            statement = statement.where(ReminderTable.state.in_(states))
+        for word in words.split():
+            in_text = ReminderTable.text.icontains(word, autoescape=True)
+            statement = statement.where(or_(in_text, ReminderTable.words.icontains(word, autoescape=True)))
+        wakes = _wakes()
+        order = (wakes.is_(None), wakes, ReminderTable.told_at.desc(), ReminderTable.id)
+        return await self._all(ReminderRow, statement.order_by(*order).offset(skip).limit(limit))
+
+    @reading
+    async def count(self) -> Mapping[str, int]:
+        """How many there are in each state."""
+        statement = (
+            select(ReminderTable.state, func.count())
+            .where(ReminderTable.owner_id == self.owner_id, ReminderTable.removed_at.is_(None))
+            .group_by(ReminderTable.state)
+        )
+        counts = {"planned": 0, "due": 0, "snoozed": 0, "done": 0}
+        for state, count in await self.session.execute(statement):
+            counts[state] = count
+        return counts
+
+    @reading
+    async def get(self, id: str) -> ReminderRow:
+        """The reminder; NotFound when it is absent, removed or another user's."""
+        found = await self._first(ReminderRow, self._standing().where(ReminderTable.id == id))
+        if found is None:
+            raise NotFound("There is no such reminder.")
+        return found
+
+    async def add(self, id: str | None, values: ReminderValues, next_at: datetime) -> ReminderRow:
+        """A new one (`id` None: a fresh one); one that stands already is handed back as it is."""
+        at = self.clock()
+        reminder_id = id or new_id(self.clock)
+        row = {
+            **_written(values),
+            "id": reminder_id,
+            "state": "planned",
+            "next_at": next_at,
+            "told_count": 0,
+            "version": 1,
+            "created_at": at,
+            "updated_at": at,
+        }
+        await self._is_new(ReminderTable, row)
+        return await self.get(reminder_id)
+
+    async def change(
+        self, id: str, expected_version: int, values: ReminderValues, next_at: datetime | None
+    ) -> ReminderRow:
+        """Give it these values and its next time; what was told of it counts as acknowledged.
+
+        Conflict when it no longer stands at that version. A `ReminderRow` will do: the rest of it is not read.
+        """
+        before = await self.get(id)
+        change = self._at(id).where(ReminderTable.version == expected_version)
+        done: dict[str, Any] = {**_written(values), "next_at": next_at, "due_at": None, "again_at": None}
+        done["state"] = "done" if next_at is None else "planned"
+        if not await self._touched(change.values(**done), ReminderTable.id):
+            raise Conflict(f"The reminder {before.text!r} was told or changed in between; look at it again.")
+        return await self.get(id)
+
+    async def come_due(self, id: str, due: datetime, next_at: datetime | None) -> ReminderRow | None:
+        """Note that the time `due` of its rhythm is told now, once, and what comes after; None when another did it.
+
+        Add the notice in the same transaction (`Database.together`).
+        """
+        return await self._told(
+            self._at(id).where(ReminderTable.next_at == due), due_at=due, next_at=next_at, told_count=1
+        )
+
+    async def come_again(self, id: str, again: datetime) -> ReminderRow | None:
+        """Note that what was due is told again now, once; None when another did it or it was acknowledged."""
+        return await self._told(
+            self._at(id).where(ReminderTable.again_at == again), told_count=ReminderTable.told_count + 1
+        )
+
+    async def acknowledge(self, id: str) -> ReminderRow:
+        """Note that it was heard: it is not told again before its rhythm's next time. A second yes changes nothing."""
+        over = case((ReminderTable.next_at.is_(None), "done"), else_="planned")
+        change = self._at(id).where(ReminderTable.due_at.is_not(None))
+        await self.session.execute(change.values(due_at=None, again_at=None, state=over))
+        return await self.get(id)
+
+    async def snooze(self, id: str, until: datetime) -> ReminderRow:
+        """Tell it again then; Conflict when there is nothing to snooze: it was not told, or was acknowledged."""
+        change = self._at(id).where(ReminderTable.due_at.is_not(None))
+        if not await self._touched(change.values(again_at=until, state="snoozed"), ReminderTable.id):
+            before = await self.get(id)
+            raise Conflict(f"The reminder {before.text!r} is not waiting for an answer.")
+        return await self.get(id)
+
+    async def remove(self, ids: Sequence[str]) -> int:
+        """Take them off in one step, kept for `restore` a day long; how many there were."""
+        change = self._counted_up(ReminderTable.removed_at.is_(None), ReminderTable.id.in_(ids))
+        return len(await self._touched(change.values(removed_at=self.clock()), ReminderTable.id))
+
+    async def restore(self, ids: Sequence[str]) -> int:
+        """Put removed ones back as they were; how many. Those whose time has passed come due at once."""
+        is_kept = ReminderTable.removed_at > self.clock() - KEPT_FOR_RESTORE
+        change = self._counted_up(is_kept, ReminderTable.id.in_(ids))
+        return len(await self._touched(change.values(removed_at=None), ReminderTable.id))
+
+    async def _told(self, change: Update, **values: Any) -> ReminderRow | None:  # Any: the columns' own types
+        at = self.clock()
+        change = change.values(**values, state="due", told_at=at, again_at=None)
+        touched = await self._touched(change, ReminderTable.id)
+        if not touched:
+            return None
+        told = await self.get(touched[0])
+        if told.repeat_s is None:
+            return told
+        repeat = self._change(ReminderTable).where(ReminderTable.id == told.id)
+        await self.session.execute(repeat.values(again_at=at + timedelta(seconds=told.repeat_s)))
+        return await self.get(told.id)
+
+    def _at(self, id: str) -> Update:
+        return self._counted_up(ReminderTable.id == id, ReminderTable.removed_at.is_(None))
+
+    def _counted_up(self, *which: ColumnElement[bool]) -> Update:
+        change = self._change(ReminderTable).where(*which)
+        return change.values(version=ReminderTable.version + 1, updated_at=self.clock())
+
+    def _standing(self) -> Select[Any]:
+        return self._mine(ReminderRow, ReminderTable).where(ReminderTable.removed_at.is_(None))
+
+
+class AllReminders(HouseRepository):
+    """The reminders of everybody."""
+
+    @reading
+    async def armed(self, until: datetime | None = None) -> Sequence[ArmedReminder]:
+        """What is told next, by `until` at the latest, soonest first; none of a closed account."""
+        wakes = _wakes()
+        columns = (getattr(ReminderTable, name) for name in ArmedReminder.__dataclass_fields__)
+        clocks = (ReminderTable.next_at, ReminderTable.again_at)
+        statement = (
+            select(*columns)
+            .join(AccountTable, AccountTable.id == ReminderTable.owner_id)
+            .where(AccountTable.is_active, ReminderTable.removed_at.is_(None))
+            .where(or_(*(clock.is_not(None) if until is None else clock <= until for clock in clocks)))
+        )
+        return await self._all(ArmedReminder, statement.order_by(wakes, ReminderTable.id))
+
+    async def prune(self, done_before: datetime | None = None) -> int:
+        """Forget those removed a day ago, and those that were over before then (90 days ago); how many."""
+        at = self.clock()
+        is_gone = ReminderTable.removed_at < at - KEPT_FOR_RESTORE
+        is_over = and_(ReminderTable.state == "done", ReminderTable.updated_at < (done_before or at - DONE_KEPT_FOR))
+        return len(await self._touched(delete(ReminderTable).where(or_(is_gone, is_over)), ReminderTable.id))
+
+
+def _wakes() -> ColumnElement[datetime | None]:
+    """The sooner of the two clocks; null when both stand."""
+    sooner, later = ReminderTable.next_at, ReminderTable.again_at
+    return case((sooner.is_(None), later), (later.is_(None), sooner), (sooner <= later, sooner), else_=later)
+
+
+def _written(values: ReminderValues) -> dict[str, Any]:
+    return {field.name: getattr(values, field.name) for field in fields(ReminderValues)}

@@ -1,0 +1,147 @@
+import asyncio
+
+import pytest
+from sqlalchemy import delete, func, select
+
+from cortex.base.errors import Conflict, NotFound
+from cortex.storage.accounts import Logins
+from cortex.storage.db import Database
+from cortex.storage.deliveries import Deliveries
+from cortex.storage.devices import ActionLinks, AllActionLinks, Device, Devices
+from cortex.storage.jobs import AllJobs, Jobs
+from cortex.storage.notices import Notices, Way
+from cortex.storage.reminders import AllReminders, Reminders
+from cortex.storage.schema import (
+    AccountTable,
+    ActionLinkTable,
+    DeliveryTable,
+    NoticeTable,
+    PushDeviceTable,
+    SlotTable,
+)
+from cortex.storage.slots import Slots
+from tests.still_clock import StillClock
+from tests.storage.made_time import HOUR, NEWS, NINE, TEA, TOLD, second_process
+
+
+async def subscribed(
+    db: Database,
+    owner_id: str,
+    endpoint: str = "https://push.test/1",
+    *,
+    auth: str = "auth",
+    login_id: str | None = None,
+) -> Device:
+    return await db.open(Devices, owner_id).add(
+        endpoint=endpoint, p256dh="key", auth=auth, signed_for="vapid", login_id=login_id, name="Phone", agent="Firefox"
+    )
+
+
+async def test_a_browser_that_subscribes_again_keeps_its_name_and_takes_the_new_keys(db: Database, ann: str) -> None:
+    devices = db.open(Devices, ann)
+    first = await subscribed(db, ann)
+    await devices.rename(first.id, "Pocket")
+    await devices.pushed(first.id, "the service did not answer")
+    again = await subscribed(db, ann, auth="fresh")
+    assert (again.id, again.name, again.auth, again.error) == (first.id, "Pocket", "fresh", "")
+    other = await subscribed(db, ann, "https://push.test/2")
+    assert {device.id for device in await devices.list()} == {first.id, other.id}
+
+
+async def test_what_became_of_pushes_is_noted(db: Database, ann: str, clock: StillClock) -> None:
+    devices = db.open(Devices, ann)
+    device = await subscribed(db, ann)
+    await devices.pushed(device.id)
+    pushed = clock()
+    await devices.shown(device.id)
+    clock.forward(minutes=1)
+    await devices.pushed(device.id, "busy")
+    after = await devices.get(device.id)
+    assert (after.pushed_at, after.shown_at, after.error) == (pushed, pushed, "busy")
+
+
+async def test_a_browser_in_which_another_person_signed_in_is_theirs(db: Database, ann: str, ben: str) -> None:
+    await subscribed(db, ann)
+    taken = await subscribed(db, ben)
+    assert taken.owner_id == ben
+    assert await db.open(Devices, ann).list() == []
+    with pytest.raises(Conflict):
+        await subscribed(db, ann, auth="guessed")
+    assert await db.open(Devices, ben).list() == [taken]
+
+
+async def test_nothing_more_is_sent_to_a_device_that_was_removed(db: Database, ann: str) -> None:
+    device = await subscribed(db, ann)
+    await db.open(Notices, ann).add("one", TOLD, [Way(channel="web_push", device_id=device.id), Way(channel="ntfy")])
+    assert await db.open(Devices, ann).remove(device.id) is True
+    assert await db.open(Devices, ann).remove(device.id) is False
+    found = await db.open(Deliveries, ann).of_notices(["one"])
+    assert {row.channel: row.state for row in found["one"]} == {"web_push": "dropped", "ntfy": "pending"}
+
+
+async def test_a_device_outlives_its_login_unless_it_is_signed_out(db: Database, ann: str) -> None:
+    logins = db.open(Logins, ann)
+    for id in ("swept", "signed-out"):
+        await logins.add(id, id, "::1", "Firefox", db.clock() + HOUR)
+        await subscribed(db, ann, f"https://push.test/{id}", login_id=id)
+    assert await db.open(Devices, ann).remove_of_login("signed-out") == 1
+    await logins.end("swept")
+    (left,) = await db.open(Devices, ann).list()
+    assert (left.endpoint, left.login_id) == ("https://push.test/swept", None)
+
+
+async def test_a_button_is_pressed_once(db: Database, ann: str, clock: StillClock) -> None:
+    await db.open(Notices, ann).add("one", TOLD)
+    links = db.open(ActionLinks, ann)
+    await links.add("token", "one", "ack", clock() + HOUR)
+    assert (await links.get("token")).used_at is None
+    async with second_process(db) as other:
+        pressed = await asyncio.gather(
+            *(one.open(ActionLinks, ann).use("token") for one in (db, other) * 3), return_exceptions=True
+        )
+    assert [link.action for link in pressed if not isinstance(link, BaseException)] == ["ack"]
+    assert sum(isinstance(link, Conflict) for link in pressed) == 5
+    assert (await links.get("token")).used_at == clock()
+    clock.forward(minutes=61)
+    with pytest.raises(NotFound):
+        await links.use("token")
+    assert await db.open(AllActionLinks).prune() == 1
+
+
+async def test_another_users_devices_and_buttons_are_out_of_reach(db: Database, ann: str, ben: str) -> None:
+    device = await subscribed(db, ann)
+    await db.open(Notices, ann).add("one", TOLD)
+    await db.open(ActionLinks, ann).add("token", "one", "ack", db.clock() + HOUR)
+    theirs, links = db.open(Devices, ben), db.open(ActionLinks, ben)
+    assert await theirs.list() == []
+    assert await theirs.remove(device.id) is False
+    for attempt in (
+        theirs.get(device.id),
+        theirs.rename(device.id, "mine"),
+        theirs.pushed(device.id),
+        theirs.shown(device.id),
+        links.get("token"),
+        links.use("token"),
+        links.add("other", "one", "ack", db.clock() + HOUR),
+    ):
+        with pytest.raises(NotFound):
+            await attempt
+    assert await db.open(Devices, ann).list() == [device]
+
+
+async def test_deleting_an_account_leaves_nothing_of_its_time_and_reach(db: Database, ann: str, ben: str) -> None:
+    job = await db.open(Jobs, ann).add(None, NEWS, NINE)
+    await db.open(Slots, ann).open(job.id, NINE)
+    await db.open(Reminders, ann).add(None, TEA, NINE)
+    device = await subscribed(db, ann)
+    await db.open(Notices, ann).add("one", TOLD, [Way(channel="web_push", device_id=device.id)])
+    await db.open(ActionLinks, ann).add("token", "one", "ack", NINE)
+    await db.open(Jobs, ben).add("theirs", NEWS, NINE)
+    async with db.session_scope() as session:
+        await session.execute(delete(AccountTable).where(AccountTable.id == ann))
+    assert [one.id for one in await db.open(AllJobs).armed()] == ["theirs"]
+    assert await db.open(AllReminders).armed() == []
+    async with db.session_scope(reading=True) as session:
+        tables = (SlotTable, NoticeTable, DeliveryTable, PushDeviceTable, ActionLinkTable)
+        counts = [(await session.execute(select(func.count()).select_from(table))).scalar_one() for table in tables]
+    assert counts == [0, 0, 0, 0, 0]
