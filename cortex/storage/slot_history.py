@@ -100,10 +100,14 @@ class SlotHistory(Repository):
         oldest = select(other.due_at).where(other.job_id == JobTable.id)
         if only_ended:
             oldest = oldest.where(other.state.in_(SLOT_ENDS))
-        bound = oldest.order_by(other.due_at.desc()).offset(each - 1).limit(1).scalar_subquery()
+        nth = oldest.order_by(other.due_at.desc()).offset(each - 1).limit(1).scalar_subquery()
         first = select(func.min(other.due_at)).where(other.job_id == JobTable.id).scalar_subquery()
-        return (
-            statement.select_from(JobTable)
-            .join(SlotTable, (SlotTable.job_id == JobTable.id) & (SlotTable.due_at >= func.coalesce(bound, first)))
+        bounds = (
+            select(JobTable.id, func.coalesce(nth, first).label("due_at"))
             .where(JobTable.owner_id == self.owner_id, JobTable.id.in_(job_ids))
+            .cte("bounds")
+            .prefix_with("MATERIALIZED")  # else PostgreSQL reckons the bound anew for each slot: 7 s for 50 jobs
+        )
+        return statement.select_from(bounds).join(
+            SlotTable, (SlotTable.job_id == bounds.c.id) & (SlotTable.due_at >= bounds.c.due_at)
         )
