@@ -89,11 +89,14 @@ class Jobs(Repository):
     async def change(self, id: str, expected_version: int, values: JobValues, next_at: datetime | None) -> JobRow:
         """Give it these values (a `JobRow` will do: the rest of it is not read); the job as it then stands.
 
-        Conflict when it no longer stands at that version. `next_at` is kept only where the job is switched on.
+        Conflict when it no longer stands at that version. `next_at` is kept only where the job is switched on. It
+        keeps its conversation where the values name none: a run may have given it one in between.
         """
         await self._check(values)
-        kept = case((JobTable.is_enabled, moment(next_at)))
-        return await self._guarded(id, expected_version, **_written(values), next_at=kept)
+        written = {**_written(values), "next_at": case((JobTable.is_enabled, moment(next_at)))}
+        if values.conversation_id is None:
+            del written["conversation_id"]
+        return await self._guarded(id, expected_version, **written)
 
     async def enable(self, id: str, expected_version: int, next_at: datetime | None) -> JobRow:
         """Switch it on, with no failure counted; Conflict when it no longer stands at that version."""

@@ -193,7 +193,7 @@ class AllNotices(HouseRepository):
     async def prune(self, before: datetime | None = None, keep: int = KEPT_A_PERSON) -> int:
         """Forget, with its deliveries, what was told before then (90 days ago), and all but a person's newest `keep`.
 
-        What is still on its way stays. How many.
+        What is still on its way stays. How many: at most 5,000 at once, so call it until there is none.
         """
         rank = func.row_number().over(partition_by=NoticeTable.owner_id, order_by=NoticeTable.created_at.desc())
         ranked = select(NoticeTable.id, NoticeTable.created_at, rank.label("rank")).subquery()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, delete, func, or_, select
+from sqlalchemy import ColumnElement, Select, delete, func, or_, select
 
 from cortex.base.errors import NotFound
 from cortex.base.ids import digest
@@ -84,8 +84,9 @@ class Slots(Repository):
         is_by_hand: bool = False,
         ready_at: datetime | None = None,
     ) -> bool:
-        """Write the slot down; False when it stands already, as it is. NotFound for a foreign job."""
-        await self._must_own(JobTable, job_id, "job")
+        """Write the slot down; False when it stands already, as it is. NotFound for a foreign or removed job."""
+        if (await self.session.execute(self._job(JobTable.id == job_id))).first() is None:
+            raise NotFound("There is no such job.")
         row = {
             "id": slot_id(job_id, due_at),
             "job_id": job_id,
@@ -119,8 +120,12 @@ class Slots(Repository):
         return await self._all(SlotRow, statement.order_by(SlotTable.due_at))
 
     async def start(self, id: str, turn_id: str | None = None) -> bool:
-        """Begin an attempt; False when it does not wait (any more): another began it, or it has ended."""
-        change = self._change(SlotTable).where(SlotTable.id == id, SlotTable.state == "planned")
+        """Begin an attempt; False when it does not wait (any more): another began it, or it has ended.
+
+        Nor does a slot of a job that was removed begin, or of a paused one, but by hand.
+        """
+        may_run = self._job(or_(JobTable.is_enabled, SlotTable.is_by_hand), JobTable.id == SlotTable.job_id)
+        change = self._change(SlotTable).where(SlotTable.id == id, SlotTable.state == "planned", may_run.exists())
         values: dict[str, Any] = {"state": "running", "why": "", "ready_at": None, "started_at": self.clock()}
         values |= {"attempt": SlotTable.attempt + 1, "turn_id": turn_id}
         return bool(await self._touched(change.values(**values), SlotTable.id))
@@ -160,6 +165,9 @@ class Slots(Repository):
         has_changed = slot.result_hash != await self._good_hash_before(slot)
         return SlotEnd(slot=slot, failures=failures, has_changed=has_changed)
 
+    def _job(self, *which: ColumnElement[bool]) -> Select[Any]:
+        return select(JobTable.id).where(JobTable.owner_id == self.owner_id, JobTable.removed_at.is_(None), *which)
+
     async def _count_failure(self, job_id: str, state: SlotState) -> int:
         is_failure, is_good = state == "failed", state == "done"
         count = 0 if is_good else JobTable.failures + int(is_failure)
@@ -181,12 +189,13 @@ class AllSlots(HouseRepository):
 
     @reading
     async def ready(self, limit: int = 100) -> Sequence[SlotRow]:
-        """The slots that wait and may start now, the longest due first; none of a removed job or a closed account."""
+        """The slots that wait and that `start` would take now, the longest due first; none of a closed account."""
         statement = (
             _columns()
             .join(JobTable, JobTable.id == SlotTable.job_id)
             .join(AccountTable, AccountTable.id == SlotTable.owner_id)
-            .where(JobTable.removed_at.is_(None), AccountTable.is_active, SlotTable.state == "planned")
+            .where(JobTable.removed_at.is_(None), or_(JobTable.is_enabled, SlotTable.is_by_hand))
+            .where(AccountTable.is_active, SlotTable.state == "planned")
             .where(or_(SlotTable.ready_at.is_(None), SlotTable.ready_at <= self.clock()))
         )
         return await self._all(SlotRow, statement.order_by(SlotTable.due_at, SlotTable.id).limit(limit))
@@ -203,7 +212,7 @@ class AllSlots(HouseRepository):
     async def prune(self, before: datetime | None = None, keep: int = KEPT_A_JOB) -> int:
         """Forget ended slots due before then (a year ago), and all but the newest `keep` of a job; how many.
 
-        The newest 14 of a job stay however old they are.
+        The newest 14 of a job stay however old they are. At most 5,000 at once: call it until there is none.
         """
         rank = func.row_number().over(partition_by=SlotTable.job_id, order_by=SlotTable.due_at.desc())
         ranked = select(SlotTable.id, SlotTable.state, SlotTable.due_at, rank.label("rank")).subquery()

@@ -170,7 +170,10 @@ async def test_a_job_settles_in_one_conversation_of_its_owner(db: Database, talk
     other = await db.open(Conversations, talk.owner_id).create("orchestrator", "auto", "Other")
     assert await jobs.settle_in(job.id, talk.id) == talk.id
     assert await jobs.settle_in(job.id, other.id) == talk.id
-    assert (await jobs.get(job.id)).version == job.version
+    edited = await jobs.change(job.id, job.version, named("Papers"), NINE)
+    assert (edited.version, edited.conversation_id) == (job.version + 1, talk.id)
+    moved = await jobs.change(job.id, edited.version, replace(edited, conversation_id=other.id), NINE)
+    assert moved.conversation_id == other.id
     with pytest.raises(NotFound):
         await db.open(Jobs, ben).add(None, replace(NEWS, conversation_id=talk.id), NINE)
 

@@ -110,6 +110,23 @@ async def test_what_a_killed_process_left_running_is_found_with_its_turn(
     ]
 
 
+async def test_a_slot_of_a_paused_or_removed_job_does_not_start(db: Database, ann: str, job: str) -> None:
+    slots, jobs = db.open(Slots, ann), db.open(Jobs, ann)
+    await jobs.pause(job, None)
+    await slots.open(job, NINE)
+    await slots.open(job, NINE + HOUR, is_by_hand=True)
+    await slots.open(job, NINE + 2 * HOUR, is_by_hand=True)
+    assert [slot.due_at for slot in await db.open(AllSlots).ready()] == [NINE + HOUR, NINE + 2 * HOUR]
+    assert await slots.start(slot_id(job, NINE)) is False
+    assert await slots.start(slot_id(job, NINE + HOUR)) is True
+    await jobs.remove(job, 2)
+    assert await slots.start(slot_id(job, NINE + 2 * HOUR)) is False
+    with pytest.raises(NotFound):
+        await slots.open(job, NINE + DAY)
+    end = await slots.end(slot_id(job, NINE + HOUR), "done")
+    assert end is not None
+
+
 async def test_no_slot_of_a_closed_account_is_ready(db: Database, ann: str, job: str) -> None:
     await db.open(Slots, ann).open(job, NINE)
     assert [slot.id for slot in await db.open(AllSlots).ready()] == [slot_id(job, NINE)]
