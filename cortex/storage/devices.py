@@ -130,10 +130,10 @@ class ActionLinks(Repository):
     """The buttons made for one user; another's token is none."""
 
     async def add(self, token: str, notice_id: str, action: ActionKind, expires_at: datetime) -> None:
-        """Keep a link under the hash of its token. NotFound for a foreign notice."""
+        """Keep a link under the hash of its token; one that stands stays as it is. NotFound for a foreign notice."""
         await self._must_own(NoticeTable, notice_id, "notice")
         row = {"token_hash": token_hash(token), "notice_id": notice_id, "action": action, "expires_at": expires_at}
-        await self.session.execute(self._insert(ActionLinkTable, row))
+        await self.session.execute(self._insert(ActionLinkTable, row).on_conflict_do_nothing())
 
     @reading
     async def get(self, token: str) -> ActionLink:

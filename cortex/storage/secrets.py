@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 
-from cortex.storage.repository import Repository, reading
-from cortex.storage.schema import SecretTable
+from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.schema import HouseSecretTable, SecretTable
 
 
 class Secrets(Repository):
@@ -34,3 +34,25 @@ class Secrets(Repository):
     async def remove(self, name: str) -> bool:
         """Forget it; whether it was there."""
         return bool(await self._touched(self._remove(SecretTable).where(SecretTable.name == name), SecretTable.name))
+
+
+class HouseSecrets(HouseRepository):
+    """The secrets of the house itself."""
+
+    @reading
+    async def get(self, name: str) -> bytes | None:
+        """The sealed secret, None when there is none."""
+        statement = select(HouseSecretTable.ciphertext).where(HouseSecretTable.name == name)
+        return (await self.session.execute(statement)).scalar_one_or_none()
+
+    async def add(self, name: str, ciphertext: bytes) -> bool:
+        """Keep it unless one of that name stands: of several who make it at one start, one has made it."""
+        row = {"name": name, "ciphertext": ciphertext, "updated_at": self.clock()}
+        statement = self._upsert(HouseSecretTable, row).on_conflict_do_nothing().returning(HouseSecretTable.name)
+        return (await self.session.execute(statement)).first() is not None
+
+    async def replace(self, name: str, former: bytes, ciphertext: bytes) -> bool:
+        """Put it in place of the former one; False when that one does not stand any more."""
+        change = update(HouseSecretTable).where(HouseSecretTable.name == name, HouseSecretTable.ciphertext == former)
+        values = {"ciphertext": ciphertext, "updated_at": self.clock()}
+        return bool(await self._touched(change.values(**values), HouseSecretTable.name))

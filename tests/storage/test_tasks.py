@@ -5,7 +5,7 @@ import pytest
 from cortex.base.errors import Conflict, NotFound
 from cortex.storage.db import Database
 from cortex.storage.preferences import Preferences
-from cortex.storage.secrets import Secrets
+from cortex.storage.secrets import HouseSecrets, Secrets
 from cortex.storage.tasks import TaskList, Tasks
 
 
@@ -117,3 +117,14 @@ async def test_a_secret_is_kept_by_name(db: Database, ann: str) -> None:
     assert (await secrets.get("a"), await secrets.get("b"), await secrets.names()) == (b"2", b"\x00\xff", ["a", "b"])
     assert await secrets.remove("a") is True
     assert await secrets.names() == ["b"]
+
+
+async def test_of_several_who_make_a_secret_of_the_house_one_has_made_it(db: Database) -> None:
+    secrets = db.open(HouseSecrets)
+    assert await secrets.get("push") is None
+    assert await secrets.add("push", b"first")
+    assert not await secrets.add("push", b"second")
+    assert await secrets.get("push") == b"first"
+    assert not await secrets.replace("push", b"second", b"third")
+    assert await secrets.replace("push", b"first", b"third")
+    assert await secrets.get("push") == b"third"

@@ -90,3 +90,12 @@ class SecretTable(Table):
     name: Mapped[str] = mapped_column(primary_key=True)
     ciphertext: Mapped[bytes]
     updated_at: Mapped[datetime]
+
+
+class HouseSecretTable(Table):
+    """A sealed secret of the house itself, such as the keys by which push services know it."""
+
+    __tablename__ = "house_secrets"
+    name: Mapped[str] = mapped_column(primary_key=True)
+    ciphertext: Mapped[bytes]
+    updated_at: Mapped[datetime]
