@@ -3,8 +3,8 @@
 Whoever ends a turn first has ended it: the state moves only from a living one.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 
 from cortex.base.events import OpenPart
 from cortex.base.ids import derived_id
@@ -31,12 +31,27 @@ UNKNOWN = "Stopped before it ended: it may or may not have happened."
 NOT_RUN = "Stopped before it began: not run."
 FAILED = "(broken off by a fault inside Cortex)"
 
+With = Callable[[Opener, TurnRow], Awaitable[str]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endings:
     """The three ways a turn ends. Each gives back the id of the queued turn to start next, or ""."""
 
     house: House
+    company: list[With] = field(default_factory=list)
+    listeners: list[Callable[[str], None]] = field(default_factory=list)
+
+    def goes_with(self, written: With) -> None:
+        """Call it with each turn as it ended, in the same transaction: what it writes stands with the end, or neither.
+
+        It gives the id of a turn of another conversation to start now, or "".
+        """
+        self.company.append(written)
+
+    def on_closed(self, listener: Callable[[str], None]) -> None:
+        """Call it with the id of each turn that ends in this process, after the commit; nobody calls it again later."""
+        self.listeners.append(listener)
 
     async def close(self, turn: Turn, outcome: Outcome) -> str:
         """The loop came to its end: keep its messages, say how it ended, name the conversation."""
@@ -51,11 +66,12 @@ class Endings:
             error = outcome.text if outcome.state == "failed" else ""
             rows = await self._last_rows(opened, row, outcome.state, outcome.rounds, error)
             await opened(Conversations).append(turn.conversation_id, rows)
-            await opened(Turns).set_state(turn.id, outcome.state, rounds=outcome.rounds, error=error)
+            ended = await opened(Turns).set_state(turn.id, outcome.state, rounds=outcome.rounds, error=error)
             if outcome.state == "done":
                 await note(opened, row, self.house.settings.secret_key)
-            await opened(Rounds).release(turn.id)
-            return await self._following(opened, turn.conversation_id)
+            following = await self._leave(opened, ended)
+        self._closed(turn.id)
+        return following
 
     async def stop(self, row: TurnRow, partial: Sequence[OpenPart]) -> str:
         """The user stopped it: the words so far stay, marked as partial; open calls are told as stopped."""
@@ -65,11 +81,10 @@ class Endings:
             await self._mend(opened, row, "".join(part.text for part in partial if part.kind == "text"), STOPPED)
             rows = [_cut(part) for part in partial] + await self._last_rows(opened, row, "stopped", row.rounds, "")
             await opened(Conversations).append(row.conversation_id, rows)
-            await opened(Turns).set_state(row.id, "stopped")
-            await opened(Rounds).release(row.id)
-            following = await self._following(opened, row.conversation_id)
+            following = await self._leave(opened, await opened(Turns).set_state(row.id, "stopped"))
         for part in partial:
             self.house.hub.close(part.conversation_id, part.part)
+        self._closed(row.id)
         return following
 
     async def interrupt(self, row: TurnRow, text: str) -> str:
@@ -81,9 +96,13 @@ class Endings:
             rows: list[Row] = [("notice", {"turn": row.id, "level": "warn", "text": text}, row.id)]
             rows += await self._last_rows(opened, row, "interrupted", row.rounds, "")
             await opened(Conversations).append(row.conversation_id, rows)
-            await opened(Turns).set_state(row.id, "interrupted", error=text)
-            await opened(Rounds).release(row.id)
-            return await self._following(opened, row.conversation_id)
+            following = await self._leave(opened, await opened(Turns).set_state(row.id, "interrupted", error=text))
+        self._closed(row.id)
+        return following
+
+    def _closed(self, turn_id: str) -> None:
+        for listener in self.listeners:
+            listener(turn_id)
 
     async def _mend(self, opened: Opener, row: TurnRow, partial: str, note: str) -> None:
         """Leave a transcript that a provider takes and that lacks nothing the user said.
@@ -145,10 +164,12 @@ class Endings:
         closed = [approval for approval in open_now if await opened(Approvals).expire(approval.id)]
         return [("approval", told(approval, "expired"), row.id) for approval in closed]
 
-    async def _following(self, opened: Opener, conversation_id: str) -> str:
-        """The queued turn that is next in line, or ""."""
-        waiting = await opened(Turns).queued(conversation_id)
-        return waiting[0].id if waiting else ""
+    async def _leave(self, opened: Opener, ended: TurnRow) -> str:
+        """Let go of what it had set aside, write what goes with its end; the turn to start next, or ""."""
+        await opened(Rounds).release(ended.id)
+        elsewhere = [await written(opened, ended) for written in self.company]
+        waiting = await opened(Turns).queued(ended.conversation_id)
+        return next(iter([*(turn.id for turn in waiting), *filter(None, elsewhere)]), "")
 
 
 def carried(plans: Sequence[Plan]) -> set[str]:
