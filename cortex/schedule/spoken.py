@@ -5,6 +5,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from cortex.schedule import cron_words
 
@@ -83,6 +84,7 @@ def _whole(word: str) -> str:
     return _nearest(word)
 
 
+@lru_cache(maxsize=2048)
 def _nearest(word: str) -> str:
     """The one known word that is a slip away (two in a long word); the word itself when there is none, or several."""
     allowed = 2 if len(word) >= _TWO_SLIPS_FROM else 1
