@@ -29,7 +29,7 @@ class Action:
 
     def __post_init__(self) -> None:
         """Refuse a link to elsewhere."""
-        _is_ours(self.path)
+        must_be_ours(self.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Notice:
 
     def __post_init__(self) -> None:
         """Refuse a link to elsewhere."""
-        _is_ours(self.path)
+        must_be_ours(self.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -87,6 +87,7 @@ class Channel(Protocol):
         ...
 
 
-def _is_ours(path: str) -> None:
+def must_be_ours(path: str) -> None:
+    """ValueError for a path that leads elsewhere than to a page of ours."""
     if not _PATH.fullmatch(path):
         raise ValueError(f"{path!r} is no path of a page of ours")

@@ -97,6 +97,11 @@ def public_key(key: str) -> str:
     return cast("str", scan.load(_KEYS).public_key(key))
 
 
+def new_secret() -> str:
+    """A secret for a webhook, which both sides need to know."""
+    return cast("str", scan.load(f"{__name__}.webhook").new_secret())
+
+
 def rotated(keys: tuple[str, ...]) -> tuple[str, ...]:
     """A new key in front; former ones sign on for devices that have not subscribed anew yet."""
     return (new_key(), *keys[:FORMER_KEYS])

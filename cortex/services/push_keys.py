@@ -1,0 +1,69 @@
+"""The keys by which push services know this house (VAPID): made at the first start, sealed, rotated by an admin.
+
+The newest signs for new devices; former ones sign on for devices that subscribed under them.
+"""
+
+import asyncio
+import json
+
+from cortex import notify
+from cortex.base.crypto import Vault
+from cortex.base.errors import Conflict, NotAllowed
+from cortex.base.user import User
+from cortex.storage.audit import Audit
+from cortex.storage.db import Database
+from cortex.storage.secrets import HouseSecrets
+
+NAME = "push"
+
+
+class PushKeys:
+    """The house's key pairs. Several processes may share them: what another one rotated is seen at the next use."""
+
+    def __init__(self, db: Database, vault: Vault) -> None:
+        self._db = db
+        self._vault = vault
+        self._opened: tuple[bytes, tuple[str, ...]] | None = None
+        self._public: dict[str, str] = {}
+
+    async def ensure(self) -> None:
+        """Make the first key unless there is one; cheap when there is."""
+        secrets = self._db.open(HouseSecrets)
+        if await secrets.get(NAME) is None:
+            await secrets.add(NAME, await asyncio.to_thread(self._sealed, ()))
+
+    async def keys(self) -> tuple[str, ...]:
+        """The private keys, newest first. ConfigError when the house's secret key is another one now."""
+        sealed = await self._stored()
+        if self._opened is None or self._opened[0] != sealed:
+            self._opened = (sealed, tuple(json.loads(await asyncio.to_thread(self._vault.open, sealed))))
+        return self._opened[1]
+
+    async def public(self) -> tuple[str, ...]:
+        """The public halves, newest first, as a browser wants them for `applicationServerKey`."""
+        keys = await self.keys()
+        for key in keys:
+            if key not in self._public:
+                self._public[key] = await asyncio.to_thread(notify.public_key, key)
+        return tuple(self._public[key] for key in keys)
+
+    async def rotate(self, by: User) -> None:
+        """A new key in front; devices subscribe anew at their next visit. NotAllowed for all but admins."""
+        if not by.is_admin:
+            raise NotAllowed("Only admins change the keys of push.")
+        former, keys = await self._stored(), await self.keys()
+        sealed = await asyncio.to_thread(self._sealed, keys)
+        async with self._db.together() as opened:
+            if not await opened(HouseSecrets).replace(NAME, former, sealed):
+                raise Conflict("Somebody else changed the keys at this moment.")
+            await opened(Audit).add(by.id, "push.rotated", "the keys of push")
+
+    async def _stored(self) -> bytes:
+        sealed = await self._db.open(HouseSecrets).get(NAME)
+        if sealed is None:  # a page asked before the first daemon started
+            await self.ensure()
+            return await self._stored()
+        return sealed
+
+    def _sealed(self, former: tuple[str, ...]) -> bytes:
+        return self._vault.seal(json.dumps(notify.rotated(former)))
