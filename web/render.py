@@ -5,7 +5,7 @@ Knows no route and no service. Called by `web/pages/*`, `web/sse.py` and the err
 
 import hashlib
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
@@ -116,6 +116,7 @@ class Renderer:
     def __init__(self, templates: Path = HERE / "templates", static: Path = HERE / "static") -> None:
         """Templates are compiled on first use and kept; a file's address is hashed once."""
         self._static = static
+        self._given = (templates, static)
         self.env = Environment(
             loader=FileSystemLoader(templates),
             autoescape=True,
@@ -124,6 +125,7 @@ class Renderer:
             lstrip_blocks=True,
         )
         self.env.globals.update({"_": gettext, "static": lru_cache(maxsize=256)(self.static_url)})
+        self.env.globals["version"] = lambda: self.version
         self.env.filters.update(
             {
                 **words.FILTERS,
@@ -135,6 +137,14 @@ class Renderer:
                 "moment": _in_zone(_figure("moment")),
             }
         )
+
+    @cached_property
+    def version(self) -> str:
+        """A hash of all that a browser is given: another one means that a page that is open is out of date."""
+        digest = hashlib.sha256()
+        for file in sorted(one for folder in self._given for one in folder.rglob("*.*") if one.suffix != ".part"):
+            digest.update(file.read_bytes())
+        return digest.hexdigest()[:12]
 
     def static_url(self, path: str) -> str:
         """`/static/<path>?v=<hash>`: the address changes with the content, so it may be cached for ever."""

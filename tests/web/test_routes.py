@@ -39,6 +39,8 @@ OPEN = {
     "/readyz",
     "/static/{path:path}",
     "/manifest.webmanifest",
+    "/sw.js",
+    "/offline",
 }
 FIELDS = {"version": "1", "by": "1", "text": "words", "choice": "deny", "name": "x", "title": "x", "mode": "auto"}
 

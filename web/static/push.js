@@ -1,0 +1,75 @@
+// The page as an app: the service worker, its updates, the badge, push on this device. Without them the page is whole.
+(() => {
+  const $ = selector => document.querySelector(selector);
+  const on = (type, act) => document.addEventListener(type, act);
+  const ask = async (path, fields) => {
+    const body = fields && new URLSearchParams(fields);
+    const answer = await fetch(path, { method: body ? 'POST' : 'GET', headers: { Accept: 'application/json' }, body });
+    if (!answer.ok) throw new Error((await answer.json()).error.message);
+    return answer.json();
+  };
+
+  if ($('[data-away]')) addEventListener('online', () => location.reload());
+  if (!$('#side')) return; // a visitor's page
+  const badge = count => navigator.setAppBadge?.(+count).catch(() => {}); // not installed: refused, and not needed
+  on('unread', event => badge(event.detail.data));
+  badge($('[data-unread]')?.dataset.unread ?? 0);
+
+  // what this browser subscribed: endpoint, key of the house, the device's id, when it was last told
+  const kept = () => JSON.parse(localStorage.push ?? 'null');
+  const enrol = async worker => {
+    const known = kept(), { key } = await ask('/push/key');
+    let sub = await worker.pushManager.getSubscription();
+    if (sub && known && known.key !== key) { await sub.unsubscribe(); sub = null; }
+    sub ??= await worker.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
+    const { endpoint, keys } = sub.toJSON(), isSame = known?.endpoint === endpoint;
+    const { id } = await ask('/push/subscribe', { endpoint, ...keys, signed_for: key, was: isSame ? '' : known?.endpoint ?? '', is_known: isSame ? 1 : '' });
+    if (id) localStorage.push = JSON.stringify({ endpoint, key, id, at: Date.now() });
+    else { await sub.unsubscribe(); delete localStorage.push; } // removed from another device
+  };
+  const drop = async worker => {
+    const sub = await worker.pushManager.getSubscription(), { endpoint } = sub ?? kept() ?? {};
+    delete localStorage.push;
+    await sub?.unsubscribe();
+    if (endpoint) await ask('/push/unsubscribe', { endpoint });
+  };
+  const sync = async worker => {
+    const known = kept(), sub = known && await worker.pushManager.getSubscription();
+    if (!known || (sub?.endpoint === known.endpoint && Date.now() - known.at < 864e5)) return;
+    await (Notification.permission === 'granted' ? enrol(worker) : drop(worker));
+  };
+
+  // --- the list of devices: which of its words hold here
+  const box = $('[data-push]'), has = 'PushManager' in window && 'Notification' in window;
+  const state = () => !isSecureContext ? 'plain' : !has ? (navigator.standalone === false ? 'ios' : 'none')
+    : Notification.permission === 'denied' ? 'denied' : kept() ? 'on' : 'off';
+  const show = (now = state(), words) => box?.querySelectorAll('[data-when]').forEach(one => {
+    one.hidden = one.dataset.when !== now;
+    if (words && !one.hidden) one.querySelector('[data-words]').textContent = words;
+  });
+  const mine = () => $('#device-' + kept()?.id)?.querySelector('.own')?.removeAttribute('hidden');
+  show(); mine();
+  if (!navigator.serviceWorker) return;
+  const turn = act => async () => {
+    try {
+      if (act === enrol && await Notification.requestPermission() !== 'granted') return show();
+      await act(await navigator.serviceWorker.ready);
+      location.reload();
+    } catch (error) { show('failed', error.message); }
+  };
+  $('[data-push-on]')?.addEventListener('click', turn(enrol));
+  $('[data-push-off]')?.addEventListener('click', turn(drop));
+
+  // --- the worker: a page that is older than it is told so
+  navigator.serviceWorker.addEventListener('message', ({ data }) => {
+    if (data.version !== document.documentElement.dataset.version) $('#toasts').replaceChildren($('#fresh').content.cloneNode(true));
+  });
+  let lost = false, looked = Date.now();
+  navigator.serviceWorker.register('/sw.js').then(worker => {
+    const look = () => { looked = Date.now(); worker.update().catch(() => {}); }; // offline: the next look finds it
+    on('htmx:sse:error', () => lost = true);
+    on('htmx:sse:after:connection', () => { if (lost) look(); lost = false; }); // the daemon may have been renewed
+    on('visibilitychange', () => { if (!document.hidden && Date.now() - looked > 36e5) look(); });
+    if (has) sync(worker).catch(() => {}); // without network or login: the next page
+  }, () => {}); // refused by the browser's settings: the page works without
+})();
