@@ -12,6 +12,7 @@ async def run_call(turn: Turn, call: ToolCall, hands: Hands) -> Outcome:
     decision = await hands.decide(turn, ROUND, call)
     answer = await hands.wait(turn, decision) if decision.verdict == "ask" else None
     performed = await hands.perform(turn, ROUND, call, decision, answer)
-    words = f"{call.name} {'did not work' if performed.result.is_error else 'answered'}; it was called by hand."
+    by = "by a job" if turn.job_id else "by hand"
+    words = f"{call.name} {'did not work' if performed.result.is_error else 'answered'}; it was called {by}."
     messages = (user(turn.text), assistant("", call), results(performed.result), assistant(words))
     return Outcome(state="done", rounds=0, messages=messages, text=words)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 ToolMode = Literal["auto", "chat", "all"]
-Channel = Literal["chat", "cron", "agent"]
+Channel = Literal["chat", "cron", "maker", "agent"]  # maker: a job whose owner lets it make and remove jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from cortex.selection.types import Entry
 CHANNEL_LACKS: dict[Channel, frozenset[str]] = {
     "chat": frozenset(),
     "cron": frozenset({"cron_add", "cron_remove", "cortex_restart", "cortex_update", "claude_allow_dir"}),
+    "maker": frozenset({"cortex_restart", "cortex_update", "claude_allow_dir"}),
     "agent": frozenset({"spawn_agent"}),
 }
 

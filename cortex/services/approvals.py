@@ -1,8 +1,8 @@
 """Approvals: asks on the page, waits durably, takes the person's answer once. Also serves `agent/execute.py`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Literal
 
 from cortex.agent.execute import HERE
@@ -11,12 +11,15 @@ from cortex.base.ports import CallRecord, Plea
 from cortex.base.turn import Answer, Turn
 from cortex.base.user import User
 from cortex.services.house import House
+from cortex.services.tell import Draft, OnThePage, Tell
 from cortex.storage.approvals import Approval, Approvals, Grants
 from cortex.storage.approvals import Grant as Grant
 from cortex.storage.conversations import Conversations
+from cortex.storage.notices import Notices, NoticeValues
 from cortex.storage.turns import Turns
 
 WATCHED_MINUTES = 5
+PARKED_MINUTES = 12 * 60  # a run that nobody watches: until its person looks
 GRANT_HOURS = 12
 GRANT_CHARS = 100
 
@@ -26,6 +29,7 @@ class ApprovalsService:
     """Implements the `Desk` port, and the page's side of it."""
 
     house: House
+    tell: Tell = field(default_factory=OnThePage)
 
     async def granted(self, turn: Turn, call: CallRecord, plea: Plea) -> bool:
         """Whether a live grant of this conversation covers this call; none covers what the taint rule refuses."""
@@ -33,8 +37,12 @@ class ApprovalsService:
         return await self.house.db.open(Grants, turn.user_id).find(plea.tool, scope, turn.conversation_id) is not None
 
     async def ask(self, turn: Turn, call: CallRecord, plea: Plea) -> str:
-        """Put the card up; the approval's id. One row per call: a repeat shows nothing twice."""
-        expires_at = self.house.clock() + timedelta(minutes=WATCHED_MINUTES)
+        """Put the card up; the approval's id. One row per call: a repeat shows nothing twice.
+
+        Where nobody watches, in a job or an agent, the person is told in the same commit and has longer to answer.
+        """
+        expires_at = self.house.clock() + timedelta(minutes=patience_minutes(turn))
+        draft = None if turn.channel == "chat" else await self._draft(turn, call, plea, expires_at)
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
             is_new = await opened(Approvals).of_call(call.id) is None
             row = await opened(Approvals).ask(
@@ -52,11 +60,28 @@ class ApprovalsService:
             if is_new:
                 await opened(Turns).set_state(turn.id, "waiting")
                 await opened(Conversations).append(turn.conversation_id, [("approval", told(row, "asked"), turn.id)])
+                if draft is not None:
+                    await replace(draft, values=replace(draft.values, subject_id=row.id)).write(opened)
+        if draft is not None:
+            self.tell.ring()
         return row.id
+
+    async def _draft(self, turn: Turn, call: CallRecord, plea: Plea, expires_at: datetime) -> Draft:
+        values = NoticeValues(
+            kind="approval",
+            title=f"{plea.verb}?",
+            text=f"{plea.tool} waits for your word. {plea.detail} {plea.why}".strip(),
+            path=f"/c/{turn.conversation_id}",
+            urgency="high",
+            actions=("approve", "deny"),
+            is_tainted=turn.is_tainted,
+            expires_at=expires_at,
+        )
+        return await self.tell.draft(turn.user_id, f"approval:{call.id}", values)
 
     async def wait(self, turn: Turn, approval_id: str) -> Answer:
         """The answer, or expired; a durable wait, so a restart goes on waiting."""
-        value = await self.house.signals.wait(f"approval:{approval_id}", WATCHED_MINUTES * 60.0)
+        value = await self.house.signals.wait(f"approval:{approval_id}", patience_minutes(turn) * 60.0)
         if value in ("allowed", "denied"):
             return "allowed" if value == "allowed" else "denied"
         return "expired"
@@ -75,6 +100,7 @@ class ApprovalsService:
             is_expired = heard == "expired" and await opened(Approvals).expire(approval_id)
             row = await opened(Approvals).get(approval_id)
             if is_expired:
+                await opened(Notices).settle(approval_id)
                 await opened(Conversations).append(turn.conversation_id, [("approval", told(row, "expired"), turn.id)])
         return "allowed" if row.state in ("allowed", "used") else "denied" if row.state == "denied" else "expired"
 
@@ -101,6 +127,7 @@ class ApprovalsService:
                     conversation_id=row.conversation_id,
                     expires_at=self.house.clock() + timedelta(hours=GRANT_HOURS),
                 )
+            await opened(Notices).settle(approval_id)
             await opened(Conversations).append(row.conversation_id, [("approval", told(row, state), row.turn_id)])
         await self.house.signals.signal(row.turn_id, f"approval:{approval_id}", state)
 
@@ -111,6 +138,11 @@ class ApprovalsService:
     async def revoke(self, user: User, grant_id: str) -> None:
         """Take a standing yes back; NotFound when it is absent or another user's."""
         await self.house.db.open(Grants, user.id).revoke(grant_id)
+
+
+def patience_minutes(turn: Turn) -> int:
+    """How long a question of this turn waits for its person."""
+    return WATCHED_MINUTES if turn.channel == "chat" else PARKED_MINUTES
 
 
 def scope_of(destination: str, detail: str, arguments_hash: str) -> str:

@@ -51,7 +51,7 @@ class Payer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """One limit as it holds for one turn. `kind` turn: the role's own, for a single message."""
+    """One limit as it holds for one turn. `kind` turn: the role's own, for a single message, or a job's for a run."""
 
     kind: Literal["turn", "user", "role", "job", "house"]
     subject: str = ""
@@ -60,6 +60,7 @@ class Limit:
     at_limit: AtLimit = "stop"
     model: str = ""
     time_zone: str = "UTC"
+    is_of_job: bool = False
 
     def share(self, spent: Spent, *, held: bool = False) -> float:
         """How much of it is used: 1.0 and more = reached. With `held`, what is under way counts as used."""
@@ -71,7 +72,7 @@ class Limit:
     def whose(self) -> str:
         """Whose limit, in words."""
         named = {
-            "turn": f"the role {self.subject!r} for one message",
+            "turn": "this job for one run" if self.is_of_job else f"the role {self.subject!r} for one message",
             "user": "your limit for today",
             "role": f"today's limit for the role {self.subject!r}",
             "job": "today's limit for this job",
@@ -86,7 +87,8 @@ class Limit:
         allowed = f"{self.tokens:,}" if is_tokens else f"${self.usd or 0.0:.4f}"
         if self.kind == "turn":
             words = "used" if is_tokens else "cost"
-            return f"I stopped: this message {words} {used}; the role allows {allowed}."
+            what, who = ("run", "job") if self.is_of_job else ("message", "role")
+            return f"I stopped: this {what} {words} {used}; the {who} allows {allowed}."
         open_price = f" {spent.unpriced} calls of unknown price are not counted." if spent.unpriced and self.usd else ""
         again = "It starts again at midnight"
         return f"I stopped: {self.whose} is used up ({used} of {allowed}).{open_price} {again} ({self.time_zone})."
@@ -144,11 +146,11 @@ class Budgets:
 
     async def limits(self, user: User, turn: Payer) -> Sequence[Limit]:
         """Every limit that holds for this turn, the role's own first."""
-        role = await self.roles.role(user, turn.role)
+        role = await self.roles.role(user, turn.role, turn.job_id)
         found = []
         if role.budget_tokens is not None or role.budget_usd is not None:
-            own = Limit(kind="turn", subject=role.name, tokens=role.budget_tokens, usd=role.budget_usd)
-            found.append(own)
+            tokens, usd, is_of_job = role.budget_tokens, role.budget_usd, bool(turn.job_id)
+            found.append(Limit(kind="turn", subject=role.name, tokens=tokens, usd=usd, is_of_job=is_of_job))
         rows = await self.house.db.open(BudgetRows).list()
         personal = [row for row in rows if row.kind == "user" and row.subject in (user.id, "")]
         chosen = [row for row in personal if row.subject] or personal  # a person's own outranks everybody's

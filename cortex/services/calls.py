@@ -46,12 +46,17 @@ class Book:
     async def standing(self, turn: Turn) -> Standing:
         """The facts the gate decides on, read now: rights may have changed since the turn began."""
         user = await self.accounts.user(turn.user_id)
-        permitted = await self.tools.permitted(user, turn.role, channel=turn.channel, mode=turn.mode)
+        permitted = await self.tools.permitted(
+            user, turn.role, channel=turn.channel, mode=turn.mode, job_id=turn.job_id
+        )
         async with self.house.db.together(turn.user_id) as opened:
             earlier = await opened(Calls).of_conversation(turn.conversation_id)
-            typed = [row.text for row in await opened(Turns).list(turn.conversation_id)]
+            turns = await opened(Turns).list(turn.conversation_id)
             state = (await opened(Conversations).get(turn.conversation_id)).selection_state
         mine = [row for row in earlier if row.turn_id == turn.id]
+        if turn.job_id:  # it knows nothing of the runs before it
+            earlier, turns = mine, [row for row in turns if row.id == turn.id]
+        typed = [row.text for row in turns if not (row.job_id and row.is_tainted)]
         tainted = [row for row in earlier if row.is_tainted]
         return Standing(
             user=user,

@@ -33,12 +33,15 @@ class Openings:
         row = await self.house.db.open(Turns, user_id).get(turn_id)
         if row.state in LOOP_ENDS or row.is_dropped:
             return None
-        role = await self.roles.role(user, row.role)
+        role = await self.roles.role(user, row.role, row.job_id)
         names = await self.models.names(user, role)
         entry = await self.models.entry(user, names[0])
-        rounds, origin = max_rounds(self.house.settings.max_rounds, entry, role, row.max_rounds)
+        rounds, origin = max_rounds(self.house.settings.max_rounds, entry, role, row.max_rounds, row.job_id)
         await self._tell(user, row, role, entry, rounds, origin)
-        summary_id = await self.story.summarise(user, row.conversation_id, turn_id, row.ordinal, entry.context_tokens)
+        summary_id = ""
+        if not row.job_id:
+            window = entry.context_tokens
+            summary_id = await self.story.summarise(user, row.conversation_id, turn_id, row.ordinal, window)
         return Turn(
             id=row.id,
             conversation_id=row.conversation_id,
@@ -75,13 +78,13 @@ class Openings:
             await opened(Conversations).append(row.conversation_id, [("turn.start", payload, row.id)])
 
 
-def max_rounds(setting: int, entry: ModelEntry, role: Role, own: int | None) -> tuple[int, str]:
-    """The rounds in force and where they come from: setting -> model -> role -> conversation; the last one set wins."""
+def max_rounds(setting: int, entry: ModelEntry, role: Role, own: int | None, job_id: str = "") -> tuple[int, str]:
+    """The rounds in force and where they come from: setting -> model -> role -> conversation or job; the last wins."""
     levels = (
         ("CORTEX_MAX_ROUNDS", setting),
         (f"model {entry.name}", entry.max_rounds),
         (f"role {role.name}", role.max_rounds),
-        ("this conversation", own),
+        ("this job" if job_id else "this conversation", own),
     )
     origin, value = [(name, value) for name, value in levels if value is not None][-1]
     return min(max(value, 1), ROUNDS_CAP), origin

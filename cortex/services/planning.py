@@ -72,6 +72,10 @@ class Planning:
     async def _planned(self, user: User, turn: Turn, need: Need, entry: ModelEntry, mode: ToolMode) -> Planned:
         """The round as this model and mode would have it; nothing is stored."""
         asked = await self._asked(user, turn.conversation_id, turn.role, turn.text, mode, entry, turn.ordinal)
+        if turn.job_id:  # each run of a job begins anew
+            role = await self.roles.role(user, turn.role, turn.job_id)
+            memory = asked.memory if need.round > 1 else {}
+            asked = replace(asked, role=role, past=(), memory=memory, history_tokens=0)
         return await self.tools.plan_turn(
             replace(
                 asked,
@@ -182,5 +186,11 @@ class Finder:
             turn = await opened(Turns).get(turn_id)
             conversation = await opened(Conversations).get(turn.conversation_id)
         return await self.tools.discover(
-            user, turn.role, query, channel=turn.channel, mode=turn.mode, memory=conversation.selection_state
+            user,
+            turn.role,
+            query,
+            channel=turn.channel,
+            mode=turn.mode,
+            memory=conversation.selection_state,
+            job_id=turn.job_id,
         )

@@ -4,7 +4,7 @@ A missing `tools` key is the shipped default of that role, never everything; an 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from cortex.services.role_files import checked, fields_of
 from cortex.storage.audit import Audit
 from cortex.storage.db import Database
 from cortex.storage.home import Homes
+from cortex.storage.jobs import Jobs
 from cortex.storage.preferences import Preferences
 
 SHIPPED = Path(__file__).parent.parent / "roles"
@@ -63,9 +64,25 @@ class Roles:
         hidden = self._shipped.keys() - set(shipped)
         return tuple(sorted({*shipped, *own} - hidden))
 
-    async def role(self, user: User, name: str) -> Role:
-        """The role in force; one that nobody wrote has no prompt and no tools."""
-        return (await self.in_force(user, name)).role
+    async def role(self, user: User, name: str, job_id: str = "") -> Role:
+        """The role in force; one that nobody wrote has no prompt and no tools. In a job with what the job sets itself.
+
+        A job's own tools take the place of the role's, never of the user's rights; a job that is gone has none.
+        """
+        role = (await self.in_force(user, name)).role
+        if not job_id or self._db is None:
+            return role
+        job = await self._db.open(Jobs, user.id).lately(job_id)
+        if job is None:
+            return replace(role, tools=(), admin_tools=())
+        return replace(
+            role,
+            tools=role.tools if job.tools is None else job.tools,
+            admin_tools=role.admin_tools if job.tools is None else (),
+            models=(job.model, *role.models) if job.model else role.models,
+            budget_tokens=role.budget_tokens if job.budget_tokens is None else job.budget_tokens,
+            budget_usd=role.budget_usd if job.budget_usd is None else job.budget_usd,
+        )
 
     async def in_force(self, user: User, name: str, *, with_browser: bool = True) -> RoleInForce:
         """The role with the origin of each field. UserError when the user's own file or setting has a slip.

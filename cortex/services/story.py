@@ -39,7 +39,12 @@ class Telling:
     budgets: Budgets
 
     async def past(self, turn: Turn) -> Past:
-        """What was said before: whole, or with a summary in place of its beginning. Depends on the turn alone."""
+        """What was said before: whole, or with a summary in place of its beginning. Depends on the turn alone.
+
+        A job's run knows nothing of the runs before it: its prompt is complete, and a year of runs would cost tokens.
+        """
+        if turn.job_id:
+            return Past()
         async with self.house.db.together(turn.user_id) as opened:
             stored = await opened(Messages).of_conversation(turn.conversation_id, turn.ordinal)
             summary = await opened(Summaries).get(turn.summary_id) if turn.summary_id else None

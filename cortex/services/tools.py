@@ -74,15 +74,22 @@ class ToolsService:
         self._ground: list[Ground] = []
 
     async def permitted(
-        self, user: User, role_name: str, *, channel: Channel = "chat", mode: ToolMode = "auto"
+        self,
+        user: User,
+        role_name: str,
+        *,
+        channel: Channel = "chat",
+        mode: ToolMode = "auto",
+        job_id: str = "",
     ) -> frozenset[str]:
         """Names of all that this user may run: a function of user, role, channel, mode and what is ready alone.
 
-        In Chat-only mode nothing. The meta tools are in where there is anything to find.
+        In Chat-only mode nothing. The meta tools are in where there is anything to find. `job_id`: the job's own tools
+        take the place of the role's.
         """
         if mode == "chat":
             return frozenset()
-        role = await self._roles.role(user, role_name)
+        role = await self._roles.role(user, role_name, job_id)
         words = granted(role, is_admin=user.is_admin)
         off = (await self.in_force()).off
         metas = frozenset(name for name in self._ready if self._registry.tools[name].category == META)
@@ -117,9 +124,10 @@ class ToolsService:
         channel: Channel = "chat",
         mode: ToolMode = "auto",
         memory: dict[str, Any] | None = None,
+        job_id: str = "",
     ) -> Discovered:
         """What `tools_discover` answers; `memory` (the conversation's state) tells bridge and recipe in force."""
-        permitted = await self.permitted(user, role_name, channel=channel, mode=mode)
+        permitted = await self.permitted(user, role_name, channel=channel, mode=mode, job_id=job_id)
         state = memory or {}
         is_bridged = any(item["name"] == BRIDGE for item in state.get("sent", ()))
         recipe = state.get("recipe", "")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from cortex.base.turn import TurnState
 
+JOB_TURN = "cron:"
 CallState = Literal["run", "wait", "ok", "err", "unknown", "refused"]
 ChangeKind = Literal[
     "turn.new",  # a message came in; its answer's place too, unless it is queued
@@ -217,13 +218,13 @@ class Marker:
 
 
 def key_of(turn_id: str) -> str:
-    """A turn's id without its prefix."""
-    return turn_id.rpartition(":")[2]
+    """A turn's id as addresses and element ids have it: without its "turn:", or with hyphens for a job's."""
+    return turn_id.replace(":", "-") if turn_id.startswith(JOB_TURN) else turn_id.rpartition(":")[2]
 
 
 def turn_of(key: str) -> str:
     """The turn id that an address names."""
-    return f"turn:{key}"
+    return key.replace("-", ":") if key.startswith(JOB_TURN.replace(":", "-")) else f"turn:{key}"
 
 
 def dom_id(prefix: str, turn_id: str, part: str) -> str:

@@ -5,6 +5,7 @@ The body `run` is what the engine replays: everything that may change between tw
 """
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -26,17 +27,21 @@ from cortex.services.openings import Openings
 from cortex.services.planning import Planning
 from cortex.services.story import Telling
 from cortex.services.thinking import Thinking
-from cortex.storage.turns import AllTurns, TurnRow
+from cortex.storage.job_rows import JobRow
+from cortex.storage.jobs import Jobs
+from cortex.storage.turns import AllTurns, TurnRow, Turns
 
 log = logging.getLogger(__name__)
 
 WORKFLOW = "turn"
+JOB_CALL = "job"
 LOOKS_S = (2.0, 5.0)  # after a start: the engine tries for some seconds to take up what was left
 LOOK_S = 30.0
 LOST = "Cortex stopped in the middle of this answer and could not take it up again. What is shown was done."
 OUTDATED = (
     "Cortex was changed in the middle of this answer, and the new version cannot take it up. What is shown was done."
 )
+NO_JOB = "The job was deleted before this began."
 FAULT = "Something went wrong inside Cortex; the log has the details. Nothing you wrote is lost."
 
 P = TypeVar("P")
@@ -102,9 +107,21 @@ class TurnRuns:
         )
 
     async def start(self, row: TurnRow) -> None:
-        """Start the turn's run; a second start of the same turn is a no-op."""
-        argument = {"turn": row.id, "user": row.owner_id}
-        await self.house.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
+        """Start the turn's run; a second start of the same turn is a no-op.
+
+        A job's waits in no queue of the engine: whoever begins slots counts them, and one that is parked counts not.
+        """
+        argument: dict[str, Any] = {"turn": row.id, "user": row.owner_id}
+        if not row.job_id:
+            await self.house.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
+            return
+        job = await self.house.db.open(Jobs, row.owner_id).lately(row.job_id)
+        if job is None:
+            await self.sudden.interrupt(row, NO_JOB)
+            return
+        if job.kind == "call":
+            argument["call"] = asdict(call_of(job))
+        await self.house.runner.start(row.id, WORKFLOW, argument)
 
     async def start_call(self, row: TurnRow, call: ToolCall) -> None:
         """Start the run of a turn that is one call by hand. The row runs already: nobody takes it for a message."""
@@ -132,7 +149,7 @@ class TurnRuns:
 
     async def start_id(self, user_id: str, turn_id: str) -> None:
         """Start a queued turn by its id."""
-        await self.house.runner.start(turn_id, WORKFLOW, {"turn": turn_id, "user": user_id}, queue="chat", key=user_id)
+        await self.start(await self.house.db.open(Turns, user_id).get(turn_id))
 
     async def stop(self, row: TurnRow) -> None:
         """End a running turn now, keep what it said so far, and go on with what is queued behind it."""
@@ -183,3 +200,8 @@ class TurnRuns:
                 await self.start_waiting()
             except (CortexError, SQLAlchemyError) as error:
                 log.warning("cannot look for turns that wait: %s", error)
+
+
+def call_of(job: JobRow) -> ToolCall:
+    """The call that a job makes by itself."""
+    return ToolCall(id=JOB_CALL, name=job.tool, arguments=json.dumps(job.arguments or {}, ensure_ascii=False))

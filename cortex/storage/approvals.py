@@ -89,6 +89,12 @@ class Approvals(Repository):
         return await self._first(Approval, self._questions().where(ApprovalTable.call_id == call_id))
 
     @reading
+    async def of_turn(self, turn_id: str) -> Sequence[Approval]:
+        """The questions of a turn, oldest first."""
+        statement = self._questions().where(ApprovalTable.turn_id == turn_id)
+        return await self._all(Approval, statement.order_by(ApprovalTable.created_at, ApprovalTable.id))
+
+    @reading
     async def pending(self) -> Sequence[Approval]:
         """What waits for an answer and can still get one, oldest first."""
         statement = self._questions().where(ApprovalTable.state == "asked", ApprovalTable.expires_at > self.clock())

@@ -62,6 +62,11 @@ class Jobs(Repository):
         )
         return _there(await self._first(JobRow, statement))
 
+    @reading
+    async def lately(self, id: str) -> JobRow | None:
+        """The job, also one that was removed while it may still run; None when there is none."""
+        return await self._first(JobRow, self._mine(JobRow, JobTable).where(JobTable.id == id))
+
     async def add(
         self, id: str | None, values: JobValues, next_at: datetime | None, *, is_enabled: bool = True
     ) -> JobRow:
@@ -127,10 +132,12 @@ class Jobs(Repository):
         await self.session.execute(change.values(**values, **self._counted_up()))
         return await self.get(id)
 
-    async def settle_in(self, id: str, conversation_id: str) -> str:
-        """Give a job that has none its conversation, which is no person's change; the one that it then has."""
+    async def settle_in(self, id: str, conversation_id: str, *, in_place_of: str | None = None) -> str:
+        """Give a job that has none, or that one, its conversation: no person's change; the one that it then has."""
         await self._must_own(ConversationTable, conversation_id, "conversation")
-        change = self._change(JobTable).where(JobTable.id == id, JobTable.conversation_id.is_(None))
+        change = self._change(JobTable).where(
+            JobTable.id == id, JobTable.conversation_id.is_not_distinct_from(in_place_of)
+        )
         await self.session.execute(change.values(conversation_id=conversation_id))
         return (await self.get(id)).conversation_id or ""
 

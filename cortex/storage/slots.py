@@ -3,7 +3,7 @@
 Bars, means and the history stand in `slot_history.py`; `AllSlots` is for the runner's start and for housekeeping.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -102,6 +102,30 @@ class Slots(Repository):
             "tokens": 0,
         }
         return await self._is_new(SlotTable, row)
+
+    async def miss(self, job_id: str, missed: Mapping[datetime, str]) -> int:
+        """Write these down as missed, with why, in one statement; how many did not stand already. Of an own job."""
+        at = self.clock()
+        rows = [
+            {
+                "id": slot_id(job_id, due_at),
+                "job_id": job_id,
+                "due_at": due_at.astimezone(UTC).replace(microsecond=0),
+                "state": "missed",
+                "why": why,
+                "is_by_hand": False,
+                "attempt": 0,
+                "ended_at": at,
+                "result": "",
+                "result_hash": "",
+                "tokens": 0,
+            }
+            for due_at, why in missed.items()
+        ]
+        if not rows or (await self.session.execute(self._job(JobTable.id == job_id))).first() is None:
+            return 0
+        statement = self._insert(SlotTable, *rows).on_conflict_do_nothing().returning(SlotTable.id)
+        return len((await self.session.execute(statement)).all())
 
     @reading
     async def get(self, id: str) -> SlotRow:

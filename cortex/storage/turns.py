@@ -167,10 +167,12 @@ class Turns(Repository):
     async def take_queued(self, conversation_id: str, by: str, after_round: int) -> Sequence[TurnRow]:
         """Take the queued messages into the running turn `by` as steering; all it took at that round, oldest first.
 
+        A queued run of a job stays what it is.
+
         Asked again for the same round it gives the same ones and those that came since: no message is lost when a
         step is run twice.
         """
-        ids = [turn.id for turn in await self.queued(conversation_id)]
+        ids = [turn.id for turn in await self.queued(conversation_id) if turn.channel == "chat"]
         change = self._change(TurnTable).where(TurnTable.id.in_(ids), TurnTable.state == "queued")
         await self.session.execute(
             change.values(state="done", taken_by=by, taken_round=after_round, ended_at=self.clock())

@@ -1,0 +1,53 @@
+"""The socket through which jobs and approvals tell a person something, and the plain way: the list of notices alone.
+
+What is told is written by whoever commits the thing told, in the same transaction: told once, or not at all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from cortex.base.ids import derived_id
+from cortex.base.notify_ports import ChannelName
+from cortex.storage.db import Opener
+from cortex.storage.notices import Notices, NoticeValues, Way
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A notice that is ready to be written, with the ways it will go."""
+
+    id: str
+    values: NoticeValues
+    ways: tuple[Way, ...] = ()
+
+    async def write(self, opened: Opener) -> bool:
+        """Write it with whatever else this transaction writes; False when it was told before."""
+        return await opened(Notices).add(self.id, self.values, self.ways)
+
+
+class Tell(Protocol):
+    """Works out how a person is told, and lets what was written go out."""
+
+    async def draft(
+        self, user_id: str, key: str, values: NoticeValues, channels: Sequence[ChannelName] | None = None
+    ) -> Draft:
+        """The notice of this key, told once; `channels` None: those that the person chose for its kind."""
+        ...
+
+    def ring(self) -> None:
+        """A draft was committed: look for what is to be sent."""
+        ...
+
+
+class OnThePage:
+    """Implements `Tell` with no way out of the house: the notice stands in the person's list."""
+
+    async def draft(
+        self, user_id: str, key: str, values: NoticeValues, channels: Sequence[ChannelName] | None = None
+    ) -> Draft:
+        """The notice alone."""
+        return Draft(id=derived_id("notice", user_id, key), values=values)
+
+    def ring(self) -> None:
+        """Nothing is sent."""
