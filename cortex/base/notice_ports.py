@@ -11,10 +11,14 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushed:
-    """How many of the user's devices the push service took it for, and how many it could not reach."""
+    """How many of the user's devices the push service took it for, and how many it could not reach.
+
+    `waiting`: those it goes to later, when quiet hours end or the service answers again.
+    """
 
     devices: int
     failed: int
+    waiting: int = 0
 
 
 class Push(Protocol):

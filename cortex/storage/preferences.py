@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cortex.storage.repository import Repository, reading
-from cortex.storage.schema import PreferenceTable
+from sqlalchemy import select
+
+from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.schema import AccountTable, PreferenceTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,3 +48,14 @@ class Preferences(Repository):
         wanted = PreferenceTable.key.startswith(beginning, autoescape=True)
         kept = await self._all(_Kept, self._mine(_Kept, PreferenceTable).where(wanted).order_by(PreferenceTable.key))
         return [row.key for row in kept]
+
+
+class AllPreferences(HouseRepository):
+    """The preferences of everybody."""
+
+    @reading
+    async def owners(self, key: str) -> Sequence[str]:
+        """Who set this one and whose account is open."""
+        statement = select(PreferenceTable.owner_id).join(AccountTable, AccountTable.id == PreferenceTable.owner_id)
+        wanted = statement.where(PreferenceTable.key == key, AccountTable.is_active)
+        return (await self.session.execute(wanted.order_by(PreferenceTable.owner_id))).scalars().all()

@@ -39,12 +39,15 @@ async def web_push(ctx: Ctx, text: str, title: str = "Cortex") -> str:
     words = _bounded(text, PUSH_CHARACTERS, "message")
     head = " ".join(title.split())[:TITLE_CHARACTERS] or "Cortex"
     pushed = await ctx.use(Push).send(derived_id(ctx.call_id, "push"), head, words)
-    if not pushed.devices and not pushed.failed:
+    if not pushed.devices and not pushed.failed and not pushed.waiting:
         raise ToolFailed("The user has no device for push yet; they can add one under Notifications.")
-    if not pushed.devices:
+    if not pushed.devices and not pushed.waiting:
         raise ToolFailed("No device could be reached; the message was not shown.")
     lost = f"; {pushed.failed} could not be reached" if pushed.failed else ""
-    return f"Pushed to {pushed.devices} device{'' if pushed.devices == 1 else 's'}{lost}."
+    if not pushed.devices:
+        return f"Not shown yet: {_devices(pushed.waiting)} will get it later (quiet hours, or no answer yet){lost}."
+    later = f"; {_devices(pushed.waiting)} will get it later" if pushed.waiting else ""
+    return f"Pushed to {_devices(pushed.devices)}{later}{lost}."
 
 
 @tool(risk="high", sends_out=True, idempotent=True, needs=("Mail",))
@@ -105,6 +108,10 @@ async def nc_talk_history(
     lines = [_line(ctx, post) for post in posts]
     more = [f"[earlier ones: before={posts[0].id}]"] if len(posts) == count else []
     return "\n".join([f"{found.name}:", *lines, *more])
+
+
+def _devices(count: int) -> str:
+    return f"{count} device{'' if count == 1 else 's'}"
 
 
 def _bounded(text: str, most: int, what: str) -> str:

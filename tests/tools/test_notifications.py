@@ -93,6 +93,19 @@ async def test_a_push_that_nobody_saw_is_no_success(world: World, ann: User, pus
         await world.text(ann, "web_push", text="hello")
 
 
+@pytest.mark.parametrize(
+    ("pushed", "says"),
+    [
+        (Pushed(devices=0, failed=0, waiting=1), "Not shown yet: 1 device will get it later"),
+        (Pushed(devices=1, failed=1, waiting=2), "Pushed to 1 device; 2 devices will get it later; 1 could not be"),
+    ],
+    ids=["none yet", "some"],
+)
+async def test_a_push_that_waits_is_not_called_shown(world: World, ann: User, pushed: Pushed, says: str) -> None:
+    world.wired[Push] = Phones(pushed)
+    assert says in await world.text(ann, "web_push", text="hello")
+
+
 async def test_a_push_that_reached_some_says_so(world: World, ann: User) -> None:
     world.wired[Push] = Phones(Pushed(devices=1, failed=1))
     assert await world.text(ann, "web_push", text="hello") == "Pushed to 1 device; 1 could not be reached."
