@@ -152,7 +152,7 @@ class Chat:
         shown: dict[str, OpenPart] = {}
         seq, bell = after, -1
         ends_s = self.house.ticks_s() + FOLLOW_S
-        with self._watching(user.id, conversation_id) as is_allowed:
+        with self.watching(user.id, conversation_id) as is_allowed:
             while is_allowed() and self.house.ticks_s() < ends_s:
                 heard = await self.house.hub.changed(conversation_id, bell, KEEP_ALIVE_S)
                 if heard == bell:
@@ -169,8 +169,11 @@ class Chat:
                         yield part
 
     @contextmanager
-    def _watching(self, user_id: str, conversation_id: str) -> Iterator[Callable[[], bool]]:
-        """Counts a watcher in; what it gives says whether the user may still watch."""
+    def watching(self, user_id: str, conversation_id: str) -> Iterator[Callable[[], bool]]:
+        """Counts a watcher in; what it gives says whether the user may still watch.
+
+        `conversation_id`: whatever key of the hub the watcher waits on; `end_streams` rings it.
+        """
         started = self.endings.get(user_id, 0)
         watched = self.watched.setdefault(user_id, Counter())
         watched[conversation_id] += 1

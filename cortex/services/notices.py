@@ -125,7 +125,7 @@ class Notices:
     def ring(self, user_id: str = "") -> None:
         """Something new is committed: wake who sends, and this person's open pages."""
         if user_id:
-            self.hub.ring(_bell(user_id))
+            self.hub.ring(bell_of(user_id))
         self.hub.ring(OUTBOX)
 
     async def means(self, user_id: str, without: str = "") -> Means:
@@ -162,7 +162,7 @@ class Notices:
 
         -1 gives it at once. It tells that something may have changed, in whatever process.
         """
-        return await self.hub.changed(_bell(user_id), since, timeout_s)
+        return await self.hub.changed(bell_of(user_id), since, timeout_s)
 
     async def read(self, user_id: str, ids: Sequence[str]) -> int:
         """Mark these as read; how many were not."""
@@ -210,18 +210,19 @@ class Notices:
         if listener is not None:
             await listener(user_id, row, choice)
         await self._rows(user_id).acknowledge(row.id)
-        self.hub.ring(_bell(user_id))
+        self.hub.ring(bell_of(user_id))
 
     def _rows(self, user_id: str) -> rows.Notices:
         return self.db.open(rows.Notices, user_id)
 
     def _rung(self, user_id: str, count: int) -> int:
         if count:
-            self.hub.ring(_bell(user_id))
+            self.hub.ring(bell_of(user_id))
         return count
 
 
-def _bell(user_id: str) -> str:
+def bell_of(user_id: str) -> str:
+    """The key of the hub under which a person's notices ring."""
     return f"notices:{user_id}"
 
 
