@@ -35,8 +35,8 @@ class Tell(Protocol):
         """The notice of this key, told once; `channels` None: those that the person chose for its kind."""
         ...
 
-    def ring(self) -> None:
-        """A draft was committed: look for what is to be sent."""
+    def ring(self, user_id: str = "") -> None:
+        """A draft was committed: look for what is to be sent, and show it on this person's open pages."""
         ...
 
 
@@ -49,5 +49,5 @@ class OnThePage:
         """The notice alone."""
         return Draft(id=derived_id("notice", user_id, key), values=values)
 
-    def ring(self) -> None:
+    def ring(self, user_id: str = "") -> None:
         """Nothing is sent."""

@@ -1,0 +1,305 @@
+"""Reminders over a real database: said in words, told once when due, heard, put off, taken away and brought back."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from cortex.app import Cortex
+from cortex.base.errors import Conflict, NotFound, ToolFailed, UserError
+from cortex.base.settings import load_settings
+from cortex.base.time_ports import Timing
+from cortex.base.user import User
+from cortex.schedule.reading import Reader
+from cortex.services.due_reminders import DueReminders, Waking
+from cortex.services.reminders import REPEATS_S, ReminderRow, RemindersService, Snooze
+from cortex.services.tell import OnThePage
+from cortex.storage.accounts import Accounts
+from cortex.storage.notices import NoticeRow, Notices
+from tests.still_clock import StillClock
+
+BERLIN = "Europe/Berlin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """One person's reminders, the timer's side of them, and what was told."""
+
+    reminders: RemindersService
+    due: DueReminders
+    ann: User
+    ben: User
+    clock: StillClock
+
+    async def notices(self) -> list[NoticeRow]:
+        return list(await self.reminders.house.db.open(Notices, self.ann.id).list())
+
+    async def told(self) -> list[tuple[str, str]]:
+        """Title and text of what was told, the oldest first; replaced ones are in no list."""
+        return [(row.title, row.text) for row in reversed(await self.notices())]
+
+
+def waking(row: ReminderRow) -> Waking:
+    assert row.wakes_at
+    return Waking(id=row.id, owner_id=row.owner_id, next_at=row.wakes_at)
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    clock = StillClock(datetime(2026, 11, 20, 9, 0, tzinfo=UTC))  # a Friday, 10:00 in Berlin
+    async with Cortex.at_rest(load_settings(None, home=tmp_path), clock=clock) as cortex:
+        rows = [await cortex.house.db.open(Accounts).add(name, name, "member", None, BERLIN) for name in ("ann", "ben")]
+        ann, ben = (User(id=row.id, name=row.name, rank="member", time_zone=BERLIN) for row in rows)
+        service = RemindersService(house=cortex.house, timings=Reader(), tell=OnThePage())
+        due = DueReminders(house=cortex.house, timings=Reader(), tell=OnThePage())
+        yield Desk(reminders=service, due=due, ann=ann, ben=ben, clock=clock)
+
+
+# --- saying it
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "words"),
+    [
+        ("take the bread out in 20 minutes", "take the bread out", "once on Friday 2026-11-20 at 10:20"),
+        ("Remind me in 20 minutes to take the bread out", "take the bread out", "once on Friday 2026-11-20 at 10:20"),
+        ("tomorrow call mum at 9", "call mum", "once on Saturday 2026-11-21 at 09:00"),
+        ("read chapter 5 tomorrow", "read chapter 5", "once on Saturday 2026-11-21 at 09:00"),
+        ("dentist, Monday 14:30", "dentist", "once on Monday 2026-11-23 at 14:30"),
+        ("every friday at 18:00 water the plants", "water the plants", "every Friday at 18:00"),
+        ("send the card 24 December", "send the card", "once on Thursday 2026-12-24 at 09:00"),
+    ],
+)
+async def test_a_sentence_is_parted_into_what_and_when(desk: Desk, said: str, text: str, words: str) -> None:
+    reading = desk.reminders.read(desk.ann, said)
+    assert (reading.text, reading.timing.words) == (text, words)
+    assert reading.times[0] > desk.clock()
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        ("", "What shall you be reminded of"),
+        ("remind me", "What shall you be reminded of"),
+        ("call mum", "no time to come"),
+        ("tomorrow at 9", "nothing to be told"),
+        ("call mum on 2020-01-01 at 9", "has passed"),
+        ("x" * 600 + " tomorrow", "500 characters"),
+        ("so " * 400 + "tomorrow", "too long"),
+    ],
+    ids=["empty", "no text", "no time", "time alone", "past", "long word", "long"],
+)
+async def test_what_lacks_a_part_says_which(desk: Desk, said: str, says: str) -> None:
+    with pytest.raises(UserError, match=says) as refused:
+        await desk.reminders.add(desk.ann, said)
+    assert refused.value.field == "words"
+    assert (await desk.reminders.listing(desk.ann)).next == []
+
+
+async def test_the_page_has_what_is_next_what_repeats_and_what_is_over(desk: Desk) -> None:
+    await desk.reminders.add(desk.ann, "stretch every day at 12")
+    await desk.reminders.add(desk.ann, "call mum tomorrow at 9")
+    bread = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
+    listing = await desk.reminders.listing(desk.ann)
+    assert [row.text for row in listing.next] == ["take the bread out", "call mum"]
+    assert [row.text for row in listing.repeating] == ["stretch"]
+    desk.clock.forward(minutes=20)
+    await desk.due.fire_due()
+    assert [row.text for row in (await desk.reminders.listing(desk.ann)).due] == ["take the bread out"]
+    await desk.reminders.acknowledge(desk.ann.id, bread.id)
+    listing = await desk.reminders.listing(desk.ann, query="bread")
+    assert ([row.text for row in listing.past], listing.due, listing.next) == (["take the bread out"], [], [])
+
+
+async def test_nobody_sees_or_moves_anothers(desk: Desk) -> None:
+    mine = await desk.reminders.add(desk.ann, "call mum tomorrow at 9")
+    assert (await desk.reminders.listing(desk.ben)).next == []
+    with pytest.raises(NotFound):
+        await desk.reminders.acknowledge(desk.ben.id, mine.id)
+    with pytest.raises(NotFound):
+        await desk.reminders.change(desk.ben, mine.id, mine.version, text="mine", when="")
+    assert await desk.reminders.remove(desk.ben.id, [mine.id]) == 0
+    assert await desk.reminders.get(desk.ann, mine.id) == mine
+
+
+# --- being due
+
+
+async def test_it_is_told_once_when_due(desk: Desk) -> None:
+    row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
+    assert await desk.due.fire_due() == 0
+    desk.clock.forward(minutes=20)
+    assert await desk.due.fire_due() == 1
+    assert await desk.due.fire_due() == 0
+    assert not await desk.due.fire(waking(row))
+    (notice,) = await desk.notices()
+    assert (notice.title, notice.text) == ("take the bread out", "Reminder for 10:20.")
+    assert (notice.kind, notice.actions, notice.subject_id) == ("reminder", ("ack", "snooze"), row.id)
+
+
+async def test_two_alarms_at_once_tell_it_once(desk: Desk) -> None:
+    row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
+    desk.clock.forward(minutes=20)
+    told = await asyncio.gather(*(desk.due.fire(waking(row)) for _ in range(6)))
+    assert sorted(told) == [False] * 5 + [True]
+    assert len(await desk.notices()) == 1
+
+
+async def test_what_was_due_while_cortex_was_down_is_told_at_the_start_as_late(desk: Desk) -> None:
+    await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
+    await desk.reminders.add(desk.ann, "stretch every day at 12")
+    desk.clock.forward(days=2, minutes=200)
+    assert await desk.due.fire_due() == 2
+    assert sorted(await desk.told()) == [
+        ("stretch", "Late: it was due on Friday 2026-11-20 at 12:00."),
+        ("take the bread out", "Late: it was due on Friday 2026-11-20 at 10:20."),
+    ]
+    (stretch,) = (await desk.reminders.listing(desk.ann)).repeating
+    assert stretch.next_at == datetime(2026, 11, 23, 11, 0, tzinfo=UTC), "the days between are not caught up"
+
+
+async def test_a_repeating_one_moves_on_and_the_later_notice_takes_the_place(desk: Desk) -> None:
+    row = await desk.reminders.add(desk.ann, "stretch every day at 12")
+    for _ in range(3):
+        desk.clock.forward(days=1)
+        assert await desk.due.fire_due() == 1
+    assert await desk.told() == [("stretch", "Late: it was due on Sunday 2026-11-22 at 12:00.")]
+    await desk.reminders.acknowledge(desk.ann.id, row.id)
+    listing = await desk.reminders.listing(desk.ann)
+    assert (listing.due, [one.id for one in listing.repeating]) == ([], [row.id])
+
+
+async def test_it_comes_again_until_somebody_says_yes(desk: Desk) -> None:
+    row = await desk.reminders.add(desk.ann, "take the pill in 20 minutes", repeat_s=REPEATS_S[0])
+    desk.clock.forward(minutes=20)
+    assert await desk.due.fire_due() == 1
+    desk.clock.forward(minutes=4)
+    assert await desk.due.fire_due() == 0
+    desk.clock.forward(minutes=1)
+    assert await desk.due.fire_due() == 1
+    assert await desk.told() == [("take the pill", "Again: it was due at 10:20.")]
+    await desk.reminders.acknowledge(desk.ann.id, row.id)
+    desk.clock.forward(minutes=60)
+    assert await desk.due.fire_due() == 0
+    assert [notice.acknowledged_at is None for notice in await desk.notices()] == [False]
+
+
+async def test_a_text_from_outside_stays_marked(desk: Desk) -> None:
+    timing = Timing(kind="at", expression="2026-11-20T09:20:00+00:00", time_zone=BERLIN, words="once")
+    tool = desk.reminders.opened(desk.ann.id)
+    await tool.add("r1", "pay this invoice", timing, desk.clock() + timedelta(minutes=20), True)
+    desk.clock.forward(minutes=20)
+    await desk.due.fire_due()
+    assert [notice.is_tainted for notice in await desk.notices()] == [True]
+
+
+# --- answers
+
+
+@pytest.mark.parametrize(
+    ("choice", "words", "until"),
+    [
+        ("10min", "", datetime(2026, 11, 20, 9, 30, tzinfo=UTC)),
+        ("1h", "", datetime(2026, 11, 20, 10, 20, tzinfo=UTC)),
+        ("morning", "", datetime(2026, 11, 21, 8, 0, tzinfo=UTC)),
+        ("words", "Sunday at 15:00", datetime(2026, 11, 22, 14, 0, tzinfo=UTC)),
+    ],
+)
+async def test_it_is_put_off_and_comes_back(desk: Desk, choice: Snooze, words: str, until: datetime) -> None:
+    row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
+    desk.clock.forward(minutes=20)
+    await desk.due.fire_due()
+    assert (await desk.reminders.snooze(desk.ann, row.id, choice, words)).again_at == until
+    assert [one.id for one in (await desk.reminders.listing(desk.ann)).next] == [row.id]
+    desk.clock.at = until
+    assert await desk.due.fire_due() == 1
+    assert [one.id for one in (await desk.reminders.listing(desk.ann)).due] == [row.id]
+
+
+async def test_only_what_waits_can_be_put_off(desk: Desk) -> None:
+    row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
+    with pytest.raises(Conflict):
+        await desk.reminders.snooze(desk.ann, row.id, "10min")
+    desk.clock.forward(minutes=20)
+    await desk.due.fire_due()
+    for words in ("whenever", "every day at 9"):
+        with pytest.raises(UserError):
+            await desk.reminders.snooze(desk.ann, row.id, "words", words)
+
+
+@pytest.mark.parametrize(("choice", "state"), [("", "done"), ("10min", "snoozed"), ("in 3 hours", "snoozed")])
+async def test_the_answer_from_a_notification_reaches_the_reminder(desk: Desk, choice: str, state: str) -> None:
+    row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
+    desk.clock.forward(minutes=20)
+    await desk.due.fire_due()
+    (notice,) = await desk.notices()
+    await desk.reminders.answered(desk.ann.id, notice, choice)
+    assert (await desk.reminders.get(desk.ann, row.id)).state == state
+    assert [one.acknowledged_at is None for one in await desk.notices()] == [False]
+
+
+# --- changing
+
+
+async def test_text_alone_is_changed_and_the_time_stays(desk: Desk) -> None:
+    row = await desk.reminders.add(desk.ann, "stretch every day at 12")
+    changed = await desk.reminders.change(desk.ann, row.id, row.version, text="stretch well", when=row.words)
+    assert (changed.text, changed.next_at, changed.expression) == ("stretch well", row.next_at, row.expression)
+    moved = await desk.reminders.change(desk.ann, row.id, changed.version, text="stretch", when="every day at 13")
+    assert moved.next_at == datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+    with pytest.raises(Conflict):
+        await desk.reminders.change(desk.ann, row.id, row.version, text="too late", when="")
+    with pytest.raises(UserError, match="interval"):
+        await desk.reminders.change(desk.ann, row.id, moved.version, text="stretch", when="", repeat_s=7)
+
+
+async def test_one_that_is_over_needs_a_new_time(desk: Desk) -> None:
+    row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
+    desk.clock.forward(minutes=20)
+    await desk.due.fire_due()
+    over = await desk.reminders.acknowledge(desk.ann.id, row.id)
+    with pytest.raises(UserError) as refused:
+        await desk.reminders.change(desk.ann, row.id, over.version, text="bread", when=over.words)
+    assert refused.value.field == "when"
+    again = await desk.reminders.change(desk.ann, row.id, over.version, text="bread", when="in 5 minutes")
+    assert (again.state, again.next_at) == ("planned", desk.clock() + timedelta(minutes=5))
+
+
+async def test_removed_ones_are_not_told_and_come_back_due(desk: Desk) -> None:
+    row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
+    await desk.reminders.add(desk.ann, "stretch every day at 12")
+    ids = await desk.reminders.clear(desk.ann)
+    assert len(ids) == 2
+    desk.clock.forward(minutes=30)
+    assert await desk.due.fire_due() == 0
+    assert not await desk.due.fire(waking(row))
+    assert await desk.reminders.restore(desk.ann.id, [row.id]) == 1
+    assert await desk.due.fire_due() == 1
+    assert await desk.told() == [("take the bread out", "Late: it was due at 10:20.")]
+
+
+async def test_an_open_page_hears_of_it(desk: Desk) -> None:
+    follow = desk.reminders.follow(desk.ann)
+    assert await anext(follow) is True
+    heard = asyncio.ensure_future(anext(follow))
+    await asyncio.sleep(0)
+    await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
+    async with asyncio.timeout(5):
+        assert await heard is True
+
+
+async def test_the_tools_see_what_is_to_come_only(desk: Desk) -> None:
+    tool = desk.reminders.opened(desk.ann.id)
+    row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
+    await desk.reminders.add(desk.ann, "stretch every day at 12")
+    assert [one.text for one in await tool.list()] == ["take the bread out", "stretch"]
+    desk.clock.forward(minutes=20)
+    await desk.due.fire_due()
+    assert [one.text for one in await tool.list()] == ["stretch"], "it was told, and is not told again"
+    assert await tool.remove([row.id]) == 1
+    assert await tool.restore([row.id]) == 1
+    with pytest.raises(ToolFailed):
+        desk.reminders.timings.read("never", desk.clock(), BERLIN)
