@@ -14,7 +14,7 @@ from cortex.base.user import User
 from cortex.selection.types import META
 from cortex.services.chat import Chat
 from cortex.services.house import House
-from cortex.services.parts import Row
+from cortex.services.parts import Row, message_row
 from cortex.services.tool_settings import asks_itself
 from cortex.services.tools import ToolsService
 from cortex.services.transcript import Transcript
@@ -147,13 +147,5 @@ class CallTrials:
 
 def _told(row: TurnRow) -> list[Row]:
     """The log's first words on a call by hand."""
-    message = {
-        "turn": row.id,
-        "text": row.text,
-        "at": row.created_at.isoformat(),
-        "mode": row.mode,
-        "is_steer": False,
-        "ordinal": row.ordinal,
-    }
     start = {"turn": row.id, "role": row.role, "model": "", "max_rounds": 0, "max_rounds_from": ""}
-    return [("message", message, row.id), ("turn.start", start, row.id)]
+    return [message_row(row), ("turn.start", start, row.id)]

@@ -16,7 +16,7 @@ from cortex.base.ids import new_id
 from cortex.base.role import ToolMode
 from cortex.base.user import User
 from cortex.services.house import House
-from cortex.services.parts import Row
+from cortex.services.parts import Row, message_row
 from cortex.services.turns import TurnRuns
 from cortex.storage.conversations import Conversation, Conversations
 from cortex.storage.plans import Plans
@@ -83,7 +83,7 @@ class Chat:
             )
             ahead = [turn for turn in await opened(Turns).queued(conversation_id) if turn.ordinal < row.ordinal]
             is_queued = bool(ahead) or await opened(Turns).running(conversation_id) is not None
-            rows: list[Row] = [("message", _message(row, is_queued), turn_id)]
+            rows: list[Row] = [message_row(row, is_queued)]
             if conversation.is_title_auto and not conversation.title:
                 name = title(words)
                 await opened(Conversations).rename(conversation_id, name, by_user=False)
@@ -254,15 +254,3 @@ def _checked(text: str, max_rounds: int | None) -> str:
     if max_rounds is not None and not 1 <= max_rounds <= ROUNDS_CAP:
         raise UserError(f"Rounds go from 1 to {ROUNDS_CAP}, not {max_rounds}.")
     return words
-
-
-def _message(row: TurnRow, is_queued: bool) -> dict[str, object]:
-    """A user's message as the log tells it."""
-    return {
-        "turn": row.id,
-        "text": row.text,
-        "at": row.created_at.isoformat(),
-        "mode": row.mode,
-        "is_steer": is_queued,
-        "ordinal": row.ordinal,
-    }

@@ -1,6 +1,6 @@
 """Writes the parts of one answer while it arrives: start and end are rows of the log, what is between goes by the hub.
 
-Used by `services/thinking.py` alone. A part is committed once, finished; deltas are never history.
+`Writer` is used by `services/thinking.py` alone. A part is committed once, finished; deltas are never history.
 """
 
 from dataclasses import dataclass, field, replace
@@ -10,8 +10,22 @@ from cortex.base.events import EventKind, OpenPart
 from cortex.base.turn import Turn
 from cortex.services.house import House
 from cortex.storage.conversations import Conversations
+from cortex.storage.turns import TurnRow
 
 Row = tuple[EventKind, dict[str, Any], str | None]
+
+
+def message_row(row: TurnRow, is_queued: bool = False) -> Row:
+    """The log's first word on a turn: the message that it answers."""
+    payload = {
+        "turn": row.id,
+        "text": row.text,
+        "at": row.created_at.isoformat(),
+        "mode": row.mode,
+        "is_steer": is_queued,
+        "ordinal": row.ordinal,
+    }
+    return "message", payload, row.id
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,0 +1,136 @@
+"""The alarm clock: fires each armed row of a table at its time. Keeps nothing that the tables do not have.
+
+Several processes may run one: whoever fires decides by compare-and-set who was first. `app.py` lets it run beside.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler  # type: ignore[import-untyped]  # it ships no types
+from apscheduler.triggers.date import DateTrigger  # type: ignore[import-untyped]
+from sqlalchemy.exc import SQLAlchemyError
+
+from cortex.base.clock import Clock, now
+from cortex.base.errors import CortexError
+
+LOOK_EVERY_S = 2.0
+ARMED_AHEAD = timedelta(seconds=60)  # of a thousand jobs a day, one or none: the look stays cheap
+AT_ONCE = 8
+
+log = logging.getLogger(__name__)
+
+
+class Armed(Protocol):
+    """A row that waits for its time."""
+
+    @property
+    def id(self) -> str:
+        """Of the row."""
+        ...
+
+    @property
+    def next_at(self) -> datetime:
+        """When it is due."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Another one, and it is armed anew."""
+        ...
+
+
+Rows = Callable[[datetime], Awaitable[Sequence[Any]]]  # Any: rows of one kind, handed back to that kind's `fire`
+Fire = Callable[[Any], Awaitable[None]]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Kind:
+    name: str
+    rows: Rows
+    fire: Fire
+    armed: dict[str, tuple[datetime, int]] = field(default_factory=dict)
+    firing: set[str] = field(default_factory=set)
+
+
+class Alarm:
+    """Kinds of rows, each with what fires them. `add` them, then `run`."""
+
+    def __init__(self, clock: Clock = now) -> None:
+        """Nothing is armed before `run` looks."""
+        self._clock = clock
+        self._kinds: list[_Kind] = []
+        self._bell = asyncio.Event()
+        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._scheduler = AsyncIOScheduler(timezone=UTC)
+
+    def add(self, kind: str, rows: Rows, fire: Fire) -> None:
+        """One more kind: `rows(until)` gives what is due by then, with id, next_at and version."""
+        self._kinds.append(_Kind(name=kind, rows=rows, fire=fire))
+
+    def ring(self) -> None:
+        """Something was changed here: look now."""
+        self._bell.set()
+
+    async def run(self) -> None:
+        """For ever: look every 2 s, and fire what is due."""
+        self._scheduler.start()
+        try:
+            while True:
+                await self.look()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_EVERY_S):
+                        await self._bell.wait()
+                self._bell.clear()
+        finally:
+            self._scheduler.shutdown(wait=False)
+
+    async def look(self) -> None:
+        """Arm what is new or another, disarm what is gone. A database that does not answer is asked again."""
+        for kind in self._kinds:
+            try:
+                rows: Sequence[Armed] = await kind.rows(self._clock() + ARMED_AHEAD)
+            except (CortexError, SQLAlchemyError) as error:
+                log.warning("cannot look for what is due (%s): %s", kind.name, error)
+                continue
+            self._arm(kind, rows)
+
+    def _arm(self, kind: _Kind, rows: Sequence[Armed]) -> None:
+        wanted = {row.id: row for row in rows if row.id not in kind.firing}
+        for id in kind.armed.keys() - wanted.keys() - kind.firing:
+            del kind.armed[id]
+            if self._scheduler.get_job(_name(kind, id)):
+                self._scheduler.remove_job(_name(kind, id))
+        for id, row in wanted.items():
+            if kind.armed.get(id) != (row.next_at, row.version):
+                kind.armed[id] = (row.next_at, row.version)
+                self._scheduler.add_job(
+                    self._fire,
+                    DateTrigger(row.next_at, timezone=UTC),
+                    args=(kind, row),
+                    id=_name(kind, id),
+                    replace_existing=True,
+                    misfire_grace_time=None,
+                )
+
+    async def _fire(self, kind: _Kind, row: Armed) -> None:
+        """Once at a time for each row; afterwards it is armed anew, wherever its table then says."""
+        kind.firing.add(row.id)
+        try:
+            async with self._gate:
+                await kind.fire(row)
+        except (CortexError, SQLAlchemyError) as error:
+            log.warning("%s %s could not be fired and will be again: %s", kind.name, row.id, error)
+        else:
+            self.ring()
+        finally:
+            kind.firing.discard(row.id)
+            kind.armed.pop(row.id, None)
+
+
+def _name(kind: _Kind, id: str) -> str:
+    return f"{kind.name}:{id}"
