@@ -12,7 +12,6 @@ from cortex.base.errors import NotFound
 from cortex.base.time_ports import Timings
 from cortex.base.zone import local
 from cortex.services.house import House
-from cortex.services.reminders import channel_of
 from cortex.services.tell import Tell
 from cortex.storage.db import Opener
 from cortex.storage.notices import NoticeValues
@@ -69,7 +68,6 @@ class DueReminders:
                 await draft.write(opened)
         if is_told:
             self.tell.ring(user_id)
-            self.house.hub.ring(channel_of(user_id))
         return is_told
 
     async def _move_on(self, opened: Opener, row: ReminderRow, now: datetime) -> bool:

@@ -3,7 +3,7 @@
 Telling them when they are due is `due_reminders.py`. No model is asked. Rows: `storage/reminders.py`.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
@@ -15,6 +15,7 @@ from cortex.services.house import House
 from cortex.services.reminder_words import parted
 from cortex.services.tell import Tell
 from cortex.storage.notices import NoticeRow, Notices
+from cortex.storage.preferences import Preferences
 from cortex.storage.reminders import ReminderRow as ReminderRow
 from cortex.storage.reminders import Reminders, ReminderValues
 
@@ -24,8 +25,7 @@ REPEATS_S = (300, 900, 3600, 14_400)
 TEXT_CHARACTERS_MAX = 500
 WORDS_CHARACTERS_MAX = 1_000
 AHEAD = 3
-FOLLOW_S = 300.0
-KEEP_ALIVE_S = 15.0
+CLEARED = "reminders.cleared"  # what was taken away together last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +48,9 @@ class Listing:
     has_more: bool
 
 
-def channel_of(user_id: str) -> str:
-    """The hub's bell that rings when something changes in a person's reminders."""
-    return f"reminders:{user_id}"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemindersService:
-    """Every method takes whose; another person's are unknown (NotFound)."""
+    """Every method takes whose; another person's are unknown (NotFound). `tell` also says to open pages: look again."""
 
     house: House
     timings: Timings
@@ -105,7 +100,7 @@ class RemindersService:
         found = self.read(user, words)
         values = _values(found.text, found.timing, _repeat(repeat_s))
         row = await self._of(user).add(None, values, found.times[0])
-        self._ring(user.id)
+        self.tell.ring(user.id)
         return row
 
     async def change(
@@ -123,7 +118,7 @@ class RemindersService:
         async with self.house.db.together(user.id) as opened:
             row = await opened(Reminders).change(reminder_id, version, values, next_at)
             await opened(Notices).settle(reminder_id)
-        self._ring(user.id)
+        self.tell.ring(user.id)
         return row
 
     async def acknowledge(self, user_id: str, reminder_id: str) -> ReminderRow:
@@ -131,7 +126,7 @@ class RemindersService:
         async with self.house.db.together(user_id) as opened:
             row = await opened(Reminders).acknowledge(reminder_id)
             await opened(Notices).settle(reminder_id)
-        self._ring(user_id)
+        self.tell.ring(user_id)
         return row
 
     async def snooze(self, user: User, reminder_id: str, choice: Snooze, words: str = "") -> ReminderRow:
@@ -155,7 +150,7 @@ class RemindersService:
         async with self.house.db.together(user_id) as opened:
             row = await opened(Reminders).snooze(reminder_id, until)
             await opened(Notices).settle(reminder_id)
-        self._ring(user_id)
+        self.tell.ring(user_id)
         return row
 
     async def remove(self, user_id: str, ids: Sequence[str]) -> int:
@@ -164,32 +159,25 @@ class RemindersService:
             count = await opened(Reminders).remove(ids)
             for reminder_id in ids:
                 await opened(Notices).settle(reminder_id)
-        self._ring(user_id)
+        self.tell.ring(user_id)
         return count
 
-    async def clear(self, user: User) -> Sequence[str]:
-        """Take away all that are to come or wait for an answer; their ids, for `restore`."""
+    async def clear(self, user: User) -> int:
+        """Take away all that are to come or wait for an answer; how many. `restore_cleared` takes that back."""
         rows = await self._of(user).list(("planned", "due", "snoozed"))
         ids = [row.id for row in rows]
-        await self.remove(user.id, ids)
-        return ids
+        await self.house.db.open(Preferences, user.id).set(CLEARED, ids)
+        return await self.remove(user.id, ids)
+
+    async def restore_cleared(self, user: User) -> int:
+        """Put back what the last `clear` took away; how many are back."""
+        return await self.restore(user.id, await self.house.db.open(Preferences, user.id).get(CLEARED, []))
 
     async def restore(self, user_id: str, ids: Sequence[str]) -> int:
         """Put removed ones back; how many. Those whose time has passed are told at once."""
         count = await self.house.db.open(Reminders, user_id).restore(ids)
-        self._ring(user_id)
+        self.tell.ring(user_id)
         return count
-
-    async def follow(self, user: User) -> AsyncIterator[bool]:
-        """True when something may have changed, at once for the first time; False every 15 quiet seconds.
-
-        Ends after five minutes, so that the caller checks the login again and the browser comes back.
-        """
-        bell, ends_s = -1, self.house.ticks_s() + FOLLOW_S
-        while self.house.ticks_s() < ends_s:
-            heard = await self.house.hub.changed(channel_of(user.id), bell, KEEP_ALIVE_S)
-            yield heard != bell
-            bell = heard
 
     def opened(self, user_id: str) -> "UserReminders":
         """The port of the tools, for one person."""
@@ -200,10 +188,6 @@ class RemindersService:
 
     def _of(self, user: User) -> Reminders:
         return self.house.db.open(Reminders, user.id)
-
-    def _ring(self, user_id: str) -> None:
-        self.house.hub.ring(channel_of(user_id))
-        self.tell.ring(user_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +205,7 @@ class UserReminders:
     async def add(self, id: str, text: str, timing: Timing, next_at: datetime, is_tainted: bool) -> Reminder:
         """A new one; the one that stands under this id already is handed back."""
         row = await self._rows.add(id, replace(_values(text, timing, None), is_tainted=is_tainted), next_at)
-        self.service.house.hub.ring(channel_of(self.user_id))
+        self.service.tell.ring(self.user_id)
         return _reminder(row, row.wakes_at or next_at)
 
     async def remove(self, ids: Sequence[str]) -> int:
