@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from cortex import tools as tool_files
-from cortex.agent.execute import Executor
 from cortex.base.aether_ports import Board
 from cortex.base.beside import beside
 from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.crypto import Vault
-from cortex.base.engine_ports import Hub as HubPort
-from cortex.base.engine_ports import Runner, Signals
+from cortex.base.engine_ports import Runner, SharedHub, Signals
 from cortex.base.log import Blotter, LineFormatter
 from cortex.base.logbook import LogBook
 from cortex.base.settings import Settings
@@ -36,33 +34,30 @@ from cortex.services.accounts import Accounts
 from cortex.services.approvals import ApprovalsService
 from cortex.services.board import TaskBoard
 from cortex.services.budgets import Budgets
-from cortex.services.calls import Book
 from cortex.services.chat import Chat
 from cortex.services.clients import clients
 from cortex.services.composer import ComposerService
 from cortex.services.conversations import ConversationsService
 from cortex.services.doctor import Doctor
 from cortex.services.encoders import Encoders
-from cortex.services.endings import Endings
 from cortex.services.house import House
 from cortex.services.housekeeping import Housekeeping
 from cortex.services.models import Connect, Models
 from cortex.services.notes import NotesService
-from cortex.services.openings import Openings
 from cortex.services.planning import Finder, Planning
 from cortex.services.profiles import Profiles
+from cortex.services.reach import Reach
 from cortex.services.records import Records
 from cortex.services.roles import Roles
 from cortex.services.scope import ToolScope
 from cortex.services.settings import PreferencesService
 from cortex.services.skill_files import SkillFiles
 from cortex.services.status import StatusService
-from cortex.services.story import Telling
 from cortex.services.tasks import TasksService
-from cortex.services.thinking import Thinking
 from cortex.services.tool_settings import ToolSettingsService
 from cortex.services.tools import ToolsService
-from cortex.services.turns import WORKFLOW, TurnRuns
+from cortex.services.turn_loop import turn_runs
+from cortex.services.turns import WORKFLOW, Durable, TurnRuns
 from cortex.services.undo import UndoService
 from cortex.storage.conversations import AllConversations
 from cortex.storage.db import Database
@@ -82,6 +77,7 @@ class Cortex:
     conversations: ConversationsService
     chat: Chat
     approvals: ApprovalsService
+    reach: Reach
     undo: UndoService
     models: Models
     roles: Roles
@@ -95,7 +91,7 @@ class Cortex:
     notes: NotesService
     preferences: PreferencesService
     doctor: Doctor
-    hub: HubPort
+    hub: SharedHub
 
     @classmethod
     @asynccontextmanager
@@ -153,7 +149,7 @@ def shipped_registry() -> Registry:
 
 
 @asynccontextmanager
-async def _running(settings: Settings, clock: Clock, engine: Engine, hub: HubPort) -> AsyncIterator[Cortex]:
+async def _running(settings: Settings, clock: Clock, engine: Engine, hub: SharedHub) -> AsyncIterator[Cortex]:
     """The house with its engine launched; beside it the daily round, and a look after turns that nobody runs."""
     async with _opened(settings, clock, engine, engine, hub) as (cortex, runs):
         await cortex.house.db.migrate()
@@ -161,8 +157,10 @@ async def _running(settings: Settings, clock: Clock, engine: Engine, hub: HubPor
         try:
             await engine.launch()
             await runs.recover(await engine.stranded())
-            keeping = Housekeeping(accounts=cortex.accounts, prune=engine.prune, clock=clock)
-            async with beside(keeping.run(), runs.look_after()):
+            keeping = Housekeeping(
+                accounts=cortex.accounts, prune=engine.prune, clock=clock, also=(cortex.reach.sweep,)
+            )
+            async with beside(keeping.run(), runs.look_after(), cortex.reach.run()):
                 yield cortex
         finally:
             await engine.close(settings.shutdown_grace_s)
@@ -174,7 +172,7 @@ async def _tell_access_ended(relay: Relay, user_id: str) -> None:
 
 @asynccontextmanager
 async def _opened(
-    settings: Settings, clock: Clock, runner: Runner, signals: Signals, hub: HubPort
+    settings: Settings, clock: Clock, runner: Runner, signals: Signals, hub: SharedHub
 ) -> AsyncIterator[tuple[Cortex, TurnRuns]]:
     """Everything but the engine, wired and closed again."""
     db = Database(settings.database, clock=clock)
@@ -215,6 +213,7 @@ def _services(
     status = StatusService(house=house, doctor=doctor, started_at=house.clock())
     scope.add(Status, lambda _: status)
     scope.add(Board, lambda user_id: TaskBoard(db=house.db, user_id=user_id, clock=house.clock))
+    reach = Reach.over(house, scope)
     wired = scope.wired | {Discovery.__name__}
     settings = ToolSettingsService(house.db, house.registry)
     encoders = Encoders(house.settings, is_hasty=not isinstance(house.runner, Resting))
@@ -233,15 +232,15 @@ def _services(
     planning = Planning(
         house=house, accounts=accounts, roles=roles, models=models, tools=tools, profiles=profiles, budgets=budgets
     )
-    desk = ApprovalsService(house=house)
-    runs = _runs(house, homes, accounts, roles, models, tools, planning, desk)
+    runs = turn_runs(house, homes, accounts, roles, models, tools, planning, reach.desk, _durably(house.runner))
     cortex = Cortex(
         settings=house.settings,
         house=house,
         accounts=accounts,
         conversations=ConversationsService(house.db, house.hub, house.clock),
-        chat=Chat(house=house, runs=runs),
-        approvals=desk,
+        chat=Chat(house=house, runs=runs, watched=reach.watched),
+        approvals=reach.desk,
+        reach=reach,
         undo=UndoService(house=house, tools=tools),
         models=models,
         roles=roles,
@@ -260,38 +259,9 @@ def _services(
     return cortex, runs
 
 
-def _runs(
-    house: House,
-    homes: Homes,
-    accounts: Accounts,
-    roles: Roles,
-    models: Models,
-    tools: ToolsService,
-    planning: Planning,
-    desk: ApprovalsService,
-) -> TurnRuns:
-    """The loop's world over durable ports."""
-    story = Telling(house=house, models=models, roles=roles, budgets=planning.budgets)
-    runner = house.runner
-    return TurnRuns(
-        house=house,
-        openings=Openings(house=house, accounts=accounts, roles=roles, models=models, story=story),
-        endings=Endings(house=house),
-        story=story,
-        planning=planning,
-        thinking=Thinking(
-            house=house, accounts=accounts, models=models, budgets=planning.budgets, profiles=planning.profiles
-        ),
-        executor=Executor(
-            registry=house.registry,
-            book=Book(house=house, accounts=accounts, tools=tools, homes=homes),
-            desk=desk,
-            scope=house.scope,
-            ticks_s=house.ticks_s,
-        ),
-        desk=desk,
-        durable=lambda port, methods: durable(port, runner, methods) if isinstance(runner, Engine) else port,
-    )
+def _durably(runner: Runner) -> Durable:
+    """How ports become durable: by the engine, and not at all where none runs."""
+    return lambda port, methods: durable(port, runner, methods) if isinstance(runner, Engine) else port
 
 
 def _connector(settings: Settings) -> Connect:

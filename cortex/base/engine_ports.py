@@ -61,3 +61,11 @@ class Hub(Protocol):
     async def changed(self, conversation_id: str, since: int, timeout_s: float) -> int:
         """Wait until the conversation's counter is past `since`, or the time is up; the counter."""
         ...
+
+
+class SharedHub(Hub, Protocol):
+    """A hub that also knows of the house's other processes."""
+
+    def is_watched_elsewhere(self, conversation_id: str) -> bool:
+        """Whether another process waits on this conversation; seen up to 15 seconds after it stopped."""
+        ...

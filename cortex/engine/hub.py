@@ -69,6 +69,10 @@ class Hub:
                 del self._waiters[conversation_id]
         return self._counters.get(conversation_id, 0)
 
+    def is_watched_elsewhere(self, conversation_id: str) -> bool:
+        """There is no other process."""
+        return False
+
     def watchers(self, conversation_id: str) -> int:
         """How many wait on this conversation now."""
         return len(self._waiters.get(conversation_id, ()))

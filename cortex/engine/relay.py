@@ -108,6 +108,10 @@ class Relay:
                 return await self._hub.changed(conversation_id, now, min(timeout_s, ASK_S))
         return await self._hub.changed(conversation_id, since, timeout_s)
 
+    def is_watched_elsewhere(self, conversation_id: str) -> bool:
+        """Whether another process said of late that it is watched there."""
+        return self._leases.get(conversation_id, 0.0) > self._ticks()
+
     # --- other news ---------------------------------------------------------------------------------------------
 
     def tell(self, topic: str, value: str) -> None:

@@ -1,6 +1,6 @@
 """Approvals: asks on the page, waits durably, takes the person's answer once. Also serves `agent/execute.py`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
@@ -26,10 +26,11 @@ GRANT_CHARS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalsService:
-    """Implements the `Desk` port, and the page's side of it."""
+    """Implements the `Desk` port, and the page's side. `is_watched`: whether a user has a conversation open."""
 
     house: House
     tell: Tell = field(default_factory=OnThePage)
+    is_watched: Callable[[str, str], bool] = lambda user_id, conversation_id: True
 
     async def granted(self, turn: Turn, call: CallRecord, plea: Plea) -> bool:
         """Whether a live grant of this conversation covers this call; none covers what the taint rule refuses."""
@@ -39,10 +40,11 @@ class ApprovalsService:
     async def ask(self, turn: Turn, call: CallRecord, plea: Plea) -> str:
         """Put the card up; the approval's id. One row per call: a repeat shows nothing twice.
 
-        Where nobody watches, in a job or an agent, the person is told in the same commit and has longer to answer.
+        Where nobody watches the person is told in the same commit; in a job or an agent they have longer to answer.
         """
         expires_at = self.house.clock() + timedelta(minutes=patience_minutes(turn))
-        draft = None if turn.channel == "chat" else await self._draft(turn, call, plea, expires_at)
+        is_seen = turn.channel == "chat" and self.is_watched(turn.user_id, turn.conversation_id)
+        draft = None if is_seen else await self._draft(turn, call, plea, expires_at)
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
             is_new = await opened(Approvals).of_call(call.id) is None
             row = await opened(Approvals).ask(
@@ -63,7 +65,7 @@ class ApprovalsService:
                 if draft is not None:
                     await replace(draft, values=replace(draft.values, subject_id=row.id)).write(opened)
         if draft is not None:
-            self.tell.ring()
+            self.tell.ring(turn.user_id)
         return row.id
 
     async def _draft(self, turn: Turn, call: CallRecord, plea: Plea, expires_at: datetime) -> Draft:

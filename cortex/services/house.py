@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from cortex.base.clock import Clock
-from cortex.base.engine_ports import Hub, Runner, Signals
+from cortex.base.engine_ports import Runner, SharedHub, Signals
 from cortex.base.ports import Scope
 from cortex.base.settings import Settings
 from cortex.storage.db import Database, Opener
@@ -18,7 +18,7 @@ class House:
 
     settings: Settings
     db: Database
-    hub: Hub
+    hub: SharedHub
     runner: Runner
     signals: Signals
     registry: Registry

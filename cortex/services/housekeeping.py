@@ -5,7 +5,7 @@ Messages, events and people's files stay (ENGINE section 3). Makes no model call
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -24,12 +24,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Housekeeping:
-    """The daily round. `prune` forgets the runs that ended before a moment, and says how many."""
+    """The daily round. `prune` forgets the runs that ended before a moment, and says how many; `also`: more to do."""
 
     accounts: Accounts
     prune: Callable[[datetime], Awaitable[int]]
     clock: Clock
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    also: Sequence[Callable[[], Awaitable[None]]] = ()
 
     async def run(self) -> None:
         """For ever: a minute after the start, then once a day. One that fails is told in the log."""
@@ -44,6 +45,8 @@ class Housekeeping:
     async def go_round(self) -> None:
         """Throw away what is over now."""
         await self.accounts.sweep()
+        for sweep in self.also:
+            await sweep()
         forgotten = await self.prune(self.clock() - RUNS_KEPT)
         if forgotten:
             log.info("forgot the engine's records of %d runs that ended %d days ago", forgotten, RUNS_KEPT.days)
