@@ -36,6 +36,7 @@ from cortex.services.board import TaskBoard
 from cortex.services.budgets import Budgets
 from cortex.services.chat import Chat
 from cortex.services.clients import clients
+from cortex.services.clockwork import Clockwork
 from cortex.services.composer import ComposerService
 from cortex.services.conversations import ConversationsService
 from cortex.services.doctor import Doctor
@@ -48,6 +49,7 @@ from cortex.services.planning import Finder, Planning
 from cortex.services.profiles import Profiles
 from cortex.services.reach import Reach
 from cortex.services.records import Records
+from cortex.services.reminders import RemindersService
 from cortex.services.roles import Roles
 from cortex.services.scope import ToolScope
 from cortex.services.settings import PreferencesService
@@ -78,6 +80,8 @@ class Cortex:
     chat: Chat
     approvals: ApprovalsService
     reach: Reach
+    clockwork: Clockwork
+    reminders: RemindersService
     undo: UndoService
     models: Models
     roles: Roles
@@ -160,7 +164,7 @@ async def _running(settings: Settings, clock: Clock, engine: Engine, hub: Shared
             keeping = Housekeeping(
                 accounts=cortex.accounts, prune=engine.prune, clock=clock, also=(cortex.reach.sweep,)
             )
-            async with beside(keeping.run(), runs.look_after(), cortex.reach.run()):
+            async with beside(keeping.run(), runs.look_after(), cortex.reach.run(), cortex.clockwork.run()):
                 yield cortex
         finally:
             await engine.close(settings.shutdown_grace_s)
@@ -214,6 +218,7 @@ def _services(
     scope.add(Status, lambda _: status)
     scope.add(Board, lambda user_id: TaskBoard(db=house.db, user_id=user_id, clock=house.clock))
     reach = Reach.over(house, scope)
+    clockwork = Clockwork.over(house, scope, reach.notices)
     wired = scope.wired | {Discovery.__name__}
     settings = ToolSettingsService(house.db, house.registry)
     encoders = Encoders(house.settings, is_hasty=not isinstance(house.runner, Resting))
@@ -241,6 +246,8 @@ def _services(
         chat=Chat(house=house, runs=runs, watched=reach.watched),
         approvals=reach.desk,
         reach=reach,
+        clockwork=clockwork,
+        reminders=clockwork.reminders,
         undo=UndoService(house=house, tools=tools),
         models=models,
         roles=roles,

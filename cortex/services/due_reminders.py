@@ -47,9 +47,13 @@ class DueReminders:
 
     async def fire_due(self) -> int:
         """Tell all that is due now; how many were told here."""
-        return sum([await self.fire(one) for one in await self.armed(self.house.clock())])
+        return sum([await self.tell_one(one) for one in await self.armed(self.house.clock())])
 
-    async def fire(self, waking: Waking) -> bool:
+    async def fire(self, waking: Waking) -> None:
+        """Its time has come."""
+        await self.tell_one(waking)
+
+    async def tell_one(self, waking: Waking) -> bool:
         """Tell this one if it is due and nobody told it yet."""
         user_id, reminder_id = waking.owner_id, waking.id
         try:

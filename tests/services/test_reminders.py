@@ -146,7 +146,7 @@ async def test_it_is_told_once_when_due(desk: Desk) -> None:
     desk.clock.forward(minutes=20)
     assert await desk.due.fire_due() == 1
     assert await desk.due.fire_due() == 0
-    assert not await desk.due.fire(waking(row))
+    assert not await desk.due.tell_one(waking(row))
     (notice,) = await desk.notices()
     assert (notice.title, notice.text) == ("take the bread out", "Reminder for 10:20.")
     assert (notice.kind, notice.actions, notice.subject_id) == ("reminder", ("ack", "snooze"), row.id)
@@ -155,7 +155,7 @@ async def test_it_is_told_once_when_due(desk: Desk) -> None:
 async def test_two_alarms_at_once_tell_it_once(desk: Desk) -> None:
     row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
     desk.clock.forward(minutes=20)
-    told = await asyncio.gather(*(desk.due.fire(waking(row)) for _ in range(6)))
+    told = await asyncio.gather(*(desk.due.tell_one(waking(row)) for _ in range(6)))
     assert sorted(told) == [False] * 5 + [True]
     assert len(await desk.notices()) == 1
 
@@ -286,7 +286,7 @@ async def test_removed_ones_are_not_told_and_come_back_due(desk: Desk) -> None:
     assert await desk.reminders.clear(desk.ann) == 2
     desk.clock.forward(minutes=30)
     assert await desk.due.fire_due() == 0
-    assert not await desk.due.fire(waking(row))
+    assert not await desk.due.tell_one(waking(row))
     assert await desk.reminders.restore(desk.ann.id, [row.id]) == 1
     assert await desk.due.fire_due() == 1
     assert await desk.told() == [("take the bread out", "Late: it was due at 10:20.")]
