@@ -36,7 +36,7 @@ from cortex.services.board import TaskBoard
 from cortex.services.budgets import Budgets
 from cortex.services.chat import Chat
 from cortex.services.clients import clients
-from cortex.services.clockwork import Clockwork
+from cortex.services.clockwork import Clockwork, open_ports
 from cortex.services.composer import ComposerService
 from cortex.services.conversations import ConversationsService
 from cortex.services.doctor import Doctor
@@ -162,7 +162,10 @@ async def _running(settings: Settings, clock: Clock, engine: Engine, hub: Shared
             await engine.launch()
             await runs.recover(await engine.stranded())
             keeping = Housekeeping(
-                accounts=cortex.accounts, prune=engine.prune, clock=clock, also=(cortex.reach.sweep,)
+                accounts=cortex.accounts,
+                prune=engine.prune,
+                clock=clock,
+                also=(cortex.reach.sweep, cortex.clockwork.sweep),
             )
             async with beside(keeping.run(), runs.look_after(), cortex.reach.run(), cortex.clockwork.run()):
                 yield cortex
@@ -218,7 +221,7 @@ def _services(
     scope.add(Status, lambda _: status)
     scope.add(Board, lambda user_id: TaskBoard(db=house.db, user_id=user_id, clock=house.clock))
     reach = Reach.over(house, scope)
-    clockwork = Clockwork.over(house, scope, reach.notices)
+    reminders = open_ports(house, scope, reach.notices)
     wired = scope.wired | {Discovery.__name__}
     settings = ToolSettingsService(house.db, house.registry)
     encoders = Encoders(house.settings, is_hasty=not isinstance(house.runner, Resting))
@@ -246,8 +249,8 @@ def _services(
         chat=Chat(house=house, runs=runs, watched=reach.watched),
         approvals=reach.desk,
         reach=reach,
-        clockwork=clockwork,
-        reminders=clockwork.reminders,
+        clockwork=Clockwork.over(house, reach.notices, accounts, roles, models, tools, runs),
+        reminders=reminders,
         undo=UndoService(house=house, tools=tools),
         models=models,
         roles=roles,

@@ -1,40 +1,102 @@
-"""Everything that happens by the clock, over the house's ground: jobs and reminders, what fires them, what runs them.
+"""Everything that happens by the clock, over the house's ground: jobs, reminders, and the alarm that fires them.
 
-`app.py` makes it once and lets `run` go on beside the rest; pages take its parts.
+`app.py` makes it once, lets `run` go on beside the rest, and opens the tools' ports with `open_ports`; pages take the
+parts. What wakes up when is in the tables alone.
 """
 
-from dataclasses import dataclass
-from typing import Self
+import asyncio
+from typing import TYPE_CHECKING, Self
 
-from cortex.base.time_ports import Reminders, Timings
+from cortex.base import scan
+from cortex.base.beside import beside
+from cortex.base.time_ports import Jobs, Reminders, Timings
 from cortex.schedule.reading import Reader
-from cortex.services.alarm import Alarm
+from cortex.services.accounts import Accounts
 from cortex.services.due_reminders import DueReminders
 from cortex.services.house import House
+from cortex.services.job_book import JobBook
+from cortex.services.job_runs import JobRuns
+from cortex.services.job_tools import JobTools
+from cortex.services.jobs import JobsService
+from cortex.services.models import Models
 from cortex.services.notices import Notices
 from cortex.services.reminders import RemindersService
+from cortex.services.roles import Roles
 from cortex.services.scope import ToolScope
+from cortex.services.tools import ToolsService
+from cortex.services.turns import TurnRuns
+from cortex.storage.jobs import AllJobs
+from cortex.storage.reminders import AllReminders
+from cortex.storage.slots import AllSlots
+
+if TYPE_CHECKING:
+    from cortex.services.alarm import Alarm  # loaded late: its library takes a tenth of a second
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def open_ports(house: House, scope: ToolScope, notices: Notices) -> RemindersService:
+    """Let tools read times, and reach jobs and reminders; the reminders, which hear of their notices from now on."""
+    timings = Reader()
+    reminders = RemindersService(house=house, timings=timings, tell=notices)
+    notices.on_acknowledged("reminder", reminders.answered)
+    scope.add(Timings, lambda _: timings)
+    scope.add(Reminders, reminders.opened)
+    scope.add(Jobs, lambda user_id: JobBook(house=house, timings=timings, user_id=user_id))
+    return reminders
+
+
 class Clockwork:
-    """The doors, and the clock that rings."""
+    """The parts: `jobs` for pages and commands, `runs` and the alarm for the clock."""
 
-    alarm: Alarm
-    reminders: RemindersService
+    def __init__(self, *, house: House, jobs: JobTools, runs: JobRuns, roles: Roles, models: Models, due: DueReminders):
+        """Use `over`."""
+        self._house = house
+        self._due = due
+        self._alarm: list[Alarm] = []
+        self.runs = runs
+        self.jobs = JobsService(
+            house=house, timings=Reader(), roles=roles, models=models, tools=jobs, changed=self.look
+        )
 
     @classmethod
-    def over(cls, house: House, scope: ToolScope, notices: Notices) -> Self:
-        """All of it; the tools' ports are opened by `scope`, answers to notices reach the reminders."""
-        timings, alarm = Reader(), Alarm(house.clock)
-        reminders = RemindersService(house=house, timings=timings, tell=notices)
-        due = DueReminders(house=house, timings=timings, tell=notices)
-        alarm.add("reminder", due.armed, due.fire)
-        notices.on_acknowledged("reminder", reminders.answered)
-        scope.add(Timings, lambda _: timings)
-        scope.add(Reminders, reminders.opened)
-        return cls(alarm=alarm, reminders=reminders)
+    def over(
+        cls,
+        house: House,
+        notices: Notices,
+        accounts: Accounts,
+        roles: Roles,
+        models: Models,
+        tools: ToolsService,
+        runs: TurnRuns,
+    ) -> Self:
+        """All of it over the house's ground."""
+        job_tools = JobTools(house=house, accounts=accounts, tools=tools)
+        return cls(
+            house=house,
+            jobs=job_tools,
+            runs=JobRuns(house=house, runs=runs, tools=job_tools, tell=notices),
+            roles=roles,
+            models=models,
+            due=DueReminders(house=house, timings=Reader(), tell=notices),
+        )
 
     async def run(self) -> None:
-        """For ever: fire what is due."""
-        await self.alarm.run()
+        """For ever: fire what is due and look after what runs."""
+        alarm: Alarm = (await asyncio.to_thread(scan.load, "cortex.services.alarm")).Alarm(self._house.clock)
+        alarm.add("job", self.runs.armed, self.runs.fire)
+        alarm.add("reminder", self._due.armed, self._due.fire)
+        self._alarm.append(alarm)
+        async with beside(self.runs.run()):
+            await alarm.run()
+
+    def look(self) -> None:
+        """Something was changed in this process: do not wait for the next look."""
+        self.runs.ring()
+        for alarm in self._alarm:
+            alarm.ring()
+
+    async def sweep(self) -> None:
+        """Forget removed jobs, old slots and reminders that are long over."""
+        await self._house.db.open(AllJobs).prune()
+        while await self._house.db.open(AllSlots).prune():
+            pass
+        await self._house.db.open(AllReminders).prune()

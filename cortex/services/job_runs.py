@@ -18,6 +18,7 @@ from cortex.services.house import House
 from cortex.services.job_endings import JobEndings
 from cortex.services.job_firing import JobFiring, policy_of
 from cortex.services.job_starts import JobStarts
+from cortex.services.job_tools import JobTools
 from cortex.services.tell import Tell
 from cortex.services.turns import TurnRuns
 from cortex.storage.job_rows import ArmedJob
@@ -35,11 +36,11 @@ log = logging.getLogger(__name__)
 class JobRuns:
     """Jobs as they run."""
 
-    def __init__(self, *, house: House, runs: TurnRuns, tell: Tell) -> None:
+    def __init__(self, *, house: House, runs: TurnRuns, tools: JobTools, tell: Tell) -> None:
         """Hears of turns that end in this process."""
         self._house = house
         self._firing = JobFiring(house=house, tell=tell)
-        self._starts = JobStarts(house=house, runs=runs, tell=tell)
+        self._starts = JobStarts(house=house, runs=runs, tools=tools, tell=tell)
         self._endings = JobEndings(house=house, runs=runs, tell=tell)
         self._bell = asyncio.Event()
         self._here: set[str] = set()

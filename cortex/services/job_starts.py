@@ -11,6 +11,7 @@ from cortex.base.ids import derived_id
 from cortex.base.notify_ports import Urgency
 from cortex.services.house import House
 from cortex.services.job_firing import path_of
+from cortex.services.job_tools import JobTools, channel_of
 from cortex.services.parts import message_row
 from cortex.services.settings import DEFAULT_ROLE
 from cortex.services.tell import Tell
@@ -29,6 +30,7 @@ class JobStarts:
 
     house: House
     runs: TurnRuns
+    tools: JobTools
     tell: Tell
 
     async def begin(self, job: JobRow, slot: SlotRow) -> str:
@@ -64,6 +66,7 @@ class JobStarts:
 
     async def _turn(self, job: JobRow, slot: SlotRow, conversation_id: str) -> tuple[TurnRow | None, bool]:
         """The slot's turn, and whether it waits behind another; None when the slot was begun elsewhere."""
+        mode = await self.tools.mode(job)
         turn_id = slot.id if slot.attempt == 0 else f"{slot.id}:{slot.attempt + 1}"
         async with self.house.telling(job.owner_id, conversation_id) as opened:
             if not await opened(Slots).start(slot.id, turn_id):
@@ -72,9 +75,9 @@ class JobStarts:
                 turn_id,
                 conversation_id,
                 job.prompt if job.kind == "prompt" else call_text(job),
-                mode=job.mode or "auto",
+                mode=mode,
                 role=job.role or DEFAULT_ROLE,
-                channel="maker" if job.may_make_jobs else "cron",
+                channel=channel_of(job),
                 job_id=job.id,
                 max_rounds=job.max_rounds,
                 is_tainted=job.is_tainted,

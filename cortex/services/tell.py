@@ -13,6 +13,11 @@ from cortex.storage.db import Opener
 from cortex.storage.notices import Notices, NoticeValues, Way
 
 
+def notice_id(user_id: str, key: str) -> str:
+    """The id of what this person is told under this key."""
+    return derived_id("notice", user_id, key)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """A notice that is ready to be written, with the ways it will go."""
@@ -47,7 +52,7 @@ class OnThePage:
         self, user_id: str, key: str, values: NoticeValues, channels: Sequence[ChannelName] | None = None
     ) -> Draft:
         """The notice alone."""
-        return Draft(id=derived_id("notice", user_id, key), values=values)
+        return Draft(id=notice_id(user_id, key), values=values)
 
     def ring(self, user_id: str = "") -> None:
         """Nothing is sent."""

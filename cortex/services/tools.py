@@ -90,23 +90,31 @@ class ToolsService:
         if mode == "chat":
             return frozenset()
         role = await self._roles.role(user, role_name, job_id)
-        words = granted(role, is_admin=user.is_admin)
-        off = (await self.in_force()).off
+        found = await self._open_to(user, granted(role, is_admin=user.is_admin), channel)
         metas = frozenset(name for name in self._ready if self._registry.tools[name].category == META)
-        found = frozenset(
+        return found | metas if found else frozenset()
+
+    async def grantable(self, user: User, *, channel: Channel = "chat") -> frozenset[str]:
+        """Names of all that some role could permit this user on this channel; no meta tool."""
+        return await self._open_to(user, frozenset({"all"}), channel)
+
+    async def _open_to(self, user: User, words: frozenset[str], channel: Channel) -> frozenset[str]:
+        off = (await self.in_force()).off
+        tools = self._registry.tools
+        return frozenset(
             name
             for name in self._ready
-            if name not in metas | off
+            if tools[name].category != META
+            and name not in off
             and permits(
                 words,
                 name=name,
-                category=self._registry.tools[name].category,
-                is_admin_tool=self._registry.tools[name].admin,
+                category=tools[name].category,
+                is_admin_tool=tools[name].admin,
                 is_admin=user.is_admin,
                 channel=channel,
             )
         )
-        return found | metas if found else frozenset()
 
     async def plan_turn(self, asked: Asked) -> Planned:
         """The plan of one round. Store `receipt` with the round and `memory` as the conversation's state."""

@@ -1,0 +1,248 @@
+"""Scheduled jobs for pages and commands: show, make, change, switch, delete with a way back, run now, preview, import.
+
+What a job does when it is due is `job_runs.py`'s. Tools reach jobs through `job_book.py`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+from cortex.base.errors import Conflict, ToolFailed, UserError
+from cortex.base.job import SlotState
+from cortex.base.time_ports import Timing, Timings
+from cortex.base.user import User
+from cortex.schedule.clock_changes import ClockChange, clock_changes
+from cortex.services.crontab import CrontabLine, read_crontab
+from cortex.services.house import House
+from cortex.services.job_forms import JobForm, Known, checked
+from cortex.services.job_tools import Carried, JobTools
+from cortex.services.models import Models
+from cortex.services.roles import Roles
+from cortex.services.tell import notice_id
+from cortex.storage.deliveries import Deliveries, DeliveryRow
+from cortex.storage.job_rows import JobCounts, JobFilter, JobRow, JobValues
+from cortex.storage.jobs import Jobs
+from cortex.storage.slot_history import Bar, RunMean, SlotHistory
+from cortex.storage.slots import SlotRow, Slots, slot_id
+
+PAGE = 40
+PREVIEWED = 10
+HISTORY = 50
+LEAST_GAP = timedelta(minutes=1)
+_SECONDS_TRIED = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job as a page shows it. `last`: its newest ended slot; `bars`: its last slots, oldest first."""
+
+    job: JobRow
+    last: SlotRow | None
+    bars: tuple[Bar, ...]
+    mean: RunMean | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobList:
+    """A page of jobs."""
+
+    jobs: tuple[JobView, ...]
+    counts: JobCounts
+    page: int
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """When it comes next, in its zone, with a sentence for each day on which the clock changes."""
+
+    timing: Timing
+    times: tuple[datetime, ...]
+    changes: tuple[ClockChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A slot of the history. `deliveries`: how what was told of it went out."""
+
+    slot: SlotRow
+    deliveries: tuple[DeliveryRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsService:
+    """One person's jobs at a time. `changed`: lets the clock and the runner of this process look at once."""
+
+    house: House
+    timings: Timings
+    roles: Roles
+    models: Models
+    tools: JobTools
+    changed: Callable[[], None]
+
+    # --- looking ------------------------------------------------------------------------------------------------
+
+    async def list(self, user: User, wanted: JobFilter | None = None, *, page: int = 1) -> JobList:
+        """The jobs by their next run, 40 a page."""
+        wanted, page = wanted or JobFilter(), max(1, page)
+        jobs = self._jobs(user)
+        rows = await jobs.list(wanted, by="next", skip=(page - 1) * PAGE, limit=PAGE + 1)
+        return JobList(
+            jobs=await self._views(user, rows[:PAGE]),
+            counts=await jobs.count(wanted.words),
+            page=page,
+            has_more=len(rows) > PAGE,
+        )
+
+    async def get(self, user: User, job_id: str) -> JobView:
+        """One job; NotFound."""
+        return (await self._views(user, [await self._jobs(user).get(job_id)]))[0]
+
+    async def history(
+        self, user: User, job_id: str, *, states: Sequence[SlotState] = (), before: datetime | None = None
+    ) -> tuple[Run, ...]:
+        """Its slots, the newest first, 50 at a time; `before`: the `due_at` of the last one shown."""
+        await self._jobs(user).get(job_id)
+        found = self.house.db.open(SlotHistory, user.id)
+        slots = await found.list(job_id, states=states, before=before, limit=HISTORY)
+        told = {slot.id: notice_id(user.id, f"slot:{slot.id}") for slot in slots}
+        deliveries = await self.house.db.open(Deliveries, user.id).of_notices(list(told.values()))
+        return tuple(Run(slot=slot, deliveries=deliveries.get(told[slot.id], ())) for slot in slots)
+
+    async def slot(self, user: User, id: str) -> SlotRow:
+        """One run; NotFound."""
+        return await self.house.db.open(Slots, user.id).get(id)
+
+    def preview(self, user: User, when: str, time_zone: str = "", *, count: int = PREVIEWED) -> Preview:
+        """What the words mean and when that is next; UserError (field `when`) for what is not read or never comes."""
+        now = self.house.clock()
+        try:
+            timing = self.timings.read(when, now, time_zone or user.time_zone)
+            times = self.timings.following(timing, now, count)
+            here = tuple(at.astimezone(ZoneInfo(timing.time_zone)) for at in times)
+            changes = clock_changes(timing, times, now)
+        except ToolFailed as error:
+            raise UserError(error.message, field="when") from error
+        if not times:
+            raise UserError(f"{when!r} never comes. Give a time in the future.", field="when")
+        if any(later - sooner < LEAST_GAP for sooner, later in pairwise(times)):
+            raise UserError("A job may run once a minute at most. Give a longer interval.", field="when")
+        return Preview(timing=timing, times=here, changes=changes)
+
+    async def carried(self, user: User, form: JobForm) -> Carried:
+        """What a run of this job would carry of its own tools, and whether they go out whole."""
+        return await self.tools.carried(user, form.tools.replace(",", " ").split())
+
+    async def known(self, user: User) -> Known:
+        """What there is to choose from: roles, models, tools and their categories."""
+        names = await self.tools.tools.grantable(user, channel="cron")
+        categories = {self.house.registry.tools[name].category for name in names}
+        return Known(
+            roles=await self.roles.names(user),
+            models=tuple(entry.name for entry in (await self.models.registry(user)).entries),
+            tools=names,
+            words=names | categories | {"all"},
+        )
+
+    # --- changing -----------------------------------------------------------------------------------------------
+
+    async def add(self, user: User, form: JobForm, *, is_enabled: bool = True) -> JobRow:
+        """A new job. UserError with its field for what cannot be."""
+        found = self.preview(user, form.when, form.time_zone, count=3)
+        values = checked(form, found.timing, await self.known(user))
+        row = await self._jobs(user).add(None, values, found.times[0], is_enabled=is_enabled)
+        self.changed()
+        return row
+
+    async def change(self, user: User, job_id: str, version: int, form: JobForm) -> JobRow:
+        """Give it what the form says; Conflict when it was changed meanwhile. Other times count from now on."""
+        before = await self._jobs(user).get(job_id)
+        shown = JobForm.of(before)
+        if (form.when, form.time_zone) == (shown.when, shown.time_zone):
+            timing, next_at = before.timing, before.next_at
+        else:
+            found = self.preview(user, form.when, form.time_zone, count=3)
+            timing, next_at = found.timing, found.times[0]
+        values = checked(form, timing, await self.known(user), is_tainted=before.is_tainted)
+        if values.prompt != before.prompt or values.arguments != before.arguments:
+            values = replace(values, is_tainted=False)  # the words are the person's own now
+        row = await self._jobs(user).change(job_id, version, values, next_at)
+        self.changed()
+        return row
+
+    async def enable(self, user: User, job_id: str, version: int, *, is_enabled: bool) -> JobRow:
+        """Switch it on, with no failure counted and from now on, or off; Conflict when it was changed meanwhile."""
+        jobs = self._jobs(user)
+        if not is_enabled:
+            row = await jobs.pause(job_id, version)
+        else:
+            row = await jobs.enable(job_id, version, self._next(await jobs.get(job_id)))
+        self.changed()
+        return row
+
+    async def remove(self, user: User, job_id: str, version: int) -> JobRow:
+        """Delete it with its coming runs; `restore` brings it back for a day. What it was."""
+        row = await self._jobs(user).remove(job_id, version)
+        self.changed()
+        return row
+
+    async def restore(self, user: User, job_id: str) -> JobRow:
+        """Put a deleted job back; what it missed meanwhile stays missed."""
+        jobs = self._jobs(user)
+        row = await jobs.restore(job_id, self._next(await jobs.removed(job_id)))
+        self.changed()
+        return row
+
+    async def run_now(self, user: User, job_id: str) -> str:
+        """Note a run by hand, which begins within 2 s wherever Cortex runs; its slot's id."""
+        now = self.house.clock()
+        slots = self.house.db.open(Slots, user.id)
+        for seconds in range(_SECONDS_TRIED):
+            at = now + timedelta(seconds=seconds)
+            if await slots.open(job_id, at, is_by_hand=True):
+                self.changed()
+                return slot_id(job_id, at)
+        raise Conflict("It was begun many times just now. Wait a moment.")
+
+    # --- crontabs -----------------------------------------------------------------------------------------------
+
+    def crontab(self, user: User, text: str, time_zone: str = "") -> tuple[CrontabLine, ...]:
+        """What the lines of a crontab would be as jobs, or why not; nothing is saved."""
+        return read_crontab(text, self.timings, self.house.clock(), time_zone or user.time_zone)
+
+    async def add_crontab(
+        self, user: User, text: str, time_zone: str = "", *, numbers: Sequence[int] | None = None
+    ) -> tuple[JobRow, ...]:
+        """Save those lines that are jobs (None: all of them), switched off, so that each is looked at once."""
+        made = []
+        for line in self.crontab(user, text, time_zone):
+            if line.timing is not None and line.next_at is not None and (numbers is None or line.number in numbers):
+                made.append(await self._jobs(user).add(None, _values_of(line, line.timing), None, is_enabled=False))
+        return tuple(made)
+
+    async def _views(self, user: User, rows: Sequence[JobRow]) -> tuple[JobView, ...]:
+        ids = [row.id for row in rows]
+        history = self.house.db.open(SlotHistory, user.id)
+        latest, bars, means = await history.latest(ids), await history.bars(ids), await history.means(ids)
+        return tuple(
+            JobView(job=row, last=latest.get(row.id), bars=bars.get(row.id, ()), mean=means.get(row.id)) for row in rows
+        )
+
+    def _jobs(self, user: User) -> Jobs:
+        return self.house.db.open(Jobs, user.id)
+
+    def _next(self, job: JobRow) -> datetime | None:
+        return next(iter(self.timings.following(job.timing, self.house.clock(), 1)), None)
+
+
+def _values_of(line: CrontabLine, timing: Timing) -> JobValues:
+    return JobValues(
+        name=line.name,
+        prompt=line.prompt,
+        timing_kind=timing.kind,
+        expression=timing.expression,
+        time_zone=timing.time_zone,
+        words=timing.words,
+    )
