@@ -197,7 +197,9 @@ async def test_a_persons_own_limit_outranks_that_of_everybody(house: LivingHouse
 
 async def test_a_jobs_turns_are_counted_under_the_job_and_stopped_by_its_limit(house: LivingHouse) -> None:
     await limit(house, kind="job", subject="nightly", limit_tokens="1")
-    job = JobValues(name="Nightly", prompt="hello", timing_kind="cron", expression="0 3 * * *", time_zone="UTC", words="")
+    job = JobValues(
+        name="Nightly", prompt="hello", timing_kind="cron", expression="0 3 * * *", time_zone="UTC", words=""
+    )
     await house.cortex.house.db.open(Jobs, house.admin.id).add("nightly", job, None)
     cid = await house.conversation()
     states = []
