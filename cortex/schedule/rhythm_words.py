@@ -24,7 +24,7 @@ _MARK = re.compile(
     r"|\b(?:at )?(\d{1,2}|quarter|half)(?: minutes?)? past(?: (?:the|each|every) hour)?(?! ?(?:\d|noon|mid))"
     r"|\bon the (half )?hour\b"
 )
-_LENGTH = r"(?:minutes?|hours?|days?|weeks?|months?|years?|[mhdw])(?![a-z])"
+_LENGTH = r"(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?|[mhdw])(?![a-z])"
 _PIECE = (
     rf"(?:\d+h\d\d|\d+ and a half {_LENGTH}|half an hour|(?:a |\d )?quarters? (?:of an )?hour"
     rf"|(?:an? |\d+(?:\.\d+)? ?){_LENGTH}(?: and a (?:half|quarter))?)"
@@ -135,6 +135,8 @@ def _amount(piece: str) -> tuple[Fraction, Unit]:
         raise ValueError(piece)
     count = Fraction(1) if found[1] in ("a", "an") else Fraction(found[1])
     more = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}.get("half" if found[2] else found[4] or "", Fraction())
+    if found[3] == "second":
+        return (count + more) / 60, "minute"
     return count + more, _UNITS[found[3]]
 
 
