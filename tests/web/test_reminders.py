@@ -1,0 +1,166 @@
+"""The reminders page: what a person reads before and after saving, and what their forms change."""
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+
+import httpx
+import pytest
+
+from cortex.app import Cortex
+from cortex.services.due_reminders import DueReminders, Waking
+from cortex.services.reminders import ReminderRow
+from cortex.storage.reminders import Reminders
+from tests.web.conftest import Browser
+
+
+async def due_now(house: Cortex, who: Browser, text: str = "take the bread out") -> ReminderRow:
+    """A reminder that was told a moment ago and waits for an answer."""
+    row = await house.reminders.add(who.user, f"{text} in 20 minutes")
+    rows, now = house.house.db.open(Reminders, who.user.id), house.house.clock()
+    at = now - timedelta(seconds=1)
+    await rows.change(row.id, row.version, replace(row, expression=at.isoformat()), at)
+    due = DueReminders(house=house.house, timings=house.reminders.timings, tell=house.reach.notices)
+    assert await due.tell_one(Waking(id=row.id, owner_id=who.user.id, next_at=now))
+    return await house.reminders.get(who.user, row.id)
+
+
+async def test_a_visitor_is_led_to_the_login(visitor: httpx.AsyncClient) -> None:
+    assert (await visitor.get("/reminders")).headers["location"].startswith("/login")
+
+
+async def test_the_empty_page_says_what_to_write(ada: Browser) -> None:
+    page = await ada.get("/reminders")
+    assert "<!doctype html>" in page.text
+    assert "water the plants every Friday at 18:00" in page.text
+    assert "<html" not in (await ada.fragment("/reminders")).text
+
+
+async def test_words_are_read_before_anything_is_saved(house: Cortex, ada: Browser) -> None:
+    asked = {"words": "water the plants every friday at 18:00"}
+    part = await ada.http.post(
+        "/reminders/reading", data=asked, headers={"HX-Request": "true", "HX-Request-Type": "partial"}
+    )
+    assert "<b>water the plants</b>, every Friday at 18:00" in part.text
+    assert part.text.count("·") == 2, "the next three times"
+    assert "<form" not in part.text
+    page = await ada.post("/reminders/reading", **asked)
+    assert 'value="water the plants every friday at 18:00"' in page.text
+    assert "every Friday at 18:00" in page.text
+    assert (await house.reminders.listing(ada.user)).repeating == []
+
+
+async def test_a_time_alone_is_read_for_the_editor(ada: Browser) -> None:
+    assert "every weekday" in (await ada.post("/reminders/reading", when="every weekday at 7:30")).text
+    refused = await ada.post("/reminders/reading", when="whenever")
+    assert "whenever" in refused.text
+    assert refused.status_code == 200
+
+
+async def test_what_is_added_is_told_as_it_was_read_and_can_be_undone(house: Cortex, ada: Browser) -> None:
+    answer = await ada.post("/reminders", words="call <b>mum</b> tomorrow at 9", repeat_s="300")
+    assert answer.headers["location"] == "/reminders"
+    (row,) = (await house.reminders.listing(ada.user)).next
+    assert (row.text, row.repeat_s) == ("call <b>mum</b>", 300)
+    page = (await ada.get("/reminders")).text
+    assert "Will remind: call &lt;b&gt;mum&lt;/b&gt;, once on" in page
+    undo = re.search(r'action="(/reminders/\w+/remove)"', page)
+    assert undo
+    await ada.post(undo.group(1))
+    assert (await house.reminders.listing(ada.user)).next == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [({"words": "call mum"}, "no time to come"), ({"words": "call mum tomorrow", "repeat_s": "7"}, "intervals")],
+    ids=["no time", "no such interval"],
+)
+async def test_what_is_refused_stays_as_typed(ada: Browser, fields: dict[str, str], says: str) -> None:
+    answer = await ada.post("/reminders", **fields)
+    assert answer.status_code == 422
+    assert says in answer.text
+    assert f'value="{fields["words"]}"' in answer.text
+
+
+async def test_a_due_one_stands_on_top_and_is_heard(house: Cortex, ada: Browser) -> None:
+    row = await due_now(house, ada)
+    page = (await ada.get("/reminders")).text
+    assert f'id="due-{row.id}"' in page
+    await ada.post(f"/reminders/{row.id}/ack")
+    page = (await ada.get("/reminders")).text
+    assert f'id="due-{row.id}"' not in page
+    assert f'id="past-{row.id}"' in page
+    assert (await house.reach.notices.unread(ada.user.id)) == 0
+
+
+async def test_a_due_one_is_put_off_in_the_persons_own_words(house: Cortex, ada: Browser) -> None:
+    row = await due_now(house, ada)
+    refused = await ada.post(f"/reminders/{row.id}/snooze", choice="words", words="whenever")
+    assert refused.status_code == 422
+    assert 'id="f-words-e"' in refused.text
+    await ada.post(f"/reminders/{row.id}/snooze", choice="words", words="in 3 hours")
+    page = (await ada.get("/reminders")).text
+    assert "Again in 3 hours: take the bread out" in page
+    assert "put off" in page
+    assert (await house.reminders.get(ada.user, row.id)).state == "snoozed"
+
+
+async def test_the_list_looks_again_when_the_bell_rings(ada: Browser) -> None:
+    page = (await ada.get("/reminders?q=mum")).text
+    assert 'hx-get="/reminders?q=mum" hx-trigger="unread from:body" hx-target="#reminder-lists"' in page
+
+
+async def test_saving_keeps_what_was_typed_when_it_was_told_meanwhile(house: Cortex, ada: Browser) -> None:
+    row = await house.reminders.add(ada.user, "call mum tomorrow at 9")
+    await house.reminders.change(ada.user, row.id, row.version, text="call dad", when="")
+    late = await ada.post(f"/reminders/{row.id}", version=row.version, text="call mum and dad", when="")
+    assert late.status_code == 409
+    assert 'value="call mum and dad"' in late.text
+    assert "Now there stands:" in late.text
+    saved = await ada.post(f"/reminders/{row.id}", version=row.version + 1, text="call mum", when="tomorrow at 10")
+    assert saved.headers["location"] == "/reminders"
+    assert (await house.reminders.get(ada.user, row.id)).words.endswith("at 10:00")
+
+
+async def test_a_wrong_time_is_said_beside_its_field(house: Cortex, ada: Browser) -> None:
+    row = await house.reminders.add(ada.user, "call mum tomorrow at 9")
+    refused = await ada.post(f"/reminders/{row.id}", version=row.version, text="call mum", when="whenever")
+    assert refused.status_code == 422
+    assert 'id="f-when-e"' in refused.text
+
+
+async def test_removing_one_or_all_can_be_taken_back(house: Cortex, ada: Browser) -> None:
+    row = await house.reminders.add(ada.user, "call mum tomorrow at 9")
+    await house.reminders.add(ada.user, "stretch every day at 12")
+    await ada.post(f"/reminders/{row.id}/remove")
+    assert f'action="/reminders/{row.id}/restore"' in (await ada.get("/reminders")).text
+    await ada.post(f"/reminders/{row.id}/restore")
+    assert "You can take that back" in (await ada.get("/reminders/clear")).text
+    await ada.post("/reminders/clear")
+    page = (await ada.get("/reminders")).text
+    assert "Removed: 2 reminders" in page
+    await ada.post("/reminders/restore")
+    listing = await house.reminders.listing(ada.user)
+    assert [one.text for one in (*listing.next, *listing.repeating)] == ["call mum", "stretch"]
+
+
+async def test_anothers_reminder_is_not_there(house: Cortex, ada: Browser, bob: Browser) -> None:
+    row = await house.reminders.add(ada.user, "call mum tomorrow at 9")
+    assert (await bob.get(f"/reminders/{row.id}")).status_code == 404
+    for verb, fields in (("ack", {}), ("remove", {}), ("snooze", {"choice": "1h"}), ("restore", {})):
+        assert (await bob.post(f"/reminders/{row.id}/{verb}", **fields)).status_code == 404
+    assert "call mum" not in (await bob.get("/reminders")).text
+    assert await house.reminders.get(ada.user, row.id) == row
+
+
+async def test_the_past_has_pages(house: Cortex, ada: Browser) -> None:
+    rows, at = house.house.db.open(Reminders, ada.user.id), house.house.clock()
+    base = await house.reminders.add(ada.user, "call mum tomorrow at 9")
+    for number in range(60):
+        made = await rows.add(f"old{number}", base, at)
+        await rows.come_due(made.id, at, None)
+        await rows.acknowledge(made.id)
+    page = (await ada.get("/reminders")).text
+    assert page.count('<tr id="past-') == 50
+    assert 'href="/reminders?start=50"' in page
+    assert (await ada.get("/reminders?start=50")).text.count('<tr id="past-') == 10

@@ -1,0 +1,276 @@
+"""Reminders: `/reminders`, one reminder's own page, and the reading of words while they are typed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Annotated, Literal
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+
+from cortex.base.errors import Conflict, UserError
+from cortex.services.reminders import REPEATS_S, SNOOZES, Listing, Reading, ReminderRow, Snooze
+from web.deps import CurrentUser, House
+from web.frame import frame_of
+from web.render import ConfirmContext, Context, Frame, NavEntry, described, respond, wants_fragment
+from web.security import local_path
+from web.toast import redirect
+
+router = APIRouter()
+HOME = "/reminders"
+NAV = NavEntry(title="Reminders", href=HOME, icon="bell", order=12)
+PAGE_ROWS = 50
+
+Text = Annotated[str, Form()]
+Number = Annotated[int, Form()]
+Choice = Literal["10min", "1h", "morning", "words"]
+REPEATS = (
+    ("", "once"),
+    *((str(seconds), f"every {seconds // 60} minutes until I say so") for seconds in REPEATS_S if seconds < 3600),
+    *((str(seconds), f"every {seconds // 3600} h until I say so") for seconds in REPEATS_S if seconds >= 3600),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingContext(Context):
+    """What words were read as; the page shows it while they are typed."""
+
+    reading: Reading | None = described("what was read, None when nothing could be", default=None)
+    times: Sequence[datetime] = described("the next times", default=())
+    when: str = described("the same in words", default="")
+    error: str = described("why it could not be read", default="")
+    error_field: str = described("the field the error is about, or empty", default="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemindersContext(ReadingContext):
+    """The list."""
+
+    listing: Listing = described("what waits for an answer, what is next, what repeats, a stretch of the past")
+    query: str = described("words to filter by")
+    here: str = described("this page's own address, for forms to come back to")
+    newer: str = described("address of the past ones before, or empty")
+    older: str = described("address of the past ones after, or empty")
+    repeats: Sequence[tuple[str, str]] = described("how it may be told: seconds, words")
+    draft: str = described("words that were typed and not saved", default="")
+    draft_repeat: str = described("how they were to be told", default="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReminderContext(ReadingContext):
+    """One reminder."""
+
+    reminder: ReminderRow = described("the reminder as it stands")
+    text: str = described("its text, as typed when that was refused")
+    typed_when: str = described("its time in words, likewise")
+    repeat_s: str = described("how often it is told again, likewise")
+    repeats: Sequence[tuple[str, str]] = described("how it may be told: seconds, words")
+    snoozes: dict[Snooze, str] = described("ready choices to put it off: value, words")
+    is_stale: bool = described("whether it was told or changed while the person was writing", default=False)
+
+
+@router.get(HOME)
+async def show(request: Request, house: House, user: CurrentUser, q: str = "", start: int = 0) -> Response:
+    """What waits, what is next, what repeats and what is over."""
+    return respond(request, "reminders.html", await _context(request, house, user, q, max(0, start)))
+
+
+@router.post(HOME)
+async def add(
+    request: Request, house: House, user: CurrentUser, words: Text = "", repeat_s: Text = "", back: Text = HOME
+) -> Response:
+    """Add one and say how it was read."""
+    try:
+        row = await house.reminders.add(user, words, repeat_s=_seconds(repeat_s))
+    except UserError as refused:
+        context = await _context(request, house, user, "", 0)
+        context = replace(context, draft=words, draft_repeat=repeat_s, error=refused.message, error_field=refused.field)
+        return respond(request, "reminders.html", context, status=422)
+    told = f"Will remind: {row.text}, {row.words}"
+    return redirect(request, local_path(back, HOME), told, undo_href=f"{HOME}/{row.id}/remove")
+
+
+@router.post(f"{HOME}/reading")
+async def read(
+    request: Request, house: House, user: CurrentUser, words: Text = "", when: Text = "", repeat_s: Text = ""
+) -> Response:
+    """How the words, or the time alone, are read now; nothing is saved."""
+    found = _read(house, user, words, when)
+    if wants_fragment(request):
+        return respond(request, "reminders.html", found, block="reading")
+    context = replace(
+        await _context(request, house, user, "", 0),
+        **{name: getattr(found, name) for name in ("reading", "times", "when", "error", "error_field")},
+        draft=words,
+        draft_repeat=repeat_s,
+    )
+    return respond(request, "reminders.html", context)
+
+
+@router.get(f"{HOME}/clear")
+async def ask_clear(request: Request, house: House, user: CurrentUser) -> Response:
+    """The question before all are taken away."""
+    context = ConfirmContext(
+        frame=await frame_of(request, house, user, here=HOME),
+        title="Remove all reminders?",
+        text="All that are to come or wait for an answer go. You can take that back for a day.",
+        action=f"{HOME}/clear",
+        words="Remove all",
+        back=HOME,
+    )
+    return respond(request, "confirm.html", context)
+
+
+@router.post(f"{HOME}/clear")
+async def clear(request: Request, house: House, user: CurrentUser) -> Response:
+    """Take all away, and offer to take that back."""
+    count = await house.reminders.clear(user)
+    words = f"Removed: {count} reminder{'' if count == 1 else 's'}"
+    return redirect(request, HOME, words, undo_href=f"{HOME}/restore" if count else "")
+
+
+@router.post(f"{HOME}/restore")
+async def restore_cleared(request: Request, house: House, user: CurrentUser) -> Response:
+    """Bring back what was taken away together."""
+    count = await house.reminders.restore_cleared(user)
+    return redirect(request, HOME, f"Back again: {count} reminder{'' if count == 1 else 's'}")
+
+
+@router.get(HOME + "/{reminder_id}")
+async def show_one(request: Request, house: House, user: CurrentUser, reminder_id: str) -> Response:
+    """One reminder to change."""
+    return respond(request, "reminder.html", await _one(request, house, user, reminder_id))
+
+
+@router.post(HOME + "/{reminder_id}")
+async def save(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    reminder_id: str,
+    version: Number,
+    text: Text = "",
+    when: Text = "",
+    repeat_s: Text = "",
+) -> Response:
+    """Save it, unless it was told or changed in between: then what was typed stands beside what is there."""
+    try:
+        row = await house.reminders.change(
+            user, reminder_id, version, text=text, when=when, repeat_s=_seconds(repeat_s)
+        )
+    except (UserError, Conflict) as refused:
+        context = replace(
+            await _one(request, house, user, reminder_id),
+            text=text,
+            typed_when=when,
+            repeat_s=repeat_s,
+            is_stale=isinstance(refused, Conflict),
+            error=refused.message,
+            error_field=refused.field if isinstance(refused, UserError) else "",
+        )
+        return respond(request, "reminder.html", context, status=refused.status)
+    return redirect(request, HOME, f"Saved: {row.text}, {row.words}")
+
+
+@router.post(HOME + "/{reminder_id}/ack")
+async def acknowledge(
+    request: Request, house: House, user: CurrentUser, reminder_id: str, back: Text = HOME
+) -> Response:
+    """Heard: it is not told again before its next time."""
+    row = await house.reminders.acknowledge(user.id, reminder_id)
+    return redirect(request, local_path(back, HOME), f"Done: {row.text}")
+
+
+@router.post(HOME + "/{reminder_id}/snooze")
+async def snooze(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    reminder_id: str,
+    choice: Annotated[Choice, Form()],
+    words: Text = "",
+    back: Text = HOME,
+) -> Response:
+    """Tell it again later."""
+    try:
+        row = await house.reminders.snooze(user, reminder_id, choice, words)
+    except UserError as refused:
+        context = replace(
+            await _one(request, house, user, reminder_id), error=refused.message, error_field=refused.field
+        )
+        return respond(request, "reminder.html", context, status=422)
+    again = SNOOZES.get(choice, words.strip())
+    return redirect(request, local_path(back, HOME), f"Again {again}: {row.text}")
+
+
+@router.post(HOME + "/{reminder_id}/remove")
+async def remove(request: Request, house: House, user: CurrentUser, reminder_id: str, back: Text = HOME) -> Response:
+    """Take it away; the next page offers it back."""
+    row = await house.reminders.get(user, reminder_id)
+    await house.reminders.remove(user.id, [reminder_id])
+    undo = f"{HOME}/{reminder_id}/restore"
+    return redirect(request, local_path(back, HOME), f"Removed: {row.text}", undo_href=undo)
+
+
+@router.post(HOME + "/{reminder_id}/restore")
+async def restore(request: Request, house: House, user: CurrentUser, reminder_id: str) -> Response:
+    """Bring a removed one back."""
+    await house.reminders.restore(user.id, [reminder_id])
+    row = await house.reminders.get(user, reminder_id)
+    return redirect(request, HOME, f"Back again: {row.text}")
+
+
+def _read(house: House, user: CurrentUser, words: str, when: str) -> ReadingContext:
+    frame = Frame(user=user)
+    try:
+        if when:
+            timing, times = house.reminders.read_time(user, when)
+            return ReadingContext(frame=frame, when=timing.words, times=times)
+        if not words.strip():
+            return ReadingContext(frame=frame)
+        reading = house.reminders.read(user, words)
+        return ReadingContext(frame=frame, reading=reading, when=reading.timing.words, times=reading.times)
+    except UserError as refused:
+        return ReadingContext(frame=frame, error=refused.message, error_field=refused.field)
+
+
+async def _context(request: Request, house: House, user: CurrentUser, query: str, start: int) -> RemindersContext:
+    listing = await house.reminders.listing(user, query=query, start=start, most=PAGE_ROWS)
+
+    def address(first: int) -> str:
+        asked = {"q": query, "start": str(first) if first else ""}
+        chosen = urlencode({name: value for name, value in asked.items() if value})
+        return HOME + (f"?{chosen}" if chosen else "")
+
+    return RemindersContext(
+        frame=await frame_of(request, house, user, here=HOME),
+        listing=listing,
+        query=query,
+        here=address(start),
+        newer=address(max(0, start - PAGE_ROWS)) if start else "",
+        older=address(start + PAGE_ROWS) if listing.has_more else "",
+        repeats=REPEATS,
+    )
+
+
+async def _one(request: Request, house: House, user: CurrentUser, reminder_id: str) -> ReminderContext:
+    row = await house.reminders.get(user, reminder_id)
+    return ReminderContext(
+        frame=await frame_of(request, house, user, here=HOME),
+        reminder=row,
+        text=row.text,
+        typed_when=row.words if row.next_at else "",
+        repeat_s=str(row.repeat_s or ""),
+        repeats=REPEATS,
+        snoozes=SNOOZES,
+    )
+
+
+def _seconds(typed: str) -> int | None:
+    """The interval chosen; UserError for what is none."""
+    if not typed:
+        return None
+    if not typed.isdecimal():
+        raise UserError("Choose one of the intervals.", field="repeat_s")
+    return int(typed)
