@@ -77,9 +77,9 @@ class Deliveries(Repository):
         return await self._say(id, attempt, {"state": "pending", "error": error, "next_at": next_at})
 
     async def retry(self, id: str) -> DeliveryRow:
-        """Send a failed one once more, now; Conflict when it has not failed."""
+        """Send a failed one anew, now, its tries counted from the first; Conflict when it has not failed."""
         change = self._change(DeliveryTable).where(DeliveryTable.id == id, DeliveryTable.state == "failed")
-        values = {"state": "pending", "next_at": self.clock(), "ended_at": None}
+        values = {"state": "pending", "attempt": 0, "next_at": self.clock(), "ended_at": None}
         if not await self._touched(change.values(**values), DeliveryTable.id):
             raise Conflict(f"This delivery is {(await self.get(id)).state}; only a failed one is sent again.")
         return await self.get(id)

@@ -1,0 +1,118 @@
+"""A house in which people are reached: real tables, real channels, servers on this machine, and a clock held still."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from cortex.base.beside import beside
+from cortex.base.clock import ticks_s
+from cortex.base.settings import load_settings
+from cortex.base.user import User
+from cortex.engine.hub import Hub
+from cortex.engine.resting import Resting
+from cortex.services.accounts import LoginView
+from cortex.services.devices import DeviceView, Subscription
+from cortex.services.dispatch import LEASE_S
+from cortex.services.house import House
+from cortex.services.notices import DeliveryRow, Told
+from cortex.services.reach import Reach
+from cortex.services.scope import ToolScope
+from cortex.storage.accounts import Accounts, Logins
+from cortex.storage.db import Database
+from cortex.storage.deliveries import AllDeliveries
+from cortex.toolkit.registry import Registry
+from tests.notify.browser import Browser
+from tests.still_clock import StillClock
+
+ADA = User(id="ada", name="Ada", rank="admin", time_zone="Europe/Berlin")
+BOB = User(id="bob", name="Bob", rank="member", time_zone="Europe/Berlin")
+SUBJECT = "mailto:ada@example.org"
+AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+TEA = Told(key="tea", kind="reminder", title="Water the plants", text="The fern first.", path="/reminders")
+PATIENCE_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReachWorld:
+    reach: Reach
+    scope: ToolScope
+    hub: Hub
+    db: Database
+    clock: StillClock
+
+    @asynccontextmanager
+    async def sending(self) -> AsyncIterator[None]:
+        """While the outbox is at work."""
+        async with beside(self.reach.dispatch.run()):
+            yield
+
+    async def login(self, user: User = ADA, id: str = "login-1") -> LoginView:
+        known = {login.id for login in await self.db.open(Logins, user.id).list()}
+        if id not in known:
+            until = self.clock() + timedelta(days=30)
+            await self.db.open(Logins, user.id).add(id, f"token {user.id} {id}", "127.0.0.1", AGENT, until)
+        return LoginView(user=user, login_id=id, is_confirmed=False)
+
+    async def subscribed(
+        self, browser: Browser, endpoint: str, *, user: User = ADA, login: str = "login-1", **more: str
+    ) -> DeviceView:
+        target = browser.target(endpoint)
+        newest = (await self.reach.devices.key()).public
+        subscription = Subscription(endpoint=endpoint, p256dh=target.key, auth=target.secret, signed_for=newest, **more)
+        return await self.reach.devices.subscribe(await self.login(user, login), subscription, AGENT)
+
+    async def deliveries(self, notice_id: str, user: User = ADA) -> dict[str, DeliveryRow]:
+        view = await self.reach.notices.get(user.id, notice_id)
+        return {row.channel: row for row in view.deliveries}
+
+    async def ended(self, notice_id: str, user: User = ADA) -> dict[str, DeliveryRow]:
+        """The notice's deliveries when none is under way any more."""
+
+        async def are_over() -> bool:
+            return all(
+                row.state not in ("pending", "attempting") for row in (await self.deliveries(notice_id)).values()
+            )
+
+        await until(are_over)
+        return await self.deliveries(notice_id, user)
+
+    async def taken(self) -> int:
+        """Take what is due from the webhooks' outbox and say nothing more, as a process that dies would."""
+        return len(await self.db.open(AllDeliveries).take("webhook", 9, LEASE_S))
+
+    def later(self, **more: float) -> None:
+        """Move the clock on, and wake who sends."""
+        self.clock.forward(**more)
+        self.reach.notices.ring()
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until it holds."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not await holds():  # noqa: ASYNC110 - it looks at tables, as another process would
+            await asyncio.sleep(0.02)
+
+
+async def made_world(db: Database, clock: StillClock, home: Path, **settings: Any) -> ReachWorld:
+    """The world over a migrated database; a second one over the same is the house after a restart."""
+    given = {"push_subject": SUBJECT, "secret_key": "k" * 40, "public_url": "https://cortex.example.org", **settings}
+    hub, scope, resting = Hub(), ToolScope(db, {}), Resting()
+    for user in (ADA, BOB):
+        if await db.open(Accounts).named(user.name) is None:
+            await db.open(Accounts).add(user.id, user.name, user.rank, None, user.time_zone)
+    house = House(
+        settings=load_settings(None, home=home, **given),
+        db=db,
+        hub=hub,
+        runner=resting,
+        signals=resting,
+        registry=Registry(()),
+        scope=scope,
+        clock=clock,
+        ticks_s=ticks_s,
+    )
+    return ReachWorld(Reach.over(house, scope), scope, hub, db, clock)

@@ -1,0 +1,492 @@
+"""The outbox at work, against real servers on this machine: sent once, tried again, never lost, never in the way."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortex.base.errors import Conflict, ToolFailed
+from cortex.base.notice_ports import Mail, Push, Pushed
+from cortex.base.notify_ports import PRIVATE_TEXT
+from cortex.engine.hub import Hub
+from cortex.notify import SmtpServer
+from cortex.services.dispatch import LEASE_S, LOOK_S, Dispatch
+from cortex.services.notices import OUTBOX, NoticeFilter
+from cortex.services.sending import BACK_OFF_S
+from cortex.storage.accounts import Logins
+from cortex.storage.db import Database
+from tests.notify.browser import Browser
+from tests.notify.loopback import Loopback, Reply
+from tests.notify.mail_server import Mailbox, mail_server
+from tests.services.reach_world import ADA, BOB, TEA, made_world, until
+from tests.still_clock import StillClock
+
+TAKEN = Reply(status=200, body=b'{"id":"1"}')
+BUSY = Reply(status=503)
+
+
+def inside(*servers: Loopback) -> dict[str, Any]:
+    """The settings that let notices go to these servers."""
+    return {"notify_hosts": tuple(f"{host}:{port}" for host, port in (server.place for server in servers))}
+
+
+def mailed(smtp: SmtpServer) -> dict[str, Any]:
+    """The settings that name this mail server."""
+    named = {"smtp_host": smtp.host, "smtp_port": smtp.port, "smtp_security": "none", "smtp_from": smtp.sender}
+    return {**named, "smtp_user": smtp.user, "smtp_password": smtp.password}
+
+
+@asynccontextmanager
+async def silent_server() -> AsyncIterator[tuple[int, list[bytes]]]:
+    """It takes a request and hangs up without a word; its port, and what it took."""
+    taken: list[bytes] = []
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        taken.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.close()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1], taken
+
+
+async def test_a_notice_goes_by_every_way_of_its_person(db: Database, clock: StillClock, tmp_path: Path) -> None:
+    browser, mailbox = Browser(), Mailbox()
+    with Loopback() as push, Loopback(TAKEN) as ntfy, Loopback() as hook:
+        async with mail_server(mailbox) as smtp:
+            world = await made_world(db, clock, tmp_path, **inside(push, ntfy, hook), **mailed(smtp))
+            await world.subscribed(browser, f"{push.origin}/p")
+            await world.reach.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
+            await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+            await world.reach.addresses.put(ADA, "email", "ada@example.org")
+            await world.reach.choices.change(ADA, content=["web_push", "email"])
+            async with world.sending():
+                id = await world.reach.notices.tell(ADA.id, replace(TEA, urgency="high", actions=("ack", "snooze")))
+                ended = await world.ended(id)
+    assert {name: (row.state, row.attempt, row.error) for name, row in ended.items()} == {
+        name: ("delivered", 1, "") for name in ("email", "ntfy", "web_push", "webhook")
+    }
+    message = browser.read(push.seen[0].body)
+    assert (message["notification"]["title"], message["app_badge"]) == ("Water the plants", 1)
+    assert message["notification"]["data"]["id"] == ended["web_push"].id
+    assert [one["action"] for one in message["notification"]["actions"]] == ["ack", "snooze"]
+    assert message["notification"]["actions"][0]["navigate"].startswith("https://cortex.example.org/go/")
+    assert b"The fern first." in (mailbox.mails[0].content or b"")
+    assert json.loads(ntfy.seen[0].body)["message"] == PRIVATE_TEXT
+    assert json.loads(hook.seen[0].body)["data"]["text"] == PRIVATE_TEXT
+    (device,) = await world.reach.devices.list(ADA)
+    assert (device.state, device.pushed_at) == ("ok", clock())
+
+
+async def test_a_channel_that_hangs_holds_up_no_other(db: Database, clock: StillClock, tmp_path: Path) -> None:
+    with Loopback(*[Reply(after_s=3.0)] * 4) as hook, Loopback(*[TAKEN] * 9) as ntfy:
+        world = await made_world(db, clock, tmp_path, **inside(hook, ntfy))
+        await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        await world.reach.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
+        async with world.sending():
+            ids = [await world.reach.notices.tell(ADA.id, replace(TEA, key=str(number))) for number in range(9)]
+
+            async def all_by_ntfy() -> bool:
+                return {(await world.deliveries(id))["ntfy"].state for id in ids} == {"delivered"}
+
+            await until(all_by_ntfy)
+            states = [(await world.deliveries(id))["webhook"].state for id in ids]
+    assert "delivered" not in states
+    assert states.count("attempting") == 4
+
+
+async def test_a_server_that_is_busy_is_tried_again_with_growing_pauses(
+    db: Database, clock: StillClock, tmp_path: Path
+) -> None:
+    with Loopback(*[BUSY] * (len(BACK_OFF_S) + 1)) as hook:
+        world = await made_world(db, clock, tmp_path, **inside(hook))
+        await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        async with world.sending():
+            id = await world.reach.notices.tell(ADA.id, TEA)
+            for number, wait_s in enumerate(BACK_OFF_S, start=1):
+
+                async def is_put_off(wait_s: float = wait_s) -> bool:
+                    row = (await world.deliveries(id))["webhook"]
+                    return row.state == "pending" and row.next_at == clock() + timedelta(seconds=wait_s)
+
+                await until(is_put_off)
+                assert len(hook.seen) == number
+                world.later(seconds=wait_s)
+            row = (await world.ended(id))["webhook"]
+            assert (row.state, row.attempt) == ("failed", len(BACK_OFF_S) + 1)
+            assert "answered 503" in row.error
+            view = (await world.reach.addresses.views(ADA))[2]
+            assert (view.name, view.error) == ("webhook", row.error)
+            await world.reach.notices.send_again(ADA.id, row.id)
+            assert (await world.ended(id))["webhook"].state == "delivered"
+            with pytest.raises(Conflict):
+                await world.reach.notices.send_again(ADA.id, row.id)
+    assert len({seen.headers["webhook-id"] for seen in hook.seen}) == 1
+
+
+async def test_a_server_that_asks_for_patience_gets_it(db: Database, clock: StillClock, tmp_path: Path) -> None:
+    with Loopback(Reply(status=429, headers={"Retry-After": "700"})) as hook:
+        world = await made_world(db, clock, tmp_path, **inside(hook))
+        await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        async with world.sending():
+            id = await world.reach.notices.tell(ADA.id, TEA)
+
+            async def was_tried() -> bool:
+                return bool((await world.deliveries(id))["webhook"].error)
+
+            await until(was_tried)
+        assert (await world.deliveries(id))["webhook"].next_at == clock() + timedelta(seconds=700)
+
+
+async def test_what_a_server_refuses_is_not_tried_again(db: Database, clock: StillClock, tmp_path: Path) -> None:
+    with Loopback(Reply(status=403)) as hook:
+        world = await made_world(db, clock, tmp_path, **inside(hook))
+        await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        async with world.sending():
+            row = (await world.ended(await world.reach.notices.tell(ADA.id, TEA)))["webhook"]
+    assert (row.state, row.attempt) == ("failed", 1)
+    assert "signature" in row.error
+
+
+async def test_a_dead_device_is_removed_and_its_person_told_by_another_way(
+    db: Database, clock: StillClock, tmp_path: Path
+) -> None:
+    mailbox = Mailbox()
+    with Loopback(Reply(status=410)) as push:
+        async with mail_server(mailbox) as smtp:
+            world = await made_world(db, clock, tmp_path, **inside(push), **mailed(smtp))
+            await world.subscribed(Browser(), f"{push.origin}/p", user=ADA)
+            await world.reach.addresses.put(ADA, "email", "ada@example.org")
+            await world.reach.choices.change(ADA, content=["email"])
+            async with world.sending():
+                row = (await world.ended(await world.reach.notices.tell(ADA.id, TEA)))["web_push"]
+                (told,) = (await world.reach.notices.page(ADA.id, NoticeFilter(kinds=("system",)))).notices
+                assert {name: one.state for name, one in (await world.ended(told.row.id)).items()} == {
+                    "email": "delivered"
+                }
+    assert (row.state, await world.reach.devices.list(ADA)) == ("failed", [])
+    assert told.row.title == "Firefox on Linux no longer takes notifications"
+    assert b"no longer takes notifications" in (mailbox.mails[0].content or b"")
+
+
+async def test_a_lost_answer_is_called_so_and_tried_again_under_the_same_id(
+    db: Database, clock: StillClock, tmp_path: Path
+) -> None:
+    async with silent_server() as (port, taken):
+        world = await made_world(db, clock, tmp_path, notify_hosts=(f"127.0.0.1:{port}",))
+        await world.reach.addresses.put(ADA, "webhook", f"http://127.0.0.1:{port}/hook")
+        async with world.sending():
+            id = await world.reach.notices.tell(ADA.id, TEA)
+            for tries in (1, 2):
+
+                async def was_tried(tries: int = tries) -> bool:
+                    row = (await world.deliveries(id))["webhook"]
+                    return row.state == "pending" and row.attempt == tries
+
+                await until(was_tried)
+                assert "may have arrived all the same" in (await world.deliveries(id))["webhook"].error
+                world.later(seconds=BACK_OFF_S[0])
+    ids = {line for head in taken for line in head.split(b"\r\n") if line.lower().startswith(b"webhook-id")}
+    assert len(ids) == 1
+    assert len(taken) >= 2
+
+
+async def test_a_try_cut_off_by_the_end_of_the_process_is_made_again_by_the_next(
+    db: Database, clock: StillClock, tmp_path: Path
+) -> None:
+    with Loopback(Reply(after_s=4.0)) as hook:
+        world = await made_world(db, clock, tmp_path, **inside(hook))
+        await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        async with world.sending():
+            id = await world.reach.notices.tell(ADA.id, TEA)
+
+            async def is_sent() -> bool:
+                return len(hook.seen) == 1
+
+            await until(is_sent)
+        cut = (await world.deliveries(id))["webhook"]
+        assert (cut.state, cut.attempt) == ("attempting", 1)
+        after = await made_world(db, clock, tmp_path, **inside(hook))
+        async with after.sending():
+            await asyncio.sleep(0.2)
+            assert len(hook.seen) == 1  # somebody may be at it
+            after.later(seconds=LEASE_S)
+            row = (await after.ended(id))["webhook"]
+    assert (row.state, row.attempt) == ("delivered", 2)
+    assert len({seen.headers["webhook-id"] for seen in hook.seen}) == 1
+    assert len(hook.seen) == 2
+
+
+SENDS_UNTIL_KILLED = """
+import asyncio, sys
+from pathlib import Path
+from cortex.storage.db import Database
+from tests.services.reach_world import made_world
+from tests.still_clock import StillClock
+
+async def main():
+    clock = StillClock()
+    world = await made_world(Database(sys.argv[1], clock=clock), clock, Path(sys.argv[2]), notify_hosts=(sys.argv[3],))
+    async with world.sending():
+        await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_process_killed_before_it_booked_loses_nothing(db: Database, clock: StillClock, tmp_path: Path) -> None:
+    with Loopback(Reply(after_s=30.0)) as hook:
+        world = await made_world(db, clock, tmp_path, **inside(hook))
+        await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        id = await world.reach.notices.tell(ADA.id, TEA)
+        url, place = db.url.render_as_string(hide_password=False), inside(hook)["notify_hosts"][0]
+        child = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", SENDS_UNTIL_KILLED, url, str(tmp_path), place, cwd=Path(__file__).parents[2]
+        )
+
+        async def is_sent() -> bool:
+            return len(hook.seen) == 1
+
+        await until(is_sent)
+        child.kill()
+        await child.wait()
+        clock.forward(seconds=LEASE_S)
+        async with world.sending():
+            row = (await world.ended(id))["webhook"]
+    assert (row.state, row.attempt) == ("delivered", 2)
+    assert len({seen.headers["webhook-id"] for seen in hook.seen}) == 1
+
+
+async def test_a_delivery_that_ends_every_process_is_given_up(db: Database, clock: StillClock, tmp_path: Path) -> None:
+    with Loopback() as hook:
+        world = await made_world(db, clock, tmp_path, **inside(hook))
+        await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        id = await world.reach.notices.tell(ADA.id, TEA)
+        for _ in range(len(BACK_OFF_S) + 1):
+            assert await world.taken()
+            clock.forward(seconds=LEASE_S)
+        async with world.sending():
+            row = (await world.ended(id))["webhook"]
+    assert (row.state, hook.seen) == ("failed", [])
+    assert "stopped in the middle" in row.error
+
+
+async def test_quiet_hours_hold_back_a_second_try_too(db: Database, tmp_path: Path) -> None:
+    clock = StillClock(datetime(2026, 11, 20, 20, 59, 55, tzinfo=UTC))
+    db.clock = clock
+    with Loopback(BUSY) as hook:
+        world = await made_world(db, clock, tmp_path, **inside(hook))
+        await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        await world.reach.choices.change(ADA, quiet="22:00-07:00")
+        async with world.sending():
+            id = await world.reach.notices.tell(ADA.id, TEA)
+
+            async def next_at(at: datetime) -> bool:
+                return (await world.deliveries(id))["webhook"].next_at == at
+
+            await until(lambda: next_at(clock() + timedelta(seconds=BACK_OFF_S[0])))
+            world.later(seconds=BACK_OFF_S[0])  # 22:00:05 there
+            morning = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
+            await until(lambda: next_at(morning))
+            urgent = await world.reach.notices.tell(ADA.id, replace(TEA, key="fire", urgency="high"))
+            assert (await world.ended(urgent))["webhook"].state == "delivered"
+            clock.at = morning
+            world.reach.notices.ring()
+            assert (await world.ended(id))["webhook"].state == "delivered"
+
+
+@pytest.mark.parametrize(
+    ("settled", "why"),
+    [("read", "read before"), ("acknowledge", "answered before"), ("expire", "time was up"), ("remove", "no address")],
+)
+async def test_what_is_over_before_it_was_sent_is_dropped(
+    db: Database, clock: StillClock, tmp_path: Path, settled: str, why: str
+) -> None:
+    with Loopback(TAKEN) as ntfy:
+        world = await made_world(db, clock, tmp_path, **inside(ntfy))
+        await world.reach.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
+        until_then = clock() + timedelta(minutes=5)
+        id = await world.reach.notices.tell(ADA.id, replace(TEA, expires_at=until_then))
+        await {
+            "read": lambda: world.reach.notices.read(ADA.id, [id]),
+            "acknowledge": lambda: world.reach.notices.acknowledge(ADA.id, id),
+            "expire": lambda: asyncio.sleep(0, clock.forward(minutes=5)),
+            "remove": lambda: world.reach.addresses.remove(ADA, "ntfy"),
+        }[settled]()
+        async with world.sending():
+            row = (await world.ended(id))["ntfy"]
+    assert (row.state, ntfy.seen) == ("dropped", [])
+    assert why in row.error
+
+
+async def test_a_device_whose_login_ended_is_told_nothing(db: Database, clock: StillClock, tmp_path: Path) -> None:
+    with Loopback() as push:
+        world = await made_world(db, clock, tmp_path, **inside(push))
+        await world.subscribed(Browser(), f"{push.origin}/p")
+        before = await world.reach.notices.tell(ADA.id, TEA)
+        await db.open(Logins, ADA.id).end("login-1")
+        after = await world.reach.notices.tell(ADA.id, replace(TEA, key="after"))
+        async with world.sending():
+            assert (await world.ended(before))["web_push"].state == "dropped"
+        assert (await world.deliveries(after), push.seen) == ({}, [])
+        assert [device.state for device in await world.reach.devices.list(ADA)] == ["signed_out"]
+
+
+async def test_two_processes_send_it_once(db: Database, clock: StillClock, tmp_path: Path) -> None:
+    with Loopback() as hook:
+        world = await made_world(db, clock, tmp_path, **inside(hook))
+        other = await made_world(db, clock, tmp_path, **inside(hook))
+        await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        ids = [await world.reach.notices.tell(ADA.id, replace(TEA, key=str(number))) for number in range(20)]
+        async with world.sending(), other.sending():
+            for id in ids:
+                assert (await world.ended(id))["webhook"].state == "delivered"
+    sent = [seen.headers["webhook-id"] for seen in hook.seen]
+    assert len(sent) == len(set(sent)) == 20
+
+
+class Bell(Hub):
+    """A hub that keeps how long it was asked to wait for the outbox."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits_s: list[float] = []
+
+    async def changed(self, conversation_id: str, since: int, timeout_s: float) -> int:
+        if conversation_id == OUTBOX and since >= 0:
+            self.waits_s.append(timeout_s)
+        return await super().changed(conversation_id, since, timeout_s)
+
+
+async def test_with_nothing_to_send_it_looks_twice_a_minute_at_most(
+    db: Database, clock: StillClock, tmp_path: Path
+) -> None:
+    world, bell = await made_world(db, clock, tmp_path, notify_hosts=("127.0.0.1:9",)), Bell()
+    loop = Dispatch(db=db, hub=bell, sending=world.reach.dispatch.sending, clock=clock)
+    worker = asyncio.create_task(loop.run())
+
+    async def has_looked() -> bool:
+        return bool(bell.waits_s)
+
+    await until(has_looked)
+    assert bell.waits_s == [LOOK_S]
+    await world.reach.addresses.put(ADA, "webhook", "http://127.0.0.1:9/hook")
+    await world.reach.choices.change(ADA, quiet="10:00-10:10")  # it is 10:00 there
+    await world.reach.notices.tell(ADA.id, TEA)
+    bell.ring(OUTBOX)
+
+    async def has_looked_again() -> bool:
+        return len(bell.waits_s) == 2
+
+    await until(has_looked_again)
+    worker.cancel()
+    await asyncio.wait([worker])
+    assert bell.waits_s == [LOOK_S, LOOK_S]
+
+
+# --- the digest
+
+
+async def test_the_digest_tells_what_was_of_low_urgency_once_at_its_hour(
+    db: Database, clock: StillClock, tmp_path: Path
+) -> None:
+    with Loopback() as hook:
+        world = await made_world(db, clock, tmp_path, **inside(hook))
+        await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        await world.reach.choices.change(ADA, digest_hour="12", content=["webhook"])  # 11:00 UTC
+        low = replace(TEA, kind="job", urgency="low")
+        for number in range(3):
+            await world.reach.notices.tell(ADA.id, replace(low, key=str(number), title=f"Backup {number}"))
+            clock.forward(minutes=1)
+        await world.reach.notices.tell(BOB.id, replace(low, title="Bob's"))
+        await world.reach.digests.go_round()
+        assert (await world.reach.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices == ()
+        clock.forward(minutes=120)
+        await world.reach.notices.tell(ADA.id, replace(low, key="later", title="After the hour"))
+        await world.reach.digests.go_round()
+        await world.reach.digests.go_round()
+        (told,) = (await world.reach.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices
+        async with world.sending():
+            await world.ended(told.row.id)
+        clock.forward(days=1)
+        await world.reach.digests.go_round()
+        (next_day,) = (await world.reach.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices
+    assert told.row.text == "- Backup 0\n- Backup 1\n- Backup 2"
+    assert [json.loads(seen.body)["data"]["title"] for seen in hook.seen] == ["3 things in your digest"]
+    assert next_day.row.text == "- After the hour"
+    assert (await world.reach.notices.page(BOB.id, NoticeFilter(kinds=("digest",)))).notices == ()
+
+
+async def test_a_digest_that_came_due_while_cortex_was_down_is_told_at_the_start(
+    db: Database, clock: StillClock, tmp_path: Path
+) -> None:
+    world = await made_world(db, clock, tmp_path)
+    await world.reach.choices.change(ADA, digest_hour="12")
+    await world.reach.notices.tell(ADA.id, replace(TEA, urgency="low"))
+    clock.forward(days=2)
+    await world.reach.digests.go_round()
+    (told,) = (await world.reach.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices
+    assert told.row.text == "- Water the plants"
+
+
+async def test_a_day_on_which_all_was_read_has_no_digest(db: Database, clock: StillClock, tmp_path: Path) -> None:
+    world = await made_world(db, clock, tmp_path)
+    await world.reach.choices.change(ADA, digest_hour="12")
+    await world.reach.notices.tell(ADA.id, replace(TEA, urgency="low"))
+    await world.reach.notices.read_all(ADA.id, clock())
+    clock.forward(days=1)
+    await world.reach.digests.go_round()
+    assert (await world.reach.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices == ()
+
+
+# --- the tools' ports
+
+
+async def test_the_ports_are_open_where_the_house_can_send(db: Database, clock: StillClock, tmp_path: Path) -> None:
+    bare = await made_world(db, clock, tmp_path / "a", push_subject="", public_url="")
+    whole = await made_world(db, clock, tmp_path / "b", smtp_host="mail.example.org", smtp_from="a@example.org")
+    assert not bare.scope.wired & {"Push", "Mail"}
+    assert {"Push", "Mail"} <= whole.scope.wired
+
+
+async def test_a_tools_push_says_what_became_of_it(db: Database, clock: StillClock, tmp_path: Path) -> None:
+    browser = Browser()
+    with Loopback(Reply(), BUSY) as push:
+        world = await made_world(db, clock, tmp_path, **inside(push))
+        port = world.scope.open(Push, ADA.id)
+        async with world.sending():
+            assert await port.send("call-0", "Cortex", "hello") == Pushed(devices=0, failed=0)
+            await world.subscribed(browser, f"{push.origin}/p")
+            assert await port.send("call-1", "Cortex", "hello") == Pushed(devices=1, failed=0)
+            assert await port.send("call-1", "Cortex", "hello") == Pushed(devices=1, failed=0)
+            assert await port.send("call-2", "Cortex", "hello") == Pushed(devices=0, failed=0, waiting=1)
+            await world.reach.choices.change(ADA, muted=["message"])
+            with pytest.raises(ToolFailed, match="muted"):
+                await port.send("call-3", "Cortex", "hello")
+    assert len(push.seen) == 2
+
+
+async def test_a_tools_mail_goes_out_with_the_way_back_to_its_user(
+    db: Database, clock: StillClock, tmp_path: Path
+) -> None:
+    mailbox = Mailbox()
+    async with mail_server(mailbox) as smtp:
+        world = await made_world(db, clock, tmp_path, **mailed(smtp))
+        port = world.scope.open(Mail, ADA.id)
+        assert await port.own_address() == ""
+        await world.reach.addresses.put(ADA, "email", "ada@example.org")
+        assert await port.own_address() == "ada@example.org"
+        await port.send("call-1", ["ben@example.org"], "Late", "I come at 9.")
+        mailbox.refusals["eve@example.org"] = "550 no such person"
+        with pytest.raises(ToolFailed, match="550 no such person"):
+            await port.send("call-2", ["eve@example.org"], "Late", "I come at 9.")
+    (mail,) = mailbox.mails
+    assert b"Reply-To: ada@example.org" in (mail.content or b"")
+    assert await world.scope.open(Mail, BOB.id).own_address() == ""

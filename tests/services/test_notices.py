@@ -1,0 +1,336 @@
+"""What people are told, by what it goes out, and who may answer it."""
+
+from collections.abc import Awaitable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
+from cortex.base.notify_ports import ChannelName, NoticeKind, Urgency
+from cortex.services.buttons import PATH
+from cortex.services.notices import NoticeFilter, NoticeRow
+from cortex.services.reach_choices import Choices, Means, ways
+from cortex.storage import notices as rows
+from cortex.storage.db import Database
+from cortex.storage.notices import NoticeValues
+from cortex.storage.secrets import Secrets
+from tests.services.reach_world import ADA, BOB, TEA, ReachWorld, made_world
+from tests.still_clock import StillClock
+
+HOME = "https://ntfy.example.org/plants"
+HOOK = "https://hooks.example.org/cortex"
+ALL = Means(addressed=frozenset({"email", "ntfy", "webhook"}), devices=("phone", "desk"))
+MAIL_ONLY = Means(addressed=frozenset({"email"}))
+BERLIN = Choices(quiet="22:00-07:00", time_zone="Europe/Berlin")
+EVENING = datetime(2026, 11, 20, 21, 30, tzinfo=UTC)  # 22:30 there
+MORNING = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+async def world(db: Database, clock: StillClock, tmp_path: Path) -> ReachWorld:
+    return await made_world(db, clock, tmp_path / "home")
+
+
+def values(kind: NoticeKind = "job", urgency: Urgency = "normal", expires_at: datetime | None = None) -> NoticeValues:
+    return NoticeValues(kind=kind, title="News", text="", urgency=urgency, expires_at=expires_at)
+
+
+@pytest.mark.parametrize(
+    ("told", "choices", "means", "names"),
+    [
+        (values(), Choices(), ALL, ["web_push", "web_push", "ntfy", "webhook"]),
+        (values(urgency="high"), Choices(), ALL, ["web_push", "web_push", "email", "ntfy", "webhook"]),
+        (values("digest"), Choices(), ALL, ["web_push", "web_push", "email", "ntfy", "webhook"]),
+        (values(), Choices(), MAIL_ONLY, ["email"]),
+        (values(), Choices(), Means(), []),
+        (values(), Choices(muted=("job",)), ALL, []),
+        (values("system"), Choices(muted=("job",)), MAIL_ONLY, ["email"]),
+        (values(), Choices(channels={"job": ("email", "ntfy")}), ALL, ["email", "ntfy"]),
+        (values(), Choices(channels={"job": ()}), ALL, []),
+        (values("agent"), Choices(channels={"job": ()}), MAIL_ONLY, ["email"]),
+        (values(urgency="low"), Choices(digest_hour=8), ALL, []),
+        (values(urgency="low"), Choices(), MAIL_ONLY, ["email"]),
+    ],
+    ids=[
+        "usual",
+        "urgent goes to the mailbox too",
+        "digest too",
+        "mail where there is no other way",
+        "no way at all",
+        "muted",
+        "another kind muted",
+        "chosen",
+        "chosen: the page alone",
+        "another kind chosen",
+        "low waits for the digest",
+        "low without a digest",
+    ],
+)
+def test_where_a_notice_goes(told: NoticeValues, choices: Choices, means: Means, names: list[ChannelName]) -> None:
+    found = ways(told, choices, means, EVENING)
+    assert [way.channel for way in found] == names
+    assert [way.device_id for way in found if way.channel == "web_push"] == list(means.devices)[
+        : names.count("web_push")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("told", "at", "held_until"),
+    [
+        (values(), EVENING, MORNING),
+        (values(), MORNING - timedelta(seconds=1), MORNING),
+        (values(), MORNING, None),
+        (values(urgency="high"), EVENING, None),
+        (values(expires_at=MORNING), EVENING, None),
+        (values(expires_at=MORNING + timedelta(minutes=1)), EVENING, MORNING),
+    ],
+    ids=["at night", "at its end", "in the morning", "urgent", "over before", "over later"],
+)
+def test_quiet_hours_of_the_persons_zone_hold_back(
+    told: NoticeValues, at: datetime, held_until: datetime | None
+) -> None:
+    assert {way.not_before for way in ways(told, BERLIN, ALL, at)} == {held_until}
+
+
+async def test_what_is_told_under_the_same_key_is_told_once(world: ReachWorld) -> None:
+    await world.reach.addresses.put(ADA, "ntfy", HOME)
+    first = await world.reach.notices.tell(ADA.id, TEA)
+    again = await world.reach.notices.tell(ADA.id, replace(TEA, text="Again."))
+    theirs = await world.reach.notices.tell(BOB.id, TEA)
+    assert again == first != theirs
+    (view,) = (await world.reach.notices.page(ADA.id)).notices
+    assert (view.row.text, [row.channel for row in view.deliveries]) == ("The fern first.", ["ntfy"])
+    assert (await world.reach.notices.get(BOB.id, theirs)).deliveries == ()
+
+
+async def test_a_draft_stands_and_falls_with_what_it_tells_of(world: ReachWorld) -> None:
+    draft = await world.reach.notices.prepare(ADA.id, TEA)
+
+    async def tell_and_fail() -> None:
+        async with world.db.together(ADA.id) as opened:
+            await draft.write(opened)
+            await opened(rows.Notices).get("nowhere")
+
+    with pytest.raises(NotFound):
+        await tell_and_fail()
+    assert await world.reach.notices.unread(ADA.id) == 0
+    async with world.db.together(ADA.id) as opened:
+        assert await draft.write(opened)
+    assert await world.reach.notices.unread(ADA.id) == 1
+
+
+def test_a_notice_leads_to_pages_of_ours_alone() -> None:
+    with pytest.raises(ValueError, match="no path of a page of ours"):
+        replace(TEA, path="//elsewhere.example")
+
+
+async def test_open_pages_hear_of_what_is_told(world: ReachWorld) -> None:
+    notices = world.reach.notices
+    heard = await notices.changed(ADA.id, -1, 0)
+    theirs = await notices.changed(BOB.id, -1, 0)
+    id = await notices.tell(ADA.id, TEA)
+    assert (after := await notices.changed(ADA.id, heard, 0)) > heard
+    assert await notices.read(ADA.id, [id]) == 1
+    assert await notices.changed(ADA.id, after, 0) > after
+    assert await notices.changed(BOB.id, theirs, 0) == theirs
+
+
+async def test_the_list_has_no_gap_between_its_pages(world: ReachWorld) -> None:
+    for number in range(60):
+        await world.reach.notices.tell(ADA.id, replace(TEA, key=str(number), title=str(number)))
+    first = await world.reach.notices.page(ADA.id)
+    rest = await world.reach.notices.page(ADA.id, before_id=first.earlier)
+    assert {view.row.title for view in (*first.notices, *rest.notices)} == {str(number) for number in range(60)}
+    assert (len(first.notices), rest.earlier) == (50, "")
+    assert (await world.reach.notices.page(ADA.id, NoticeFilter(kinds=("job",)))).notices == ()
+
+
+async def test_an_answer_goes_to_who_listens_for_the_kind_once(world: ReachWorld) -> None:
+    heard: list[tuple[str, str, str]] = []
+
+    async def listen(user_id: str, notice: NoticeRow, choice: str) -> None:
+        heard.append((user_id, notice.subject_id, choice))
+
+    notices = world.reach.notices
+    notices.on_acknowledged("reminder", listen)
+    one = await notices.tell(ADA.id, replace(TEA, subject_id="fern"))
+    two = await notices.tell(ADA.id, replace(TEA, key="two", subject_id="moss"))
+    await notices.acknowledge(ADA.id, one)
+    await notices.acknowledge(ADA.id, one)
+    await notices.snooze(ADA.id, two, "1h")
+    assert heard == [(ADA.id, "fern", ""), (ADA.id, "moss", "1h")]
+    assert await notices.unread(ADA.id) == 0
+
+
+async def test_what_the_listener_refuses_is_not_marked(world: ReachWorld) -> None:
+    async def refuse(user_id: str, notice: NoticeRow, choice: str) -> None:
+        raise Conflict("It was changed meanwhile.")
+
+    world.reach.notices.on_acknowledged("reminder", refuse)
+    id = await world.reach.notices.tell(ADA.id, TEA)
+    with pytest.raises(Conflict):
+        await world.reach.notices.acknowledge(ADA.id, id)
+    assert (await world.reach.notices.get(ADA.id, id)).row.acknowledged_at is None
+
+
+async def test_what_nobody_brings_back_cannot_be_snoozed(world: ReachWorld) -> None:
+    id = await world.reach.notices.tell(ADA.id, replace(TEA, kind="job"))
+    with pytest.raises(UserError, match="can't be snoozed"):
+        await world.reach.notices.snooze(ADA.id, id, "1h")
+
+
+async def test_another_users_notices_are_out_of_reach(world: ReachWorld) -> None:
+    await world.reach.addresses.put(ADA, "ntfy", HOME)
+    notices = world.reach.notices
+    id = await notices.tell(ADA.id, replace(TEA, actions=("ack",)))
+    (delivery,) = (await notices.get(ADA.id, id)).deliveries
+    (button,) = await world.reach.buttons.made((await notices.get(ADA.id, id)).row, delivery.id)
+    token = button.path.removeprefix(PATH)
+    attempts: tuple[Awaitable[object], ...] = (
+        notices.get(BOB.id, id),
+        notices.acknowledge(BOB.id, id),
+        notices.snooze(BOB.id, id, "1h"),
+        notices.page(BOB.id, before_id=id),
+        notices.send_again(BOB.id, delivery.id),
+        world.reach.devices.shown(BOB, delivery.id),
+        world.reach.buttons.look(await world.login(BOB, "bobs"), token),
+        world.reach.buttons.press(await world.login(BOB, "bobs"), token),
+    )
+    for attempt in attempts:
+        with pytest.raises(NotFound):
+            await attempt
+    assert await notices.read(BOB.id, [id]) == 0
+    assert await notices.unread(ADA.id) == 1
+
+
+async def test_a_button_acts_once_and_only_its_hash_is_kept(world: ReachWorld) -> None:
+    id = await world.reach.notices.tell(ADA.id, replace(TEA, actions=("ack",)))
+    row = (await world.reach.notices.get(ADA.id, id)).row
+    (button,) = await world.reach.buttons.made(row, "delivery-1")
+    assert await world.reach.buttons.made(row, "delivery-1") == (button,)
+    (other,) = await world.reach.buttons.made(row, "delivery-2")
+    assert other != button
+    token, login = button.path.removeprefix(PATH), await world.login()
+    found = await world.reach.buttons.look(login, token)
+    assert (found.action, found.is_used, found.needs_password) == ("ack", False, False)
+    assert await world.reach.buttons.press(login, token) == "/reminders"
+    assert (await world.reach.notices.get(ADA.id, id)).row.acknowledged_at is not None
+    with pytest.raises(Conflict):
+        await world.reach.buttons.press(login, token)
+    file = Path(world.db.url.database or "")
+    assert not any(token.encode() in path.read_bytes() for path in file.parent.glob(f"{file.name}*"))
+
+
+async def test_a_late_yes_needs_the_password_and_a_late_no_does_not(world: ReachWorld, clock: StillClock) -> None:
+    id = await world.reach.notices.tell(ADA.id, replace(TEA, kind="approval", actions=("approve", "deny")))
+    row = (await world.reach.notices.get(ADA.id, id)).row
+    approve, deny = await world.reach.buttons.made(row, "delivery-1")
+    login = await world.login()
+    clock.forward(minutes=6)
+    assert (await world.reach.buttons.look(login, approve.path.removeprefix(PATH))).needs_password
+    with pytest.raises(NotAllowed, match="confirm your password"):
+        await world.reach.buttons.press(login, approve.path.removeprefix(PATH))
+    confirmed = replace(login, is_confirmed=True)
+    assert not (await world.reach.buttons.look(confirmed, approve.path.removeprefix(PATH))).needs_password
+    assert not (await world.reach.buttons.look(login, deny.path.removeprefix(PATH))).needs_password
+
+
+async def test_choices_are_kept_and_go_back_to_what_is_usual(world: ReachWorld) -> None:
+    choices = world.reach.choices
+    await choices.change(ADA, quiet="9:30 to 10:00", muted=["job"], digest_hour="8", content=["email"])
+    kept = await choices.change(ADA, channels={"reminder": ["ntfy"], "job": []})
+    assert kept == await choices.of(ADA.id)
+    assert kept == Choices(
+        quiet="09:30-10:00",
+        muted=("job",),
+        channels={"reminder": ("ntfy",), "job": ()},
+        digest_hour=8,
+        content=("email",),
+        time_zone="Europe/Berlin",
+    )
+    assert await choices.of(BOB.id) == Choices(time_zone="Europe/Berlin")
+    await choices.usual_again(ADA)
+    assert await choices.of(ADA.id) == Choices(time_zone="Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("quiet", {"quiet": "at night"}),
+        ("muted", {"muted": ["weather"]}),
+        ("channels", {"channels": {"job": ["pigeon"]}}),
+        ("channels", {"channels": {"weather": ["email"]}}),
+        ("digest_hour", {"digest_hour": "24"}),
+        ("content", {"content": ["pigeon"]}),
+    ],
+    ids=["quiet", "kind", "channel", "kind of a channel", "hour", "content"],
+)
+async def test_a_wrong_choice_names_its_field_and_changes_nothing(
+    world: ReachWorld, field: str, given: dict[str, object]
+) -> None:
+    with pytest.raises(UserError) as caught:
+        await world.reach.choices.change(ADA, **given)  # type: ignore[arg-type]  # as a form would
+    assert caught.value.field == field
+    assert await world.reach.choices.of(ADA.id) == Choices(time_zone="Europe/Berlin")
+
+
+async def test_an_address_is_kept_sealed_and_its_page_shows_the_server_alone(world: ReachWorld) -> None:
+    await world.reach.addresses.put(ADA, "ntfy", HOME, "tk_plants")
+    sealed = await world.db.open(Secrets, ADA.id).get("reach:ntfy")
+    assert sealed is not None
+    assert b"plants" not in sealed
+    views = {view.name: view for view in await world.reach.addresses.views(ADA)}
+    assert (views["ntfy"].address, views["ntfy"].has_secret) == ("https://ntfy.example.org/…", True)
+    assert views["webhook"].address == ""
+    assert "CORTEX_SMTP_HOST" in views["email"].lacks
+    assert (await world.reach.addresses.views(BOB))[1].address == ""
+
+
+async def test_a_secret_goes_on_with_its_server_and_to_no_other(world: ReachWorld) -> None:
+    addresses = world.reach.addresses
+    await addresses.put(ADA, "ntfy", HOME, "tk_plants")
+    await addresses.put(ADA, "ntfy", "https://ntfy.example.org/moss")
+    kept = await addresses.target(ADA.id, "ntfy")
+    assert kept is not None
+    assert kept.secret == "tk_plants"
+    await addresses.put(ADA, "ntfy", "https://ntfy.example.net/moss")
+    moved = await addresses.target(ADA.id, "ntfy")
+    assert moved is not None
+    assert moved.secret == ""
+
+
+async def test_a_webhook_is_given_a_secret_that_is_shown_once(world: ReachWorld) -> None:
+    made = await world.reach.addresses.put(ADA, "webhook", HOOK)
+    assert made.startswith("whsec_")
+    assert await world.reach.addresses.put(ADA, "webhook", HOOK) == ""
+    kept = await world.reach.addresses.target(ADA.id, "webhook")
+    assert kept is not None
+    assert kept.secret == made
+
+
+@pytest.mark.parametrize(
+    ("channel", "address", "says"),
+    [
+        ("ntfy", "http://ntfy.example.org/plants", "https://"),
+        ("webhook", "ftp://example.org", "web address"),
+        ("email", "ada@example.org", "CORTEX_SMTP_HOST"),
+    ],
+)
+async def test_an_address_that_cannot_be_used_is_refused(
+    world: ReachWorld, channel: str, address: str, says: str
+) -> None:
+    with pytest.raises(UserError, match=says):
+        await world.reach.addresses.put(ADA, channel, address)
+    assert await world.reach.addresses.named(ADA.id) == frozenset()
+
+
+async def test_a_removed_address_is_gone(world: ReachWorld) -> None:
+    await world.reach.addresses.put(ADA, "ntfy", HOME)
+    with pytest.raises(NotFound):
+        await world.reach.addresses.remove(BOB, "ntfy")
+    await world.reach.addresses.remove(ADA, "ntfy")
+    assert await world.reach.addresses.target(ADA.id, "ntfy") is None
+    with pytest.raises(NotFound):
+        await world.reach.addresses.remove(ADA, "ntfy")
