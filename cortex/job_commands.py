@@ -1,5 +1,126 @@
-"""`cortex jobs`: what the command line has about scheduled jobs. `preview` stands by itself in `job_preview.py`."""
+"""`cortex jobs`: list them, and run one now, while the daemon runs. `preview` stands by itself in `job_preview.py`.
 
+Both open the house at rest: a run is noted in the ledger, where the running daemon finds it within two seconds.
+"""
+
+import asyncio
+import json
+import time
+from typing import Annotated, Any
+
+import typer
+
+from cortex.app import Cortex
+from cortex.base.errors import NotFound, UserError
+from cortex.base.job import SLOT_ENDS
+from cortex.base.start import settings_in_force
+from cortex.base.user import User
 from cortex.job_preview import jobs
+from cortex.services.job_book import said
+from cortex.services.jobs import JobView
+from cortex.storage.slots import SlotRow
 
 __all__ = ["jobs"]
+
+LOOK_S = 0.2
+BEGUN_WITHIN_S = 8.0
+SHORT_ID = 6
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Person = Annotated[str, typer.Option("--user", help="Only the jobs of this account; empty: everybody's.")]
+Which = Annotated[str, typer.Argument(help="The job's id, its last six characters, or its name.")]
+Wait = Annotated[float, typer.Option("--wait", min=0, help="Seconds to wait for the end; 0: only note it.")]
+
+Owned = tuple[User, JobView]
+
+
+@jobs.command("list")
+def list_jobs(user: Person = "", as_json: Json = False) -> None:
+    """List the jobs: when each runs next, and how its last run ended."""
+    rows = asyncio.run(_listed(user))
+    if as_json:
+        typer.echo(json.dumps([_plain(*row) for row in rows], ensure_ascii=False, indent=2))
+        return
+    for owner, view in rows:
+        job = view.job
+        when = f"next {job.next_at:%Y-%m-%d %H:%M} UTC" if job.next_at else "paused" if not job.is_enabled else "over"
+        last = f", last {said(view.last)}" if view.last else ""
+        typer.echo(f"{job.id[-SHORT_ID:]}  {owner.name}  {job.name}: {job.words}, {when}{last}")
+    if not rows:
+        typer.echo("No job yet. Ask for one in a chat, such as: every weekday at 7 sum up my tasks")
+
+
+@jobs.command("run")
+def run_job(job: Which, user: Person = "", wait: Wait = 120.0) -> None:
+    """Run a job now, beside its times; prints how it ended. Exit code 1 when it did not end well."""
+    slot = asyncio.run(_run(job, user, wait))
+    typer.echo(f"{said(slot)}" + (f"\n{slot.result}" if slot.result else ""))
+    if slot.state not in ("done", *(("planned", "running") if wait == 0 else ())):
+        raise typer.Exit(1)
+
+
+async def _listed(name: str) -> list[Owned]:
+    async with Cortex.at_rest(settings_in_force()) as cortex:
+        return await _all(cortex, name)
+
+
+async def _all(cortex: Cortex, name: str) -> list[Owned]:
+    """Every job of this account, or of all."""
+    people = [await cortex.accounts.named(name)] if name else await cortex.accounts.users()
+    found: list[Owned] = []
+    for person in people:
+        page, has_more = 1, True
+        while has_more:
+            listed = await cortex.clockwork.jobs.list(person, page=page)
+            found += [(person, view) for view in listed.jobs]
+            page, has_more = page + 1, listed.has_more
+    return found
+
+
+async def _run(wanted: str, name: str, wait_s: float) -> SlotRow:
+    async with Cortex.at_rest(settings_in_force()) as cortex:
+        owner, view = _one(await _all(cortex, name), wanted)
+        id = await cortex.clockwork.jobs.run_now(owner, view.job.id)
+        return await _ended(cortex, owner, id, wait_s)
+
+
+async def _ended(cortex: Cortex, owner: User, id: str, wait_s: float) -> SlotRow:
+    """The slot once it has ended, or as it stands after so long."""
+    began_s = time.monotonic()
+    while True:
+        slot = await cortex.clockwork.jobs.slot(owner, id)
+        passed_s = time.monotonic() - began_s
+        if slot.state in SLOT_ENDS or passed_s >= wait_s:
+            return slot
+        if slot.attempt == 0 and not slot.why and BEGUN_WITHIN_S < passed_s < BEGUN_WITHIN_S + LOOK_S * 2:
+            typer.echo("Nobody has begun it yet: is Cortex running (`cortex serve`)? It stays noted.", err=True)
+        await asyncio.sleep(LOOK_S)
+
+
+def _one(rows: list[Owned], wanted: str) -> Owned:
+    """The one job that is meant; else an error that says which there are."""
+    key = wanted.strip().casefold()
+    by_id = [row for row in rows if len(key) >= SHORT_ID and row[1].job.id.endswith(key)]
+    found = by_id or [row for row in rows if row[1].job.name.casefold() == key]
+    if not found:
+        raise NotFound(f"There is no job {wanted!r}. See `cortex jobs list`.")
+    if len(found) > 1:
+        names = ", ".join(f"{view.job.id[-SHORT_ID:]} ({owner.name})" for owner, view in found)
+        raise UserError(f"{len(found)} jobs are called {wanted!r}: {names}. Name one by its id.")
+    return found[0]
+
+
+def _plain(owner: User, view: JobView) -> dict[str, Any]:  # Any: whatever JSON can say
+    job = view.job
+    return {
+        "id": job.id,
+        "user": owner.name,
+        "name": job.name,
+        "kind": job.kind,
+        "when": job.words,
+        "expression": job.expression,
+        "time_zone": job.time_zone,
+        "is_enabled": job.is_enabled,
+        "next_at": job.next_at.isoformat() if job.next_at else None,
+        "last": said(view.last) if view.last else "",
+    }

@@ -12,7 +12,7 @@ import typer
 
 from cortex.base import clock
 from cortex.base.errors import ToolFailed, UserError
-from cortex.base.settings import load_settings
+from cortex.base.settings import read_settings
 from cortex.base.time_ports import Timing
 from cortex.schedule.clock_changes import clock_changes
 from cortex.schedule.moments import zone_of
@@ -38,7 +38,7 @@ def about() -> None:
 @jobs.command("preview")
 def preview(when: When, tz: Zone = "", since: From = "", count: Count = 10, as_json: Json = False) -> None:
     """Show when it comes next: the reading in words, the times, and the days on which the clock changes."""
-    zone = _zone(tz or load_settings().time_zone)
+    zone = _zone(tz or read_settings().time_zone)
     after = _moment(since, zone)
     reader = Reader()
     timing = reader.read(when, after, zone.key)

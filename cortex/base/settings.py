@@ -216,10 +216,7 @@ def load_settings(env_file: Path | None = Path(".env"), **given: Any) -> Setting
 
     Raises ConfigError with one line that names the wrong setting.
     """
-    try:
-        settings = Settings(_env_file=env_file, **given)
-    except ValidationError as error:
-        raise ConfigError(_one_line(error)) from error
+    settings = read_settings(env_file, **given)
     home = settings.home.expanduser().absolute()
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -227,6 +224,14 @@ def load_settings(env_file: Path | None = Path(".env"), **given: Any) -> Setting
     except OSError as error:
         raise ConfigError(f"{PREFIX}HOME: cannot use {str(home)!r}: {error.strerror or error}") from error
     return settings.model_copy(update={"home": home, "secret_key": key})
+
+
+def read_settings(env_file: Path | None = Path(".env"), **given: Any) -> Settings:
+    """The same as they are written, with nothing made: for what needs no HOME and no key."""
+    try:
+        return Settings(_env_file=env_file, **given)
+    except ValidationError as error:
+        raise ConfigError(_one_line(error)) from error
 
 
 def read_or_make_key(path: Path) -> str:

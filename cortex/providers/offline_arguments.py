@@ -45,6 +45,15 @@ _MAYBE_WHEN = re.compile(
     r"december)s?\b",
     re.IGNORECASE,
 )
+_HOUR = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|noon|midnight"
+_AT = rf"at (?:(?:half|quarter) (?:past|to) )?(?:\d{{1,2}}(?:[:.]\d\d)?|{_HOUR})(?: ?(?:am|pm|o'clock))?(?![\w:])"
+_DAY = r"(?:minute|hour|day|morning|afternoon|evening|night|week|weekday|workday|weekend|month|year|(?:mon|tues|wednes|"
+_DAY += r"thurs|fri|satur|sun)day)s?"
+_RHYTHM = re.compile(
+    rf"\b(?:{_AT} )?(?:(?:every|each)(?: (?:other|second|\d+))? {_DAY}(?:(?:,| and|, and) {_DAY})*|daily|hourly|weekly|"
+    rf"on (?:week|work)days)\b(?: {_AT})?",
+    re.IGNORECASE,
+)
 _NOT = re.compile(r"\b(?:no|not|don'?t|without|never)\b", re.IGNORECASE)
 
 
@@ -203,7 +212,10 @@ def _path(said: _Sentence, *, is_required: bool) -> str | None:
 
 
 def _moment(said: _Sentence, kind: str) -> str | None:
-    """The first date in the sentence, as the format asks; the words themselves where no format is given."""
+    """The first date in the sentence, as the format asks; the words themselves, or those of a rhythm, without one."""
+    if not kind and (rhythm := _RHYTHM.search(said.rest)):
+        said.cut(rhythm[0])
+        return rhythm[0].strip()
     if not _MAYBE_WHEN.search(said.rest):
         return None
     words = scan.load("cortex.providers.offline_words").find_moment(said.rest, said.now)

@@ -74,6 +74,16 @@ SWITCH = schema("lamp_set", "Set a lamp.", ["state"], state={"enum": ["off", "on
         (WRITE, "write `hello world` to a/b.txt", {"path": "a/b.txt", "content": "hello world"}),
         (SEARCH, "search the web for cheap flights, please", {"query": "cheap flights"}),
         (OPEN, "read https://example.org/page. Thanks", {"url": "https://example.org/page"}),
+        (
+            REMIND,
+            "every weekday at half past seven sum up my tasks",
+            {"text": "sum up my tasks", "when": "every weekday at half past seven"},
+        ),
+        (
+            REMIND,
+            "at 9 every Friday and Sunday, tell me a joke",
+            {"text": "joke", "when": "at 9 every Friday and Sunday"},
+        ),
         (REMIND, "remind me at 6 to water the plants", {"text": "water the plants", "when": "at 6"}),
         (SWITCH, "set the lamp on with level 40", {"state": "on", "level": 40.0}),
     ],

@@ -49,6 +49,7 @@ def test_words_are_read_and_the_change_of_the_clock_is_told(tmp_path: Path) -> N
 def test_the_zone_of_the_house_is_taken_when_none_is_named(tmp_path: Path) -> None:
     done = preview(tmp_path, "@daily", "--from", "2027-01-01T12:00", "--count", "1", CORTEX_TIME_ZONE="Asia/Kolkata")
     assert done.stdout.splitlines() == ["every day at 00:00 (Asia/Kolkata)", "  Sat 2027-01-02 00:00+05:30"]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
