@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ from cortex.storage.db import Database
 from tests.notify.browser import Browser
 from tests.notify.loopback import Loopback, Reply
 from tests.notify.mail_server import Mailbox, mail_server
-from tests.services.reach_world import ADA, BOB, TEA, made_world, until
+from tests.services.reach_world import ADA, BOB, TEA, ReachWorld, made_world, until
 from tests.still_clock import StillClock
 
 TAKEN = Reply(status=200, body=b'{"id":"1"}')
@@ -302,24 +302,45 @@ async def test_quiet_hours_hold_back_a_second_try_too(db: Database, tmp_path: Pa
             assert (await world.ended(id))["webhook"].state == "delivered"
 
 
+async def read(world: ReachWorld, id: str) -> None:
+    await world.reach.notices.read(ADA.id, [id])
+
+
+async def acknowledge(world: ReachWorld, id: str) -> None:
+    await world.reach.notices.acknowledge(ADA.id, id)
+
+
+async def expire(world: ReachWorld, id: str) -> None:
+    world.clock.forward(minutes=5)
+
+
+async def remove_the_address(world: ReachWorld, id: str) -> None:
+    await world.reach.addresses.remove(ADA, "ntfy")
+
+
 @pytest.mark.parametrize(
-    ("settled", "why"),
-    [("read", "read before"), ("acknowledge", "answered before"), ("expire", "time was up"), ("remove", "no address")],
+    ("meanwhile", "why"),
+    [
+        (read, "read before"),
+        (acknowledge, "answered before"),
+        (expire, "time was up"),
+        (remove_the_address, "no address"),
+    ],
+    ids=["read", "answered", "over", "no address"],
 )
 async def test_what_is_over_before_it_was_sent_is_dropped(
-    db: Database, clock: StillClock, tmp_path: Path, settled: str, why: str
+    db: Database,
+    clock: StillClock,
+    tmp_path: Path,
+    meanwhile: Callable[[ReachWorld, str], Awaitable[None]],
+    why: str,
 ) -> None:
     with Loopback(TAKEN) as ntfy:
         world = await made_world(db, clock, tmp_path, **inside(ntfy))
         await world.reach.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
-        until_then = clock() + timedelta(minutes=5)
-        id = await world.reach.notices.tell(ADA.id, replace(TEA, expires_at=until_then))
-        await {
-            "read": lambda: world.reach.notices.read(ADA.id, [id]),
-            "acknowledge": lambda: world.reach.notices.acknowledge(ADA.id, id),
-            "expire": lambda: asyncio.sleep(0, clock.forward(minutes=5)),
-            "remove": lambda: world.reach.addresses.remove(ADA, "ntfy"),
-        }[settled]()
+        in_time = clock() + timedelta(minutes=5)
+        id = await world.reach.notices.tell(ADA.id, replace(TEA, expires_at=in_time))
+        await meanwhile(world, id)
         async with world.sending():
             row = (await world.ended(id))["ntfy"]
     assert (row.state, ntfy.seen) == ("dropped", [])

@@ -1,6 +1,7 @@
 """What people are told, by what it goes out, and who may answer it."""
 
-from collections.abc import Awaitable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,9 +14,11 @@ from cortex.services.buttons import PATH
 from cortex.services.notices import NoticeFilter, NoticeRow
 from cortex.services.reach_choices import Choices, Means, ways
 from cortex.storage import notices as rows
+from cortex.storage.approvals import Approval
 from cortex.storage.db import Database
 from cortex.storage.notices import NoticeValues
 from cortex.storage.secrets import Secrets
+from tests.living_house import PASSWORD, LivingHouse, living_house
 from tests.services.reach_world import ADA, BOB, TEA, ReachWorld, made_world
 from tests.still_clock import StillClock
 
@@ -334,3 +337,71 @@ async def test_a_removed_address_is_gone(world: ReachWorld) -> None:
     assert await world.reach.addresses.target(ADA.id, "ntfy") is None
     with pytest.raises(NotFound):
         await world.reach.addresses.remove(ADA, "ntfy")
+
+
+# --- questions that wait for a yes
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
+    async with living_house(tmp_path / "living") as opened:
+        yield opened
+
+
+async def asked(house: LivingHouse, conversation_id: str) -> str:
+    """A call that waits for a yes, in a conversation that is open all the time; the approval's id."""
+    stream = asyncio.create_task(house.until(conversation_id, "approval", state="asked"))
+    await asyncio.sleep(0)
+    await house.cortex.chat.send(house.admin, conversation_id, "run `echo hi` in the shell")
+    return str((await stream).payload["approval"])
+
+
+async def questions(house: LivingHouse) -> list[NoticeRow]:
+    page = await house.cortex.reach.notices.page(house.admin.id, NoticeFilter(kinds=("approval",)))
+    return [view.row for view in page.notices]
+
+
+async def unwatched(house: LivingHouse, conversation_id: str) -> str:
+    """The same with no stream open: that would be somebody who watches."""
+    await house.cortex.chat.send(house.admin, conversation_id, "run `echo hi` in the shell")
+    pending: Sequence[Approval] = []
+    async with asyncio.timeout(15):
+        while not pending:
+            await asyncio.sleep(0.05)
+            pending = await house.cortex.approvals.pending(house.admin)
+    return pending[0].id
+
+
+async def test_a_question_is_told_when_nobody_has_the_conversation_open(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    approval_id = await unwatched(house, cid)
+    (row,) = await questions(house)
+    assert (row.subject_id, row.path, row.actions) == (approval_id, f"/c/{cid}", ("approve", "deny"))
+    assert "echo hi" in row.text
+    assert row.acknowledged_at is None
+    await house.cortex.approvals.answer(house.admin, approval_id, "deny")
+    (settled,) = await questions(house)
+    assert settled.acknowledged_at is not None
+    assert await house.cortex.reach.notices.unread(house.admin.id) == 0
+
+
+async def test_a_question_on_an_open_page_is_not_told_again(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    approval_id = await asked(house, cid)
+    assert await questions(house) == []
+    await house.cortex.approvals.answer(house.admin, approval_id, "deny")
+
+
+async def test_the_button_of_a_question_lets_the_call_go_on(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    approval_id = await unwatched(house, cid)
+    (row,) = await questions(house)
+    approve, deny = await house.cortex.reach.buttons.made(row, "delivery-1")
+    token = await house.cortex.accounts.login(house.admin.name, PASSWORD, "127.0.0.1", "Firefox")
+    login = await house.cortex.accounts.who(token)
+    assert login is not None
+    assert await house.cortex.reach.buttons.press(login, approve.path.removeprefix(PATH)) == f"/c/{cid}"
+    assert (await house.until(cid, "tool.result")).payload["state"] == "ok"
+    with pytest.raises(Conflict):
+        await house.cortex.reach.buttons.press(login, deny.path.removeprefix(PATH))
+    assert (await house.until(cid, "approval", state="allowed")).payload["approval"] == approval_id
