@@ -82,7 +82,7 @@ SWITCH = schema("lamp_set", "Set a lamp.", ["state"], state={"enum": ["off", "on
         (
             REMIND,
             "at 9 every Friday and Sunday, tell me a joke",
-            {"text": "joke", "when": "at 9 every Friday and Sunday"},
+            {"text": "tell me a joke", "when": "at 9 every Friday and Sunday"},
         ),
         (REMIND, "remind me at 6 to water the plants", {"text": "water the plants", "when": "at 6"}),
         (SWITCH, "set the lamp on with level 40", {"state": "on", "level": 40.0}),
