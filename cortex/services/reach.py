@@ -3,9 +3,12 @@
 `app.py` makes it once, lets `run` go on beside the rest, and wires the tools' ports; pages take its parts.
 """
 
+import logging
 from collections import Counter
 from dataclasses import dataclass
 from typing import Self
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.beside import beside
 from cortex.base.crypto import Vault
@@ -26,6 +29,8 @@ from cortex.services.scope import ToolScope
 from cortex.services.sending import Sending
 from cortex.storage.devices import AllActionLinks
 from cortex.storage.notices import AllNotices
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +87,10 @@ class Reach:
 
     async def run(self) -> None:
         """For ever: make the keys of push where there are none, then send what is due."""
-        await self.keys.ensure()
+        try:
+            await self.keys.ensure()
+        except SQLAlchemyError as error:
+            log.warning("the keys of push are made with the first device: %s", error)
         async with beside(self.digests.run()):
             await self.dispatch.run()
 

@@ -96,6 +96,8 @@ class Sending:
         if notice.read_at is not None and row.channel != "webhook":  # a program has no page to read it on
             raise _Unwanted("read before it was sent")
         if notice.expires_at is not None and notice.expires_at <= self.clock():
+            if row.error:  # it was tried in time, and this is why that came to nothing
+                raise DeliveryError(row.error, fate="refused")
             raise _Unwanted("its time was up before it was sent")
         if row.attempt > len(BACK_OFF_S) + 1:
             raise DeliveryError(BROKEN_OFF, fate="refused")

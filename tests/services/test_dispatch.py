@@ -131,6 +131,26 @@ async def test_a_server_that_is_busy_is_tried_again_with_growing_pauses(
     assert len({seen.headers["webhook-id"] for seen in hook.seen}) == 1
 
 
+async def test_what_failed_until_its_time_was_up_says_why_it_failed(
+    db: Database, clock: StillClock, tmp_path: Path
+) -> None:
+    with Loopback(BUSY) as hook:
+        world = await made_world(db, clock, tmp_path, **inside(hook))
+        await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        async with world.sending():
+            in_time = clock() + timedelta(seconds=5)
+            id = await world.reach.notices.tell(ADA.id, replace(TEA, expires_at=in_time))
+
+            async def was_tried() -> bool:
+                return bool((await world.deliveries(id))["webhook"].error)
+
+            await until(was_tried)
+            world.later(seconds=BACK_OFF_S[0])
+            row = (await world.ended(id))["webhook"]
+    assert (row.state, len(hook.seen)) == ("failed", 1)
+    assert "answered 503" in row.error
+
+
 async def test_a_server_that_asks_for_patience_gets_it(db: Database, clock: StillClock, tmp_path: Path) -> None:
     with Loopback(Reply(status=429, headers={"Retry-After": "700"})) as hook:
         world = await made_world(db, clock, tmp_path, **inside(hook))

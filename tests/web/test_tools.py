@@ -26,6 +26,11 @@ async def test_every_tool_stands_on_the_page_with_its_price_and_what_it_waits_fo
     assert f"{len(house.house.registry.tools) - 2} tools" in page
 
 
+async def test_a_tool_that_waits_for_a_setting_names_it(ada: Browser) -> None:
+    assert "<code>Mail</code> (set <code>CORTEX_SMTP_HOST</code>)" in (await ada.get("/admin/tools/email_send")).text
+    assert "<code>Push</code> (set <code>CORTEX_PUSH_SUBJECT</code>)" in (await ada.get("/admin/tools/web_push")).text
+
+
 @pytest.mark.parametrize(
     ("query", "there", "gone"),
     [
