@@ -83,6 +83,18 @@ async def test_a_bell_is_heard_in_every_process(house: tuple[Relay, Relay, Relay
     assert await asyncio.gather(*watchers) == [count + 1 for count in counts]
 
 
+async def test_a_worker_knows_whether_somebody_watches_elsewhere(
+    house: tuple[Relay, Relay, Relay], ticks: Ticks
+) -> None:
+    worker, web, _ = house
+    assert not worker.is_watched_elsewhere("c")
+    await web.changed("c", -1, 0)
+    await until(lambda: worker.is_watched_elsewhere("c"))
+    assert not worker.is_watched_elsewhere("d")
+    ticks.at_s += relays.UNWATCHED_S + relays.LEASE_S + 1
+    await until(lambda: not worker.is_watched_elsewhere("c"))
+
+
 async def test_a_part_is_told_only_while_somebody_elsewhere_watches(
     house: tuple[Relay, Relay, Relay], line: Line
 ) -> None:

@@ -1,15 +1,19 @@
 import asyncio
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
+from sqlalchemy import func, select
 from sqlalchemy.exc import OperationalError
 
 from cortex.base.settings import load_settings
 from cortex.engine.dbos import Engine
 from cortex.services.accounts import Accounts
 from cortex.services.housekeeping import EVERY_S, FIRST_AFTER_S, RUNS_KEPT, Housekeeping
+from cortex.services.notices import Told
 from cortex.storage.db import Database
+from cortex.storage.schema import ActionLinkTable
 from tests.living_house import living_house
 from tests.still_clock import StillClock
 
@@ -49,6 +53,32 @@ async def test_a_round_a_minute_after_the_start_then_daily_whatever_happens(
     assert len(rounds.before) == DAYS
     assert (rounds.before[0] + RUNS_KEPT - started).total_seconds() == FIRST_AFTER_S
     assert "database is locked" in caplog.text
+
+
+async def test_old_links_and_notices_go_with_the_daily_round(tmp_path: Path, clock: StillClock) -> None:
+    async with living_house(tmp_path, clock=clock) as house:
+        reach, user_id = house.cortex.reach, house.admin.id
+        told = Told(key="tea", kind="reminder", title="Tea", text="", actions=("ack",))
+        old = await reach.notices.tell(user_id, told)
+        await reach.buttons.made((await reach.notices.get(user_id, old)).row, "delivery-1")
+        engine = house.cortex.house.runner
+        assert isinstance(engine, Engine)
+        keeping = Housekeeping(accounts=house.cortex.accounts, prune=engine.prune, clock=clock, also=(reach.sweep,))
+
+        async def left() -> tuple[int, list[str]]:
+            async with house.cortex.house.db.session_scope(reading=True) as session:
+                links = (await session.execute(select(func.count()).select_from(ActionLinkTable))).scalar_one()
+            return links, [view.row.id for view in (await reach.notices.page(user_id)).notices]
+
+        await keeping.go_round()
+        assert await left() == (1, [old])
+        clock.forward(days=8)
+        await keeping.go_round()
+        assert await left() == (0, [old])
+        new = await reach.notices.tell(user_id, replace(told, key="more tea"))
+        clock.forward(days=83)
+        await keeping.go_round()
+        assert await left() == (0, [new])
 
 
 async def test_a_house_throws_away_old_runs_and_nothing_of_its_people(tmp_path: Path, clock: StillClock) -> None:
