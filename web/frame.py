@@ -28,6 +28,7 @@ async def frame_of(
         groups=side_groups(await house.conversations.list(user, "")),
         conversation_id=conversation_id,
         waiting=tuple(dict.fromkeys(one.conversation_id for one in await house.approvals.pending(user))),
+        unread=await house.reach.notices.unread(user.id),
         is_well=await house.doctor.is_well(),
         warning=getattr(request.app.state, "warning", ""),
         toast=toast or take(request),

@@ -82,6 +82,7 @@ class Frame:
     conversation_id: str = described("the open conversation", default="")
     counts: dict[str, int] = described("href -> number shown in the sidebar", default_factory=dict)
     waiting: tuple[str, ...] = described("conversations with a question that waits for the person", default=())
+    unread: int = described("how many notices wait to be read", default=0)
     is_well: bool = described("whether the daemon's checks are all green", default=True)
     warning: str = described("a lasting red banner, e.g. plain HTTP on a network", default="")
     toast: Toast | None = described("news after a redirect", default=None)
@@ -125,7 +126,7 @@ class Renderer:
             lstrip_blocks=True,
         )
         self.env.globals.update({"_": gettext, "static": lru_cache(maxsize=256)(self.static_url)})
-        self.env.globals["version"] = lambda: self.version
+        self.env.globals["site_version"] = lambda: self.version
         self.env.filters.update(
             {
                 **words.FILTERS,

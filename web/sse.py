@@ -5,7 +5,7 @@ One `Painter` per open page. It folds the same log as the page, so that the live
 
 import asyncio
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -89,7 +89,7 @@ class Painter:
         self._attempts: dict[str, int] = {}
         self._log = transcript
 
-    async def messages(self, items: AsyncIterable[Event | OpenPart | Tick]) -> AsyncIterator[str]:
+    async def messages(self, items: AsyncIterable[Event | OpenPart | Tick]) -> AsyncGenerator[str, None]:
         """The stream, encoded; first a greeting that sets the browser's waiting time."""
         yield Message(data="", event="ready", retry_ms=RETRY_MS).encode()
         async for item in items:

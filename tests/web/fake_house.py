@@ -5,7 +5,8 @@ What leaves the page is what the real services are asked for, with the same name
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -85,6 +86,7 @@ class FakeHouse:
         self.planning = self.composer
         self.preferences = self
         self.doctor = self
+        self.reach = SimpleNamespace(notices=FakeNotices(self.hub))
 
     async def get(self, user: User) -> Preferences:
         return self.chosen
@@ -149,6 +151,19 @@ class FakeAccounts:
 
     async def has_users(self) -> bool:
         return True
+
+
+@dataclass
+class FakeNotices:
+    """Nothing is ever told here."""
+
+    hub: Hub
+
+    async def unread(self, user_id: str) -> int:
+        return 0
+
+    async def changed(self, user_id: str, since: int, timeout_s: float) -> int:
+        return await self.hub.changed(f"notices:{user_id}", since, timeout_s)
 
 
 @dataclass
@@ -313,6 +328,10 @@ class FakeChat:
                 if event.kind == "selection" and event.payload["turn"] == turn_id and book.owner == user:
                     return dict(event.payload["receipt"])
         raise NotFound("This turn has not chosen any tools yet.")
+
+    @contextmanager
+    def watching(self, user_id: str, conversation_id: str) -> Iterator[Callable[[], bool]]:
+        yield lambda: True
 
     async def undo_summary(self, user: User, cid: str, summary_id: str) -> None:
         payload = {"summary": summary_id, "upto_turn": 1, "state": "undone", "text": "", "is_tainted": False}

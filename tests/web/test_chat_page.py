@@ -75,7 +75,7 @@ async def test_a_new_chat_names_the_first_action_with_examples(page: httpx.Async
     html = (await page.get("/c/new")).text
     assert "What needs doing?" in html
     assert html.count("data-fill") == 3
-    assert "hx-sse:connect" not in html
+    assert 'hx-sse:connect="/c/' not in html
 
 
 async def test_a_conversation_shows_turns_cards_and_receipts(fake: FakeHouse, page: httpx.AsyncClient) -> None:
@@ -159,7 +159,7 @@ async def test_a_stretch_of_the_past_is_a_page_without_stream_and_composer(
     book = long_book(fake, 100)
     html = (await page.get(f"/c/{book.head.id}?before=21")).text
     assert html.count('class="turn user') == 20
-    assert "hx-sse:connect" not in html
+    assert 'hx-sse:connect="/c/' not in html
     assert 'id="composer"' not in html
 
 

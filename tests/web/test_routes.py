@@ -14,18 +14,23 @@ from cortex.app import Cortex
 from cortex.base import messages as message
 from cortex.base import scan
 from cortex.base.ids import new_id
+from cortex.services.job_forms import JobForm
 from cortex.services.skills import SkillsService
 from cortex.storage.approvals import Approvals, Grants
 from cortex.storage.calls import CallRow, Calls
 from cortex.storage.conversations import Conversations
+from cortex.storage.deliveries import AllDeliveries, Deliveries
+from cortex.storage.devices import ActionLinks, Devices
 from cortex.storage.home import Home
 from cortex.storage.messages import Messages
+from cortex.storage.notices import Notices, NoticeValues, Way
 from cortex.storage.plans import Plans
 from cortex.storage.summaries import Summaries
 from cortex.storage.tool_cases import ToolCases
 from cortex.storage.tool_settings import ToolSettings
 from cortex.storage.turns import Turns
 from cortex.storage.undo import Undos
+from tests.notify import browser as push
 from tests.web.conftest import Browser
 from web.app import PAGES, frame_routes
 from web.security import CSP
@@ -42,6 +47,7 @@ OPEN = {
     "/sw.js",
     "/offline",
 }
+TRUFFLE_JOB = JobForm(name="Truffle hour", prompt="Dig.", when="every day at 7")
 FIELDS = {"version": "1", "by": "1", "text": "words", "choice": "deny", "name": "x", "title": "x", "mode": "auto"}
 
 
@@ -65,7 +71,10 @@ def filled(path: str, ids: dict[str, str]) -> str:
 
 
 OF_THE_HOUSE = {"tool": "task_create", "category": "tasks", "number": "1"}  # these are everybody's
-IDS = "cid key task_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id"
+IDS = (
+    "cid key task_id job_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id "
+    "notice_id delivery_id device_id token"
+)
 ANY = dict.fromkeys(IDS.split(), "x")
 
 
@@ -180,6 +189,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "cid": conversation.id,
         "key": turn_id.removeprefix("turn:"),
         "task_id": (await house.tasks.create(user, "Dig truffles", list_name="truffles")).id,
+        "job_id": (await house.clockwork.jobs.add(user, TRUFFLE_JOB)).id,
         "name": await house.notes.create(user, "Truffles"),
         "skill": await SkillsService(db, house.tools).create(user, "Truffle dig", "Where truffles are dug"),
         "role": "truffler",
@@ -190,8 +200,32 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "undo_id": undo.id,
         "summary_id": summary.id,
         "budget_id": budget.id,
+        **await told_things(house, person),
         "case_id": (await db.open(ToolCases).add("truffles", "truffler", "admin", (), user.id)).id,
     }
+
+
+async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
+    """A notice about truffles with a delivery that failed and a button, and a browser that takes push."""
+    user, reach, db = person.user, house.reach, house.house.db
+    browser = push.Browser().target("https://push.example/truffles")
+    device = await db.open(Devices, user.id).add(
+        endpoint=browser.address,
+        p256dh=browser.key,
+        auth=browser.secret,
+        signed_for="",
+        login_id=None,
+        name="Truffle phone",
+        agent="",
+    )
+    values = NoticeValues(kind="system", title="Truffles are ripe", text="Dig.", actions=("ack",))
+    async with db.together(user.id) as opened:
+        await opened(Notices).add("n:truffles", values, [Way(channel="email")])
+        await opened(ActionLinks).add("t:truffles", "n:truffles", "ack", db.clock() + timedelta(hours=1))
+    (row,) = await db.open(AllDeliveries).take("email", 1, 60.0)
+    await db.open(Deliveries, user.id).end(row.id, row.attempt, "failed", "the server said no")
+    assert await reach.notices.unread(user.id)
+    return {"notice_id": "n:truffles", "delivery_id": row.id, "device_id": device.id, "token": "t:truffles"}
 
 
 async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[object]:
@@ -199,6 +233,7 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
     user, db = person.user, house.house.db
     return [
         await house.tasks.list(user),
+        await house.clockwork.jobs.list(user),
         [(note, await house.notes.read(user, note.name)) for note in await house.notes.list(user)],
         await house.notes.scratchpad(user),
         await SkillsService(db, house.tools).read(user, ids["skill"]),
@@ -218,6 +253,9 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await db.open(ToolCases).all(),
         await house.roles.in_force(user, "truffler"),
         await house.records.budgets.list(),
+        await house.reach.notices.page(user.id),
+        await house.reach.devices.list(user),
+        await db.open(ActionLinks, user.id).get(ids["token"]),
     ]
 
 
@@ -277,7 +315,8 @@ async def test_anothers_things_named_in_a_query_or_a_form_are_not_there(
 
 async def test_no_page_of_ones_own_shows_anything_of_anothers(house: Cortex, ada: Browser, bob: Browser) -> None:
     ids = await things_of(house, ada)
-    plain = [path for method, path in routes() if method == "GET" and "{" not in path and path not in OPEN]
+    gets = [path for method, path in routes() if method == "GET" and not path.endswith("/events")]
+    plain = [path for path in gets if "{" not in path and path not in OPEN]
     asked = [*plain, "/tasks?q=dig", "/tasks?done=1", "/search?q=grow", "/search?q=where"]
     told: dict[str, list[str]] = {"Ada": [], "Bob": []}
     for name, person in (("Ada", ada), ("Bob", bob)):
@@ -286,7 +325,10 @@ async def test_no_page_of_ones_own_shows_anything_of_anothers(house: Cortex, ada
             if "ruffle" in page or any(one in page for one in ids.values()):
                 told[name].append(path)
     assert told["Bob"] == []
-    assert {"/tasks", "/notes", "/skills", "/scratchpad", "/models", "/account", "/search?q=grow"} <= set(told["Ada"])
+    assert {"/notifications", "/account/devices"} <= set(told["Ada"])
+    assert {"/tasks", "/jobs", "/notes", "/skills", "/scratchpad", "/models", "/account", "/search?q=grow"} <= set(
+        told["Ada"]
+    )
 
 
 async def test_the_owner_does_find_them(house: Cortex, ada: Browser) -> None:

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from cortex.base.errors import UserError
 from cortex.base.role import ToolMode
 from cortex.services.transcript import Transcript
+from web.bell import bell, woven
 from web.chat_view import chat_context, done
 from web.deps import CurrentUser, House
 from web.render import Frame, Renderer, respond
@@ -109,9 +110,10 @@ async def events(
     user: CurrentUser,
     cid: str,
     after: int = 0,
+    shown: int = -1,
     last_event_id: Annotated[str, Header()] = "",
 ) -> Response:
-    """The log from `after` (or from what the browser saw last) on, as it grows."""
+    """The log from `after` (or from what the browser saw last) on, as it grows, and the bell if it is not `shown`."""
     seq = int(last_event_id) if last_event_id.isdecimal() else after
     page = await house.chat.log(user, cid)
     log = Transcript((event for event in page.events if event.seq <= seq), title=page.conversation.title)
@@ -120,4 +122,5 @@ async def events(
     context = TurnContext(frame=Frame(user=user), cid=cid, opens={}, window_tokens=composer.window_tokens)
     painter = Painter(request.app.state.pages, context, log)
     stream = painter.messages(house.chat.follow(user, cid, seq))
+    stream = woven(stream, bell(house, request.app.state.pages, user, shown))
     return StreamingResponse(stream, media_type="text/event-stream", headers=HEADERS)

@@ -10,21 +10,25 @@
   };
 
   if ($('[data-away]')) addEventListener('online', () => location.reload());
-  if (!$('#side')) return; // a visitor's page
+  // what this browser subscribed: endpoint, key of the house, the device's id, when the house was last told
+  const kept = () => JSON.parse(localStorage.push ?? 'null');
+  const keep = what => localStorage.push = JSON.stringify(what);
+  if (!$('#side')) { // a visitor's page: the next login is told of the device, which belongs to a login
+    if (kept()) keep({ ...kept(), at: 0 });
+    return;
+  }
   const badge = count => navigator.setAppBadge?.(+count).catch(() => {}); // not installed: refused, and not needed
   on('unread', event => badge(event.detail.data));
   badge($('[data-unread]')?.dataset.unread ?? 0);
 
-  // what this browser subscribed: endpoint, key of the house, the device's id, when it was last told
-  const kept = () => JSON.parse(localStorage.push ?? 'null');
   const enrol = async worker => {
     const known = kept(), { key } = await ask('/push/key');
     let sub = await worker.pushManager.getSubscription();
     if (sub && known && known.key !== key) { await sub.unsubscribe(); sub = null; }
     sub ??= await worker.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
     const { endpoint, keys } = sub.toJSON(), isSame = known?.endpoint === endpoint;
-    const { id } = await ask('/push/subscribe', { endpoint, ...keys, signed_for: key, was: isSame ? '' : known?.endpoint ?? '', is_known: isSame ? 1 : '' });
-    if (id) localStorage.push = JSON.stringify({ endpoint, key, id, at: Date.now() });
+    const { id } = await ask('/push/subscribe', { endpoint, ...keys, signed_for: key, was: isSame ? '' : known?.endpoint ?? '', device: known?.id ?? '' });
+    if (id) keep({ endpoint, key, id, at: Date.now() });
     else { await sub.unsubscribe(); delete localStorage.push; } // removed from another device
   };
   const drop = async worker => {

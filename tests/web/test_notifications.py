@@ -1,0 +1,337 @@
+"""The pages of being told: the bell, the list and its answers, settings and addresses, devices, a button's own page."""
+
+import asyncio
+import re
+import shutil
+from collections.abc import AsyncGenerator, AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+
+from cortex.app import Cortex
+from cortex.base.clock import now
+from cortex.base.notify_ports import ActionKind, NoticeKind
+from cortex.base.settings import load_settings
+from cortex.services.notices import Told
+from cortex.storage.devices import ActionLinks, Devices
+from tests.notify import browser as push
+from tests.still_clock import StillClock
+from tests.web.conftest import Browser, Seed, browser
+from web.bell import bell, woven
+
+ENDPOINT = "https://push.example/v1/secret-part"
+
+
+@pytest.fixture
+def clock() -> StillClock:
+    return StillClock(now())
+
+
+@pytest.fixture
+async def house(tmp_path: Path, seed: Seed, clock: StillClock) -> AsyncIterator[Cortex]:
+    shutil.copytree(seed.home, tmp_path / "home")
+    settings = load_settings(None, home=tmp_path / "home", push_subject="mailto:ada@example.org")
+    async with Cortex.at_rest(settings, clock=clock) as cortex:
+        yield cortex
+
+
+async def told(house: Cortex, person: Browser, title: str = "Water the figs", kind: NoticeKind = "system") -> str:
+    notice = Told(key=title, kind=kind, title=title, text="Twice, it is hot.", path="/tasks", actions=("ack",))
+    return await house.reach.notices.tell(person.user.id, notice)
+
+
+async def added(house: Cortex, person: Browser, name: str = "") -> str:
+    target = push.Browser().target(ENDPOINT)
+    view = await house.accounts.who(person.http.cookies["cortex"])
+    assert view
+    row = await house.house.db.open(Devices, person.user.id).add(
+        endpoint=ENDPOINT,
+        p256dh=target.key,
+        auth=target.secret,
+        signed_for=(await house.reach.devices.key()).public,
+        login_id=view.login_id,
+        name=name or "Phone",
+        agent="Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0",
+    )
+    return row.id
+
+
+# --- the list
+
+
+async def test_the_empty_list_leads_to_the_devices(ada: Browser) -> None:
+    page = (await ada.get("/notifications")).text
+    assert "You were told nothing yet." in page
+    assert 'href="/account/devices"' in page
+
+
+async def test_what_was_told_stands_in_the_list_and_on_every_bell(house: Cortex, ada: Browser, bob: Browser) -> None:
+    await told(house, ada)
+    page = (await ada.get("/notifications")).text
+    assert "Water the figs" in page
+    assert "Twice, it is hot." in page
+    assert 'data-unread="1"' in (await ada.get("/tasks")).text
+    assert 'data-unread="0"' in (await bob.get("/tasks")).text
+
+
+async def test_page_and_fragment_are_of_one_piece(house: Cortex, ada: Browser) -> None:
+    await told(house, ada)
+    for path in ("/notifications", "/notifications/settings", "/account/devices"):
+        page, part = (await ada.get(path)).text, (await ada.fragment(path)).text
+        assert part.strip() in page
+        assert "<!doctype" not in part
+
+
+async def test_opening_one_marks_it_read_and_leads_to_what_it_is_about(house: Cortex, ada: Browser) -> None:
+    notice = await told(house, ada)
+    answer = await ada.post(f"/notifications/{notice}/open")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/tasks")
+    assert await house.reach.notices.unread(ada.user.id) == 0
+
+
+async def test_done_acknowledges(house: Cortex, ada: Browser) -> None:
+    notice = await told(house, ada)
+    await ada.post(f"/notifications/{notice}/ack")
+    assert (await house.reach.notices.get(ada.user.id, notice)).row.acknowledged_at
+    assert "done" in (await ada.get("/notifications")).text
+
+
+async def test_all_read_goes_as_far_as_the_page_showed(house: Cortex, ada: Browser, clock: StillClock) -> None:
+    await told(house, ada)
+    page = (await ada.get("/notifications")).text
+    upto = re.findall(r'name="upto" value="([^"]+)"', page)[0]
+    clock.forward(seconds=1)
+    await told(house, ada, "Came later")
+    await ada.post("/notifications/read", upto=upto)
+    unread = (await ada.get("/notifications?show=unread")).text
+    assert "Came later" in unread
+    assert "Water the figs" not in unread
+
+
+@pytest.mark.parametrize("upto", ["", "yesterday", "2026-11-21T10:00:00"])
+async def test_all_read_without_a_moment_is_refused(ada: Browser, upto: str) -> None:
+    assert (await ada.post("/notifications/read", upto=upto)).status_code == 422
+
+
+async def test_the_list_narrows_to_a_kind_that_can_be_muted(house: Cortex, ada: Browser) -> None:
+    await told(house, ada)
+    await told(house, ada, "The backup ran", "job")
+    page = (await ada.get("/notifications?kind=job")).text
+    assert "The backup ran" in page
+    assert "Water the figs" not in page
+    await ada.post("/notifications/mute", kind="job", on="1")
+    assert (await house.reach.choices.of(ada.user.id)).muted == ("job",)
+    await ada.post("/notifications/mute", kind="job")
+    assert (await house.reach.choices.of(ada.user.id)).muted == ()
+
+
+async def test_what_nobody_brings_back_cannot_be_snoozed(house: Cortex, ada: Browser) -> None:
+    notice = await told(house, ada)
+    assert (await ada.post(f"/notifications/{notice}/snooze", choice="1h")).status_code == 422
+
+
+async def test_words_of_a_notice_are_shown_as_words(house: Cortex, ada: Browser) -> None:
+    await told(house, ada, "<b>bold</b> \u202egnp.exe")
+    page = (await ada.get("/notifications")).text
+    assert "&lt;b&gt;bold" in page
+    assert "U+202E" in page
+
+
+# --- the bell
+
+
+async def test_the_bell_rings_on_an_open_page(house: Cortex, ada: Browser, app: FastAPI) -> None:
+    stream = bell(house, app.state.pages, ada.user, 0)
+    assert "event: ready" in await anext(stream)
+    coming = asyncio.ensure_future(anext(stream))
+    await asyncio.sleep(0.05)
+    assert not coming.done()
+    await told(house, ada)
+    assert 'hx-target="#bell-n"' in await asyncio.wait_for(coming, 5)
+    assert await anext(stream) == "event: unread\ndata: 1\n\n"
+    await stream.aclose()
+
+
+async def test_the_bell_falls_silent_when_the_access_ends(house: Cortex, ada: Browser, app: FastAPI) -> None:
+    stream = bell(house, app.state.pages, ada.user, 0)
+    await anext(stream)
+    coming = asyncio.ensure_future(anext(stream, "over"))
+    await asyncio.sleep(0.05)
+    house.chat.end_streams(ada.user.id)
+    assert await asyncio.wait_for(coming, 5) == "over"
+
+
+async def test_two_streams_are_woven_and_end_with_the_leading_one() -> None:
+    is_open = asyncio.Event()
+
+    async def leading() -> AsyncGenerator[str, None]:
+        yield "a"
+        await is_open.wait()
+        yield "b"
+
+    async def beside() -> AsyncGenerator[str, None]:
+        try:
+            yield "1"
+            is_open.set()
+            await asyncio.Event().wait()
+        finally:
+            closed.append(True)
+
+    closed: list[bool] = []
+    assert sorted([text async for text in woven(leading(), beside())]) == ["1", "a", "b"]
+    assert closed == [True]
+
+
+# --- settings
+
+
+async def test_the_choices_are_kept(house: Cortex, ada: Browser) -> None:
+    await added(house, ada)
+    kinds = [("told", "job"), ("told", "reminder"), ("way", "job.web_push"), ("content", "web_push")]
+    times = [("quiet_from", "22:00"), ("quiet_to", "07:00"), ("digest_hour", "8")]
+    body = "&".join(f"{name}={value}" for name, value in kinds + times)
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert (await ada.http.post("/notifications/settings", content=body, headers=headers)).status_code == 303
+    choices = await house.reach.choices.of(ada.user.id)
+    assert (choices.quiet, choices.digest_hour, choices.content) == ("22:00-07:00", 8, ("web_push",))
+    assert set(choices.muted) == {"approval", "agent", "system", "message", "digest"}
+    assert "job" not in choices.channels, "the usual ways are not written down: a device that comes later joins them"
+    assert choices.channels["reminder"] == ()
+    page = (await ada.get("/notifications/settings")).text
+    assert 'value="22:00"' in page
+
+
+async def test_half_a_span_of_quiet_is_refused_with_its_words_beside_it(ada: Browser) -> None:
+    answer = await ada.post("/notifications/settings", quiet_from="22:00")
+    assert answer.status_code == 422
+    assert 'id="quiet-e"' in answer.text
+    assert 'value="22:00"' in answer.text
+
+
+async def test_an_address_is_kept_and_its_secret_shown_once(house: Cortex, ada: Browser) -> None:
+    answer = await ada.post("/notifications/settings/address", channel="webhook", address="https://example.org/in")
+    assert answer.status_code == 200
+    secret = re.findall(r'link-out" tabindex="0">([^<]+)<', answer.text)[0]
+    page = (await ada.get("/notifications/settings")).text
+    assert secret not in page
+    assert "https://example.org/…" in page
+    await ada.post("/notifications/settings/remove", channel="webhook")
+    assert "https://example.org/…" not in (await ada.get("/notifications/settings")).text
+
+
+async def test_a_wrong_address_is_refused_at_its_field(ada: Browser) -> None:
+    answer = await ada.post("/notifications/settings/address", channel="ntfy", address="not an address")
+    assert answer.status_code == 422
+    assert 'id="address-ntfy-e"' in answer.text
+    assert 'value="not an address"' in answer.text
+
+
+async def test_a_test_without_an_address_says_so(ada: Browser) -> None:
+    answer = await ada.post("/notifications/settings/test", channel="ntfy")
+    assert answer.status_code == 422
+    assert "Save an address first." in answer.text
+
+
+async def test_mail_says_what_an_admin_has_to_set_up(ada: Browser) -> None:
+    assert "CORTEX_SMTP_HOST" in (await ada.get("/notifications/settings")).text
+
+
+# --- devices
+
+
+async def test_a_browser_subscribes_under_the_key_of_the_house(house: Cortex, ada: Browser) -> None:
+    headers = {"Accept": "application/json"}
+    key = (await ada.http.get("/push/key", headers=headers)).json()["key"]
+    target = push.Browser().target(ENDPOINT)
+    fields = {"endpoint": ENDPOINT, "p256dh": target.key, "auth": target.secret, "signed_for": key}
+    made = await ada.http.post("/push/subscribe", data=fields, headers=headers)
+    (device,) = await house.reach.devices.list(ada.user)
+    assert (device.id, device.state) == (made.json()["id"], "ok")
+    page = (await ada.get("/account/devices")).text
+    assert f'id="device-{device.id}"' in page
+    assert ENDPOINT not in page
+
+
+async def test_a_device_that_was_removed_elsewhere_stays_so(house: Cortex, ada: Browser) -> None:
+    device = await added(house, ada)
+    assert (await ada.post(f"/account/devices/{device}/remove")).status_code == 303
+    fields = {"endpoint": ENDPOINT, "p256dh": "p", "auth": "a", "signed_for": "k", "device": device}
+    assert (await ada.http.post("/push/subscribe", data=fields)).json() == {"id": ""}
+    assert await house.reach.devices.list(ada.user) == []
+
+
+async def test_a_subscription_that_is_none_is_refused_in_words(ada: Browser) -> None:
+    answer = await ada.http.post("/push/subscribe", data={"endpoint": "x"}, headers={"Accept": "application/json"})
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"]
+
+
+async def test_a_device_is_renamed_and_one_without_a_name_refused(house: Cortex, ada: Browser) -> None:
+    device = await added(house, ada)
+    await ada.post(f"/account/devices/{device}", name="Kitchen tablet")
+    assert "Kitchen tablet" in (await ada.get("/account/devices")).text
+    answer = await ada.post(f"/account/devices/{device}", name=" ")
+    assert answer.status_code == 422
+    assert 'aria-describedby="f-name-e"' in answer.text
+
+
+async def test_the_page_asks_before_a_device_is_removed(house: Cortex, ada: Browser) -> None:
+    device = await added(house, ada)
+    assert "Tell Phone nothing more?" in (await ada.get(f"/account/devices/{device}/remove")).text
+
+
+async def test_an_unknown_delivery_is_no_error_for_the_worker(ada: Browser) -> None:
+    assert (await ada.post("/push/ack", id="nothing")).json() == {"known": False}
+
+
+async def test_a_browser_gives_its_subscription_up(house: Cortex, ada: Browser) -> None:
+    await added(house, ada)
+    await ada.post("/push/unsubscribe", endpoint=ENDPOINT)
+    assert await house.reach.devices.list(ada.user) == []
+
+
+# --- the page behind a button
+
+
+async def linked(house: Cortex, person: Browser, action: ActionKind = "ack") -> str:
+    notice = await told(house, person)
+    until = house.house.clock() + timedelta(hours=1)
+    await house.house.db.open(ActionLinks, person.user.id).add("a-token", notice, action, until)
+    return notice
+
+
+async def test_a_button_asks_first_acts_once_and_leads_on(house: Cortex, ada: Browser) -> None:
+    notice = await linked(house, ada)
+    assert "Water the figs" in (await ada.get("/go/a-token")).text
+    assert not (await house.reach.notices.get(ada.user.id, notice)).row.acknowledged_at
+    answer = await ada.post("/go/a-token")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/tasks")
+    assert (await house.reach.notices.get(ada.user.id, notice)).row.acknowledged_at
+    assert (await ada.post("/go/a-token")).status_code == 409
+    assert "pressed already" in (await ada.get("/go/a-token")).text
+
+
+async def test_a_button_needs_the_login_and_comes_back_to_itself(house: Cortex, ada: Browser, app: FastAPI) -> None:
+    await linked(house, ada)
+    async with browser(app) as visitor:
+        answer = await visitor.get("/go/a-token")
+    assert answer.headers["location"] == "/login?next=/go/a-token"
+
+
+async def test_a_yes_to_an_old_question_wants_the_password_again(
+    house: Cortex, ada: Browser, clock: StillClock
+) -> None:
+    await linked(house, ada, "approve")
+    assert (await ada.get("/go/a-token")).status_code == 200
+    clock.forward(minutes=30)
+    for answer in (await ada.get("/go/a-token"), await ada.post("/go/a-token")):
+        assert (answer.status_code, answer.headers["location"]) == (303, "/confirm?next=/go/a-token")
+
+
+async def test_a_question_that_was_answered_elsewhere_has_no_button(house: Cortex, ada: Browser) -> None:
+    await linked(house, ada, "approve")
+    page = (await ada.get("/go/a-token")).text
+    assert "answered elsewhere" in page
+    assert 'action="/go/a-token"' not in page

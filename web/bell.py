@@ -1,0 +1,52 @@
+"""The bell of every page as a live stream: by itself, or woven into a conversation's, so that a tab holds one.
+
+Called by `web/pages/notifications.py` and `web/pages/chat.py`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from cortex.app import Cortex
+from cortex.base.user import User
+from cortex.services.bell import Bell
+from cortex.services.chat import Tick
+from web.render import Context, Renderer
+from web.sse import KEEP_ALIVE, RETRY_MS, Message, partial
+
+
+async def bell(house: Cortex, pages: Renderer, user: User, shown: int) -> AsyncGenerator[str, None]:
+    """The messages that keep the number current on a page that showed `shown`, encoded."""
+    macros = pages.macros("ui.html", Context())
+    yield Message(data="", event="ready", retry_ms=RETRY_MS).encode()
+    async for count in Bell(notices=house.reach.notices, chat=house.chat).follow(user, shown):
+        if isinstance(count, Tick):
+            yield KEEP_ALIVE
+            continue
+        html = partial("#bell-n", "innerHTML", macros.unread(count)) + partial(
+            "#menu-n", "innerHTML", macros.unread(count)
+        )
+        yield Message(data=html).encode()
+        yield Message(data=str(count), event="unread").encode()
+
+
+async def woven(leading: AsyncGenerator[str, None], beside: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:
+    """Both streams as they come, each at the reader's pace; ends with the leading one."""
+    streams = {0: leading, 1: beside}
+    coming = {asyncio.ensure_future(anext(stream)): number for number, stream in streams.items()}
+    try:
+        while 0 in coming.values():
+            ready, _ = await asyncio.wait(coming, return_when=asyncio.FIRST_COMPLETED)
+            for one in ready:
+                number = coming.pop(one)
+                try:
+                    text = one.result()
+                except StopAsyncIteration:
+                    continue
+                yield text
+                coming[asyncio.ensure_future(anext(streams[number]))] = number
+    finally:
+        for one in coming:
+            one.cancel()
+        await asyncio.gather(*coming, return_exceptions=True)
+        for stream in streams.values():
+            await stream.aclose()

@@ -1,0 +1,151 @@
+"""Notifications: what you were told, how it went out, and the answers to it. `/notifications` and its live bell."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, cast, get_args
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response, StreamingResponse
+
+from cortex.base.errors import UserError
+from cortex.base.notify_ports import NoticeKind
+from cortex.services.notices import NoticeFilter, NoticeView
+from cortex.services.reminders import SNOOZES
+from web.bell import bell
+from web.deps import CurrentUser, House
+from web.frame import frame_of
+from web.render import Context, described, respond
+from web.security import local_path
+from web.sse import HEADERS
+from web.toast import redirect
+
+router = APIRouter()
+
+KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)
+Text = Annotated[str, Form()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationsContext(Context):
+    """The list."""
+
+    notices: Sequence[NoticeView] = described("this page's notices, the newest first, with their deliveries")
+    kinds: Sequence[NoticeKind] = described("the kinds there are, to filter by")
+    kind: str = described("the kind shown, empty for all")
+    is_unread: bool = described("whether only unread ones are shown")
+    unread: int = described("how many are unread, of every kind")
+    muted: Sequence[NoticeKind] = described("the kinds that are told on this page only")
+    devices: dict[str, str] = described("push device's id -> its name")
+    snoozes: dict[str, str] = described("for how long something can be put off: value, words")
+    upto: str = described("the moment of the newest one shown: 'all read' goes so far")
+    here: str = described("this page's own address, for forms to come back to and to look again")
+    newest: str = described("address of the first page, or empty there")
+    older: str = described("address of the ones before, or empty")
+
+
+@router.get("/notifications")
+async def show(
+    request: Request, house: House, user: CurrentUser, show: str = "", kind: str = "", before: str = ""
+) -> Response:
+    """All of them, or the unread ones, or one kind."""
+    chosen = cast("tuple[NoticeKind, ...]", (kind,) if kind in KINDS else ())
+    wanted = NoticeFilter(kinds=chosen, is_unread=show == "unread")
+    found = await house.reach.notices.page(user.id, wanted, before)
+
+    def place(before: str) -> str:
+        asked = {"show": "unread" if wanted.is_unread else "", "kind": "".join(chosen), "before": before}
+        query = urlencode({name: value for name, value in asked.items() if value})
+        return "/notifications" + (f"?{query}" if query else "")
+
+    context = NotificationsContext(
+        frame=await frame_of(request, house, user, here="/notifications"),
+        notices=found.notices,
+        kinds=KINDS,
+        kind="".join(chosen),
+        is_unread=wanted.is_unread,
+        unread=await house.reach.notices.unread(user.id),
+        muted=(await house.reach.choices.of(user.id)).muted,
+        devices={one.id: one.name for one in await house.reach.devices.list(user)},
+        snoozes={str(value): words for value, words in SNOOZES.items()},
+        upto=found.notices[0].row.created_at.isoformat() if found.notices else "",
+        here=place(before),
+        newest=place("") if before else "",
+        older=place(found.earlier) if found.earlier else "",
+    )
+    return respond(request, "notifications.html", context)
+
+
+@router.get("/notifications/events")
+async def events(request: Request, house: House, user: CurrentUser, shown: int = -1) -> Response:
+    """The number on the bell, as it changes."""
+    stream = bell(house, request.app.state.pages, user, shown)
+    return StreamingResponse(stream, media_type="text/event-stream", headers=HEADERS)
+
+
+@router.post("/notifications/read")
+async def read_all(request: Request, house: House, user: CurrentUser, upto: Text = "", back: Text = "") -> Response:
+    """Everything that was told until then counts as read."""
+    try:
+        moment = datetime.fromisoformat(upto)
+    except ValueError as error:
+        raise UserError("Say until when, as the page does.") from error
+    if moment.tzinfo is None:
+        raise UserError("Say until when with its zone, as the page does.")
+    await house.reach.notices.read_all(user.id, moment)
+    return redirect(request, _back(back))
+
+
+@router.post("/notifications/mute")
+async def mute(
+    request: Request, house: House, user: CurrentUser, kind: Text = "", on: Text = "", back: Text = ""
+) -> Response:
+    """From now on this kind is told on the page only; or by every way again."""
+    muted = [one for one in (await house.reach.choices.of(user.id)).muted if one != kind]
+    await house.reach.choices.change(user, muted=[*muted, kind] if on else muted)
+    return redirect(request, _back(back), "Told on this page only." if on else "Told by the usual ways again.")
+
+
+@router.post("/notifications/deliveries/{delivery_id}/again")
+async def send_again(request: Request, house: House, user: CurrentUser, delivery_id: str, back: Text = "") -> Response:
+    """Try a delivery that failed once more."""
+    await house.reach.notices.send_again(user.id, delivery_id)
+    return redirect(request, _back(back), "It is sent once more.")
+
+
+@router.post("/notifications/{notice_id}/open")
+async def open_it(request: Request, house: House, user: CurrentUser, notice_id: str) -> Response:
+    """It is read, and on to what it is about."""
+    notice = (await house.reach.notices.get(user.id, notice_id)).row
+    await house.reach.notices.read(user.id, [notice_id])
+    return redirect(request, local_path(notice.path))
+
+
+@router.post("/notifications/{notice_id}/read")
+async def read(request: Request, house: House, user: CurrentUser, notice_id: str, back: Text = "") -> Response:
+    """It is read."""
+    await house.reach.notices.get(user.id, notice_id)
+    await house.reach.notices.read(user.id, [notice_id])
+    return redirect(request, _back(back))
+
+
+@router.post("/notifications/{notice_id}/ack")
+async def acknowledge(request: Request, house: House, user: CurrentUser, notice_id: str, back: Text = "") -> Response:
+    """It is seen to: nothing more of it is sent."""
+    await house.reach.notices.acknowledge(user.id, notice_id)
+    return redirect(request, _back(back))
+
+
+@router.post("/notifications/{notice_id}/snooze")
+async def snooze(
+    request: Request, house: House, user: CurrentUser, notice_id: str, choice: Text = "10min", back: Text = ""
+) -> Response:
+    """It is told again later."""
+    await house.reach.notices.snooze(user.id, notice_id, choice)
+    words = SNOOZES.get(choice, choice)  # type: ignore[call-overload]  # what the form said may be no choice at all
+    return redirect(request, _back(back), f"Told again {words}.")
+
+
+def _back(place: str) -> str:
+    return local_path(place, "/notifications")

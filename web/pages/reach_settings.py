@@ -1,0 +1,169 @@
+"""How I am told: quiet hours, digest, kinds and their ways, what may stand on a lock screen, addresses with a test."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+
+from cortex.base.errors import UserError
+from cortex.base.notify_ports import ChannelName, NoticeKind
+from cortex.services.addresses import ChannelView
+from cortex.services.reach_choices import CHANNELS, KINDS, Choices, usual
+from web.deps import CurrentUser, House
+from web.frame import frame_of
+from web.render import Context, described, respond
+from web.toast import redirect
+
+router = APIRouter()
+
+HERE = "/notifications/settings"
+Text = Annotated[str, Form()]
+Words = Annotated[list[str], Form()]
+Ticked = Mapping[NoticeKind, tuple[ChannelName, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a form of this page came to.
+
+    `channel`: whose form, "" for the choices. `about`: the field that is wrong. `tested`: why a test did not go out, ""
+    when it did. `secret`: one that was made, to be shown once.
+    """
+
+    channel: str = ""
+    error: str = ""
+    about: str = ""
+    typed: Mapping[str, str] = field(default_factory=dict)
+    tested: str | None = None
+    secret: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsContext(Context):
+    """The page."""
+
+    choices: Choices = described("what the person chose")
+    quiet: tuple[str, str] = described("quiet hours, from and to, as typed or kept; empty for none")
+    kinds: Sequence[NoticeKind] = described("the kinds of notices")
+    digest_hours: Sequence[tuple[str, str]] = described("the hours to choose from: value, words")
+    open_channels: Sequence[ChannelName] = described("the channels that lead somewhere for this person")
+    ticked: Ticked = described("kind -> the ways it goes")
+    addresses: Sequence[ChannelView] = described("the channels that take an address, and how they fare")
+    has_devices: bool = described("whether a device takes push")
+    push_lacks: str = described("what push still needs from an administrator, or empty")
+    said: Said = described("what a form came to", default=Said())
+
+
+@router.get(HERE)
+async def show(request: Request, house: House, user: CurrentUser) -> Response:
+    """All that can be set."""
+    return await _page(request, house, user, Said())
+
+
+@router.post(HERE)
+async def save(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    quiet_from: Text = "",
+    quiet_to: Text = "",
+    digest_hour: Text = "",
+    told: Words = [],  # noqa: B006  (FastAPI copies it)
+    way: Words = [],  # noqa: B006
+    content: Words = [],  # noqa: B006
+) -> Response:
+    """Keep the choices. `told`: kinds that go out at all; `way`: kind and channel, such as job.email."""
+    try:
+        quiet = f"{quiet_from}-{quiet_to}" if quiet_from or quiet_to else ""
+        await house.reach.choices.change(
+            user,
+            quiet=quiet,
+            digest_hour=digest_hour,
+            muted=[kind for kind in KINDS if kind not in told],
+            content=content,
+            channels=await _chosen(house, user, way),
+        )
+    except UserError as refused:
+        typed = {"quiet_from": quiet_from, "quiet_to": quiet_to}
+        said = Said(error=refused.message, about=refused.field, typed=typed)
+        return await _page(request, house, user, said, 422)
+    return redirect(request, HERE, "Saved.")
+
+
+@router.post(HERE + "/usual")
+async def usual_again(request: Request, house: House, user: CurrentUser) -> Response:
+    """Forget the choices; addresses and devices stay."""
+    await house.reach.choices.usual_again(user)
+    return redirect(request, HERE, "You are told by the usual ways again.")
+
+
+@router.post(HERE + "/address")
+async def save_address(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    channel: Text = "",
+    address: Text = "",
+    secret: Text = "",
+) -> Response:
+    """Keep an address; a secret that was made for it is shown this once."""
+    try:
+        made = await house.reach.addresses.put(user, channel, address, secret)
+    except UserError as refused:
+        said = Said(channel=channel, error=refused.message, about=refused.field, typed={"address": address})
+        return await _page(request, house, user, said, 422)
+    if made:
+        return await _page(request, house, user, Said(channel=channel, secret=made))
+    return redirect(request, f"{HERE}#{channel}", "Saved. Send a test to see that it arrives.")
+
+
+@router.post(HERE + "/test")
+async def try_address(request: Request, house: House, user: CurrentUser, channel: Text = "") -> Response:
+    """Send a test there now, and say what came of it."""
+    try:
+        said = Said(channel=channel, tested=await house.reach.addresses.test(user, channel))
+    except UserError as refused:
+        said = Said(channel=channel, error=refused.message, about=refused.field)
+    return await _page(request, house, user, said, 422 if said.error else 200)
+
+
+@router.post(HERE + "/remove")
+async def remove_address(request: Request, house: House, user: CurrentUser, channel: Text = "") -> Response:
+    """Forget an address."""
+    await house.reach.addresses.remove(user, channel)
+    return redirect(request, f"{HERE}#{channel}", "Removed.")
+
+
+async def _chosen(house: House, user: CurrentUser, ticked: Sequence[str]) -> dict[str, Sequence[str]]:
+    """The kinds whose ways differ from the usual ones, or did before; what the form could not show stays."""
+    choices, means = await house.reach.choices.of(user.id), await house.reach.notices.means(user.id)
+    found: dict[str, Sequence[str]] = {}
+    for kind in KINDS:
+        now = {name for name in means.channels if f"{kind}.{name}" in ticked}
+        kept = choices.channels.get(kind)
+        if kept is not None:
+            found[kind] = sorted(now | (set(kept) - set(means.channels)))
+        elif now != set(usual(kind, "normal", means)):
+            found[kind] = sorted(now)
+    return found
+
+
+async def _page(request: Request, house: House, user: CurrentUser, said: Said, status: int = 200) -> Response:
+    choices, means = await house.reach.choices.of(user.id), await house.reach.notices.means(user.id)
+    start, _, end = choices.quiet.partition("-")
+    context = SettingsContext(
+        frame=await frame_of(request, house, user, here="/notifications"),
+        choices=choices,
+        quiet=(said.typed.get("quiet_from", start), said.typed.get("quiet_to", end)),
+        kinds=KINDS,
+        digest_hours=[(str(hour), f"{hour:02}:00") for hour in range(24)],
+        open_channels=[name for name in CHANNELS if name in means.channels],
+        ticked={kind: choices.channels.get(kind, tuple(usual(kind, "normal", means))) for kind in KINDS},
+        addresses=await house.reach.addresses.views(user),
+        has_devices=bool(means.devices),
+        push_lacks=(await house.reach.devices.key()).lacks,
+        said=said,
+    )
+    return respond(request, "reach_settings.html", context, status=status)
