@@ -12,6 +12,7 @@ from functools import partial
 
 from cortex import tools as tool_files
 from cortex.base.aether_ports import Board
+from cortex.base.agent_ports import Agents
 from cortex.base.beside import beside
 from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.crypto import Vault
@@ -31,6 +32,8 @@ from cortex.engine.resting import Resting
 from cortex.integrations.sandbox import Sandbox
 from cortex.providers import Surroundings, connect
 from cortex.services.accounts import Accounts
+from cortex.services.agent_results import AgentResults
+from cortex.services.agents import AgentsService
 from cortex.services.approvals import ApprovalsService
 from cortex.services.board import TaskBoard
 from cortex.services.budgets import Budgets
@@ -82,6 +85,7 @@ class Cortex:
     reach: Reach
     clockwork: Clockwork
     reminders: RemindersService
+    agents: AgentsService
     undo: UndoService
     models: Models
     roles: Roles
@@ -167,7 +171,8 @@ async def _running(settings: Settings, clock: Clock, engine: Engine, hub: Shared
                 clock=clock,
                 also=(cortex.reach.sweep, cortex.clockwork.sweep),
             )
-            async with beside(keeping.run(), runs.look_after(), cortex.reach.run(), cortex.clockwork.run()):
+            work = (cortex.reach.run(), cortex.clockwork.run(), cortex.agents.results.run())
+            async with beside(keeping.run(), runs.look_after(), *work):
                 yield cortex
         finally:
             await engine.close(settings.shutdown_grace_s)
@@ -222,7 +227,7 @@ def _services(
     scope.add(Board, lambda user_id: TaskBoard(db=house.db, user_id=user_id, clock=house.clock))
     reach = Reach.over(house, scope)
     reminders = open_ports(house, scope, reach.notices)
-    wired = scope.wired | {Discovery.__name__}
+    wired = scope.wired | {Discovery.__name__, Agents.__name__}
     settings = ToolSettingsService(house.db, house.registry)
     encoders = Encoders(house.settings, is_hasty=not isinstance(house.runner, Resting))
     tools = ToolsService(
@@ -241,16 +246,22 @@ def _services(
         house=house, accounts=accounts, roles=roles, models=models, tools=tools, profiles=profiles, budgets=budgets
     )
     runs = turn_runs(house, homes, accounts, roles, models, tools, planning, reach.desk, _durably(house.runner))
+    results = AgentResults(house=house, runs=runs, tell=reach.notices, is_watched=reach.desk.is_watched)
+    agents = AgentsService(house=house, accounts=accounts, roles=roles, budgets=budgets, runs=runs, results=results)
+    scope.add(Agents, agents.opened)
+    conversations = ConversationsService(house.db, house.hub, house.clock)
+    conversations.on_deleted(agents.cancel_all_of)
     cortex = Cortex(
         settings=house.settings,
         house=house,
         accounts=accounts,
-        conversations=ConversationsService(house.db, house.hub, house.clock),
+        conversations=conversations,
         chat=Chat(house=house, runs=runs, watched=reach.watched),
         approvals=reach.desk,
         reach=reach,
         clockwork=Clockwork.over(house, reach.notices, accounts, roles, models, tools, runs),
         reminders=reminders,
+        agents=agents,
         undo=UndoService(house=house, tools=tools),
         models=models,
         roles=roles,

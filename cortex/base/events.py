@@ -1,13 +1,12 @@
 """What a conversation's log says: one ordered row per thing that happened. The page is the fold of these rows.
 
 Kinds and payloads (every payload of a turn carries `turn`):
-message      {turn, text, at, mode, is_steer}           a user's message; `mode` auto | chat | all
+message      {turn, text, at, mode, is_steer, agent?}   a user's message; or, with `agent`, what that run found
 steer        {turn, into, round}                        a queued message was taken into the running turn
 turn.start   {turn, role, model, max_rounds, max_rounds_from}
 selection    {turn, round, receipt}                     receipt: see selection/types.py `receipt()`
 part.start   {turn, round, part, kind, attempt}         kind text | thinking; deltas of it go through the hub
-part.end     {turn, round, part, kind, text, attempt, is_partial?}   the finished text; "" drops the part;
-             is_partial: cut by a stop or a failure: shown, but no history
+part.end     {turn, round, part, kind, text, attempt, is_partial?}   "" drops the part; is_partial: cut, no history
 tool.call    {turn, round, call, name, arguments, brief, risk}
 tool.result  {turn, call, name, state, text, ms, undo, spill, is_tainted}   state ok | err | unknown |
              refused: it was not run
@@ -22,6 +21,7 @@ turn.drop    {turns}                                    superseded by an edit or
 undo         {turn, call, undo, state, text}            state undone | refused
 summary      {summary, upto_turn, text, state, is_tainted}          state made | undone
 title        {title}
+agent        {turn, agent, task, role, state, error}    a background run that the turn started, and how it stands
 """
 
 from dataclasses import dataclass
@@ -46,6 +46,7 @@ EventKind = Literal[
     "undo",
     "summary",
     "title",
+    "agent",
 ]
 
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 ToolMode = Literal["auto", "chat", "all"]
-Channel = Literal["chat", "cron", "maker", "agent"]  # maker: a job whose owner lets it make and remove jobs
+# maker: a job whose owner lets it make and remove jobs; result: an answer to what a background agent found
+Channel = Literal["chat", "cron", "maker", "agent", "result"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,19 @@ from cortex.base.messages import Message, ToolResult, ToolSchema, Usage
 from cortex.base.role import Channel, ToolMode
 
 TurnState = Literal["queued", "running", "waiting", "done", "stopped", "failed", "interrupted", "out_of_rounds"]
+SUB = ":sub:"
 LOOP_ENDS: tuple[TurnState, ...] = ("done", "stopped", "failed", "interrupted", "out_of_rounds")
+
+
+def agent_turn(parent_turn: str, run_id: str) -> str:
+    """The id of the turn of a background agent that this turn started."""
+    return f"{parent_turn}{SUB}{run_id}"
+
+
+def parent_of(turn_id: str) -> str:
+    """The turn that started this one as a background agent's; "" when none did."""
+    parent, sub, _ = turn_id.partition(SUB)
+    return parent if sub else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

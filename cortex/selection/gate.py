@@ -15,6 +15,7 @@ CHANNEL_LACKS: dict[Channel, frozenset[str]] = {
     "cron": frozenset({"cron_add", "cron_remove", "cortex_restart", "cortex_update", "claude_allow_dir"}),
     "maker": frozenset({"cortex_restart", "cortex_update", "claude_allow_dir"}),
     "agent": frozenset({"spawn_agent"}),
+    "result": frozenset(),  # as the chat it answers in: its tools stay what the provider has cached
 }
 
 

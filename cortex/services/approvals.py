@@ -43,7 +43,7 @@ class ApprovalsService:
         Where nobody watches the person is told in the same commit; in a job or an agent they have longer to answer.
         """
         expires_at = self.house.clock() + timedelta(minutes=patience_minutes(turn))
-        is_seen = turn.channel == "chat" and self.is_watched(turn.user_id, turn.conversation_id)
+        is_seen = turn.channel in ("chat", "result") and self.is_watched(turn.user_id, turn.conversation_id)
         draft = None if is_seen else await self._draft(turn, call, plea, expires_at)
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
             is_new = await opened(Approvals).of_call(call.id) is None
@@ -131,6 +131,7 @@ class ApprovalsService:
                 )
             await opened(Notices).settle(approval_id)
             await opened(Conversations).append(row.conversation_id, [("approval", told(row, state), row.turn_id)])
+        self.tell.ring(user.id)
         await self.house.signals.signal(row.turn_id, f"approval:{approval_id}", state)
 
     async def grants(self, user: User) -> Sequence[Grant]:

@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from cortex.base.messages import Usage
 from cortex.base.model import ModelEntry
+from cortex.base.turn import parent_of
 from cortex.base.user import User
 from cortex.base.zone import midnight
 from cortex.services.house import House
@@ -22,6 +23,7 @@ from cortex.storage.budgets import Budgets as BudgetRows
 from cortex.storage.db import Opener
 from cortex.storage.round_rows import Spent
 from cortex.storage.rounds import AllRounds, Rounds
+from cortex.storage.turns import Turns
 
 WARN_SHARE = 0.8
 HELD_FOR = timedelta(minutes=15)
@@ -51,7 +53,10 @@ class Payer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """One limit as it holds for one turn. `kind` turn: the role's own, for a single message, or a job's for a run."""
+    """One limit as it holds for one turn. `kind` turn: the role's own, for a single message, or a job's for a run.
+
+    `turn`: whose spending counts for that kind, with the agents it started: the turn itself, or the one behind it.
+    """
 
     kind: Literal["turn", "user", "role", "job", "house"]
     subject: str = ""
@@ -61,6 +66,7 @@ class Limit:
     model: str = ""
     time_zone: str = "UTC"
     is_of_job: bool = False
+    turn: str = ""
 
     def share(self, spent: Spent, *, held: bool = False) -> float:
         """How much of it is used: 1.0 and more = reached. With `held`, what is under way counts as used."""
@@ -146,11 +152,7 @@ class Budgets:
 
     async def limits(self, user: User, turn: Payer) -> Sequence[Limit]:
         """Every limit that holds for this turn, the role's own first."""
-        role = await self.roles.role(user, turn.role, turn.job_id)
-        found = []
-        if role.budget_tokens is not None or role.budget_usd is not None:
-            tokens, usd, is_of_job = role.budget_tokens, role.budget_usd, bool(turn.job_id)
-            found.append(Limit(kind="turn", subject=role.name, tokens=tokens, usd=usd, is_of_job=is_of_job))
+        found = [limit for one in await self._payers(user, turn) if (limit := await self._own(user, one))]
         rows = await self.house.db.open(BudgetRows).list()
         personal = [row for row in rows if row.kind == "user" and row.subject in (user.id, "")]
         chosen = [row for row in personal if row.subject] or personal  # a person's own outranks everybody's
@@ -158,6 +160,26 @@ class Budgets:
         chosen += [row for row in rows if row.kind == "job" and turn.job_id and row.subject == turn.job_id]
         chosen += [row for row in rows if row.kind == "house"]
         return [*found, *(limit_of(row, self._zone(row, user)) for row in chosen)]
+
+    async def _payers(self, user: User, turn: Payer) -> Sequence[Payer]:
+        """The turn, and the one that started it as a background agent: that one's limit holds for both together."""
+        parent = parent_of(turn.id)
+        return (turn, await self.house.db.open(Turns, user.id).get(parent)) if parent else (turn,)
+
+    async def _own(self, user: User, turn: Payer) -> Limit | None:
+        role = await self.roles.role(user, turn.role, turn.job_id)
+        if role.budget_tokens is None and role.budget_usd is None:
+            return None
+        tokens, usd, is_of_job = role.budget_tokens, role.budget_usd, bool(turn.job_id)
+        return Limit(kind="turn", subject=role.name, turn=turn.id, tokens=tokens, usd=usd, is_of_job=is_of_job)
+
+    async def spent_up(self, user: User, turn: Payer) -> str:
+        """Why no further model call may be made for this turn, "" when one may."""
+        limits = await self.limits(user, turn)
+        async with self.house.db.together(user.id) as opened:
+            spent = [(limit, await self._spent(opened, turn, limit)) for limit in limits]
+        reached = [limit.sentence(used) for limit, used in spent if limit.at_limit == "stop" and limit.share(used) >= 1]
+        return next(iter(reached), "")
 
     def _zone(self, row: Budget, user: User) -> str:
         return self.house.settings.time_zone if row.kind == "house" else user.time_zone
@@ -201,7 +223,7 @@ class Budgets:
 
     async def _spent(self, opened: Opener, turn: Payer, limit: Limit, *, but: tuple[str, int] = ("", 0)) -> Spent:
         if limit.kind == "turn":
-            return await opened(Rounds).spent_in_turn(turn.id, but=but)
+            return await opened(Rounds).spent_in_turn(limit.turn or turn.id, but=but)
         return await spent_today(opened, limit, self.house.clock(), but=but)
 
 

@@ -56,13 +56,16 @@ class Book:
         mine = [row for row in earlier if row.turn_id == turn.id]
         if turn.job_id:  # it knows nothing of the runs before it
             earlier, turns = mine, [row for row in turns if row.id == turn.id]
-        typed = [row.text for row in turns if not (row.job_id and row.is_tainted)]
+        typed = [
+            row.text for row in turns if row.channel not in ("agent", "result") and not (row.job_id and row.is_tainted)
+        ]
         tainted = [row for row in earlier if row.is_tainted]
+        has_come = any(row.is_tainted for row in turns)  # such as what a background agent found
         return Standing(
             user=user,
             role=turn.role,
             permitted=permitted,
-            is_tainted=turn.is_tainted or bool(tainted),
+            is_tainted=turn.is_tainted or has_come or bool(tainted),
             taint_source=f"what {tainted[-1].name} brought" if tainted else "text from outside",
             has_read_private=any(self._is_private(row) for row in earlier),
             typed_hosts=hosts(typed),

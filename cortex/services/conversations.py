@@ -3,7 +3,7 @@
 What is said in them is `services/chat.py`'s matter.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
@@ -44,6 +44,11 @@ class ConversationsService:
         self._db = db
         self._hub = hub
         self._clock = clock
+        self._goes_with: list[Callable[[str, str], Awaitable[None]]] = []
+
+    def on_deleted(self, listener: Callable[[str, str], Awaitable[None]]) -> None:
+        """Call it with the user's and the conversation's id of each that was deleted."""
+        self._goes_with.append(listener)
 
     async def list(
         self, user: User, query: str = "", *, limit: int = PAGE, before: datetime | None = None
@@ -79,6 +84,8 @@ class ConversationsService:
             raise UserError("An answer is being written in this conversation. Stop it first, then delete.")
         await self._db.open(Conversations, user.id).delete(conversation_id)
         self._hub.ring(conversation_id)
+        for listener in self._goes_with:
+            await listener(user.id, conversation_id)
 
     async def restore(self, user: User, conversation_id: str) -> None:
         """Bring a deleted one back."""

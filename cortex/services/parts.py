@@ -15,8 +15,8 @@ from cortex.storage.turns import TurnRow
 Row = tuple[EventKind, dict[str, Any], str | None]
 
 
-def message_row(row: TurnRow, is_queued: bool = False) -> Row:
-    """The log's first word on a turn: the message that it answers."""
+def message_row(row: TurnRow, is_queued: bool = False, *, agent: str = "") -> Row:
+    """The log's first word on a turn: the message that it answers, or what the background run `agent` found."""
     payload = {
         "turn": row.id,
         "text": row.text,
@@ -25,7 +25,7 @@ def message_row(row: TurnRow, is_queued: bool = False) -> Row:
         "is_steer": is_queued,
         "ordinal": row.ordinal,
     }
-    return "message", payload, row.id
+    return "message", {**payload, "agent": agent} if agent else payload, row.id
 
 
 @dataclass(slots=True, kw_only=True)

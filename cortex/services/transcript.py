@@ -88,6 +88,7 @@ class Transcript:
             at=event.at,
             mode=data.get("mode") or "auto",
             state="queued" if waits or data.get("is_steer") else "running",
+            agent=data.get("agent") or "",
         )
         return [Change(kind="turn.new", turn=turn_id)]
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from cortex.base.events import Event
 from cortex.services.transcript_views import (
+    AgentCard,
     ApprovalCard,
     CallCard,
     Change,
@@ -188,6 +189,21 @@ def undone(turn: TurnView, event: Event) -> Folded:
     return turn, [Change(kind="undo", turn=turn.id, part=data["call"])]
 
 
+def agent_moved(turn: TurnView, event: Event) -> Folded:
+    """A background run began, went on or ended; the turn that started it may be over long since."""
+    data = event.payload
+    card = AgentCard(
+        id=data["agent"],
+        task=data["task"],
+        role=data.get("role") or "",
+        state=data["state"],
+        error=data.get("error") or "",
+    )
+    if part_of(turn, card.id) is None:
+        return _add(turn, card)
+    return _swap(turn, card), [Change(kind="part", turn=turn.id, part=card.id)]
+
+
 FOLDS: Mapping[str, Callable[[TurnView, Event], Folded]] = {
     "turn.start": started,
     "turn.end": ended,
@@ -201,6 +217,7 @@ FOLDS: Mapping[str, Callable[[TurnView, Event], Folded]] = {
     "tool.result": returned,
     "approval": approved,
     "undo": undone,
+    "agent": agent_moved,
 }
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from cortex.base.turn import TurnState
+from cortex.base.agent_ports import RunState
+from cortex.base.turn import SUB, TurnState
 
 JOB_TURN = "cron:"
 CallState = Literal["run", "wait", "ok", "err", "unknown", "refused"]
@@ -124,7 +125,23 @@ class FailurePart:
     can_retry: bool
 
 
-Part = TextPart | ThinkingPart | CallCard | ApprovalCard | SteerPart | NoticePart | FailurePart
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCard:
+    """A background run that the turn started. `id` is the run's, and that of its own conversation."""
+
+    id: str
+    task: str
+    role: str
+    state: RunState
+    error: str
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not ended."""
+        return self.state in ("queued", "running", "waiting")
+
+
+Part = TextPart | ThinkingPart | CallCard | ApprovalCard | SteerPart | NoticePart | FailurePart | AgentCard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +186,10 @@ class Ending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnView:
-    """A message and its answer. `ending` is None while it runs or waits in the queue."""
+    """A message and its answer. `ending` is None while it runs or waits in the queue.
+
+    `agent`: the background run whose result the text is, "" for a person's words.
+    """
 
     id: str
     ordinal: int = 0
@@ -186,6 +206,7 @@ class TurnView:
     receipt: dict[str, Any] | None = None
     cost_usd: float | None = None
     ending: Ending | None = None
+    agent: str = ""
 
     @property
     def key(self) -> str:
@@ -218,13 +239,17 @@ class Marker:
 
 
 def key_of(turn_id: str) -> str:
-    """A turn's id as addresses and element ids have it: without its "turn:", or with hyphens for a job's."""
-    return turn_id.replace(":", "-") if turn_id.startswith(JOB_TURN) else turn_id.rpartition(":")[2]
+    """A turn's id as addresses and element ids have it: without its "turn:", with hyphens for a job's or an agent's."""
+    if turn_id.startswith(JOB_TURN) or SUB in turn_id:
+        return turn_id.removeprefix("turn:").replace(":", "-")
+    return turn_id.rpartition(":")[2]
 
 
 def turn_of(key: str) -> str:
     """The turn id that an address names."""
-    return key.replace("-", ":") if key.startswith(JOB_TURN.replace(":", "-")) else f"turn:{key}"
+    if key.startswith(JOB_TURN.replace(":", "-")):
+        return key.replace("-", ":")
+    return f"turn:{key.replace(SUB.replace(':', '-'), SUB)}"
 
 
 def dom_id(prefix: str, turn_id: str, part: str) -> str:

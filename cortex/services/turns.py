@@ -19,7 +19,7 @@ from cortex.agent.react import World, run_turn
 from cortex.agent.single import run_call
 from cortex.base.errors import CortexError
 from cortex.base.messages import ToolCall
-from cortex.base.turn import Answer, Decision, Outcome, Performed, Turn
+from cortex.base.turn import Answer, Decision, Outcome, Performed, Turn, parent_of
 from cortex.services.approvals import ApprovalsService
 from cortex.services.endings import Endings
 from cortex.services.house import House
@@ -112,7 +112,10 @@ class TurnRuns:
         A job's waits in no queue of the engine: whoever begins slots counts them, and one that is parked counts not.
         """
         argument: dict[str, Any] = {"turn": row.id, "user": row.owner_id}
-        if not row.job_id:
+        if parent_of(row.id):
+            await self.house.runner.start(row.id, WORKFLOW, argument, queue="agents", key=row.owner_id)
+            return
+        if not row.job_id or row.channel == "result":
             await self.house.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
             return
         job = await self.house.db.open(Jobs, row.owner_id).lately(row.job_id)

@@ -14,7 +14,7 @@ from cortex.base.role import ToolMode
 from cortex.storage.repository import HouseRepository, Repository, reading
 from cortex.storage.schema import ConversationTable, EventTable, TurnTable
 
-Source = Literal["chat", "job", "try"]
+Source = Literal["chat", "job", "try", "agent"]
 NewEvent = tuple[EventKind, dict[str, Any], str | None]
 
 _MOVES_UP: frozenset[EventKind] = frozenset({"message", "turn.end"})
@@ -105,9 +105,9 @@ class Conversations(Repository):
     ) -> Sequence[Conversation]:
         """The newest first; `query`: words of the title; `before`: only those last used before then, for paging.
 
-        Without a `source` all but calls by hand ("try"), which nobody talks in.
+        Without a `source` all but calls by hand ("try") and background agents, which nobody talks in.
         """
-        is_asked = ConversationTable.source == source if source is not None else ConversationTable.source != "try"
+        is_asked = ConversationTable.source == source if source else ConversationTable.source.not_in(("try", "agent"))
         statement = self._heads().where(ConversationTable.deleted_at.is_(None), is_asked)
         for word in query.split():
             statement = statement.where(ConversationTable.title.icontains(word, autoescape=True))
@@ -115,6 +115,12 @@ class Conversations(Repository):
             statement = statement.where(ConversationTable.updated_at < before)
         order = (ConversationTable.updated_at.desc(), ConversationTable.id.desc())
         return await self._all(Conversation, statement.order_by(*order).limit(limit))
+
+    @reading
+    async def agents_of(self, id: str) -> Sequence[Conversation]:
+        """The conversations of the background agents that were started here, the newest first."""
+        statement = self._heads().where(ConversationTable.parent_id == id, ConversationTable.source == "agent")
+        return await self._all(Conversation, statement.order_by(ConversationTable.created_at.desc()))
 
     @reading
     async def pinned(self) -> Sequence[Conversation]:

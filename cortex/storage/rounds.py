@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Select, case, func, select, text
 from cortex.base.errors import NotFound
 from cortex.base.messages import Usage
 from cortex.base.role import Channel
+from cortex.base.turn import SUB
 from cortex.storage.repository import HouseRepository, Repository, reading
 from cortex.storage.round_rows import Before, Round, Seen, Spent, figures
 from cortex.storage.schema import RoundTable, TurnTable
@@ -130,8 +131,11 @@ class Rounds(Repository):
 
     @reading
     async def spent_in_turn(self, turn_id: str, *, but: tuple[str, int] = ("", 0)) -> Spent:
-        """What one turn took so far."""
-        return await _sum(self, RoundTable.owner_id == self.owner_id, RoundTable.turn_id == turn_id, but=but)
+        """What one turn took so far, with the background agents that it started."""
+        first = select(func.min(RoundTable.created_at)).where(RoundTable.turn_id == turn_id).scalar_subquery()
+        is_agents = RoundTable.turn_id.startswith(f"{turn_id}{SUB}", autoescape=True) & (RoundTable.created_at >= first)
+        is_its = (RoundTable.turn_id == turn_id) | is_agents
+        return await _sum(self, RoundTable.owner_id == self.owner_id, is_its, but=but)
 
     @reading
     async def seen(self, endpoint: str, limit: int) -> Sequence[Seen]:

@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
 from sqlalchemy import Select, select
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.role import Channel, ToolMode
-from cortex.base.turn import LOOP_ENDS, TurnState
+from cortex.base.turn import LOOP_ENDS, SUB, TurnState
 from cortex.storage.repository import HouseRepository, Repository, reading
 from cortex.storage.schema import ConversationTable, TurnTable
+
+AGENT_MOST = timedelta(days=1)  # longer than that no background agent is at work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +246,15 @@ class AllTurns(HouseRepository):
         """Whose turn this is; "" when there is none."""
         statement = select(TurnTable.owner_id).where(TurnTable.id == id)
         return (await self.session.execute(statement)).scalar() or ""
+
+    @reading
+    async def agents_ended(self, since: datetime) -> Sequence[TurnRow]:
+        """The turns of background agents that have ended since then, oldest first."""
+        columns = [getattr(TurnTable, name) for name in TurnRow.__dataclass_fields__]
+        is_agents = (TurnTable.channel == "agent") & TurnTable.id.contains(SUB, autoescape=True)
+        statement = select(*columns).where(is_agents, TurnTable.created_at >= since - AGENT_MOST)
+        ended = statement.where(TurnTable.ended_at >= since)
+        return await self._all(TurnRow, ended.order_by(TurnTable.ended_at, TurnTable.id))
 
     @reading
     async def unfinished(self) -> Sequence[TurnRow]:

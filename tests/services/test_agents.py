@@ -1,0 +1,257 @@
+"""Background agents in the whole house: started by a turn, alone with their task, their result as a new turn."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortex.base.agent_ports import AgentRun
+from cortex.base.errors import NotFound, ToolFailed
+from cortex.base.turn import agent_turn
+from cortex.services.agents import AT_ONCE
+from cortex.services.notices import NoticeView
+from cortex.services.transcript import Transcript
+from cortex.services.transcript_views import AgentCard, key_of, turn_of
+from cortex.storage.calls import Calls
+from cortex.storage.turns import Turns
+from tests.living_house import LivingHouse, living_house
+from tests.scripted_server import ScriptedServer, Use, rule
+
+TASK = "Find the cheapest of the three offers."
+ASK = "spawn an agent that compares the offers"
+FOUND = "The second offer is the cheapest."
+TOLD = "Your agent says: take the second one."
+
+
+def script(scripted: ScriptedServer) -> None:
+    scripted.rules = [
+        rule("background agent that you started has ended", TOLD),
+        rule("^Find the cheapest", FOUND),
+        rule("spawn an agent", Use("spawn_agent", {"task": TASK}), "It is on its way."),
+    ]
+
+
+@pytest.fixture
+async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
+    script(scripted)
+    async with living_house(tmp_path / "home") as opened:
+        await connect(opened, scripted)
+        yield opened
+
+
+async def connect(house: LivingHouse, scripted: ScriptedServer) -> None:
+    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+    await house.cortex.models.save(house.admin, form)
+
+
+async def started(house: LivingHouse, cid: str) -> AgentRun:
+    """Ask for an agent in the conversation; the run, while it may still be at work."""
+    await house.say(cid, ASK)
+    (run,) = await house.cortex.agents.list(house.admin.id, 10)
+    return run
+
+
+async def ended(house: LivingHouse, cid: str, run: AgentRun, state: str = "done") -> None:
+    await house.until(cid, "agent", agent=run.id, state=state)
+
+
+async def told(house: LivingHouse) -> Sequence[NoticeView]:
+    """What was told, as soon as something was; nobody watches a conversation meanwhile."""
+    notices, bell = house.cortex.reach.notices, -1
+    async with asyncio.timeout(20):
+        while not (page := await notices.page(house.admin.id)).notices:
+            bell = await notices.changed(house.admin.id, bell, 15)
+    return page.notices
+
+
+async def by_hand(house: LivingHouse, cid: str, id: str, **how: Any) -> AgentRun:
+    """Start a run for the conversation's last turn, as the tool does."""
+    turn = (await house.cortex.house.db.open(Turns, house.admin.id).list(cid))[-1].id
+    given = {"task": TASK, "role": "orchestrator", "is_tainted": False, **how}
+    return await house.cortex.agents.start(house.admin.id, id, turn, **given)
+
+
+async def test_its_result_comes_as_a_new_turn_and_is_answered(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    run = await started(house, cid)
+    await ended(house, cid, run)
+    message = await house.until(cid, "message", agent=run.id)
+    assert FOUND in message.payload["text"]
+    await house.until(cid, "turn.end", turn=message.payload["turn"])
+    rows = await house.cortex.house.db.open(Turns, house.admin.id).list(cid)
+    assert [(row.channel, row.is_tainted, row.state) for row in rows] == [
+        ("chat", False, "done"),
+        ("result", True, "done"),
+    ]
+    assert (await house.events(cid, "part.end"))[-1].payload["text"] == TOLD
+    view = await house.cortex.agents.view(house.admin.id, run.id)
+    assert (view.run.state, view.run.result, view.rounds, view.parent_id) == ("done", FOUND, 1, cid)
+    assert view.run.tokens > 0
+
+
+async def test_the_card_stands_in_the_turn_that_started_it(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    run = await started(house, cid)
+    await ended(house, cid, run)
+    log = Transcript(await house.events(cid))
+    (card,) = [part for part in log.turns[0].parts if isinstance(part, AgentCard)]
+    assert (card.id, card.task, card.state, card.is_open) == (run.id, TASK, "done", False)
+    found = log.turns[1]
+    assert (found.agent, turn_of(found.key)) == (run.id, found.id)
+
+
+async def test_it_works_in_a_conversation_of_its_own_that_is_in_no_list(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    run = await started(house, cid)
+    await ended(house, cid, run)
+    groups = await house.cortex.conversations.list(house.admin)
+    assert [one.id for group in groups for one in group.conversations] == [cid]
+    own = await house.cortex.conversations.get(house.admin, run.id)
+    assert (own.source, own.parent_id) == ("agent", cid)
+    (turn,) = await house.cortex.house.db.open(Turns, house.admin.id).list(run.id)
+    assert turn_of(key_of(turn.id)) == turn.id
+    assert [event.payload["text"] for event in await house.events(run.id, "message")] == [TASK]
+
+
+async def test_an_agent_starts_no_agent(house: LivingHouse, scripted: ScriptedServer) -> None:
+    scripted.rules.insert(1, rule("^Find the cheapest", Use("spawn_agent", {"task": "more"}, is_blind=True), FOUND))
+    cid = await house.conversation()
+    run = await started(house, cid)
+    await ended(house, cid, run)
+    assert [one.id for one in await house.cortex.agents.list(house.admin.id, 10)] == [run.id]
+    turn = (await house.cortex.house.db.open(Turns, house.admin.id).list(run.id))[0]
+    (call,) = await house.cortex.house.db.open(Calls, house.admin.id).of_turn(turn.id)
+    assert call.state == "refused"
+    with pytest.raises(ToolFailed, match="can't start another"):
+        await house.cortex.agents.start(house.admin.id, "deeper", turn.id, "more", "orchestrator", False)
+
+
+async def test_a_repeated_step_starts_one(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "hello")
+    first = await by_hand(house, cid, "run1")
+    assert (await by_hand(house, cid, "run1")).started_at == first.started_at
+    await ended(house, cid, first)
+    assert len(await house.events(cid, "agent")) == 2
+    assert len(await house.cortex.agents.list(house.admin.id, 10)) == 1
+
+
+async def test_what_can_not_be_is_said(house: LivingHouse, scripted: ScriptedServer) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "hello")
+    with pytest.raises(ToolFailed, match="There is no role 'wizard'"):
+        await by_hand(house, cid, "run1", role="wizard")
+    with pytest.raises(NotFound):
+        await house.cortex.agents.start(house.member.id, "run2", "turn:nobodys", TASK, "orchestrator", False)
+    scripted.delay_s = 1.0
+    for number in range(AT_ONCE):
+        await by_hand(house, cid, f"many{number}")
+    with pytest.raises(ToolFailed, match="at work already"):
+        await by_hand(house, cid, "one more")
+    for number in range(AT_ONCE):
+        await house.cortex.agents.cancel(house.admin.id, f"many{number}")
+
+
+async def test_another_persons_run_is_unknown(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    run = await started(house, cid)
+    assert await house.cortex.agents.list(house.member.id, 10) == []
+    for act in (house.cortex.agents.view, house.cortex.agents.cancel):
+        with pytest.raises(NotFound):
+            await act(house.member.id, run.id)
+    await ended(house, cid, run)
+
+
+async def test_it_is_stopped_and_its_result_does_not_come(house: LivingHouse, scripted: ScriptedServer) -> None:
+    scripted.delay_s = 1.0
+    cid = await house.conversation()
+    await house.say(cid, "hello")
+    run = await by_hand(house, cid, "run1")
+    assert (await house.cortex.agents.cancel(house.admin.id, run.id)).state == "cancelled"
+    await ended(house, cid, run, "cancelled")
+    assert (await house.cortex.agents.cancel(house.admin.id, run.id)).state == "cancelled"
+    assert len(await house.cortex.house.db.open(Turns, house.admin.id).list(cid)) == 1
+
+
+async def test_it_ends_with_the_conversation_that_started_it(house: LivingHouse, scripted: ScriptedServer) -> None:
+    scripted.delay_s = 1.0
+    cid = await house.conversation()
+    await house.say(cid, "hello")
+    run = await by_hand(house, cid, "run1")
+    await house.cortex.conversations.delete(house.admin, cid)
+    assert (await house.cortex.agents.view(house.admin.id, run.id)).run.state == "cancelled"
+
+
+async def test_the_result_waits_behind_an_answer_and_is_not_spliced_into_it(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    scripted.rules.insert(0, rule("^slowly", Use("task_list"), Use("task_list"), "At last."))
+    cid = await house.conversation()
+    await house.say(cid, "hello")
+    scripted.delay_s = 0.2
+    slow = await house.cortex.chat.send(house.admin, cid, "slowly, show my tasks on the list")
+    run = await by_hand(house, cid, "run1")
+    message = await house.until(cid, "message", agent=run.id)
+    assert message.payload["is_steer"] is True
+    await house.until(cid, "turn.end", turn=message.payload["turn"])
+    assert await house.events(cid, "steer") == []
+    ends = [event.payload["turn"] for event in await house.events(cid, "turn.end")]
+    assert ends[-2:] == [slow, message.payload["turn"]]
+
+
+async def test_what_it_found_taints_the_conversation(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    run = await started(house, cid)
+    message = await house.until(cid, "message", agent=run.id)
+    await house.until(cid, "turn.end", turn=message.payload["turn"])
+    asked = await house.cortex.chat.send(house.admin, cid, ASK)
+    question = await house.until(cid, "approval", turn=asked, state="asked")
+    assert question.payload["why"].startswith("because this turn read")
+    await house.cortex.chat.stop(house.admin, cid)
+
+
+async def test_it_spends_what_is_left_of_its_parents_budget(house: LivingHouse) -> None:
+    await house.cortex.roles.change(house.admin, "orchestrator", {"budget_tokens": 100})
+    cid = await house.conversation()
+    await house.say(cid, "hello")
+    with pytest.raises(ToolFailed, match="No budget is left"):
+        await by_hand(house, cid, "run1")
+    await house.cortex.roles.change(house.admin, "orchestrator", {"budget_tokens": 10_000_000})
+    run = await by_hand(house, cid, "run2")
+    await ended(house, cid, run)
+    user = await house.cortex.accounts.user(house.admin.id)
+    turns = house.cortex.house.db.open(Turns, house.admin.id)
+    row = await turns.get(agent_turn((await turns.list(cid))[0].id, run.id))
+    limits = await house.cortex.planning.budgets.limits(user, row)
+    assert [limit.turn for limit in limits] == [row.id, (await turns.list(cid))[0].id]
+
+
+async def test_people_who_look_elsewhere_are_told_once(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "hello")
+    run = await by_hand(house, cid, "run1")
+    (one,) = await told(house)
+    assert (one.row.kind, one.row.path, one.row.is_tainted) == ("agent", f"/c/{cid}", True)
+    assert one.row.title == "Done: Find the cheapest of the three offers"
+    await house.until(cid, "message", agent=run.id)
+
+
+async def test_a_run_goes_on_after_a_restart_and_its_result_comes_once(
+    tmp_path: Path, scripted: ScriptedServer
+) -> None:
+    script(scripted)
+    scripted.delay_s = 0.5
+    async with living_house(tmp_path / "home") as house:
+        await connect(house, scripted)
+        cid = await house.conversation()
+        await house.say(cid, "hello")
+        run = await by_hand(house, cid, "run1")
+        await house.until(run.id, "turn.start")
+    scripted.delay_s = 0.0
+    async with living_house(tmp_path / "home") as house:
+        assert len(await told(house)) == 1
+        message = await house.until(cid, "message", agent=run.id)
+        await house.until(cid, "turn.end", turn=message.payload["turn"])
+        assert len([one for one in await house.events(cid, "message") if one.payload.get("agent")]) == 1
