@@ -22,9 +22,11 @@ from cortex.services.models import Models
 from cortex.services.roles import Roles
 from cortex.services.tell import notice_id
 from cortex.storage.deliveries import Deliveries, DeliveryRow
-from cortex.storage.job_rows import JobCounts, JobFilter, JobRow, JobValues
+from cortex.storage.job_rows import JobCounts, JobRow, JobValues
+from cortex.storage.job_rows import JobFilter as JobFilter
 from cortex.storage.jobs import Jobs
-from cortex.storage.slot_history import Bar, RunMean, SlotHistory
+from cortex.storage.slot_history import Bar as Bar
+from cortex.storage.slot_history import RunMean, SlotHistory
 from cortex.storage.slots import SlotRow, Slots, slot_id
 
 PAGE = 40
@@ -117,19 +119,21 @@ class JobsService:
 
     def preview(self, user: User, when: str, time_zone: str = "", *, count: int = PREVIEWED) -> Preview:
         """What the words mean and when that is next; UserError (field `when`) for what is not read or never comes."""
-        now = self.house.clock()
         try:
-            timing = self.timings.read(when, now, time_zone or user.time_zone)
-            times = self.timings.following(timing, now, count)
-            here = tuple(at.astimezone(ZoneInfo(timing.time_zone)) for at in times)
-            changes = clock_changes(timing, times, now)
+            timing = self.timings.read(when, self.house.clock(), time_zone or user.time_zone)
         except ToolFailed as error:
             raise UserError(error.message, field="when") from error
+        found = self._next_times(timing, count)
+        times = found.times
         if not times:
             raise UserError(f"{when!r} never comes. Give a time in the future.", field="when")
         if any(later - sooner < LEAST_GAP for sooner, later in pairwise(times)):
             raise UserError("A job may run once a minute at most. Give a longer interval.", field="when")
-        return Preview(timing=timing, times=here, changes=changes)
+        return found
+
+    def coming(self, job: JobRow, *, count: int = PREVIEWED) -> Preview:
+        """When a job as it stands comes next, were it on; no times for one that is over. UserError: an unknown zone."""
+        return self._next_times(job.timing, count)
 
     async def carried(self, user: User, form: JobForm) -> Carried:
         """What a run of this job would carry of its own tools, and whether they go out whole."""
@@ -232,6 +236,15 @@ class JobsService:
 
     def _jobs(self, user: User) -> Jobs:
         return self.house.db.open(Jobs, user.id)
+
+    def _next_times(self, timing: Timing, count: int) -> Preview:
+        now = self.house.clock()
+        try:
+            times = self.timings.following(timing, now, count)
+            here = tuple(at.astimezone(ZoneInfo(timing.time_zone)) for at in times)
+            return Preview(timing=timing, times=here, changes=clock_changes(timing, times, now))
+        except ToolFailed as error:
+            raise UserError(error.message, field="when") from error
 
     def _next(self, job: JobRow) -> datetime | None:
         return next(iter(self.timings.following(job.timing, self.house.clock(), 1)), None)

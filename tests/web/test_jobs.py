@@ -1,0 +1,330 @@
+"""The pages of jobs: what a person reads before and after saving, what their forms change, and what a run leaves."""
+
+import re
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+
+from cortex.app import Cortex
+from cortex.base.ids import new_id
+from cortex.services.job_forms import JobForm
+from cortex.services.jobs import JobFilter, JobView
+from cortex.services.tell import notice_id
+from cortex.storage.job_rows import JobRow
+from cortex.storage.jobs import Jobs
+from cortex.storage.notices import Notices, NoticeValues, Way
+from cortex.storage.slots import SlotRow, Slots, slot_id
+from tests.web.conftest import Browser
+
+BRIEF = JobForm(name="Brief", prompt="Say what is due.", when="every weekday at half past seven")
+
+
+def fields(form: JobForm, **more: str) -> dict[str, str]:
+    """The form as a browser sends it: a switch that is off is not there."""
+    switches = ("own_tools", "keeps_quiet_hours", "may_make_jobs", "deliver_to")
+    return {name: value for name, value in {**asdict(form), **more}.items() if value or name not in switches}
+
+
+async def made(house: Cortex, who: Browser, form: JobForm = BRIEF) -> JobRow:
+    return await house.clockwork.jobs.add(who.user, form)
+
+
+async def jobs_of(house: Cortex, who: Browser, wanted: JobFilter | None = None) -> tuple[JobView, ...]:
+    return (await house.clockwork.jobs.list(who.user, wanted)).jobs
+
+
+async def ran(house: Cortex, who: Browser, job: JobRow, state: str = "done", ago: int = 1, why: str = "") -> SlotRow:
+    """A run of so many hours ago that is over; one that was started cost two cents."""
+    at, slots = house.house.clock() - timedelta(hours=ago), house.house.db.open(Slots, who.user.id)
+    await slots.open(job.id, at)
+    id = slot_id(job.id, at)
+    if state not in ("missed", "skipped"):
+        await slots.start(id, f"{id}")
+    end = await slots.end(id, state, why=why, result=f"result of {ago}", cost_usd=0.02, tokens=1234)  # type: ignore[arg-type]
+    assert end
+    return end.slot
+
+
+async def test_a_visitor_is_led_to_the_login(visitor: httpx.AsyncClient) -> None:
+    for path in ("/jobs", "/jobs/new", "/jobs/import", "/jobs/x", "/jobs/x/runs"):
+        assert (await visitor.get(path)).headers["location"].startswith("/login")
+
+
+async def test_the_empty_page_offers_three_examples_that_can_be_saved(house: Cortex, ada: Browser) -> None:
+    page = await ada.get("/jobs")
+    assert "<!doctype html>" in page.text
+    examples = re.findall(r'href="(/jobs/new\?example=\d)"', page.text)
+    assert len(examples) == 3
+    for example in examples:
+        form = (await ada.get(example)).text
+        typed = {
+            "name": re.findall(r'name="name"[^>]* value="([^"]*)"', form)[0],
+            "when": re.findall(r'name="when"[^>]* value="([^"]*)"', form)[0],
+            "kind": re.findall(r'name="kind" value="(\w+)" checked', form)[0],
+            "prompt": re.findall(r'<textarea[^>]* name="prompt"[^>]*>([^<]*)', form)[0],
+            "tool": re.findall(r'name="tool"[^>]* value="([^"]*)"', form)[0],
+        }
+        assert (await ada.post("/jobs/new", **typed)).status_code == 303
+    assert {one.job.kind for one in await jobs_of(house, ada)} == {"prompt", "message", "call"}
+    assert "<html" not in (await ada.fragment("/jobs")).text
+
+
+async def test_a_job_is_made_of_words_and_shown_with_its_next_run(house: Cortex, ada: Browser) -> None:
+    answer = await ada.post("/jobs/new", **fields(BRIEF, time_zone="Asia/Kolkata", deliver_to="email"))
+    (one,) = await jobs_of(house, ada)
+    assert answer.headers["location"] == f"/jobs/{one.job.id}"
+    assert (one.job.expression, one.job.time_zone, one.job.deliver_to) == ("30 7 * * 1-5", "Asia/Kolkata", ("email",))
+    page = (await ada.get("/jobs")).text
+    assert "07:30 +05:30" in page, "in its own zone"
+    assert "Every weekday (Mon-Fri) at 07:30" in page
+    assert "Saved: Brief, first" in page
+
+
+async def test_the_form_shows_every_choice_with_a_line_of_help(house: Cortex, ada: Browser) -> None:
+    page = (await ada.get("/jobs/new")).text
+    names = set(re.findall(r'<(?:input|select|textarea)[^>]* name="(\w+)"', page)) - {"q"}
+    assert names >= set(asdict(JobForm()))
+    helped = set(re.findall(r'id="f-(\w+)-h"', page))
+    assert helped >= set(asdict(JobForm())) - {"conversation_id"}
+
+
+async def test_words_are_read_before_anything_is_saved(house: Cortex, ada: Browser) -> None:
+    asked = {"when": "every day at 2:30", "time_zone": "Europe/Berlin"}
+    headers = {"HX-Request": "true", "HX-Request-Type": "partial"}
+    part = await ada.http.post("/jobs/preview", data=asked, headers=headers)
+    assert "Every day at 02:30" in part.text
+    assert len(re.findall(r"02:30 \+0[12]:00", part.text)) == 10, "the next ten, each with its offset"
+    assert "<form" not in part.text
+    page = (await ada.post("/jobs/preview", **asked)).text
+    assert 'value="every day at 2:30"' in page
+    assert "Every day at 02:30" in page
+    assert await jobs_of(house, ada) == ()
+
+
+async def test_a_change_of_the_clock_has_a_line_among_the_times(ada: Browser) -> None:
+    asked = {"when": "0 3 28 2,3 *", "time_zone": "Europe/Berlin"}
+    part = (await ada.post("/jobs/preview", **asked)).text
+    first, last = part.index("28 Feb 2027"), part.index("28 Mar 2027")
+    assert first < part.index("The clock jumps 02:00 -&gt; 03:00") < last
+
+
+async def test_what_a_list_of_tools_costs_is_told_before_saving(ada: Browser) -> None:
+    part = (await ada.post("/jobs/preview", when="every day at 7", own_tools="on", tools="tasks")).text
+    assert re.search(r"Its own tools: \d+, [\d,]+ tokens a request", part)
+    assert "name no tool" in (await ada.post("/jobs/preview", own_tools="on", tools="zebra")).text
+
+
+@pytest.mark.parametrize(
+    ("typed", "field"),
+    [
+        ({"when": "whenever"}, "when"),
+        ({"when": "* * * * * *"}, "when"),
+        ({"prompt": ""}, "prompt"),
+        ({"kind": "dance"}, "kind"),
+        ({"kind": "call", "tool": "nothing_such"}, "tool"),
+        ({"kind": "call", "tool": "task_list", "arguments": "[1]"}, "arguments"),
+        ({"role": "nobody"}, "role"),
+        ({"model": "none such"}, "model"),
+        ({"own_tools": "on", "tools": "zebra"}, "tools"),
+        ({"mode": "loud"}, "mode"),
+        ({"max_rounds": "0"}, "max_rounds"),
+        ({"budget_tokens": "few"}, "budget_tokens"),
+        ({"budget_usd": "-1"}, "budget_usd"),
+        ({"deliver_to": "pigeon"}, "deliver_to"),
+        ({"notify_on": "x"}, "notify_on"),
+        ({"on_miss": "x"}, "on_miss"),
+        ({"fire_within_s": "1"}, "fire_within_s"),
+        ({"overlap": "x"}, "overlap"),
+        ({"retries": "99"}, "retries"),
+        ({"timeout_s": ""}, "timeout_s"),
+        ({"pause_after": "many"}, "pause_after"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "-".join(value),
+)
+async def test_what_is_refused_is_told_at_its_field(
+    house: Cortex, ada: Browser, typed: dict[str, str], field: str
+) -> None:
+    answer = await ada.post("/jobs/new", **fields(BRIEF, **typed))
+    assert answer.status_code == 422
+    assert f'id="f-{field}-e"' in answer.text
+    assert re.search(rf'aria-describedby="[^"]*f-{field}-e', answer.text)
+    assert 'value="Brief"' in answer.text, "what was typed stays"
+    assert await jobs_of(house, ada) == ()
+
+
+async def test_a_change_is_kept_and_its_rhythm_stays_as_it_was(house: Cortex, ada: Browser) -> None:
+    job = await made(house, ada, replace(BRIEF, when="every 15 minutes"))
+    page = (await ada.get(f"/jobs/{job.id}")).text
+    assert "Every 15 minutes" in page
+    assert page.count("<li>") >= 10
+    form = JobForm.of(job)
+    answer = await ada.post(f"/jobs/{job.id}", **fields(form, name="Quarter", may_make_jobs="on", version="1"))
+    assert answer.status_code == 303
+    (one,) = await jobs_of(house, ada)
+    assert (one.job.name, one.job.may_make_jobs, one.job.expression) == ("Quarter", True, job.expression)
+    assert (await ada.post(f"/jobs/{job.id}", **fields(form, retries="x", version="2"))).status_code == 422
+
+
+async def test_who_saves_over_a_change_sees_both(house: Cortex, ada: Browser) -> None:
+    job = await made(house, ada)
+    await house.clockwork.jobs.change(ada.user, job.id, 1, replace(JobForm.of(job), name="Newer"))
+    stale = fields(JobForm.of(job), name="Mine")
+    answer = await ada.post(f"/jobs/{job.id}", **stale, version="1")
+    assert answer.status_code == 409
+    assert "<b>Newer</b>" in answer.text
+    assert 'value="Mine"' in answer.text
+    assert 'name="version" value="2"' in answer.text
+    assert (await ada.post(f"/jobs/{job.id}", **stale, version="2")).status_code == 303
+    assert (await jobs_of(house, ada))[0].job.name == "Mine"
+    assert (await ada.post(f"/jobs/{job.id}", **stale, version="new")).status_code == 422
+
+
+async def test_it_is_paused_and_goes_on(house: Cortex, ada: Browser) -> None:
+    job = await made(house, ada)
+    back = await ada.post(f"/jobs/{job.id}/toggle", version="1", on="", back="/jobs?q=brief")
+    assert back.headers["location"] == "/jobs?q=brief"
+    assert (await house.clockwork.jobs.get(ada.user, job.id)).job.next_at is None
+    assert "<b>Paused.</b>" in (await ada.get(f"/jobs/{job.id}")).text
+    assert (await ada.post(f"/jobs/{job.id}/toggle", version="1", on="1")).status_code == 409
+    await ada.post(f"/jobs/{job.id}/toggle", version="2", on="1")
+    assert (await house.clockwork.jobs.get(ada.user, job.id)).job.next_at
+
+
+async def test_a_run_by_hand_is_noted_and_shown(house: Cortex, ada: Browser) -> None:
+    job = await made(house, ada)
+    answer = await ada.post(f"/jobs/{job.id}/run")
+    page = (await ada.get(answer.headers["location"])).text
+    assert "waits to begin" in page
+    assert "by hand" in page
+    assert 'hx-trigger="load delay:2s"' in page, "the page looks again by itself"
+
+
+async def test_a_deleted_job_comes_back(house: Cortex, ada: Browser) -> None:
+    job = await made(house, ada)
+    question = (await ada.get(f"/jobs/{job.id}/delete")).text
+    action = re.search(r'action="(/jobs/\w+/delete\?version=\d+)"', question)
+    assert action
+    assert (await ada.post(f"/jobs/{job.id}/delete", version="9")).status_code == 409
+    await ada.post(action.group(1))
+    assert await jobs_of(house, ada) == ()
+    undo = re.search(r'action="(/jobs/\w+/restore)"', (await ada.get("/jobs")).text)
+    assert undo
+    await ada.post(undo.group(1))
+    assert [one.job.id for one in await jobs_of(house, ada)] == [job.id]
+
+
+async def test_the_history_says_how_each_run_ended_and_who_was_told(house: Cortex, ada: Browser) -> None:
+    job = await made(house, ada)
+    slot = await ran(house, ada, job)
+    await ran(house, ada, job, "failed", 2, "the provider said no")
+    await ran(house, ada, job, "missed", 3, "Cortex was off")
+    async with house.house.db.together(ada.user.id) as opened:
+        told = NoticeValues(kind="job", title="Brief", text="done", subject_id=slot.id)
+        await opened(Notices).add(notice_id(ada.user.id, f"slot:{slot.id}"), told, [Way(channel="email")])
+    page = (await ada.get(f"/jobs/{job.id}/runs")).text
+    for words in (
+        "result of 1",
+        "the provider said no",
+        "Cortex was off",
+        "$0.0200",
+        "1.2k",
+        "E-mail: waits to be sent",
+    ):
+        assert words in page
+    assert f'href="/runs/{slot.id.replace(":", "-")}"' in page
+    failed = (await ada.get(f"/jobs/{job.id}/runs?show=failed")).text
+    assert "the provider said no" in failed
+    assert "result of 1" not in failed
+
+
+async def test_a_long_history_is_turned_page_by_page(house: Cortex, ada: Browser) -> None:
+    job = await made(house, ada)
+    for hours in range(1, 53):
+        await ran(house, ada, job, ago=hours)
+    first = (await ada.get(f"/jobs/{job.id}/runs")).text
+    assert first.count('<tr id="slot-') == 50
+    older = re.search(r'href="(/jobs/\w+/runs\?before=[^"]+)"', first)
+    assert older
+    assert (await ada.get(older.group(1))).text.count('<tr id="slot-') == 2
+
+
+async def test_bars_can_be_told_apart_without_colour(house: Cortex, ada: Browser) -> None:
+    job = await made(house, ada)
+    for ago, state in enumerate(("done", "failed", "missed", "done"), 1):
+        await ran(house, ada, job, state, ago)
+    page = (await ada.get("/jobs")).text
+    assert 'aria-label="The last 4: 2 done, 1 failed, 1 missed; the newest: done"' in page
+    strip = page[page.index('class="strip"') : page.index("</svg>", page.index('class="strip"'))]
+    assert re.findall(r"#b-(\w+)", strip) == ["done", "missed", "failed", "done"]
+    assert "$0.0200" in page
+
+
+async def test_the_list_is_narrowed_by_state_and_words(house: Cortex, ada: Browser) -> None:
+    brief = await made(house, ada)
+    other = await made(house, ada, replace(BRIEF, name="Weekly <b>"))
+    await house.clockwork.jobs.enable(ada.user, other.id, 1, is_enabled=False)
+    await ran(house, ada, brief, "failed")
+
+    async def shown(query: str) -> set[str]:
+        return set(re.findall(r'<tr id="job-(\w+)"', (await ada.get(f"/jobs{query}")).text))
+
+    assert await shown("") == {brief.id, other.id}
+    assert await shown("?state=enabled") == await shown("?state=failing") == {brief.id}
+    assert await shown("?state=paused") == await shown("?q=weekly") == {other.id}
+    assert "Nothing matches" in (await ada.get("/jobs?q=zebra")).text
+    assert "Weekly &lt;b&gt;" in (await ada.get("/jobs")).text
+
+
+async def test_a_crontab_is_read_line_by_line_and_the_chosen_ones_are_saved(house: Cortex, ada: Browser) -> None:
+    text = "# Backup\n0 3 * * * /usr/bin/backup\nMAILTO=me\n@reboot start\n5 4 * * sun tidy\nnonsense"
+    read = (await ada.post("/jobs/import/reading", text=text, time_zone="Europe/Berlin")).text
+    for words in (
+        "Every day at 03:00",
+        "<b>Backup</b>",
+        "has no environment",
+        "there is none for a start",
+        "five fields",
+    ):
+        assert words in read
+    assert re.findall(r'name="numbers" value="(\d+)" checked', read) == ["2", "5"]
+    assert await jobs_of(house, ada) == ()
+    nothing = await ada.post("/jobs/import", text=text, time_zone="Europe/Berlin")
+    assert nothing.status_code == 422
+    saved = await ada.post("/jobs/import", text=text, time_zone="Europe/Berlin", numbers="5")
+    assert saved.headers["location"] == "/jobs?state=paused"
+    (one,) = await jobs_of(house, ada)
+    assert (one.job.expression, one.job.is_enabled, one.job.time_zone) == ("5 4 * * SUN", False, "Europe/Berlin")
+    assert (await ada.post("/jobs/import/reading", text="# only words")).status_code == 422
+
+
+async def test_a_member_reaches_nobody_elses_job(house: Cortex, ada: Browser, bob: Browser) -> None:
+    job = await made(house, ada)
+    paths = ("", "/runs", "/delete")
+    answers = [await bob.get(f"/jobs/{job.id}{path}") for path in paths]
+    answers += [await bob.post(f"/jobs/{job.id}{path}", **fields(BRIEF, version="1")) for path in ("", "/preview")]
+    answers += [
+        await bob.post(f"/jobs/{job.id}/{verb}", version="1") for verb in ("run", "toggle", "delete", "restore")
+    ]
+    assert {answer.status_code for answer in answers} == {404}
+    assert "Brief" not in (await bob.get("/jobs")).text
+    assert (await house.clockwork.jobs.get(ada.user, job.id)).job == job
+    assert (await bob.post("/jobs/new", **fields(BRIEF))).status_code == 303, "a member has jobs too"
+
+
+async def test_a_thousand_jobs_with_ten_thousand_runs_are_shown(house: Cortex, ada: Browser) -> None:
+    job = await made(house, ada)
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    async with house.house.db.together(ada.user.id) as opened:
+        for number in range(1000):
+            values = replace(job, name=f"Job {number:04}", prompt="Say what is due.")
+            row = await opened(Jobs).add(new_id(), values, start + timedelta(days=400, minutes=number))
+            for hour in range(10):
+                at = start + timedelta(hours=hour)
+                await opened(Slots).open(row.id, at, state="missed" if hour % 3 == 0 else "skipped", why="for the test")
+    page = (await ada.get("/jobs")).text
+    assert page.count('<tr id="job-') == 40
+    assert page.count("for the test") >= 39 * 10
+    assert "page=2" in page
+    assert (await ada.get("/jobs?page=25")).text.count('<tr id="job-') == 40

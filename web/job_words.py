@@ -1,0 +1,81 @@
+"""Jobs and their runs in words: states, moments in a job's own zone, the last runs as one sentence, lines of a preview.
+
+Pure; used by the pages of jobs and their templates.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo
+
+from cortex.base import scan
+from cortex.base.job import SlotState
+from cortex.services.jobs import Bar, Preview
+
+STATES: dict[SlotState, str] = {
+    "planned": "waits to begin",
+    "running": "runs",
+    "done": "done",
+    "failed": "failed",
+    "denied": "not allowed",
+    "stopped": "stopped",
+    "missed": "missed",
+    "skipped": "left out",
+}
+LIVE: tuple[SlotState, ...] = ("planned", "running")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line of a preview: a time, or what a change of the clock means."""
+
+    text: str
+    is_change: bool = False
+
+
+def at_zone(at: datetime, zone: str) -> str:
+    """Mon 23 Nov 2026, 07:30 +01:00; in UTC where this machine does not know the zone."""
+    there = at.astimezone(_zone(zone))
+    offset = there.isoformat()[-6:]
+    return f"{scan.load('web.figures').moment(at, there.tzinfo)} {offset}"
+
+
+def lines(preview: Preview) -> tuple[Line, ...]:
+    """The times in order, each change of the clock before the first time that comes after it."""
+    waiting = list(preview.changes)
+    found: list[Line] = []
+    for at in preview.times:
+        while waiting and waiting[0].day <= at.date():
+            found.append(Line(text=waiting.pop(0).words, is_change=True))
+        found.append(Line(text=at_zone(at, preview.timing.time_zone)))
+    return (*found, *(Line(text=one.words, is_change=True) for one in waiting))
+
+
+def summed(bars: Sequence[Bar]) -> str:
+    """The last 14 runs: 12 done, 2 failed; the newest failed."""
+    if not bars:
+        return "no run yet"
+    count = Counter(bar.state for bar in bars)
+    told = ", ".join(f"{count[state]} {words}" for state, words in STATES.items() if count[state])
+    newest = STATES[bars[-1].state]
+    return f"the last {len(bars)}: {told}; the newest: {newest}" if len(bars) > 1 else f"one run: {newest}"
+
+
+def titled(bar: Bar, zone: str) -> str:
+    """What a bar says when it is pointed at."""
+    why = f", {bar.why}" if bar.why else ""
+    by_hand = ", begun by hand" if bar.is_by_hand else ""
+    return f"{bar.due_at.astimezone(_zone(zone)):%Y-%m-%d %H:%M}: {STATES[bar.state]}{why}{by_hand}"
+
+
+def is_live(bars: Sequence[Bar]) -> bool:
+    """Whether the newest run is still to end."""
+    return bool(bars) and bars[-1].state in LIVE
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # of another machine, or gone from this one
+        return UTC

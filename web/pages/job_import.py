@@ -1,0 +1,105 @@
+"""Jobs out of a crontab: paste it, read what each line would be or why it is none, choose, save them switched off."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+
+from cortex.base.errors import UserError
+from cortex.services.crontab import CrontabLine
+from web.deps import CurrentUser, House
+from web.frame import frame_of
+from web.job_words import at_zone
+from web.render import Context, described, respond
+from web.toast import redirect
+
+router = APIRouter()
+HREF = "/jobs/import"
+CHARACTERS = 60_000
+
+Text = Annotated[str, Form()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobImportContext(Context):
+    """The crontab and its reading."""
+
+    text: str = described("what was pasted")
+    time_zone: str = described("the zone of its times")
+    lines: Sequence[CrontabLine] = described("what each line would be as a job, or why it is none", default=())
+    chosen: Sequence[int] = described("the numbers of the lines that are ticked", default=())
+    error: str = described("why nothing was read or saved", default="")
+    error_field: str = described("the field the error is about, or empty", default="")
+    at_zone: Callable[..., str] = described("a moment in a zone, with its offset", default=at_zone)
+
+
+@router.get(HREF)
+async def show(request: Request, house: House, user: CurrentUser) -> Response:
+    """The field to paste into."""
+    return await _page(request, house, user, "", user.time_zone)
+
+
+@router.post(f"{HREF}/reading")
+async def read(request: Request, house: House, user: CurrentUser, text: Text = "", time_zone: Text = "") -> Response:
+    """What the lines are read as; nothing is saved."""
+    try:
+        lines = _lines(house, user, text, time_zone)
+    except UserError as refused:
+        return await _page(request, house, user, text, time_zone, refused=refused)
+    jobs = [line.number for line in lines if line.timing]
+    return await _page(request, house, user, text, time_zone, lines, jobs)
+
+
+@router.post(HREF)
+async def save(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    text: Text = "",
+    time_zone: Text = "",
+    numbers: Annotated[list[int] | None, Form()] = None,
+) -> Response:
+    """Save the chosen lines as jobs that are switched off."""
+    try:
+        lines = _lines(house, user, text, time_zone)
+    except UserError as refused:
+        return await _page(request, house, user, text, time_zone, refused=refused)
+    made = await house.clockwork.jobs.add_crontab(user, text, time_zone.strip(), numbers=numbers or [])
+    if not made:
+        nothing = UserError("Tick at least one line that is a job.")
+        return await _page(request, house, user, text, time_zone, lines, refused=nothing)
+    words = f"Imported: {len(made)} job{'' if len(made) == 1 else 's'}, paused. Look at each and let it go on."
+    return redirect(request, "/jobs?state=paused", words)
+
+
+def _lines(house: House, user: CurrentUser, text: str, time_zone: str) -> Sequence[CrontabLine]:
+    if len(text) > CHARACTERS:
+        raise UserError(f"At most {CHARACTERS:,} characters; these are {len(text):,}.", field="text")
+    lines = house.clockwork.jobs.crontab(user, text, time_zone.strip())
+    if not lines:
+        raise UserError("Paste the lines of a crontab, such as: 0 9 * * 1 echo hello", field="text")
+    return lines
+
+
+async def _page(
+    request: Request,
+    house: House,
+    user: CurrentUser,
+    text: str,
+    time_zone: str,
+    lines: Sequence[CrontabLine] = (),
+    chosen: Sequence[int] = (),
+    refused: UserError | None = None,
+) -> Response:
+    context = JobImportContext(
+        frame=await frame_of(request, house, user, here="/jobs"),
+        text=text,
+        time_zone=time_zone,
+        lines=lines,
+        chosen=chosen,
+        error=refused.message if refused else "",
+        error_field=refused.field if refused else "",
+    )
+    return respond(request, "job_import.html", context, status=refused.status if refused else 200)

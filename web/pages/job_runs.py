@@ -1,0 +1,139 @@
+"""A job at work: its runs with what each took and told; run now, pause and go on, delete and bring back."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+
+from cortex.base.job import SlotState
+from cortex.services.jobs import HISTORY, JobView, Run
+from cortex.services.transcript_views import key_of
+from web.deps import CurrentUser, House
+from web.frame import frame_of
+from web.job_words import LIVE, STATES, at_zone, summed, titled
+from web.render import ConfirmContext, Context, described, respond
+from web.security import local_path
+from web.toast import redirect
+
+router = APIRouter()
+HOME = "/jobs"
+SHOWN: dict[str, tuple[str, tuple[SlotState, ...]]] = {
+    "": ("All", ()),
+    "done": ("Done", ("done",)),
+    "failed": ("Failed", ("failed", "denied", "stopped")),
+    "missed": ("Did not run", ("missed", "skipped")),
+}
+
+Text = Annotated[str, Form()]
+Number = Annotated[int, Form()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRunsContext(Context):
+    """The runs of a job."""
+
+    job: JobView = described("the job")
+    runs: Sequence[Run] = described("this page's runs, the newest first, each with how it was told")
+    show: str = described("which ones are shown, empty for all")
+    shown: dict[str, tuple[str, tuple[SlotState, ...]]] = described(
+        "which there are to show", default_factory=SHOWN.copy
+    )
+    newest: str = described("address of the first page, or empty there")
+    older: str = described("address of the runs before, or empty")
+    here: str = described("this page's own address, to look again")
+    is_live: bool = described("whether a run is still to end, so that the page looks again")
+    moment: int = described("a number that differs each time, so that the next look is a new one")
+    states: dict[SlotState, str] = described("a run's state in words", default_factory=STATES.copy)
+    live: Sequence[str] = described("the states of a run that is still to end", default=LIVE)
+    key_of: Callable[[str], str] = described("a turn's id as addresses have it", default=key_of)
+    at_zone: Callable[..., str] = described("a moment in a zone, with its offset", default=at_zone)
+    summed: Callable[..., str] = described("bars as a sentence", default=summed)
+    titled: Callable[..., str] = described("a bar as words", default=titled)
+
+
+@router.get(HOME + "/{job_id}/runs")
+async def show(
+    request: Request, house: House, user: CurrentUser, job_id: str, show: str = "", before: str = ""
+) -> Response:
+    """Its runs, 50 at a time."""
+    show, until = show if show in SHOWN else "", _moment(before)
+    runs = await house.clockwork.jobs.history(user, job_id, states=SHOWN[show][1], before=until)
+
+    def place(before: str) -> str:
+        query = urlencode({name: value for name, value in {"show": show, "before": before}.items() if value})
+        return f"{HOME}/{job_id}/runs" + (f"?{query}" if query else "")
+
+    context = JobRunsContext(
+        frame=await frame_of(request, house, user, here=HOME),
+        job=await house.clockwork.jobs.get(user, job_id),
+        runs=runs,
+        show=show,
+        newest=place("") if until else "",
+        older=place(runs[-1].slot.due_at.isoformat()) if len(runs) == HISTORY else "",
+        here=place(before if until else ""),
+        is_live=any(run.slot.state in LIVE for run in runs),
+        moment=round(house.house.ticks_s() * 1000),
+    )
+    return respond(request, "job_runs.html", context)
+
+
+@router.post(HOME + "/{job_id}/run")
+async def run_now(request: Request, house: House, user: CurrentUser, job_id: str) -> Response:
+    """Begin a run by hand; its page shows what becomes of it."""
+    await house.clockwork.jobs.run_now(user, job_id)
+    return redirect(request, f"{HOME}/{job_id}/runs", "It begins within two seconds.")
+
+
+@router.post(HOME + "/{job_id}/toggle")
+async def toggle(
+    request: Request, house: House, user: CurrentUser, job_id: str, version: Number = 0, on: Text = "", back: Text = ""
+) -> Response:
+    """Pause it, or let it go on from now."""
+    row = await house.clockwork.jobs.enable(user, job_id, version, is_enabled=bool(on))
+    if row.next_at:
+        words = f"On: {row.name}, next {at_zone(row.next_at, row.time_zone)}"
+    else:
+        words = f"On: {row.name}, but no time of it is to come" if row.is_enabled else f"Paused: {row.name}"
+    return redirect(request, local_path(back, f"{HOME}/{job_id}"), words)
+
+
+@router.get(HOME + "/{job_id}/delete")
+async def ask_delete(request: Request, house: House, user: CurrentUser, job_id: str) -> Response:
+    """The question before it goes."""
+    job = (await house.clockwork.jobs.get(user, job_id)).job
+    context = ConfirmContext(
+        frame=await frame_of(request, house, user, here=HOME),
+        title=f"Delete {job.name}?",
+        text="It runs no more, and its runs go with it. You can take that back for a day.",
+        action=f"{HOME}/{job_id}/delete?version={job.version}",
+        words="Delete",
+        back=f"{HOME}/{job_id}",
+    )
+    return respond(request, "confirm.html", context)
+
+
+@router.post(HOME + "/{job_id}/delete")
+async def delete(request: Request, house: House, user: CurrentUser, job_id: str, version: int = 0) -> Response:
+    """Delete it, as it stood when that was asked; the next page offers it back."""
+    row = await house.clockwork.jobs.remove(user, job_id, version)
+    return redirect(request, HOME, f"Deleted: {row.name}", undo_href=f"{HOME}/{job_id}/restore")
+
+
+@router.post(HOME + "/{job_id}/restore")
+async def restore(request: Request, house: House, user: CurrentUser, job_id: str) -> Response:
+    """Bring a deleted one back as it was."""
+    row = await house.clockwork.jobs.restore(user, job_id)
+    return redirect(request, f"{HOME}/{job_id}", f"Back again: {row.name}")
+
+
+def _moment(text: str) -> datetime | None:
+    """The moment that an address names; None for what is none, which shows the newest."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else None

@@ -1,0 +1,226 @@
+"""Jobs: `/jobs`, the form of a new one and of one that stands, and the reading of its times while they are typed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from cortex.base.errors import Conflict, UserError
+from cortex.base.user import User
+from cortex.services.addresses import ChannelView
+from cortex.services.job_forms import JobForm, Known
+from cortex.services.job_tools import Carried
+from cortex.services.jobs import JobFilter, JobList, JobView
+from web.deps import CurrentUser, House
+from web.frame import frame_of
+from web.job_words import LIVE, Line, at_zone, is_live, lines, summed, titled
+from web.render import Context, Frame, NavEntry, described, respond, wants_fragment
+from web.toast import redirect
+
+router = APIRouter()
+HOME = "/jobs"
+NAV = NavEntry(title="Jobs", href=HOME, icon="repeat", order=14)
+LABELS = (("", "All"), ("enabled", "On"), ("paused", "Paused"), ("failing", "Failing"))
+EXAMPLES = (
+    (
+        "A brief every weekday morning",
+        JobForm(
+            name="Morning brief",
+            prompt="Look at my tasks that are due and at my reminders of today, and tell me in five lines.",
+            when="every weekday at half past seven",
+        ),
+    ),
+    (
+        "A word on Sunday evening, without a model",
+        JobForm(
+            name="Week ahead", kind="message", prompt="Ten minutes to plan the week.", when="every Sunday at 18:00"
+        ),
+    ),
+    (
+        "A list of what is open, without a model",
+        JobForm(name="Open tasks", kind="call", tool="task_list", arguments="{}", when="on the 1st at 9:00"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsContext(Context):
+    """The list."""
+
+    view: JobList = described("this page's jobs with their last runs, and how many there are of each state")
+    wanted: JobFilter = described("the filter")
+    labels: Sequence[tuple[str, str]] = described("states to filter by, each with its word", default=LABELS)
+    examples: Sequence[tuple[str, JobForm]] = described("jobs to begin with", default=EXAMPLES)
+    place: Callable[..., str] = described("the address of this list with other values of the filter, first page")
+    at_zone: Callable[..., str] = described("a moment in a zone, with its offset", default=at_zone)
+    summed: Callable[..., str] = described("bars as a sentence", default=summed)
+    titled: Callable[..., str] = described("a bar as words", default=titled)
+    is_live: bool = described("whether a run is still to end, so that the page looks again")
+    moment: int = described("a number that differs each time, so that the next look is a new one")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingContext(Context):
+    """What the words of a time, and the names of tools, come to; the page shows it while they are typed."""
+
+    words: str = described("the reading of the time, empty for none", default="")
+    zone: str = described("its time zone", default="")
+    lines: Sequence[Line] = described("the next times, and what changes of the clock mean", default=())
+    unread: str = described("why the time could not be read", default="")
+    carried: Carried | None = described("what a list of own tools comes to, None for the role's", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobContext(ReadingContext):
+    """The form of a job."""
+
+    form: JobForm = described("what is typed, or what stands")
+    job: JobView | None = described("the job, None for a new one", default=None)
+    known: Known = described("roles, models and tools to choose from")
+    channels: Sequence[ChannelView] = described("ways to be told, and what each still lacks")
+    is_stale: bool = described("whether the job was changed while the person was writing", default=False)
+    error: str = described("why saving was refused", default="")
+    error_field: str = described("the field the error is about, or empty", default="")
+    at_zone: Callable[..., str] = described("a moment in a zone, with its offset", default=at_zone)
+    summed: Callable[..., str] = described("bars as a sentence", default=summed)
+    titled: Callable[..., str] = described("a bar as words", default=titled)
+    live: Sequence[str] = described("the states of a run that is still to end", default=LIVE)
+
+
+@router.get(HOME)
+async def show_all(
+    request: Request, house: House, user: CurrentUser, state: str = "", q: str = "", page: int = 1
+) -> Response:
+    """The jobs that fit, the next to run first."""
+    chosen = cast("Any", state if state in dict(LABELS) else "")  # Any: mypy does not see that it is one of the four
+    wanted = JobFilter(state=chosen, words=q.strip()[:200])
+    view = await house.clockwork.jobs.list(user, wanted, page=page)
+
+    def place(**values: object) -> str:
+        asked = {"state": wanted.state, "q": wanted.words, "page": "", **values}
+        query = urlencode({name: value for name, value in asked.items() if value not in ("", 1)})
+        return HOME + (f"?{query}" if query else "")
+
+    context = JobsContext(
+        frame=await frame_of(request, house, user, here=HOME),
+        view=view,
+        wanted=wanted,
+        place=place,
+        is_live=any(is_live(one.bars) for one in view.jobs),
+        moment=round(house.house.ticks_s() * 1000),
+    )
+    return respond(request, "jobs.html", context)
+
+
+@router.get(f"{HOME}/new")
+async def new(request: Request, house: House, user: CurrentUser, example: int = 0) -> Response:
+    """An empty form, or one with an example in it."""
+    form = EXAMPLES[example - 1][1] if 0 < example <= len(EXAMPLES) else JobForm()
+    return respond(request, "job.html", await _context(request, house, user, form))
+
+
+@router.post(f"{HOME}/preview")
+async def preview_new(request: Request, house: House, user: CurrentUser) -> Response:
+    """How the words of a new job are read now; nothing is saved."""
+    return await _preview(request, house, user, await typed(request), None)
+
+
+@router.post(f"{HOME}/new")
+async def add(request: Request, house: House, user: CurrentUser) -> Response:
+    """Save a new job, and say when it runs first."""
+    form = await typed(request)
+    try:
+        row = await house.clockwork.jobs.add(user, form)
+    except UserError as refused:
+        context = await _context(request, house, user, form, refused=refused)
+        return respond(request, "job.html", context, status=refused.status)
+    first = at_zone(row.next_at, row.time_zone) if row.next_at else row.words
+    return redirect(request, f"{HOME}/{row.id}", f"Saved: {row.name}, first {first}")
+
+
+@router.get(HOME + "/{job_id}")
+async def show(request: Request, house: House, user: CurrentUser, job_id: str) -> Response:
+    """One job, to look at and to change."""
+    job = await house.clockwork.jobs.get(user, job_id)
+    return respond(request, "job.html", await _context(request, house, user, JobForm.of(job.job), job))
+
+
+@router.post(HOME + "/{job_id}/preview")
+async def preview(request: Request, house: House, user: CurrentUser, job_id: str) -> Response:
+    """How the words of one that stands are read now; nothing is saved."""
+    return await _preview(request, house, user, await typed(request), await house.clockwork.jobs.get(user, job_id))
+
+
+@router.post(HOME + "/{job_id}")
+async def save(request: Request, house: House, user: CurrentUser, job_id: str) -> Response:
+    """Save it, unless it was changed in between: then what was typed stands beside what is there."""
+    jobs = house.clockwork.jobs
+    await jobs.get(user, job_id)
+    form, version = await typed(request), str((await request.form()).get("version", ""))
+    try:
+        if not version.isdecimal():
+            raise UserError("Say which version was changed, as the page does.")
+        row = await jobs.change(user, job_id, int(version), form)
+    except (UserError, Conflict) as refused:
+        context = await _context(request, house, user, form, await jobs.get(user, job_id), refused)
+        return respond(request, "job.html", context, status=refused.status)
+    after = f", next {at_zone(row.next_at, row.time_zone)}" if row.next_at else ""
+    return redirect(request, f"{HOME}/{row.id}", f"Saved: {row.name}{after}")
+
+
+async def typed(request: Request) -> JobForm:
+    """The form as the browser sent it; the ticked ways to be told become one line."""
+    given = await request.form()
+    plain = {name: str(value) for name, value in given.items()}
+    return JobForm.typed({**plain, "deliver_to": " ".join(str(one) for one in given.getlist("deliver_to"))})
+
+
+async def _preview(request: Request, house: House, user: User, form: JobForm, job: JobView | None) -> Response:
+    if wants_fragment(request):
+        reading = ReadingContext(frame=Frame(user=user), **await _read(house, user, form, job))
+        return respond(request, "job.html", reading, block="reading")
+    return respond(request, "job.html", await _context(request, house, user, form, job))
+
+
+async def _read(house: House, user: User, form: JobForm, job: JobView | None) -> dict[str, Any]:
+    """The fields of `ReadingContext`; Any: they differ in type. As it stands, a job keeps its own rhythm."""
+    jobs, found = house.clockwork.jobs, dict[str, Any]()
+    if form.own_tools and form.kind != "call":
+        found["carried"] = await jobs.carried(user, form)
+    if not form.when:
+        return found
+    try:
+        stands = JobForm.of(job.job) if job else None
+        if job and stands and (form.when, form.time_zone) == (stands.when, stands.time_zone):
+            reading = jobs.coming(job.job)
+        else:
+            reading = jobs.preview(user, form.when, form.time_zone)
+    except UserError as refused:
+        return {**found, "unread": refused.message}
+    timing = reading.timing
+    return {**found, "words": timing.words, "zone": timing.time_zone, "lines": lines(reading)}
+
+
+async def _context(
+    request: Request,
+    house: House,
+    user: User,
+    form: JobForm,
+    job: JobView | None = None,
+    refused: UserError | Conflict | None = None,
+) -> JobContext:
+    form = form if form.time_zone else replace(form, time_zone=user.time_zone)
+    return JobContext(
+        frame=await frame_of(request, house, user, here=HOME),
+        form=form,
+        job=job,
+        known=await house.clockwork.jobs.known(user),
+        channels=await house.reach.addresses.views(user),
+        is_stale=isinstance(refused, Conflict),
+        error=refused.message if refused else "",
+        error_field=refused.field if isinstance(refused, UserError) else "",
+        **await _read(house, user, form, job),
+    )
