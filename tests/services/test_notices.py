@@ -379,7 +379,9 @@ async def test_a_question_is_told_when_nobody_has_the_conversation_open(house: L
     assert (row.subject_id, row.path, row.actions) == (approval_id, f"/c/{cid}", ("approve", "deny"))
     assert "echo hi" in row.text
     assert row.acknowledged_at is None
+    heard = await house.cortex.reach.notices.changed(house.admin.id, -1, 0)
     await house.cortex.approvals.answer(house.admin, approval_id, "deny")
+    assert await house.cortex.reach.notices.changed(house.admin.id, heard, 0) > heard
     (settled,) = await questions(house)
     assert settled.acknowledged_at is not None
     assert await house.cortex.reach.notices.unread(house.admin.id) == 0
