@@ -27,6 +27,7 @@ MESSAGE_CHARS_MAX = 32_000
 FOLLOW_S = 300.0
 KEEP_ALIVE_S = 15.0
 ROUNDS_CAP = 25
+NOT_SAID = ("agent", "result")  # channels whose texts no person wrote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,6 +227,8 @@ class Chat:
             raise Conflict("This answer is still being written. Stop it first.")
         if row.is_dropped:
             raise Conflict("This message was replaced by a later try.")
+        if row.channel in NOT_SAID:  # said again, they would count as the person's own words
+            raise Conflict("These words came from a background agent; ask about them in a message of your own.")
         return row
 
     async def _replace(self, user: User, row: TurnRow, text: str, mode: ToolMode) -> str:

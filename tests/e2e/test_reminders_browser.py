@@ -1,0 +1,64 @@
+"""Reminders and background agents in Chromium with the real daemon: set in a chat, seen when due, heard."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.caller import Caller
+from tests.e2e.conftest import Opens
+from tests.e2e.daemon import Daemon
+from tests.e2e.pages import go
+
+pytestmark = pytest.mark.browser
+
+
+def test_one_that_is_set_in_a_chat_fires_while_the_page_is_open_and_is_heard(
+    house: Daemon, ada: Caller, opens: Opens
+) -> None:
+    page = go(opens(house.origin, ada.token), "/c/new")
+    page.fill("#text", "remind me in 6 seconds to take the bread out")
+    page.keyboard.press("Enter")
+    expect(page.locator("details.tool .tn")).to_have_text("reminders_add", timeout=20_000)
+    page.locator(".foot").first.wait_for()
+    page.keyboard.press("Escape")
+    page.locator("h1").click()
+    page.keyboard.press("g")
+    page.keyboard.press("r")
+    page.wait_for_url("**/reminders")
+    due = page.get_by_role("region", name="Now")
+    expect(due).to_contain_text(re.compile("bread"), timeout=20_000)
+    expect(page.locator("#bell-n")).to_contain_text("1")
+    due.get_by_role("button", name="Done").click()
+    expect(due).to_have_count(0)
+    expect(page.get_by_role("table", name="Past reminders")).to_contain_text("bread")
+    expect(page.locator("#bell-n")).not_to_contain_text("1")
+
+
+def test_words_are_read_while_they_are_typed_and_a_removal_is_taken_back(
+    house: Daemon, ada: Caller, opens: Opens
+) -> None:
+    page = go(opens(house.origin, ada.token), "/reminders")
+    page.get_by_label("New reminder").fill("water the plants every friday at 18:00")
+    expect(page.locator("#reading")).to_contain_text("water the plants, every Friday at 18:00")
+    page.get_by_role("button", name="Add").click()
+    expect(page.locator("#toasts")).to_contain_text("Will remind: water the plants, every Friday at 18:00")
+    row = page.get_by_role("table", name="Repeating reminders").get_by_role("row").last
+    row.get_by_role("button", name="Remove: water the plants").click()
+    expect(page.get_by_role("table", name="Repeating reminders")).to_have_count(0)
+    page.locator("#toasts").get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("table", name="Repeating reminders")).to_contain_text("water the plants")
+
+
+def test_it_is_said_changed_and_removed_without_javascript(house: Daemon, ada: Caller, opens: Opens) -> None:
+    page = go(opens(house.origin, ada.token, has_script=False), "/reminders")
+    page.get_by_label("New reminder").fill("call mum tomorrow at 9")
+    page.get_by_role("button", name="Show how it is read").click()
+    expect(page.locator("#reading")).to_contain_text("call mum, once on")
+    page.get_by_role("button", name="Add").click()
+    page.get_by_role("link", name="call mum").click()
+    page.get_by_label("When").fill("tomorrow at 10")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("table", name="Next reminders")).to_contain_text("10:00")
+    page.get_by_role("button", name="Remove: call mum").click()
+    expect(page.get_by_role("table", name="Next reminders")).to_have_count(0)

@@ -1,0 +1,35 @@
+"""Background agents on the page: how far one is, and stopping it. Their conversations open as any other."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, Response
+
+from web.chat_view import back_to
+from web.deps import CurrentUser, House
+from web.render import Frame, Renderer
+from web.sse import TurnContext
+from web.toast import redirect
+
+router = APIRouter()
+
+
+@router.get("/agents/{run_id}/card")
+async def card(request: Request, house: House, user: CurrentUser, run_id: str) -> Response:
+    """The line that says how it stands; the card asks for it while the run goes on."""
+    view = await house.agents.view(user.id, run_id)
+    pages: Renderer = request.app.state.pages
+    macros = pages.macros("turn.html", TurnContext(frame=Frame(user=user), cid=view.parent_id, opens={}))
+    line = macros.agent_state(view.run.state, view.run.role, view.rounds, view.run.tokens, view.error)
+    return HTMLResponse(str(line), headers={"Cache-Control": "no-store"})
+
+
+@router.post("/agents/{run_id}/cancel")
+async def cancel(
+    request: Request, house: House, user: CurrentUser, run_id: str, back: Annotated[str, Form()] = "/"
+) -> Response:
+    """Stop it; the stream brings the card's new state."""
+    await house.agents.cancel(user.id, run_id)
+    if request.headers.get("HX-Request") == "true":
+        return Response(status_code=204)
+    return redirect(request, back_to(back))
