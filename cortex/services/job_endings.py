@@ -147,8 +147,9 @@ class JobEndings:
             rounds = await opened(Rounds).of_turn(turn_id)
             calls = await opened(Calls).of_turn(turn_id)
             messages = await opened(Messages).of_turn(turn_id)
-        answered = [one.answered_at for one in approvals if one.answered_at is not None]
-        began = max([slot.started_at or turn.created_at, *answered])  # while it waits for a person no time counts
+        asked = [one.answered_at or (one.expires_at if one.state == "expired" else None) for one in approvals]
+        # While it waits for a person no time counts: it starts anew with the answer.
+        began = max([slot.started_at or turn.created_at, *filter(None, asked)])
         said = [row.message.text for row in messages if row.message.speaker == "assistant" and row.message.text]
         by_call = job.kind == "call" and bool(calls)
         return Facts(

@@ -8,13 +8,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar, cast, get_args
 
+from cortex.agent.arguments import check
 from cortex.base.errors import UserError
 from cortex.base.job import JobKind, NotifyOn, OnMiss, Overlap
+from cortex.base.messages import ToolCall
 from cortex.base.notify_ports import ChannelName
 from cortex.base.role import ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.time_ports import Timing
 from cortex.storage.job_rows import JobRow, JobValues
+from cortex.toolkit.registry import Registry
 
 NAME_CHARACTERS = 80
 PROMPT_CHARACTERS = 4_000
@@ -92,8 +95,9 @@ class JobForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What there is to choose from. `words`: names and categories of tools."""
+    """What there is to choose from. `words`: names and categories of tools; `registry`: what their arguments are."""
 
+    registry: Registry
     roles: Collection[str]
     models: Collection[str]
     tools: Collection[str]
@@ -104,9 +108,7 @@ def checked(form: JobForm, timing: Timing, known: Known, *, is_tainted: bool = F
     """The job that the form says. UserError with its field for what cannot be."""
     kind = cast("JobKind", _choice(form, "kind", JobKind))
     prompt = "" if kind == "call" else _text(form.prompt, "prompt", PROMPT_CHARACTERS, "Write what it does or tells.")
-    arguments = _arguments(form) if kind == "call" else None
-    if kind == "call" and form.tool not in known.tools:
-        raise UserError(f"There is no tool {form.tool!r} here that you may use in a job.", field="tool")
+    arguments = _arguments(form, known) if kind == "call" else None
     short = prompt or form.tool
     return JobValues(
         name=_text(form.name or " ".join(short.split())[:40], "name", NAME_CHARACTERS, "Give it a name."),
@@ -202,11 +204,18 @@ def _dollars(text: str) -> float | None:
     return value
 
 
-def _arguments(form: JobForm) -> dict[str, Any]:
+def _arguments(form: JobForm, known: Known) -> dict[str, Any]:
+    """Those of a call, as the gate will take them."""
+    if form.tool not in known.tools:
+        raise UserError(f"There is no tool {form.tool!r} here that you may use in a job.", field="tool")
     try:
         found = json.loads(form.arguments or "{}")
     except ValueError as error:
         raise UserError(f"The arguments are no JSON: {error}.", field="arguments") from error
     if not isinstance(found, dict):
         raise UserError('The arguments are a JSON object, such as {"query": "news"}.', field="arguments")
+    names = frozenset(known.tools)
+    taken = check(known.registry, names, ToolCall(id="form", name=form.tool, arguments=json.dumps(found)))
+    if isinstance(taken, str):
+        raise UserError(taken, field="arguments")
     return found

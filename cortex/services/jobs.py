@@ -144,6 +144,7 @@ class JobsService:
         names = await self.tools.tools.grantable(user, channel="cron")
         categories = {self.house.registry.tools[name].category for name in names}
         return Known(
+            registry=self.house.registry,
             roles=await self.roles.names(user),
             models=tuple(entry.name for entry in (await self.models.registry(user)).entries),
             tools=names,
