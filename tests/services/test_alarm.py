@@ -1,0 +1,132 @@
+"""The alarm clock: fires what a table says at its time, once, follows the table, and keeps nothing of its own."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import pytest
+
+from cortex.base.beside import beside
+from cortex.base.clock import now
+from cortex.base.errors import ToolFailed
+from cortex.services.alarm import AT_ONCE, Alarm
+
+SOON = timedelta(milliseconds=150)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    id: str
+    next_at: datetime
+    version: int = 1
+
+
+@dataclass(slots=True)
+class Table:
+    """Rows, and what was fired of them. `takes_s`: how long firing takes."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    fired: list[str] = field(default_factory=list)
+    takes_s: float = 0.0
+    at_work: int = 0
+    most_at_work: int = 0
+    failures: int = 0
+
+    def put(self, id: str, after: timedelta = SOON, version: int = 1) -> None:
+        self.rows[id] = Row(id=id, next_at=now() + after, version=version)
+
+    async def due(self, until: datetime) -> list[Row]:
+        return [row for row in self.rows.values() if row.next_at <= until]
+
+    async def fire(self, row: Row) -> None:
+        self.at_work += 1
+        self.most_at_work = max(self.most_at_work, self.at_work)
+        await asyncio.sleep(self.takes_s)
+        self.at_work -= 1
+        if self.failures:
+            self.failures -= 1
+            raise ToolFailed("not now")
+        if self.rows.get(row.id) == row:
+            del self.rows[row.id]
+        self.fired.append(row.id)
+
+
+@asynccontextmanager
+async def ringing(*tables: Table) -> AsyncIterator[Alarm]:
+    alarm = Alarm()
+    for number, table in enumerate(tables):
+        alarm.add(f"kind{number}", table.due, table.fire)
+    async with beside(alarm.run()):
+        await asyncio.sleep(0)
+        yield alarm
+
+
+async def until(table: Table, count: int) -> None:
+    async with asyncio.timeout(10):
+        while len(table.fired) < count:  # noqa: ASYNC110 - nobody tells a test
+            await asyncio.sleep(0.01)
+
+
+async def test_rows_of_every_kind_are_fired_at_their_time_and_once() -> None:
+    jobs, reminders = Table(), Table()
+    jobs.put("a")
+    reminders.put("a", SOON * 2)
+    async with ringing(jobs, reminders):
+        await until(reminders, 1)
+        await asyncio.sleep(0.2)
+    assert (jobs.fired, reminders.fired) == (["a"], ["a"])
+
+
+async def test_what_was_due_before_the_start_is_fired_at_once() -> None:
+    table = Table()
+    table.put("late", timedelta(days=-3))
+    async with ringing(table):
+        await until(table, 1)
+
+
+async def test_a_row_that_was_put_off_or_taken_away_is_not_fired_at_its_old_time() -> None:
+    table = Table()
+    table.put("moved")
+    table.put("gone")
+    table.put("kept")
+    async with ringing(table) as alarm:
+        await alarm.look()
+        table.put("moved", timedelta(hours=1), version=2)
+        del table.rows["gone"]
+        alarm.ring()
+        await until(table, 1)
+        await asyncio.sleep(0.3)
+    assert table.fired == ["kept"]
+
+
+async def test_a_row_that_is_due_again_at_once_is_fired_again() -> None:
+    table = Table()
+    table.put("tick")
+    async with ringing(table) as alarm:
+        await until(table, 1)
+        table.put("tick", timedelta(), version=1)
+        alarm.ring()
+        await until(table, 2)
+
+
+async def test_a_slow_one_is_not_fired_beside_itself_and_not_too_many_at_once() -> None:
+    table = Table(takes_s=0.2)
+    for number in range(AT_ONCE * 2):
+        table.put(f"row{number}", timedelta())
+    async with ringing(table) as alarm:
+        for _ in range(6):
+            alarm.ring()
+            await asyncio.sleep(0.03)
+        await until(table, AT_ONCE * 2)
+    assert sorted(table.fired) == sorted({*table.fired})
+    assert table.most_at_work == AT_ONCE
+
+
+async def test_one_that_could_not_be_fired_is_fired_again(caplog: pytest.LogCaptureFixture) -> None:
+    table = Table(failures=1)
+    table.put("stubborn", timedelta())
+    async with ringing(table):
+        await until(table, 1)
+    assert "could not be fired and will be again: not now" in caplog.text
