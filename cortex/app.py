@@ -227,18 +227,9 @@ def _services(
     scope.add(Board, lambda user_id: TaskBoard(db=house.db, user_id=user_id, clock=house.clock))
     reach = Reach.over(house, scope)
     reminders = open_ports(house, scope, reach.notices)
-    wired = scope.wired | {Discovery.__name__, Agents.__name__}
     settings = ToolSettingsService(house.db, house.registry)
     encoders = Encoders(house.settings, is_hasty=not isinstance(house.runner, Resting))
-    tools = ToolsService(
-        registry=house.registry,
-        wired=wired,
-        roles=roles,
-        clock=house.clock,
-        settings=settings,
-        skills=skills,
-        encoders=encoders,
-    )
+    tools = _tools(house, scope, roles, settings, skills, encoders)
     scope.add(Discovery, lambda user_id: Finder(house=house, accounts=accounts, tools=tools, user_id=user_id))
     preferences = PreferencesService(house.db, homes)
     profiles, budgets = Profiles(db=house.db, models=models), Budgets(house=house, roles=roles, models=models)
@@ -278,6 +269,21 @@ def _services(
         hub=house.hub,
     )
     return cortex, runs
+
+
+def _tools(
+    house: House, scope: ToolScope, roles: Roles, settings: ToolSettingsService, skills: SkillFiles, encoders: Encoders
+) -> ToolsService:
+    """The tools as they can be used: what is opened last counts as there."""
+    return ToolsService(
+        registry=house.registry,
+        wired=scope.wired | {Discovery.__name__, Agents.__name__},
+        roles=roles,
+        clock=house.clock,
+        settings=settings,
+        skills=skills,
+        encoders=encoders,
+    )
 
 
 def _durably(runner: Runner) -> Durable:
