@@ -90,6 +90,13 @@ def furnish(home: Path, admin: Caller) -> Furnished:
     admin.post("/admin/tools/task_create/call", **{"a.title": "Oil the gate", "a.list_name": "home"})
     poll(lambda: "by hand" in admin.get("/runs").text)
     tried = re.findall(r'<tr id="run-(\w+)"', admin.get("/runs?tool=task_create").text)[0]
+    admin.post("/reminders", words="water the plants every Friday at 18:00")
+    admin.post("/reminders", words="call mum tomorrow at 9", repeat_s="300")
+    reminder = re.findall(r'<tr id="next-(\w+)"', admin.get("/reminders").text)[0]
+    admin.post("/jobs/new", name="Boiler", prompt="hello", when="every day at 2:30", time_zone="Europe/Berlin")
+    job = re.findall(r'<tr id="job-(\w+)"', admin.get("/jobs").text)[0]
+    admin.post(f"/jobs/{job}/run")
+    poll(lambda: "Transcript" in admin.get(f"/jobs/{job}/runs?show=done").text)
     paths = (
         "/c/new",
         f"/c/{chat}",
@@ -99,6 +106,15 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/tasks",
         "/tasks?done=1",
         f"/tasks/{task}",
+        "/reminders",
+        "/reminders/clear",
+        f"/reminders/{reminder}",
+        "/jobs",
+        "/jobs/new",
+        "/jobs/import",
+        f"/jobs/{job}",
+        f"/jobs/{job}/runs",
+        f"/jobs/{job}/delete",
         "/notes",
         "/notes/Garden",
         "/notes/Garden/delete",

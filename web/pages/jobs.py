@@ -213,12 +213,13 @@ async def _context(
     refused: UserError | Conflict | None = None,
 ) -> JobContext:
     form = form if form.time_zone else replace(form, time_zone=user.time_zone)
+    push = ChannelView(name="web_push", lacks=(await house.reach.devices.key()).lacks)
     return JobContext(
         frame=await frame_of(request, house, user, here=HOME),
         form=form,
         job=job,
         known=await house.clockwork.jobs.known(user),
-        channels=await house.reach.addresses.views(user),
+        channels=(push, *await house.reach.addresses.views(user)),
         is_stale=isinstance(refused, Conflict),
         error=refused.message if refused else "",
         error_field=refused.field if isinstance(refused, UserError) else "",

@@ -1,0 +1,61 @@
+"""Jobs in Chromium with the real daemon: made in words, previewed, run now, and found in its runs with a transcript."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.caller import Caller
+from tests.e2e.conftest import Opens
+from tests.e2e.daemon import Daemon
+from tests.e2e.pages import go
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_job_is_made_in_words_run_now_and_read_in_its_transcript(house: Daemon, ada: Caller, opens: Opens) -> None:
+    page = go(opens(house.origin, ada.token), "/jobs")
+    page.get_by_role("link", name="New job").first.click()
+    page.get_by_label("Name", exact=True).fill("Evening list")
+    page.get_by_label("Time zone").fill("Europe/Berlin")
+    page.get_by_label("When", exact=True).fill("every weekday at half past seven")
+    times = page.get_by_role("list", name="The next times").get_by_role("listitem")
+    expect(page.locator("#reading")).to_contain_text("Every weekday (Mon-Fri) at 07:30, Europe/Berlin")
+    assert sum("07:30 +0" in line for line in times.all_inner_texts()) == 10
+    expect(page.get_by_label("Arguments")).to_be_hidden()
+    page.get_by_label("Prompt or message").fill("add milk and eggs to my shopping list")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#toasts")).to_contain_text("Saved: Evening list, first")
+    page.get_by_role("button", name="Run now").click()
+    row = page.get_by_role("table", name="Runs, the newest first").get_by_role("row").last
+    expect(row).to_contain_text("by hand")
+    expect(row.locator(".pill")).to_have_text("done", timeout=30_000)  # the page looks again by itself
+    expect(row).to_contain_text(re.compile("milk", re.IGNORECASE))
+    row.get_by_role("link", name="Transcript").click()
+    expect(page.locator("details.tool .tn").first).to_have_text("task_create")
+    expect(page.locator(".turn.user, .turn").first).to_contain_text("add milk and eggs")
+    go(opens(house.origin, ada.token), "/tasks?q=milk")
+    page.goto("/jobs")
+    expect(page.get_by_role("img", name="One run: done")).to_be_visible()
+    page.keyboard.press("g")
+    page.keyboard.press("t")
+    page.wait_for_url("**/tasks")
+    page.keyboard.press("g")
+    page.keyboard.press("j")
+    page.wait_for_url("**/jobs")
+
+
+def test_a_job_is_previewed_and_saved_without_script(house: Daemon, ada: Caller, opens: Opens) -> None:
+    page = go(opens(house.origin, ada.token, has_script=False), "/jobs/new?example=2")
+    page.get_by_label("When", exact=True).fill("0 3 28 2,3 *")
+    page.get_by_label("Time zone").fill("Europe/Berlin")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator("#reading")).to_contain_text("The clock jumps 02:00")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="Week ahead", level=1)).to_be_visible()
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator(".job-head")).to_contain_text("Paused.")
+    page.get_by_role("link", name="Delete").click()
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("heading", name="Week ahead", level=1)).to_be_visible()
