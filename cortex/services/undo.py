@@ -28,7 +28,7 @@ class UndoService:
         offer = await self.house.db.open(Undos, user.id).get(undo_id)
         call = await self.house.db.open(Calls, user.id).get(offer.call_id)
         turn = await self.house.db.open(Turns, user.id).get(call.turn_id)
-        permitted = await self.tools.permitted(user, turn.role, channel=turn.channel, mode="auto")
+        permitted = await self.tools.permitted(user, turn.role, channel=turn.channel, mode="auto", job_id=turn.job_id)
         category = self.house.registry.category(offer.category)
         if call.name not in permitted or category is None or category.undo is None:
             raise NotAllowed("You may not use this tool any more, so its work cannot be taken back from here.")

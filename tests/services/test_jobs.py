@@ -1,16 +1,19 @@
 """Jobs as people and tools make them: forms and their refusals, previews, crontabs, history, commands, the chat."""
 
+import asyncio
+import json
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.time_ports import Jobs as JobsPort
-from cortex.job_commands import jobs as commands
 from cortex.services.job_forms import JobForm
 from cortex.services.jobs import JobsService
 from cortex.storage.job_rows import JobFilter
@@ -18,6 +21,7 @@ from cortex.storage.slots import Slots
 from tests.living_house import LivingHouse, living_house
 from tests.still_clock import StillClock
 
+ROOT = Path(__file__).resolve().parents[2]
 FRIDAY = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 DAILY = JobForm(name="News", prompt="sum up the news", when="every day at 7")
 CALL = JobForm(name="Water", kind="call", tool="task_create", arguments='{"title": "water"}', when="every day at 7")
@@ -225,8 +229,38 @@ async def test_tools_reach_the_same_jobs(house: LivingHouse) -> None:
     assert (await port.restore(job.id)).name == "News"
 
 
-def test_commands_list_jobs_and_note_a_run_for_whoever_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CORTEX_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    run = CliRunner().invoke
-    assert "No job yet" in run(commands, ["list"]).output
+def cortex(home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """A command beside the house that runs in this process."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("CORTEX_")}
+    return subprocess.run(
+        [sys.executable, "-m", "web", "jobs", *words],
+        cwd=home.parent,
+        env={**clean, "CORTEX_HOME": str(home), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+async def test_commands_list_and_run_jobs_while_cortex_runs(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with living_house(home) as house:
+        empty = await asyncio.to_thread(cortex, home, "list")
+        assert (empty.returncode, empty.stdout[:10]) == (0, "No job yet")
+        await jobs_of(house).add(house.admin, replace(DAILY, prompt="what is on my list?"))
+        run = await asyncio.to_thread(cortex, home, "run", "news")
+        assert (run.returncode, run.stdout.splitlines()[0], run.stderr) == (0, "done", "")
+        listed = await asyncio.to_thread(cortex, home, "list", "--json", "--user", "ada")
+        (told,) = json.loads(listed.stdout)
+        assert (told["name"], told["when"], told["last"]) == ("News", "every day at 07:00", "done")
+    absent = cortex(home, "run", "weather")
+    assert (absent.returncode, absent.stdout) == (1, "")
+    assert "There is no job 'weather'" in absent.stderr
+
+
+async def test_a_run_that_nobody_begins_is_noted_and_said_so(tmp_path: Path) -> None:
+    async with living_house(tmp_path / "home") as house:
+        made = await jobs_of(house).add(house.admin, DAILY)
+    noted = cortex(tmp_path / "home", "run", made.id[-6:], "--wait", "0")
+    assert (noted.returncode, noted.stdout) == (0, "planned\n")
