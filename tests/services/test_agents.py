@@ -27,7 +27,7 @@ TOLD = "Your agent says: take the second one."
 
 def script(scripted: ScriptedServer) -> None:
     scripted.rules = [
-        rule("background agent that you started has ended", TOLD),
+        rule("What you had handed over is done", TOLD),
         rule("^Find the cheapest", FOUND),
         rule("spawn an agent", Use("spawn_agent", {"task": TASK}), "It is on its way."),
     ]
