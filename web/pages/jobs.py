@@ -214,6 +214,9 @@ async def _context(
 ) -> JobContext:
     form = form if form.time_zone else replace(form, time_zone=user.time_zone)
     push = ChannelView(name="web_push", lacks=(await house.reach.devices.key()).lacks)
+    reading = await _read(house, user, form, job)
+    if isinstance(refused, UserError) and refused.field == "when":
+        reading.pop("unread", None)  # the same words stand at the field
     return JobContext(
         frame=await frame_of(request, house, user, here=HOME),
         form=form,
@@ -223,5 +226,5 @@ async def _context(
         is_stale=isinstance(refused, Conflict),
         error=refused.message if refused else "",
         error_field=refused.field if isinstance(refused, UserError) else "",
-        **await _read(house, user, form, job),
+        **reading,
     )
