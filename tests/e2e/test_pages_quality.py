@@ -60,10 +60,10 @@ def test_every_page_is_sound(house: Daemon, furnished: Furnished, opens: Opens, 
     window = opens(house.origin, furnished.admin.token, is_dark=is_dark, is_phone=is_phone)
     assert wrong_on(window, (*furnished.paths, furnished.ask_something())) == {}
     empty = opens(house.origin, furnished.member.token, is_dark=is_dark, is_phone=is_phone)
-    bare = ("/c/new", "/tasks", "/jobs", "/notes", "/skills", "/models", "/account", "/health", "/search?q=zebra")
+    bare = ("/c/new", "/tasks", "/jobs", "/notes", "/skills", "/models", "/account", "/notifications", "/health", "/search?q=zebra")
     assert wrong_on(empty, bare) == {}
     visitor = opens(house.origin, is_dark=is_dark, is_phone=is_phone)
-    assert wrong_on(visitor, ("/login", "/welcome")) == {}
+    assert wrong_on(visitor, ("/login", "/welcome", "/offline")) == {}
 
 
 @pytest.mark.full
@@ -200,6 +200,7 @@ def test_every_page_is_reached_by_links(house: Daemon, furnished: Furnished, ope
         reached |= fresh
         waiting += sorted(fresh)
     by_form = {"/search?q=milk", "/tasks?done=1", "/usage?person=all&by=person", "/skills?message=plan+my+week"}
+    by_form |= {"/notifications?kind=approval"}
     by_form |= {path for path in furnished.paths if "recipe=" in path or "/call?run=" in path} | {"/runs?person=all"}
     assert set(furnished.paths) - reached == by_form
 

@@ -21,6 +21,7 @@
   on('unread', event => badge(event.detail.data));
   badge($('[data-unread]')?.dataset.unread ?? 0);
 
+  const box = $('[data-push]');
   const enrol = async worker => {
     const known = kept(), { key } = await ask('/push/key');
     let sub = await worker.pushManager.getSubscription();
@@ -39,12 +40,14 @@
   };
   const sync = async worker => {
     const known = kept(), sub = known && await worker.pushManager.getSubscription();
-    if (!known || (sub?.endpoint === known.endpoint && Date.now() - known.at < 864e5)) return;
+    const isListed = known && (!box || $('#device-' + known.id)); // it was removed a moment ago, perhaps here
+    if (!known || (isListed && sub?.endpoint === known.endpoint && Date.now() - known.at < 864e5)) return;
     await (Notification.permission === 'granted' ? enrol(worker) : drop(worker));
+    show();
   };
 
   // --- the list of devices: which of its words hold here
-  const box = $('[data-push]'), has = 'PushManager' in window && 'Notification' in window;
+  const has = 'PushManager' in window && 'Notification' in window;
   const state = () => !isSecureContext ? 'plain' : !has ? (navigator.standalone === false ? 'ios' : 'none')
     : Notification.permission === 'denied' ? 'denied' : kept() ? 'on' : 'off';
   const show = (now = state(), words) => box?.querySelectorAll('[data-when]').forEach(one => {

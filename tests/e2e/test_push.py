@@ -1,0 +1,287 @@
+"""Push from end to end, and the page as an app: the real daemon, pywebpush, the real service worker in Chromium.
+
+No push service is asked: the browser's half of a subscription is a test's own key, its endpoint a server on loopback
+that keeps what comes; what was decrypted there goes to the worker by the debugger, as a browser would hand it over.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.browser import Window, axe
+from tests.e2e.caller import Caller
+from tests.e2e.conftest import Opens
+from tests.e2e.daemon import Daemon
+from tests.e2e.pages import SHELL, forgive
+from tests.e2e.person import poll
+from tests.notify.browser import Browser as Keys
+from tests.notify.browser import signature
+from tests.notify.loopback import Loopback, Reply
+
+pytestmark = pytest.mark.browser
+
+SUBJECT = "mailto:ada@example.org"
+# The browser's own subscribe asks a push service that is not reachable here; all else of it is real.
+SUBSCRIBES = """keys => {
+  const unsubscribe = async () => { delete localStorage.stub; return true; };
+  const sub = { endpoint: keys.endpoint, toJSON: () => keys, unsubscribe };
+  PushManager.prototype.subscribe = async () => { localStorage.stub = 1; return sub; };
+  PushManager.prototype.getSubscription = async () => localStorage.stub ? sub : null;
+}"""
+NOTES = """async () => (await (await navigator.serviceWorker.ready).getNotifications())
+  .map(({ title, body, actions }) => ({ title, body, actions: actions.map(one => one.action) }))"""
+# A click cannot be made by the debugger: the event is ours, what it does is the worker's. It must not open a window.
+CLICK = """async action => {
+  const [notification] = await registration.getNotifications(), opened = [];
+  const event = new NotificationEvent('notificationclick', { notification, action });
+  clients.openWindow = async place => { opened.push(place); };
+  let done; event.waitUntil = work => { done = work; };
+  dispatchEvent(event); await done;
+  return opened;
+}"""
+KEPT = """async () => {
+  const kept = [];
+  for (const name of await caches.keys())
+    for (const { url } of await (await caches.open(name)).keys()) kept.push(new URL(url).pathname);
+  return kept;
+}"""
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Loopback]:
+    """In place of a push service."""
+    with Loopback() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory, service: Loopback) -> Iterator[Daemon]:
+    """A daemon that may push to it."""
+    place = ":".join(map(str, service.place))
+    made = Daemon(tmp_path_factory.mktemp("push") / "home", push_subject=SUBJECT, notify_hosts=place)
+    made.start()
+    yield made
+    made.close()
+
+
+class Phone:
+    """A browser that takes push, with the keys of its subscription."""
+
+    def __init__(self, window: Window, service: Loopback, origin: str, name: str) -> None:
+        self.window, self.page, self.service, self.origin = window, window.page, service, origin
+        self.keys, self.path = Keys(), f"/push/{name}"
+        target = self.keys.target(service.origin + self.path)
+        subscription = {"endpoint": target.address, "keys": {"p256dh": target.key, "auth": target.secret}}
+        window.context.grant_permissions(["notifications"], origin=origin)
+        window.context.add_init_script(f"({SUBSCRIBES})({json.dumps(subscription)})")
+
+    def add(self) -> None:
+        """Press the button on the page of devices."""
+        self.page.goto("/account/devices")
+        self.page.locator("[data-push-on]").click()
+        expect(self.page.locator(".tag.own:visible")).to_have_count(1)
+
+    def pushed(self, count: int = 1) -> list[bytes]:
+        """What came for this phone, decrypted, as soon as there is so much."""
+        poll(lambda: len(self._requests()) >= count, 30)
+        return [self.keys.decrypted(one.body) for one in self._requests()]
+
+    def headers(self) -> Any:
+        return self._requests()[-1].headers
+
+    def _requests(self) -> list[Any]:
+        return [one for one in self.service.seen if one.path == self.path]
+
+    def deliver(self, payload: bytes | str) -> None:
+        """Hand it to the service worker as the browser would."""
+        wire, found = self.window.context.new_cdp_session(self.page), list[str]()
+        wire.on(
+            "ServiceWorker.workerRegistrationUpdated",
+            lambda event: found.extend(one["registrationId"] for one in event["registrations"]),
+        )
+        self.page.evaluate("async () => { await navigator.serviceWorker.ready; }")
+        wire.send("ServiceWorker.enable")
+        poll(lambda: self.page.wait_for_timeout(20) or found, 10)
+        data = payload if isinstance(payload, str) else payload.decode()
+        wire.send("ServiceWorker.deliverPushMessage", {"origin": self.origin, "registrationId": found[0], "data": data})
+        wire.detach()
+
+    def notes(self, count: int = 1) -> list[dict[str, Any]]:
+        """The notifications that are shown, as soon as there are so many."""
+        found: list[dict[str, Any]] = poll(lambda: len(one := self.page.evaluate(NOTES)) >= count and one, 10)
+        return found
+
+    def click(self, action: str = "") -> list[str]:
+        """Click the notification, or its button; what the worker would open."""
+        opened: list[str] = self.window.context.service_workers[0].evaluate(CLICK, action)
+        return opened
+
+
+@pytest.fixture
+def phone(house: Daemon, ada: Caller, opens: Opens, service: Loopback, request: pytest.FixtureRequest) -> Phone:
+    window = opens(house.origin, ada.token)
+    return Phone(window, service, house.origin, request.node.name)
+
+
+def device_of(page: Page) -> str:
+    """The address of this browser's own page."""
+    return str(page.locator("tr:has(.tag.own:visible) td a").first.get_attribute("href"))
+
+
+def test_a_question_is_pushed_shown_and_its_button_answers_it(house: Daemon, ada: Caller, phone: Phone) -> None:
+    phone.add()
+    ada.post("/notifications/settings", told="approval", way="approval.web_push", content="web_push")
+    chat = f"/c/{ada.send('new', SHELL)}"
+    (payload,) = phone.pushed()
+    claims, _ = signature(phone.headers()["Authorization"])
+    assert claims["sub"] == SUBJECT
+    told = json.loads(payload)
+    assert told["web_push"] == 8030
+    phone.deliver(payload)
+    (note,) = phone.notes()
+    assert note["title"] == told["notification"]["title"]
+    assert {"approve", "deny"} <= set(note["actions"])
+    assert phone.click() == [chat]
+    phone.deliver(payload)
+    phone.notes()
+    (place,) = phone.click("deny")
+    assert place.startswith("/go/")
+    phone.page.goto(place)
+    assert axe(phone.page) == []
+    phone.page.locator("main form button.primary").click()
+    phone.page.wait_for_url(f"**{chat}")
+    expect(phone.page.locator(".turn.bot .foot")).to_be_visible()
+    expect(phone.page.locator("#bell-n .badge")).to_have_count(0)
+    phone.page.goto("/notifications")
+    expect(phone.page.locator(".notice").first).to_contain_text("done")
+    phone.page.goto("/account/devices")
+    shown = phone.page.locator("tr:has(.tag.own:visible) td[data-l='Last shown']")
+    expect(shown).not_to_have_text("never")
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        "",
+        "no JSON",
+        "null",
+        "[1]",
+        '{"web_push": 8030}',
+        '{"web_push": 8030, "notification": {"actions": 7, "tag": {}}}',
+    ],
+    ids=["empty", "text", "null", "a list", "no notification", "wrong kinds"],
+)
+def test_a_push_that_cannot_be_read_still_shows_something(phone: Phone, payload: str) -> None:
+    phone.page.goto("/tasks")
+    phone.deliver(payload)
+    (note,) = phone.notes()
+    assert (note["title"], note["body"]) == ("Cortex", "Cortex has something for you.")
+    assert phone.click() == ["/notifications"]
+
+
+def test_a_push_leads_to_no_other_site(phone: Phone) -> None:
+    phone.page.goto("/tasks")
+    foreign = {"title": "Here", "body": "x", "navigate": "https://evil.example/notes?x=1"}
+    phone.deliver(json.dumps({"web_push": 8030, "notification": foreign}))
+    phone.notes()
+    assert phone.click() == ["/notes?x=1"]
+
+
+def test_a_click_comes_to_the_page_that_is_open(phone: Phone) -> None:
+    phone.page.goto("/tasks")
+    phone.deliver(json.dumps({"web_push": 8030, "notification": {"title": "Tasks", "navigate": "/tasks"}}))
+    phone.notes()
+    with pytest.raises(Exception, match="Not allowed to focus"):  # the right page was found; a real click may do it
+        phone.click()
+
+
+def test_a_test_goes_out_and_one_that_fails_says_why(phone: Phone, service: Loopback) -> None:
+    phone.add()
+    phone.page.goto(device_of(phone.page))
+    phone.page.get_by_role("button", name="Send a test").click()
+    expect(phone.page.locator(".say.ok")).to_contain_text("took the test")
+    assert json.loads(phone.pushed()[0])["notification"]["title"] == "Cortex: a test"
+    service.replies.append(Reply(status=403))
+    phone.page.get_by_role("button", name="Send a test").click()
+    expect(phone.page.locator(".say.bad")).to_contain_text("VAPID")
+
+
+def test_a_device_that_was_removed_is_told_no_more_and_can_come_back(phone: Phone) -> None:
+    phone.add()
+    phone.page.goto(device_of(phone.page) + "/remove")
+    phone.page.locator("main button.danger, main form button").last.click()
+    phone.page.wait_for_url("**/account/devices")
+    expect(phone.page.locator("[data-push-on]")).to_be_visible()
+    assert phone.page.evaluate("() => localStorage.push ?? localStorage.stub ?? ''") == ""
+    phone.page.locator("[data-push-on]").click()
+    expect(phone.page.locator(".tag.own:visible")).to_have_count(1)
+    phone.page.locator("[data-push-off]").click()
+    expect(phone.page.locator("[data-push-on]")).to_be_visible()
+
+
+def test_the_bell_of_an_open_page_rings(house: Daemon, ada: Caller, phone: Phone) -> None:
+    phone.page.goto("/notifications")
+    ada.post("/notifications/read", upto="2099-01-01T00:00:00+00:00")
+    expect(phone.page.locator("#bell-n .badge")).to_have_count(0)
+    chat = ada.send("new", SHELL)
+    expect(phone.page.locator("#bell-n .badge")).to_contain_text("1", timeout=20_000)
+    expect(phone.page.locator(".notice.fresh")).to_have_count(1)
+    ada.post(f"/c/{chat}/stop")
+
+
+def test_without_the_daemon_a_page_says_what_is_kept(daemon: Daemon, opens: Opens) -> None:
+    daemon.start()
+    with Caller(daemon) as ada:
+        window = opens(daemon.origin, ada.set_up().token)
+    page = window.page
+    page.goto("/tasks")
+    page.evaluate("async () => { await navigator.serviceWorker.ready; }")
+    poll(lambda: page.evaluate("() => !!navigator.serviceWorker.controller"))
+    assert page.evaluate("() => navigator.serviceWorker.controller.scriptURL").endswith("/sw.js")
+    daemon.stop()
+    page.goto("/notes")
+    expect(page.locator("h1")).to_have_text("No connection to Cortex")
+    assert axe(page) == []
+    assert {re.sub(r"^/static/.*", "/static", path) for path in page.evaluate(KEPT)} == {"/offline", "/static"}
+    daemon.start()
+    page.get_by_role("link", name="Try again").click()
+    expect(page.locator("h1")).to_have_text("Notes", timeout=20_000)
+    window.complaints[:] = [line for line in window.complaints if "net::ERR_" not in line and "htmx" not in line]
+
+
+def test_a_page_that_is_older_than_the_worker_offers_to_reload(house: Daemon, ada: Caller, opens: Opens) -> None:
+    window = opens(house.origin, ada.token)
+    window.context.add_init_script(
+        "addEventListener('DOMContentLoaded', () => document.documentElement.dataset.version = 'older')"
+    )
+    window.page.goto("/tasks")
+    toast = window.page.locator(".toast")
+    expect(toast).to_contain_text("A new version is here.")
+    assert axe(window.page) == []
+    toast.get_by_role("link", name="Reload").click()
+    expect(toast).to_have_count(0)
+
+
+def test_a_page_of_the_same_version_says_nothing(house: Daemon, ada: Caller, opens: Opens, tmp_path: Path) -> None:
+    page = opens(house.origin, ada.token).page
+    page.goto("/tasks")
+    poll(lambda: page.evaluate("() => !!navigator.serviceWorker.controller"))
+    page.wait_for_timeout(200)
+    expect(page.locator(".toast")).to_have_count(0)
+
+
+def test_the_house_says_when_push_is_not_set_up(daemon: Daemon, opens: Opens) -> None:
+    daemon.start()
+    with Caller(daemon) as ada:
+        window = opens(daemon.origin, ada.set_up().token)
+    window.page.goto("/account/devices")
+    expect(window.page.locator(".say.warn")).to_contain_text("CORTEX_PUSH_SUBJECT")
+    window.page.evaluate(
+        "() => fetch('/push/key', { headers: { Accept: 'application/json' } }).then(one => one.status)"
+    )
+    forgive(window, 422)
