@@ -46,6 +46,7 @@ class Armed(Protocol):
 
 Rows = Callable[[datetime], Awaitable[Sequence[Any]]]  # Any: rows of one kind, handed back to that kind's `fire`
 Fire = Callable[[Any], Awaitable[None]]
+Pulse = Callable[[datetime], Awaitable[frozenset[str]]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,9 +61,11 @@ class _Kind:
 class Alarm:
     """Kinds of rows, each with what fires them. `add` them, then `run`."""
 
-    def __init__(self, clock: Clock = now) -> None:
-        """Nothing is armed before `run` looks."""
+    def __init__(self, clock: Clock = now, pulse: Pulse | None = None) -> None:
+        """Nothing is armed before `run` looks. `pulse`: which kinds have anything due by then; None asks them all."""
         self._clock = clock
+        self._pulse = pulse
+        self._firing: set[asyncio.Task[None]] = set()
         self._kinds: list[_Kind] = []
         self._bell = asyncio.Event()
         self._gate = asyncio.Semaphore(AT_ONCE)
@@ -88,16 +91,23 @@ class Alarm:
                 self._bell.clear()
         finally:
             self._scheduler.shutdown(wait=False)
+            for firing in self._firing:
+                firing.cancel()
+            if self._firing:
+                await asyncio.wait(self._firing)
 
     async def look(self) -> None:
         """Arm what is new or another, disarm what is gone. A database that does not answer is asked again."""
-        for kind in self._kinds:
-            try:
-                rows: Sequence[Armed] = await kind.rows(self._clock() + ARMED_AHEAD)
-            except (CortexError, SQLAlchemyError) as error:
-                log.warning("cannot look for what is due (%s): %s", kind.name, error)
-                continue
-            self._arm(kind, rows)
+        until = self._clock() + ARMED_AHEAD
+        try:
+            stirring = None if self._pulse is None else await self._pulse(until)
+            for kind in self._kinds:
+                if stirring is None or kind.name in stirring:
+                    self._arm(kind, await kind.rows(until))
+                elif kind.armed:
+                    self._arm(kind, ())
+        except (CortexError, SQLAlchemyError) as error:
+            log.warning("cannot look for what is due: %s", error)
 
     def _arm(self, kind: _Kind, rows: Sequence[Armed]) -> None:
         wanted = {row.id: row for row in rows if row.id not in kind.firing}
@@ -109,7 +119,7 @@ class Alarm:
             if kind.armed.get(id) != (row.next_at, row.version):
                 kind.armed[id] = (row.next_at, row.version)
                 self._scheduler.add_job(
-                    self._fire,
+                    self._begin,
                     DateTrigger(row.next_at, timezone=UTC),
                     args=(kind, row),
                     id=_name(kind, id),
@@ -117,9 +127,15 @@ class Alarm:
                     misfire_grace_time=None,
                 )
 
+    async def _begin(self, kind: _Kind, row: Armed) -> None:
+        """Fire it in a worker of our own, which ends with `run`; the library would tell its cancelling as a fault."""
+        kind.firing.add(row.id)
+        firing = asyncio.create_task(self._fire(kind, row))
+        self._firing.add(firing)
+        firing.add_done_callback(self._firing.discard)
+
     async def _fire(self, kind: _Kind, row: Armed) -> None:
         """Once at a time for each row; afterwards it is armed anew, wherever its table then says."""
-        kind.firing.add(row.id)
         try:
             async with self._gate:
                 await kind.fire(row)

@@ -5,6 +5,7 @@ parts. What wakes up when is in the tables alone.
 """
 
 import asyncio
+from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
 from cortex.base import scan
@@ -26,6 +27,7 @@ from cortex.services.scope import ToolScope
 from cortex.services.tools import ToolsService
 from cortex.services.turns import TurnRuns
 from cortex.storage.jobs import AllJobs
+from cortex.storage.pulse import Pulse
 from cortex.storage.reminders import AllReminders
 from cortex.storage.slots import AllSlots
 
@@ -81,12 +83,21 @@ class Clockwork:
 
     async def run(self) -> None:
         """For ever: fire what is due and look after what runs."""
-        alarm: Alarm = (await asyncio.to_thread(scan.load, "cortex.services.alarm")).Alarm(self._house.clock)
+        alarm: Alarm = (await asyncio.to_thread(scan.load, "cortex.services.alarm")).Alarm(
+            self._house.clock, self._pulse
+        )
         alarm.add("job", self.runs.armed, self.runs.fire)
         alarm.add("reminder", self._due.armed, self._due.fire)
         self._alarm.append(alarm)
         async with beside(self.runs.run()):
             await alarm.run()
+
+    async def _pulse(self, until: datetime) -> frozenset[str]:
+        """Which kinds have anything due by then. Where slots are open, the runner looks after them."""
+        beat = await self._house.db.open(Pulse).beat(until)
+        if beat.slots:
+            self.runs.ring()
+        return frozenset(["job"] * beat.jobs + ["reminder"] * beat.reminders)
 
     def look(self) -> None:
         """Something was changed in this process: do not wait for the next look."""

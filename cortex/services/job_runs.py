@@ -1,6 +1,7 @@
-"""The runner of jobs: fires what is due, begins what waits, ends what is over. Looks every 2 s, or when it is rung.
+"""The runner of jobs: fires what is due, begins what waits, ends what is over, whenever it is rung.
 
-The truth is the ledger of slots; what one process leaves undone, another, or the next start, takes up.
+The alarm rings it every two seconds while a slot is open. The truth is the ledger of slots; what one process leaves
+undone, another, or the next start, takes up.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from cortex.storage.job_rows import ArmedJob
 from cortex.storage.jobs import Jobs
 from cortex.storage.slots import AllSlots, RunningSlot, SlotRow, Slots
 
-LOOK_EVERY_S = 2.0
+LOOK_EVERY_S = 30.0
 AT_ONCE = 2  # turns of jobs that this process has at work; a parked one does not count
 TAKEN_MOST = 1_000
 WAITED_TOO_LONG = "it waited too long for an earlier run to end"
