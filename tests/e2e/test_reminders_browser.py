@@ -62,3 +62,21 @@ def test_it_is_said_changed_and_removed_without_javascript(house: Daemon, ada: C
     expect(page.get_by_role("table", name="Next reminders")).to_contain_text("10:00")
     page.get_by_role("button", name="Remove: call mum").click()
     expect(page.get_by_role("table", name="Next reminders")).to_have_count(0)
+
+
+def test_a_background_agent_shows_how_far_it_is_and_brings_its_result(house: Daemon, ada: Caller, opens: Opens) -> None:
+    page = go(opens(house.origin, ada.token), "/c/new")
+    page.fill("#text", "start a background agent that looks up what the weather is like")
+    page.keyboard.press("Enter")
+    card = page.get_by_role("group", name="Background agent")
+    expect(card).to_contain_text("weather", timeout=20_000)
+    expect(card).to_contain_text("done", timeout=20_000)
+    expect(card.get_by_role("button")).to_have_count(0)
+    found = page.locator(".turn.user.found")
+    expect(found).to_contain_text("A background agent has a result")
+    page.locator(".turn.bot .foot").nth(1).wait_for()
+    found.locator("summary").click()
+    found.get_by_role("link", name="How it worked").click()
+    expect(page.locator(".said")).to_contain_text("weather")
+    page.go_back()
+    expect(page.locator(".turn.user.found")).to_have_count(1)
