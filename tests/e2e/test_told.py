@@ -33,7 +33,7 @@ def test_a_message_that_could_not_be_sent_is_told_and_kept(house: Daemon, ada: C
         proxy.mend()
         page.press("#text", "Enter")
         expect(page.locator("details.tool.ok")).to_have_count(1)
-        forgive(window, "net::ERR_", "htmx:")
+        forgive(window, "net::ERR_", "htmx:", "fetching the script")
 
 
 def test_sending_without_a_network_is_told_until_it_works(house: Daemon, ada: Caller, opens: Opens) -> None:
