@@ -131,6 +131,7 @@ class RemindersService:
 
     async def snooze(self, user: User, reminder_id: str, choice: Snooze, words: str = "") -> ReminderRow:
         """Tell it again later; `words`: of the person's own choice. Conflict when it does not wait for an answer."""
+        await self.get(user, reminder_id)
         timing, times = self.read_time(user, words if choice == "words" else SNOOZES[choice], "words")
         if timing.kind != "at":
             raise UserError("Say one time at which to tell it again, such as 'in 2 hours'.", field="words")

@@ -14,6 +14,7 @@ from cortex.app import Cortex
 from cortex.base import messages as message
 from cortex.base import scan
 from cortex.base.ids import new_id
+from cortex.base.turn import agent_turn
 from cortex.services.job_forms import JobForm
 from cortex.services.skills import SkillsService
 from cortex.storage.approvals import Approvals, Grants
@@ -73,7 +74,7 @@ def filled(path: str, ids: dict[str, str]) -> str:
 OF_THE_HOUSE = {"tool": "task_create", "category": "tasks", "number": "1"}  # these are everybody's
 IDS = (
     "cid key task_id job_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id "
-    "notice_id delivery_id device_id token"
+    "notice_id delivery_id device_id token reminder_id run_id"
 )
 ANY = dict.fromkeys(IDS.split(), "x")
 
@@ -201,8 +202,20 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "summary_id": summary.id,
         "budget_id": budget.id,
         **await told_things(house, person),
+        "reminder_id": (await house.reminders.add(user, "dig truffles tomorrow at 9")).id,
+        "run_id": await agent_run(house, person, conversation.id, turn_id),
         "case_id": (await db.open(ToolCases).add("truffles", "truffler", "admin", (), user.id)).id,
     }
+
+
+async def agent_run(house: Cortex, person: Browser, parent_id: str, turn_id: str) -> str:
+    """A background agent that looks for truffles, on paper: no engine runs it."""
+    async with house.house.db.together(person.user.id) as opened:
+        made = await opened(Conversations).create("truffler", "auto", "Truffles", source="agent", parent_id=parent_id)
+        await opened(Turns).create(
+            agent_turn(turn_id, made.id), made.id, "Find truffles", mode="auto", role="truffler", channel="agent"
+        )
+    return made.id
 
 
 async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
@@ -233,6 +246,8 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
     user, db = person.user, house.house.db
     return [
         await house.tasks.list(user),
+        await house.reminders.listing(user),
+        await house.agents.list(user.id, 9),
         await house.clockwork.jobs.list(user),
         [(note, await house.notes.read(user, note.name)) for note in await house.notes.list(user)],
         await house.notes.scratchpad(user),

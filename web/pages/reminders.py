@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Request
@@ -24,7 +24,6 @@ PAGE_ROWS = 50
 
 Text = Annotated[str, Form()]
 Number = Annotated[int, Form()]
-Choice = Literal["10min", "1h", "morning", "words"]
 REPEATS = (
     ("", "once"),
     *((str(seconds), f"every {seconds // 60} minutes until I say so") for seconds in REPEATS_S if seconds < 3600),
@@ -188,19 +187,20 @@ async def snooze(
     house: House,
     user: CurrentUser,
     reminder_id: str,
-    choice: Annotated[Choice, Form()],
+    choice: Text = "",
     words: Text = "",
     back: Text = HOME,
 ) -> Response:
     """Tell it again later."""
+    chosen: Snooze = next((one for one in SNOOZES if one == choice), "words")
     try:
-        row = await house.reminders.snooze(user, reminder_id, choice, words)
+        row = await house.reminders.snooze(user, reminder_id, chosen, words)
     except UserError as refused:
         context = replace(
             await _one(request, house, user, reminder_id), error=refused.message, error_field=refused.field
         )
         return respond(request, "reminder.html", context, status=422)
-    again = SNOOZES.get(choice, words.strip())
+    again = SNOOZES.get(chosen, words.strip())
     return redirect(request, local_path(back, HOME), f"Again {again}: {row.text}")
 
 
