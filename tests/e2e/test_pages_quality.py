@@ -60,7 +60,18 @@ def test_every_page_is_sound(house: Daemon, furnished: Furnished, opens: Opens, 
     window = opens(house.origin, furnished.admin.token, is_dark=is_dark, is_phone=is_phone)
     assert wrong_on(window, (*furnished.paths, furnished.ask_something())) == {}
     empty = opens(house.origin, furnished.member.token, is_dark=is_dark, is_phone=is_phone)
-    bare = ("/c/new", "/tasks", "/jobs", "/notes", "/skills", "/models", "/account", "/notifications", "/health", "/search?q=zebra")
+    bare = (
+        "/c/new",
+        "/tasks",
+        "/jobs",
+        "/notes",
+        "/skills",
+        "/models",
+        "/account",
+        "/notifications",
+        "/health",
+        "/search?q=zebra",
+    )
     assert wrong_on(empty, bare) == {}
     visitor = opens(house.origin, is_dark=is_dark, is_phone=is_phone)
     assert wrong_on(visitor, ("/login", "/welcome", "/offline")) == {}
