@@ -81,6 +81,7 @@ class Alarm:
 
     async def run(self) -> None:
         """For ever: look every 2 s, and fire what is due."""
+        logging.getLogger("apscheduler").setLevel(logging.WARNING)  # it tells of each firing, twice
         self._scheduler.start()
         try:
             while True:

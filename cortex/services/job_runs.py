@@ -22,7 +22,7 @@ from cortex.services.job_starts import JobStarts
 from cortex.services.job_tools import JobTools
 from cortex.services.tell import Tell
 from cortex.services.turns import TurnRuns
-from cortex.storage.job_rows import ArmedJob
+from cortex.storage.job_rows import ArmedJob, JobRow
 from cortex.storage.jobs import Jobs
 from cortex.storage.slots import AllSlots, RunningSlot, SlotRow, Slots
 
@@ -101,32 +101,36 @@ class JobRuns:
         busy = {slot.job_id for slot in running}
         self._here &= {slot.turn_id for slot in running if slot.turn_id}
         at_work = sum(slot.turn_id in self._here and slot.turn_state in ("queued", "running") for slot in running)
+        jobs: dict[str, JobRow] = {}
         for slot in waiting:
             if slot.job_id in busy:
                 continue
-            busy.add(slot.job_id)
             try:
-                at_work += await self._try(slot, has_room=at_work < AT_ONCE)
+                if slot.job_id not in jobs:
+                    jobs[slot.job_id] = await self._house.db.open(Jobs, slot.owner_id).get(slot.job_id)
+                if not await self._pass(jobs[slot.job_id], slot):
+                    busy.add(slot.job_id)
+                    at_work += at_work < AT_ONCE and await self._start(jobs[slot.job_id], slot)
             except CortexError as error:
+                busy.add(slot.job_id)
                 log.warning("the run %s could not begin: %s", slot.id, error)
 
-    async def _try(self, slot: SlotRow, *, has_room: bool) -> int:
-        """Begin this slot; how many turns that puts to work."""
-        job = await self._house.db.open(Jobs, slot.owner_id).get(slot.job_id)
+    async def _pass(self, job: JobRow, slot: SlotRow) -> bool:
+        """Whether that was all of this slot: it waited too long, or it is a plain message, told."""
         is_first = slot.attempt == 0 and not slot.is_by_hand
         if is_first and is_too_late(policy_of(job), slot.due_at, self._house.clock()):
             await self._house.db.open(Slots, slot.owner_id).end(slot.id, "missed", why=WAITED_TOO_LONG)
-            self.ring()
-            return 0
-        if job.kind == "message":
+        elif job.kind == "message":
             await self._starts.begin(job, slot)
-            self.ring()  # the next of this job's may begin
-            return 0
-        if not has_room:
-            return 0
+        else:
+            return False
+        return True
+
+    async def _start(self, job: JobRow, slot: SlotRow) -> bool:
+        """Put its turn to work; False when another process did."""
         turn_id = await self._starts.begin(job, slot)
         self._here |= {turn_id} if turn_id else set()
-        return 1 if turn_id else 0
+        return bool(turn_id)
 
     def _heard(self, turn_id: str) -> None:
         if turn_id.startswith("cron:"):

@@ -91,6 +91,16 @@ class Clockroom:
 
         self.ask(added)
 
+    def pause_jobs(self) -> None:
+        """No more of them: two processes that write at once on SQLite would keep one another from ending in time."""
+
+        async def paused(cortex: Cortex, ada: User) -> None:
+            jobs = cortex.house.db.open(Jobs, ada.id)
+            for job in await jobs.list():
+                await jobs.pause(job.id, None)
+
+        self.ask(paused)
+
     def die(self, kills: int, seed: int) -> None:
         """Kill one or the other, at any moment, and start it again."""
         chance = random.Random(seed)  # noqa: S311 - moments of kills, not secrets
@@ -159,6 +169,7 @@ def survive(room: Clockroom, *, messages: int, prompts: int, kills: int, seed: i
     room.die(kills, seed)
     end = datetime.now(UTC)
     kept = room.wait_until(end)
+    room.pause_jobs()
     for daemon in room.daemons:
         assert daemon.stop() == 0
     states = check(kept, room.ask(_told), end)
