@@ -106,7 +106,12 @@ class Phone:
         )
         self.page.evaluate("async () => { await navigator.serviceWorker.ready; }")
         wire.send("ServiceWorker.enable")
-        poll(lambda: self.page.wait_for_timeout(20) or found, 10)
+
+        def registered() -> list[str]:
+            self.page.wait_for_timeout(20)  # lets what the browser sends come in
+            return found
+
+        poll(registered, 10)
         data = payload if isinstance(payload, str) else payload.decode()
         wire.send("ServiceWorker.deliverPushMessage", {"origin": self.origin, "registrationId": found[0], "data": data})
         wire.detach()
