@@ -29,7 +29,7 @@ from cortex.storage.slots import AllSlots, RunningSlot, SlotRow, Slots
 LOOK_EVERY_S = 30.0
 AT_ONCE = 2  # turns of jobs that this process has at work; a parked one does not count
 TAKEN_MOST = 1_000
-WAITED_TOO_LONG = "it waited too long for an earlier run to end"
+WAITED_TOO_LONG = "it waited too long to begin"
 
 log = logging.getLogger(__name__)
 

@@ -394,7 +394,7 @@ async def test_a_queued_slot_that_waited_too_long_is_missed(shift: Shift) -> Non
     shift.clock.forward(minutes=20)
     await shift.house.cortex.approvals.answer(shift.admin, question, "once")
     slot = await shift.until(job, "missed")
-    assert slot.why == "it waited too long for an earlier run to end"
+    assert slot.why == "it waited too long to begin"
 
 
 async def test_a_failed_run_is_tried_again_with_longer_and_longer_waits(shift: Shift) -> None:

@@ -65,13 +65,10 @@ TOOLS = {
     "meta": {"tools_discover": LOW, "tool_call": LOW},
 }
 MISSING = {
-    "cron": {"Jobs", "Timings"},
-    "reminders": {"Reminders", "Timings"},
     "ha": {"HomeAssistant"},
     "aether": {"Journals"},
     "aether_db": {"AetherDatabase"},
     "notifications": {"Push", "Mail", "Talk"},
-    "agents": {"Agents"},
     "coding": {"CodingAgent", "AllowedFolders"},
     "memory": {"Memory"},
 }
@@ -177,6 +174,6 @@ async def test_what_is_not_set_up_names_what_it_lacks_and_is_permitted_to_nobody
         lacking.setdefault(row["category"], set()).update(row["missing"])
     assert {category: lacking[category] for category in MISSING} == MISSING
     assert not {row["name"] for row in rows if row["category"] in MISSING} & permitted
-    assert {"http_post", "ae_task_list"} <= permitted
+    assert {"http_post", "ae_task_list", "cron_add", "reminders_add", "spawn_agent"} <= permitted
     upkeep = {row["name"] for row in rows if row["missing"] == ["Upkeep"]}
     assert upkeep == {"cortex_restart", "cortex_update"}
