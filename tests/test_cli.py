@@ -79,7 +79,8 @@ def test_tools_lists_every_tool_with_its_price(tmp_path: Path) -> None:
 
 def test_tools_says_what_a_category_still_needs(tmp_path: Path) -> None:
     rows = {row["name"]: row for row in parsed(cortex(tmp_path / "home", "tools", "--json"))}
-    assert (rows["cron_add"]["configured"], rows["cron_add"]["missing"]) == (False, ["Jobs", "Timings"])
+    assert (rows["ha_get_state"]["configured"], rows["ha_get_state"]["missing"]) == (False, ["HomeAssistant"])
+    assert (rows["cron_add"]["configured"], rows["cron_add"]["missing"]) == (True, [])
     assert (rows["ae_task_list"]["configured"], rows["ae_task_list"]["missing"]) == (True, [])
     words = cortex(tmp_path / "home", "tools").stdout
     assert "not set up: needs HomeAssistant" in words
