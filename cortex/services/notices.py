@@ -12,7 +12,7 @@ from cortex.base.clock import Clock
 from cortex.base.engine_ports import Hub
 from cortex.base.errors import UserError
 from cortex.base.ids import derived_id
-from cortex.base.notify_ports import ActionKind, ChannelName, NoticeKind, Urgency, must_be_ours
+from cortex.base.notify_ports import ChannelName, NoticeKind, must_be_ours
 from cortex.services.addresses import Addresses
 from cortex.services.reach_choices import Means, ReachChoices, ways
 from cortex.services.tell import Draft
@@ -34,25 +34,14 @@ Listener = Callable[[str, NoticeRow, str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Told(NoticeValues):
     """What one person is to be told. `key`: what is told under the same key is told once.
 
-    `tag`: a later notice of the same tag takes the place of this one; `path`: the page it opens; `subject_id`: the
-    slot, reminder, approval or turn it is about. `channels`: in place of what the person chose for this kind.
+    `channels`: in place of what the person chose for this kind.
     """
 
     key: str
-    kind: NoticeKind
-    title: str
-    text: str
-    path: str = "/"
-    tag: str = ""
-    urgency: Urgency = "normal"
-    actions: tuple[ActionKind, ...] = ()
-    subject_id: str = ""
-    is_tainted: bool = False
     channels: tuple[ChannelName, ...] | None = None
-    expires_at: datetime | None = None
 
     def __post_init__(self) -> None:
         """Refuse a link to elsewhere."""
