@@ -6,6 +6,7 @@ No shell, no inherited environment. Isolation is `sandbox.py`'s matter; this is 
 import asyncio
 import os
 import signal
+import threading
 from asyncio.subprocess import PIPE, Process
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -20,6 +21,7 @@ CHUNK_BYTES = 65_536
 FLOOD_FACTOR = 64
 GRACE_S = 2.0
 KILL_ROUNDS = 20
+KILL_AT_ONCE = 1_000
 
 Watch = Callable[[int], Awaitable[str]]
 
@@ -142,32 +144,50 @@ async def _end(process: Process, waits: "Sequence[asyncio.Future[str]]", pumps: 
         await asyncio.wait_for(asyncio.gather(pumps, process.wait(), return_exceptions=True), GRACE_S)
 
 
-def tree_of(root: int) -> list[int]:
-    """`root` and every process below it, as /proc shows them now."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with suppress(OSError, ValueError, IndexError):
-                parent = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1]
-                children.setdefault(int(parent), []).append(int(name))
-    found, open_ends = [root], [root]
-    while open_ends:
-        below = children.get(open_ends.pop(), [])
-        found += below
-        open_ends += below
+def can_count() -> bool:
+    """Whether this kernel tells a process's children (CONFIG_PROC_CHILDREN); without it no tree can be held."""
+    return os.path.exists(f"/proc/self/task/{threading.get_native_id()}/children")
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that `pid` has started and that live now."""
+    found: list[int] = []
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError):
+                found += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
+    return found
+
+
+def tree_of(root: int, most: int) -> list[int]:
+    """`root` and the processes below it, nearest first; past `most` it looks no further: a tree may outgrow us."""
+    found = [root]
+    for pid in found:  # it grows as we go
+        found += children_of(pid)
+        if len(found) > most:
+            break
     return found
 
 
 def kill_below(root: int) -> None:
-    """Kill what stands below `root` until nothing does; a group kill misses children that left the group."""
+    """Kill what stands below `root` until nothing does; a group kill misses children that left the group.
+
+    Its own children go first: one of them is the init of a PID namespace, and the kernel ends all of that at once,
+    however fast it multiplies (pid_namespaces(7)).
+    """
+    _send(children_of(root), signal.SIGKILL)
     for _ in range(KILL_ROUNDS):
-        below = tree_of(root)[1:]
+        below = tree_of(root, KILL_AT_ONCE)[1:]
         if not below:
             return
-        for sign in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in below:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, sign)
+        _send(below, signal.SIGSTOP)
+        _send(below, signal.SIGKILL)
+
+
+def _send(pids: Sequence[int], sign: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, sign)
 
 
 async def _feed(process: Process, data: bytes) -> None:

@@ -18,7 +18,7 @@ from typing import Literal
 
 from cortex.base.errors import ToolFailed
 from cortex.integrations import landlock
-from cortex.integrations.process import Finished, run, tree_of
+from cortex.integrations.process import Finished, can_count, run, tree_of
 
 Level = Literal["bubblewrap", "landlock", "none"]
 
@@ -26,7 +26,7 @@ MB = 1_000_000
 WORK = "/work"
 NICENESS = 10
 OPEN_FILES = 256
-WATCH_S = 0.1
+WATCH_S = 0.05
 SYSTEM_FILES = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/mime.types")
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
@@ -141,6 +141,8 @@ class Sandbox:
         )
 
     async def _try_levels(self) -> Probe:
+        if not can_count():
+            return Probe(level="none", reason="This kernel does not tell a process's children (CONFIG_PROC_CHILDREN).")
         reasons: list[str] = []
         for level in ("bubblewrap", "landlock"):
             if self._forced not in (None, level):
@@ -241,21 +243,21 @@ def _limits(limits: Limits) -> dict[int, int]:
 
 async def _watch(pid: int, limits: Limits) -> str:
     """Count the tree's processes and memory: RLIMIT_NPROC does not bind root, and RLIMIT_AS binds one process each."""
+    most = limits.processes + 3  # bubblewrap itself, its init, the first shell
     while True:
         await asyncio.sleep(WATCH_S)
-        count, memory_bytes = await asyncio.to_thread(tree_use, pid)
-        if count > limits.processes + 3:  # bubblewrap itself, its init, the first shell
+        found = await asyncio.to_thread(tree_of, pid, most)
+        if len(found) > most:
             return f"it started more than {limits.processes} processes"
-        if memory_bytes > limits.memory_bytes:
+        if await asyncio.to_thread(memory_of, found) > limits.memory_bytes:
             return f"it used more than {limits.memory_bytes // MB} MB of memory"
 
 
-def tree_use(root: int) -> tuple[int, int]:
-    """Processes below and including `root`, and the memory in bytes that they hold together."""
-    found = tree_of(root)
+def memory_of(pids: Sequence[int]) -> int:
+    """The memory in bytes that these processes hold together; what they share with others is not counted."""
     pages = 0
-    for pid in found:
+    for pid in pids:
         with suppress(OSError, ValueError, IndexError):
             resident, shared = Path(f"/proc/{pid}/statm").read_text().split()[1:3]
             pages += max(0, int(resident) - int(shared))
-    return len(found), pages * resource.getpagesize()
+    return pages * resource.getpagesize()
