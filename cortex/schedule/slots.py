@@ -12,6 +12,7 @@ from cortex.schedule.moments import following, moments
 from cortex.schedule.policies import Policy
 
 LISTED_MOST = 1_000
+MADE_UP = "a later one ran for it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +92,7 @@ def _sorted_out(
     run = in_time[len(in_time) - min(most, len(in_time)) :]
     kept = set(run)
     why_late = f"it was more than {_length(within_s)} late"
-    why_more = f"{most} at most are caught up" if policy.on_miss == "catchup" else "a later one ran for it"
+    why_more = f"{most} at most are caught up" if policy.on_miss == "catchup" else MADE_UP
     missed = tuple(
         Missed(slot=slot, why=why_late if now - slot > late else why_more) for slot in slots if slot not in kept
     )

@@ -12,7 +12,8 @@ from cortex.base.job import JobKind, SlotState
 from cortex.schedule.policies import deadline, pauses, retry_at
 from cortex.services.approvals import PARKED_MINUTES
 from cortex.services.house import House
-from cortex.services.job_firing import path_of, policy_of
+from cortex.services.job_firing import policy_of
+from cortex.services.job_misses import path_of
 from cortex.services.job_starts import urgency_of
 from cortex.services.tell import Draft, Tell
 from cortex.services.turns import TurnRuns

@@ -5,24 +5,38 @@ No turn begins here: planned slots are begun by `job_starts.py`. A process that 
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from cortex.base.errors import NotFound, ToolFailed
-from cortex.schedule.policies import Policy, on_overlap
-from cortex.schedule.slots import Decision, due
+from cortex.schedule.policies import QUEUE_MOST, Policy, on_overlap
+from cortex.schedule.slots import MADE_UP, Decision, Missed, due
 from cortex.services.house import House
-from cortex.services.tell import Draft, Tell
+from cortex.services.job_misses import JobMisses
+from cortex.services.tell import Tell
 from cortex.storage.db import Opener
 from cortex.storage.job_rows import ArmedJob, JobRow
 from cortex.storage.jobs import AllJobs, Jobs
-from cortex.storage.notices import NoticeValues
-from cortex.storage.slots import SlotRow, Slots, slot_id
+from cortex.storage.slots import SlotRow, Slots
 
 STILL_GOING = "an earlier run was still going"
+QUEUE_FULL = f"{QUEUE_MOST} earlier ones were waiting still"
 _JUST_BEFORE = timedelta(microseconds=1)
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What becomes of the slots of a decision: they begin or wait, are left out beside an earlier run, or are missed.
+
+    `lost`: those of the missed that no other run stands in for.
+    """
+
+    begun: tuple[datetime, ...]
+    skipped: tuple[datetime, ...]
+    missed: tuple[Missed, ...]
+    lost: tuple[Missed, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +45,7 @@ class JobFiring:
 
     house: House
     tell: Tell
+    misses: JobMisses
 
     async def armed(self, until: datetime) -> Sequence[ArmedJob]:
         """The jobs that are due by then."""
@@ -50,62 +65,53 @@ class JobFiring:
         except ToolFailed as error:  # a zone that the machine no longer knows, a line of an older build
             await self.house.db.open(Jobs, job.owner_id).pause(job.id, job.version, error.message)
             return True
-        draft = await self._missed(job, decision)
+        going = await self.house.db.open(Slots, job.owner_id).open_of(job.id)
+        outcome = outcome_of(policy_of(job), decision, going)
+        draft = await self.misses.draft(job, outcome.lost, and_more=decision.unlisted is not None)
         async with self.house.db.together(job.owner_id) as opened:
             if not await opened(Jobs).advance(job.id, job.next_at, job.version, decision.next_at):
                 return False
-            await self._write(opened, job, decision)
+            await _write(opened, job, outcome, decision.unlisted)
             if draft is not None:
                 await draft.write(opened)
         if draft is not None:
             self.tell.ring(job.owner_id)
         return True
 
-    async def _write(self, opened: Opener, job: JobRow, decision: Decision) -> None:
-        """Every slot of the decision under its own id; one that stands already stays as it is."""
-        slots = opened(Slots)
-        missed = {one.slot: one.why for one in decision.missed}
-        if decision.unlisted is not None:
-            after, until = decision.unlisted
-            missed[after + _JUST_BEFORE] = f"so were all from here to {until:%Y-%m-%d %H:%M} UTC: too many to name"
-        await slots.miss(job.id, missed)
-        going = await slots.open_of(job.id)
-        for at in decision.run:
-            if await self._takes(job, decision, going):
-                await slots.open(job.id, at)
-                going = await slots.open_of(job.id)
-            else:
-                await slots.open(job.id, at, state="skipped", why=STILL_GOING)
 
-    async def _takes(self, job: JobRow, decision: Decision, going: Sequence[SlotRow]) -> bool:
-        """Whether one more slot may begin or wait beside these."""
+def outcome_of(policy: Policy, decision: Decision, going: Sequence[SlotRow]) -> Outcome:
+    """What becomes of each slot beside the job's slots that have not ended."""
+    begun, skipped, missed = list[datetime](), list[datetime](), list(decision.missed)
+    is_running = any(slot.state == "running" for slot in going)
+    waiting = sum(slot.state == "planned" for slot in going)
+    for at in decision.run:
         told = on_overlap(
-            policy_of(job),
-            is_running=any(slot.state == "running" for slot in going),
-            waiting=sum(slot.state == "planned" for slot in going),
-            is_catching_up=len(decision.run) > 1,
+            policy, is_running=is_running, waiting=waiting + len(begun), is_catching_up=len(decision.run) > 1
         )
-        return told != "skip"
+        if told != "skip":
+            begun.append(at)
+        elif policy.overlap == "queue":
+            missed.append(Missed(slot=at, why=QUEUE_FULL))
+        else:
+            skipped.append(at)
+    if not begun:
+        missed = [replace(one, why=STILL_GOING) if one.why == MADE_UP else one for one in missed]
+    lost = () if policy.on_miss == "once" and begun else tuple(missed)
+    return Outcome(begun=tuple(begun), skipped=tuple(skipped), missed=tuple(missed), lost=lost)
 
-    async def _missed(self, job: JobRow, decision: Decision) -> Draft | None:
-        """What the person is told of slots that nobody will run; nothing where a later one ran in their place."""
-        is_made_up = job.on_miss == "once" and bool(decision.run)
-        count = len(decision.missed)
-        if job.notify_on == "never" or is_made_up or not count:
-            return None
-        first = decision.missed[0]
-        often = "A run was" if count == 1 else f"{count}{' and more' if decision.unlisted else ''} runs were"
-        values = NoticeValues(
-            kind="job",
-            title=f"{job.name}: missed",
-            text=f"{often} missed: {first.why}.",
-            path=path_of(job),
-            tag=f"missed:{job.id}",
-            urgency="low",
-            subject_id=slot_id(job.id, first.slot),
-            is_tainted=job.is_tainted,
-        )
-        return await self.tell.draft(job.owner_id, f"missed:{values.subject_id}", values, job.deliver_to or None)
+
+async def _write(opened: Opener, job: JobRow, outcome: Outcome, unlisted: tuple[datetime, datetime] | None) -> None:
+    """Every slot under its own id; one that stands already stays as it is."""
+    slots = opened(Slots)
+    missed = {one.slot: one.why for one in outcome.missed}
+    if unlisted is not None:
+        after, until = unlisted
+        missed[after + _JUST_BEFORE] = f"so were all from here to {until:%Y-%m-%d %H:%M} UTC: too many to name"
+    await slots.miss(job.id, missed)
+    for at in outcome.begun:
+        await slots.open(job.id, at)
+    for at in outcome.skipped:
+        await slots.open(job.id, at, state="skipped", why=STILL_GOING)
 
 
 def policy_of(job: JobRow) -> Policy:
@@ -118,8 +124,3 @@ def policy_of(job: JobRow) -> Policy:
         pause_after=job.pause_after,
         timeout_s=job.timeout_s,
     )
-
-
-def path_of(job: JobRow) -> str:
-    """The job's page."""
-    return f"/jobs/{job.id}"

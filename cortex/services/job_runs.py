@@ -15,9 +15,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from cortex.base.errors import CortexError
 from cortex.base.turn import LOOP_ENDS
 from cortex.schedule.policies import is_too_late
+from cortex.schedule.slots import Missed
 from cortex.services.house import House
 from cortex.services.job_endings import JobEndings
 from cortex.services.job_firing import JobFiring, policy_of
+from cortex.services.job_misses import JobMisses
 from cortex.services.job_starts import JobStarts
 from cortex.services.job_tools import JobTools
 from cortex.services.tell import Tell
@@ -40,7 +42,9 @@ class JobRuns:
     def __init__(self, *, house: House, runs: TurnRuns, tools: JobTools, tell: Tell) -> None:
         """Hears of turns that end in this process."""
         self._house = house
-        self._firing = JobFiring(house=house, tell=tell)
+        self._tell = tell
+        self._misses = JobMisses(house=house, tell=tell)
+        self._firing = JobFiring(house=house, tell=tell, misses=self._misses)
         self._starts = JobStarts(house=house, runs=runs, tools=tools, tell=tell)
         self._endings = JobEndings(house=house, runs=runs, tell=tell)
         self._bell = asyncio.Event()
@@ -81,7 +85,8 @@ class JobRuns:
                 await self._watch(slot)
         waiting = await self._house.db.open(AllSlots).ready(TAKEN_MOST)
         if waiting:
-            await self._begin(waiting)
+            jobs = await self._jobs_of(waiting)
+            await self._begin(jobs, await self._in_time(jobs, waiting))
 
     async def _settle(self, slot: RunningSlot) -> None:
         try:
@@ -95,36 +100,51 @@ class JobRuns:
         except CortexError as error:
             log.warning("the run %s could not be looked after: %s", slot.id, error)
 
-    async def _begin(self, waiting: Sequence[SlotRow]) -> None:
+    async def _jobs_of(self, waiting: Sequence[SlotRow]) -> dict[str, JobRow]:
+        """The jobs of these slots by their ids; none that was deleted just now."""
+        owners = {slot.job_id: slot.owner_id for slot in waiting}
+        found = {id: await self._house.db.open(Jobs, owner_id).lately(id) for id, owner_id in owners.items()}
+        return {id: job for id, job in found.items() if job is not None and job.removed_at is None}
+
+    async def _in_time(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> Sequence[SlotRow]:
+        """Those that may still begin. The others waited too long: they are missed, and told so, a job's together."""
+        kept, late = list[SlotRow](), dict[str, list[SlotRow]]()
+        for slot in (one for one in waiting if one.job_id in jobs):
+            is_first = slot.attempt == 0 and not slot.is_by_hand
+            is_late = is_first and is_too_late(policy_of(jobs[slot.job_id]), slot.due_at, self._house.clock())
+            (late.setdefault(slot.job_id, []) if is_late else kept).append(slot)
+        for job_id, slots in late.items():
+            await self._miss(jobs[job_id], slots)
+        return kept
+
+    async def _miss(self, job: JobRow, late: Sequence[SlotRow]) -> None:
+        lost = [Missed(slot=slot.due_at, why=WAITED_TOO_LONG) for slot in late]
+        draft = await self._misses.draft(job, lost)
+        async with self._house.db.together(job.owner_id) as opened:
+            is_ours = await opened(Slots).give_up([slot.id for slot in late], WAITED_TOO_LONG)
+            if is_ours and draft is not None:
+                await draft.write(opened)
+        self._tell.ring(job.owner_id)
+
+    async def _begin(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> None:
         """The oldest of each job that has none running, as far as there is room; plain messages need none."""
         running = await self._house.db.open(AllSlots).running()
         busy = {slot.job_id for slot in running}
         self._here &= {slot.turn_id for slot in running if slot.turn_id}
         at_work = sum(slot.turn_id in self._here and slot.turn_state in ("queued", "running") for slot in running)
-        jobs: dict[str, JobRow] = {}
         for slot in waiting:
-            if slot.job_id in busy:
+            job = jobs[slot.job_id]
+            if job.id in busy:
                 continue
             try:
-                if slot.job_id not in jobs:
-                    jobs[slot.job_id] = await self._house.db.open(Jobs, slot.owner_id).get(slot.job_id)
-                if not await self._pass(jobs[slot.job_id], slot):
-                    busy.add(slot.job_id)
-                    at_work += at_work < AT_ONCE and await self._start(jobs[slot.job_id], slot)
+                if job.kind == "message":
+                    await self._starts.begin(job, slot)
+                else:
+                    busy.add(job.id)
+                    at_work += at_work < AT_ONCE and await self._start(job, slot)
             except CortexError as error:
-                busy.add(slot.job_id)
+                busy.add(job.id)
                 log.warning("the run %s could not begin: %s", slot.id, error)
-
-    async def _pass(self, job: JobRow, slot: SlotRow) -> bool:
-        """Whether that was all of this slot: it waited too long, or it is a plain message, told."""
-        is_first = slot.attempt == 0 and not slot.is_by_hand
-        if is_first and is_too_late(policy_of(job), slot.due_at, self._house.clock()):
-            await self._house.db.open(Slots, slot.owner_id).end(slot.id, "missed", why=WAITED_TOO_LONG)
-        elif job.kind == "message":
-            await self._starts.begin(job, slot)
-        else:
-            return False
-        return True
 
     async def _start(self, job: JobRow, slot: SlotRow) -> bool:
         """Put its turn to work; False when another process did."""

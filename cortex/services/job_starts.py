@@ -10,7 +10,7 @@ from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id
 from cortex.base.notify_ports import Urgency
 from cortex.services.house import House
-from cortex.services.job_firing import path_of
+from cortex.services.job_misses import path_of
 from cortex.services.job_tools import JobTools, channel_of
 from cortex.services.parts import message_row
 from cortex.services.settings import DEFAULT_ROLE

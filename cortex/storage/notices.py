@@ -126,6 +126,12 @@ class Notices(Repository):
             raise NotFound("There is no such notice.")
         return found
 
+    @reading
+    async def unread_of(self, tag: str) -> NoticeRow | None:
+        """The notice of this tag that waits to be read; None when there is none."""
+        statement = self._mine(NoticeRow, NoticeTable).where(NoticeTable.tag == tag, *_unread(self.clock()))
+        return await self._first(NoticeRow, statement.order_by(NoticeTable.created_at.desc()).limit(1))
+
     async def read(self, ids: Sequence[str]) -> int:
         """Mark these as read; how many were not before."""
         return await self._mark(NoticeTable.id.in_(ids))

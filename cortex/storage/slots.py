@@ -66,6 +66,14 @@ class SlotEnd:
     has_changed: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misses:
+    """How many slots of a job were missed from the first one on."""
+
+    first: datetime
+    count: int
+
+
 def slot_id(job_id: str, due_at: datetime) -> str:
     """The id that the slot always has, by the second: `cron:{job}:20261121T090000Z`."""
     return f"cron:{job_id}:{due_at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
@@ -126,6 +134,28 @@ class Slots(Repository):
             return 0
         statement = self._insert(SlotTable, *rows).on_conflict_do_nothing().returning(SlotTable.id)
         return len((await self.session.execute(statement)).all())
+
+    async def give_up(self, ids: Sequence[str], why: str) -> int:
+        """End those of these as missed that still wait to begin; how many that were."""
+        change = self._change(SlotTable).where(SlotTable.id.in_(ids), SlotTable.state == "planned")
+        values = {"state": "missed", "why": why, "ready_at": None, "ended_at": self.clock()}
+        return len(await self._touched(change.values(**values), SlotTable.id))
+
+    @reading
+    async def missed_since(self, id: str, *, but: str) -> Misses | None:
+        """The missed slots of this one's job from this one on, but those with that reason; None when it is gone."""
+        first = select(SlotTable.job_id, SlotTable.due_at).where(SlotTable.id == id).subquery()
+        columns: tuple[ColumnElement[Any], ...] = (
+            func.min(SlotTable.due_at).label("first"),
+            func.count().label("count"),
+        )
+        statement = (
+            select(*columns)
+            .join(first, (first.c.job_id == SlotTable.job_id) & (first.c.due_at <= SlotTable.due_at))
+            .where(SlotTable.owner_id == self.owner_id, SlotTable.state == "missed", SlotTable.why != but)
+        )
+        found = await self._first(Misses, statement)
+        return found if found and found.count else None
 
     @reading
     async def get(self, id: str) -> SlotRow:

@@ -15,7 +15,8 @@ from cortex.base.errors import NotFound
 from cortex.base.user import User
 from cortex.schedule.reading import Reader
 from cortex.services.job_endings import NO_BUDGET
-from cortex.services.job_firing import STILL_GOING
+from cortex.services.job_firing import QUEUE_FULL, STILL_GOING
+from cortex.services.job_runs import WAITED_TOO_LONG
 from cortex.storage.job_rows import JobRow, JobValues
 from cortex.storage.jobs import Jobs
 from cortex.storage.notices import NoticeRow
@@ -80,6 +81,13 @@ class Shift:
             assert ticks_s() < ends_s, f"it is {slot}, not {states}"
             await asyncio.sleep(0.02)
 
+    async def until_over(self, job: JobRow) -> None:
+        """Let its turns go on until none of its slots is open."""
+        async with asyncio.timeout(PATIENCE_S):
+            while {"planned", "running"} & (await self.states(job)).keys():
+                await self.tick()
+                await asyncio.sleep(0.02)
+
     async def until_asked(self, job: JobRow) -> str:
         """The id of the question that its run waits with."""
         async with asyncio.timeout(PATIENCE_S):
@@ -121,19 +129,45 @@ async def shift(tmp_path: Path) -> AsyncIterator[Shift]:
         yield Shift(house=house, clock=clock)
 
 
+AT_NOON = EVERY_MINUTES.replace(" *", " 12", 1)
+MISSED = "{} runs were missed: {}."
+
+
 @pytest.mark.parametrize(
-    ("policy", "expected"),
+    ("policy", "expected", "told"),
     [
-        ({"on_miss": "skip"}, {"missed": 24}),
-        ({"on_miss": "once", "fire_within_s": 3600}, {"done": 1, "missed": 23}),
-        ({"on_miss": "once", "fire_within_s": 60}, {"missed": 24}),
-        ({"on_miss": "catchup", "fire_within_s": 7200}, {"done": 24}),
-        ({"on_miss": "catchup", "fire_within_s": 1800}, {"done": 10, "missed": 14}),
+        ({"on_miss": "skip"}, {"missed": 24}, {MISSED.format(24, "it was more than 1 minute late"): 1}),
+        ({"on_miss": "once", "fire_within_s": 3600}, {"done": 1, "missed": 23}, {"hello": 1}),
+        (
+            {"on_miss": "once", "fire_within_s": 60},
+            {"missed": 24},
+            {MISSED.format(24, "it was more than 1 minute late"): 1},
+        ),
+        ({"on_miss": "catchup", "fire_within_s": 7200}, {"done": 24}, {"hello": 24}),
+        (
+            {"on_miss": "catchup", "fire_within_s": 1800},
+            {"done": 10, "missed": 14},
+            {"hello": 10, MISSED.format(14, "it was more than 30 minutes late"): 1},
+        ),
+        (
+            {"on_miss": "catchup", "fire_within_s": 7200, "overlap": "queue"},
+            {"done": 24},
+            {"hello": 24},
+        ),
+        (
+            {"on_miss": "skip", "fire_within_s": 3600, "overlap": "queue"},
+            {"missed": 24},
+            {MISSED.format(24, "it was more than 1 minute late"): 1},
+        ),
+        ({"on_miss": "skip", "notify_on": "never"}, {"missed": 24}, {}),
     ],
-    ids=["skip", "once", "once, too late", "catchup", "catchup within"],
+    ids=[
+        *("skip", "once", "once, too late", "catchup", "catchup within", "catchup that may queue"),
+        *("skip that may queue", "skip, told of nothing"),
+    ],
 )
 async def test_down_for_an_hour_each_policy_does_what_it_says(
-    shift: Shift, policy: dict[str, Any], expected: dict[str, int]
+    shift: Shift, policy: dict[str, Any], expected: dict[str, int], told: dict[str, int]
 ) -> None:
     job = await shift.job(EVERY_MINUTES, **policy)
     shift.clock.forward(minutes=58)
@@ -142,9 +176,85 @@ async def test_down_for_an_hour_each_policy_does_what_it_says(
     assert await shift.states(job) == expected
     assert [slot.due_at for slot in slots] == [FIRST + timedelta(minutes=2 * number) for number in range(24)]
     assert all(slot.why for slot in slots if slot.state == "missed")
+    assert Counter(text for _, text in await shift.told()) == told
     assert (await shift.now(job)).next_at == FIRST + timedelta(hours=1)
     await shift.tick()
     assert await shift.states(job) == expected
+    assert Counter(text for _, text in await shift.told()) == told
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected", "after", "told"),
+    [
+        (
+            {"on_miss": "once", "overlap": "skip"},
+            {"missed": 23, "skipped": 1},
+            {"missed": 23, "skipped": 1},
+            f"23 runs were missed: {STILL_GOING}.",
+        ),
+        (
+            {"on_miss": "once", "overlap": "queue"},
+            {"missed": 23, "planned": 1},
+            {"missed": 24},
+            f"A run was missed: {WAITED_TOO_LONG}.",
+        ),
+        (
+            {"on_miss": "catchup", "overlap": "skip"},
+            {"planned": 24},
+            {"missed": 24},
+            f"24 runs were missed: {WAITED_TOO_LONG}.",
+        ),
+        (
+            {"on_miss": "catchup", "overlap": "queue", "fire_within_s": 1800},
+            {"missed": 14, "planned": 10},
+            {"missed": 24},
+            f"24 runs were missed since 2026-11-20 12:00, of late because {WAITED_TOO_LONG}.",
+        ),
+    ],
+    ids=["once", "once in a queue", "catchup", "catchup within, in a queue"],
+)
+async def test_down_for_an_hour_with_a_run_that_still_goes_on(
+    shift: Shift, policy: dict[str, Any], expected: dict[str, int], after: dict[str, int], told: str
+) -> None:
+    job = await parking(shift, AT_NOON, **{"fire_within_s": 7200, **policy})
+    await shift.house.cortex.clockwork.jobs.run_now(shift.admin, job.id)
+    question = await shift.until_asked(job)
+    shift.clock.forward(minutes=58)
+    await shift.tick()
+    assert await scheduled(shift, job) == expected
+    shift.clock.forward(minutes=150)
+    await shift.tick()
+    assert await scheduled(shift, job) == after
+    assert [text for title, text in await shift.told() if "missed" in title] == [told]
+    await shift.house.cortex.approvals.answer(shift.admin, question, "once")
+    await shift.until_over(job)
+    assert await scheduled(shift, job) == after
+
+
+async def scheduled(shift: Shift, job: JobRow) -> dict[str, int]:
+    """The states of the slots that were not begun by hand."""
+    return dict(Counter(slot.state for slot in await shift.slots(job) if not slot.is_by_hand))
+
+
+async def test_a_job_slower_than_its_rhythm_loses_runs_in_the_open(shift: Shift) -> None:
+    job = await parking(shift, EVERY_MINUTES, fire_within_s=7200, overlap="queue")
+    for _ in range(14):
+        shift.clock.forward(minutes=2)
+        await shift.until_asked(job) if shift.clock() < FIRST + timedelta(minutes=2) else await shift.tick()
+    assert await shift.states(job) == {"running": 1, "planned": 10, "missed": 3}
+    (text,) = [text for title, text in await shift.told() if "missed" in title]
+    assert text == f"3 runs were missed since 2026-11-20 12:22, of late because {QUEUE_FULL}."
+
+
+async def test_what_was_read_is_not_counted_again(shift: Shift) -> None:
+    await shift.job(EVERY_MINUTES, on_miss="skip", fire_within_s=60)
+    told = []
+    for minutes in (58, 31):
+        shift.clock.forward(minutes=minutes)
+        await shift.tick()
+        told.append((await shift.told())[-1][0])
+        await shift.house.cortex.reach.notices.read_all(shift.admin.id, shift.clock())
+    assert told == ["Brief: 24 runs were missed", "Brief: 14 runs were missed"]
 
 
 async def test_what_nobody_will_run_is_told_once(shift: Shift) -> None:
@@ -152,7 +262,9 @@ async def test_what_nobody_will_run_is_told_once(shift: Shift) -> None:
     await shift.job(EVERY_MINUTES, on_miss="skip", notify_on="never", name="Silent")
     shift.clock.forward(minutes=58)
     await shift.tick()
-    assert await shift.told() == [("Brief: missed", "24 runs were missed: it was more than 1 minute late.")]
+    assert await shift.told() == [
+        ("Brief: 24 runs were missed", "24 runs were missed: it was more than 1 minute late.")
+    ]
 
 
 async def test_a_year_of_minutes_is_missed_in_a_moment_and_nothing_silently(shift: Shift) -> None:
@@ -309,11 +421,16 @@ async def test_a_job_makes_jobs_only_where_its_owner_said_so(shift: Shift, may: 
     assert len(jobs) == 1 + made
 
 
-async def parked(shift: Shift, **values: Any) -> tuple[JobRow, str]:
-    """A job whose run waits for a yes, and the question."""
+async def parking(shift: Shift, when: str, **values: Any) -> JobRow:
+    """A job whose runs wait for a yes."""
     call = {"prompt": "remember the milk", "when": "every day at 9"}
-    when = values.pop("when", "every day at 13:00")
-    job = await shift.job(when, kind="call", prompt="", tool="cron_add", arguments=call, may_make_jobs=True, **values)
+    given = {"kind": "call", "prompt": "", "tool": "cron_add", "tools": ("cron_add",), "may_make_jobs": True, **values}
+    return await shift.job(when, arguments=call, **given)
+
+
+async def parked(shift: Shift, **values: Any) -> tuple[JobRow, str]:
+    """Such a job at its first run, and the question."""
+    job = await parking(shift, values.pop("when", "every day at 13:00"), **values)
     shift.clock.forward(minutes=61)
     return job, await shift.until_asked(job)
 

@@ -9,7 +9,7 @@ from cortex.storage.accounts import Accounts
 from cortex.storage.db import Database
 from cortex.storage.jobs import AllJobs, Jobs
 from cortex.storage.slot_history import RunMean, SlotHistory
-from cortex.storage.slots import RESULT_CHARACTERS, AllSlots, Slots, slot_id
+from cortex.storage.slots import RESULT_CHARACTERS, AllSlots, Misses, Slots, slot_id
 from tests.still_clock import StillClock
 from tests.storage.conftest import Written
 from tests.storage.made_time import DAY, HOUR, NEWS, NINE, named, second_process
@@ -92,6 +92,19 @@ async def test_a_slot_written_down_as_missed_has_ended(db: Database, ann: str, j
     assert await slots.start(slot.id) is False
     with pytest.raises(ValueError, match="no ending"):
         await slots.end(slot.id, "running")
+
+
+async def test_slots_that_wait_are_given_up_and_counted_from_the_first_on(db: Database, ann: str, job: str) -> None:
+    slots = db.open(Slots, ann)
+    first = await slots.miss(job, {NINE: "late", NINE + HOUR: "a later one ran"})
+    for due in (NINE + 2 * HOUR, NINE + 3 * HOUR):
+        await slots.open(job, due)
+    await slots.start(slot_id(job, NINE + 3 * HOUR))
+    given_up = await slots.give_up([slot_id(job, NINE + hours * HOUR) for hours in (2, 3)], "it waited too long")
+    assert (first, given_up) == (2, 1)
+    assert await slots.missed_since(slot_id(job, NINE), but="a later one ran") == Misses(first=NINE, count=2)
+    assert await slots.missed_since(slot_id(job, NINE + 3 * HOUR), but="") is None
+    assert await slots.missed_since("gone", but="") is None
 
 
 async def test_what_a_killed_process_left_running_is_found_with_its_turn(
