@@ -49,8 +49,11 @@ def is_pinned(image: str) -> bool:
 def test_the_image_runs_a_command_of_ours_as_nobody_special(steps: list[tuple[str, str]]) -> None:
     assert json.loads(words(steps, "ENTRYPOINT")[-1]) == ["cortex"]
     assert json.loads(words(steps, "CMD")[-1])[0] in COMMANDS
-    assert words(steps, "USER")[-1] == "cortex"
-    assert steps.index(("USER", "cortex")) > max(n for n, (name, _) in enumerate(steps) if name == "RUN")
+    made = next(one for one in words(steps, "RUN") if "useradd" in one)
+    assert f"--uid {words(steps, 'USER')[-1]} " in made
+    assert steps.index(("USER", words(steps, "USER")[-1])) > max(
+        n for n, (name, _) in enumerate(steps) if name == "RUN"
+    )
     assert any("bubblewrap" in one for one in words(steps, "RUN"))
     assert words(steps, "VOLUME") == ["/data"]
 
@@ -92,6 +95,7 @@ def test_what_is_composed_runs_commands_of_ours_and_is_reached_from_this_machine
         assert set(one["environment"]) <= SETTINGS
         assert (DOCKER / one["build"]["context"] / one["build"]["dockerfile"]).exists()
         assert one["read_only"] is True
+        assert one["pids_limit"] > 0
         assert one["cap_drop"] == ["ALL"]
         assert "no-new-privileges:true" in one["security_opt"]
         assert "home:/data" in one["volumes"]
