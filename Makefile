@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 TESTS  ?= tests
+HOMELESS := agent base bench integrations notify providers schedule selection toolkit
 BIN    := $(VENV)/bin
 UV     := $(shell command -v uv 2>/dev/null)
 RUN_STAMP  := $(VENV)/.run-stamp
@@ -13,7 +14,7 @@ else
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: run install ddgs semantic test install-test debian test-full check format audit bench train lock docs assets
+.PHONY: run install ddgs semantic test install-test debian test-full test-postgres check format audit bench train lock docs assets
 
 run: install assets
 	@$(BIN)/cortex serve
@@ -58,6 +59,11 @@ test: install-test assets debian
 
 test-full: install-test assets debian
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -r sx $(TESTS)
+	@$(MAKE) --no-print-directory test-postgres
+
+# The same tests with every home on PostgreSQL; what opens no home is not repeated.
+test-postgres: install-test assets debian
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -r sx --database postgresql $(HOMELESS:%=--ignore=tests/%) $(TESTS)
 
 check: install-test audit
 	@$(BIN)/ruff format --check .

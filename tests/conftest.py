@@ -1,6 +1,10 @@
-"""The network is off for every test: only this machine's own addresses answer."""
+"""The network is off for every test: only this machine's own addresses answer.
+
+`--database postgresql` puts every home that a test opens on a private PostgreSQL (tests/databases.py).
+"""
 
 import ipaddress
+import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -8,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cortex.storage.db import Database
-from tests.databases import PostgresTemplate, SqliteTemplate
+from tests.databases import TEMPLATE, PostgresTemplate, SqliteTemplate, database_of, drop_homes, is_on_postgresql
 from tests.postgres import private_postgres
 from tests.scripted_server import ScriptedServer
 from tests.still_clock import StillClock
@@ -37,6 +41,34 @@ def _refuse_the_network(event: str, details: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(_refuse_the_network)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--database", choices=("sqlite", "postgresql"), default="sqlite", help="where homes keep rows")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On PostgreSQL, what names its database itself is not repeated; it says why."""
+    if config.getoption("--database") == "postgresql":
+        for item in items:
+            if own := item.get_closest_marker("names_its_database"):
+                item.add_marker(pytest.mark.skip(reason=f"names its database itself: {own.args[0]}"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _chosen_database(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.config.getoption("--database") == "postgresql":
+        os.environ[TEMPLATE] = request.getfixturevalue("postgres_template").url
+    yield
+    os.environ.pop(TEMPLATE, None)
+
+
+@pytest.fixture(autouse=True)
+def _room_again(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test's databases go with it: thousands of them would fill the disk."""
+    yield
+    if is_on_postgresql() and (folder := request.node.funcargs.get("tmp_path")):
+        drop_homes(folder)
 
 
 @pytest.fixture
@@ -69,8 +101,9 @@ def clock() -> StillClock:
 
 
 @pytest.fixture
-async def db(tmp_path: Path, sqlite_template: SqliteTemplate, clock: StillClock) -> AsyncIterator[Database]:
-    """A fresh migrated database (SQLite; tests/storage runs on PostgreSQL too)."""
-    database = Database(sqlite_template.fresh(tmp_path), clock=clock)
+async def db(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock) -> AsyncIterator[Database]:
+    """A fresh migrated database of this run's kind (tests/storage runs on both kinds)."""
+    fresh = database_of(tmp_path) or request.getfixturevalue("sqlite_template").fresh(tmp_path)
+    database = Database(fresh, clock=clock)
     yield database
     await database.close()

@@ -1,14 +1,29 @@
-"""Fresh migrated databases for tests: each kind is migrated once a run, and copied for each test."""
+"""Fresh migrated databases for tests: each kind is migrated once a run, and copied for each test.
+
+Tests that open a house by its home ask `database_of` or `house_settings`: a file in the home, or, in a run with
+`--database postgresql`, a database that belongs to that home alone.
+"""
 
 import asyncio
+import hashlib
+import os
 import shutil
 import uuid
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
+from psycopg import sql
+from sqlalchemy import ColumnClause, Connection, column, create_engine, inspect, make_url, select, table, text, update
 
+from cortex.base.settings import Settings, load_settings
+from cortex.engine.database import open_database
 from cortex.storage.db import Database
+
+TEMPLATE = "TESTS_POSTGRESQL_TEMPLATE"  # in the environment, for children too: the URL of what homes are copied from
 
 
 class SqliteTemplate:
@@ -28,29 +43,99 @@ class PostgresTemplate:
     """A migrated database on a private server; `fresh` gives the URL of a copy, `empty` of one without tables."""
 
     def __init__(self, server_url: str) -> None:
-        self._server_url = server_url
-        self._name = f"template_{uuid.uuid4().hex}"
-        self._create(self._name, "template1")
-        migrate(self._at(self._name))
+        self.url = _named(server_url, f"template_{uuid.uuid4().hex}")
+        _create(self.url, "template1")
+        migrate(self.url)
 
     def fresh(self) -> str:
-        return self._at(self._create(f"test_{uuid.uuid4().hex}", self._name))
+        return self._made(_name(self.url))
 
     def empty(self) -> str:
-        return self._at(self._create(f"test_{uuid.uuid4().hex}", "template1"))
+        return self._made("template1")
 
     def drop(self, url: str) -> None:
-        name = url.split("?")[0].rsplit("/", 1)[1]
-        with psycopg.connect(self._server_url, autocommit=True) as connection:
-            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
+        _drop(url)
 
-    def _create(self, name: str, template: str) -> str:
-        with psycopg.connect(self._server_url, autocommit=True) as connection:
-            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'.encode())
-        return name
+    def _made(self, template: str) -> str:
+        url = _named(self.url, f"test_{uuid.uuid4().hex}")
+        _create(url, template)
+        return url
 
-    def _at(self, name: str) -> str:
-        return self._server_url.replace("/postgres?", f"/{name}?", 1)
+
+def is_on_postgresql() -> bool:
+    """Whether this run has its homes on PostgreSQL."""
+    return TEMPLATE in os.environ
+
+
+def database_of(home: Path, template: Path | None = None) -> str:
+    """The setting `database_url` of the house in this home: empty on SQLite; else its own, made when it is not there.
+
+    template: a home at rest, whose rows a new one has.
+    """
+    if not is_on_postgresql():
+        return ""
+    origin, place = os.environ[TEMPLATE], str(home.absolute())
+    url = _named(origin, f"home_{hashlib.sha256(place.encode()).hexdigest()[:40]}")
+    with _server(url) as connection:
+        is_there = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (_name(url),)).fetchone()
+    if not is_there:
+        _create(url, _name(database_of(template) if template else origin), place)
+    return url
+
+
+def engine_of(home: Path) -> str:
+    """The database of an engine that runs by itself in this home."""
+    return database_of(home) or f"sqlite:///{home}/engine.db"
+
+
+def house_settings(home: Path, **given: Any) -> Settings:
+    """Settings of a house on this run's kind of database."""
+    return load_settings(None, **{"home": home, "database_url": database_of(home), **given})
+
+
+def mark_open_runs(home: Path, **values: object) -> None:
+    """Set columns of the engine's runs that have not ended, in a home that nobody has open."""
+    names: list[ColumnClause[Any]] = [column(name) for name in ("status", *values)]
+    runs = table("workflow_status", *names, schema="dbos" if is_on_postgresql() else None)
+    engine = open_database(engine_of(home))
+    with engine.begin() as rows:
+        rows.execute(update(runs).where(runs.c.status.in_(["PENDING", "ENQUEUED"])).values(values))
+    engine.dispose()
+
+
+@contextmanager
+def rows_of(home: Path) -> Iterator[Connection]:
+    """A connection of its own to a house's tables, beside whoever has it open; commits in the end."""
+    settings = house_settings(home)
+    url = make_url(settings.database.replace("postgresql://", "postgresql+psycopg://", 1))
+    engine = create_engine(url, connect_args={} if is_on_postgresql() else {"timeout": 10})
+    with engine.begin() as connection:
+        yield connection
+    engine.dispose()
+
+
+async def everything(db: Database) -> str:
+    """Every row of every table, in words."""
+    async with db.connection() as connection:
+        names = await connection.run_sync(lambda opened: inspect(opened).get_table_names())
+        found = [(await connection.execute(select(text("*")).select_from(table(name)))).all() for name in names]
+    return str(found)
+
+
+def copy_home(template: Path, home: Path) -> None:
+    """A second home with all that the first one holds; nobody has the first one open."""
+    shutil.copytree(template, home)
+    database_of(home, template)
+
+
+def drop_homes(folder: Path) -> None:
+    """Let go of the databases of a folder's homes."""
+    origin = os.environ[TEMPLATE]
+    found = "SELECT datname FROM pg_database WHERE starts_with(shobj_description(oid, 'pg_database') || '/', %s)"
+    with _server(origin) as connection:
+        names = [name for (name,) in connection.execute(found, (f"{folder.absolute()}/",)).fetchall()]
+    for name in names:
+        _drop(_named(origin, name))
 
 
 def migrate(url: str) -> None:
@@ -63,3 +148,27 @@ def migrate(url: str) -> None:
 
     with ThreadPoolExecutor(max_workers=1) as thread:
         thread.submit(asyncio.run, up()).result()
+
+
+def _create(url: str, template: str, words: str = "") -> None:
+    name = sql.Identifier(_name(url))
+    with _server(url) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(name, sql.Identifier(template)))
+        connection.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(name, words))
+
+
+def _drop(url: str) -> None:
+    with _server(url) as connection:
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(_name(url))))
+
+
+def _server(url: str) -> psycopg.Connection[tuple[Any, ...]]:
+    return psycopg.connect(_named(url, "postgres"), autocommit=True)
+
+
+def _name(url: str) -> str:
+    return str(make_url(url).database)
+
+
+def _named(url: str, name: str) -> str:
+    return make_url(url).set(database=name).render_as_string(hide_password=False)

@@ -10,8 +10,8 @@ from typing import Any
 from cortex.app import Cortex
 from cortex.base.clock import Clock, now
 from cortex.base.events import Event
-from cortex.base.settings import load_settings
 from cortex.base.user import User
+from tests.databases import house_settings
 
 PASSWORD = "tulip quarry lantern 97"
 PATIENCE_S = 30.0
@@ -49,7 +49,7 @@ class LivingHouse:
 async def living_house(home: Path, *, clock: Clock = now, **settings: Any) -> AsyncIterator[LivingHouse]:
     """Open a house; on a home that was used before, its people are found again."""
     given = {"home": home, "port": 0, "offline_delay_ms": 0, "shutdown_grace_s": 1.0, **settings}
-    async with Cortex.open(load_settings(None, **given), clock=clock) as cortex:
+    async with Cortex.open(house_settings(**given), clock=clock) as cortex:
         if not await cortex.accounts.has_users():
             await cortex.accounts.redeem_setup(await cortex.accounts.setup_link(), "ada", PASSWORD)
             await cortex.accounts.add_user("bob", "member", PASSWORD)

@@ -11,6 +11,7 @@ from cortex.base.errors import ConfigError
 from cortex.base.settings import Settings, load_settings
 
 
+@pytest.mark.names_its_database("a file where a server is needed")
 @pytest.mark.parametrize("half", [Cortex.web, Cortex.worker], ids=["web", "worker"])
 @pytest.mark.parametrize(
     "given",

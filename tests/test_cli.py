@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from cortex.storage.revisions import newest
+from tests.databases import database_of
 from tests.file_server import file_server
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,7 +21,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CORTEX_")}
-    return {**clean, "CORTEX_HOME": str(home), "PYTHONPATH": str(ROOT), **more}
+    own = {"CORTEX_HOME": str(home), "CORTEX_DATABASE_URL": database_of(home), "PYTHONPATH": str(ROOT)}
+    return {**clean, **own, **more}
 
 
 def cortex(home: Path, *words: str, given: str = "", **more: str) -> subprocess.CompletedProcess[str]:

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cortex.base.settings import env_example
+from tests.databases import database_of
 from web import assets
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -215,6 +217,7 @@ def _loaded(home: Path) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", STARTS_THE_DAEMON, str(home)],
         cwd=ROOT,
+        env={**os.environ, "CORTEX_DATABASE_URL": database_of(home)},
         capture_output=True,
         text=True,
         check=False,

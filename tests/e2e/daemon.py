@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+from tests.databases import database_of
+
 ROOT = Path(__file__).parents[2]
 START_S = 40.0
 END_S = 30.0
@@ -21,7 +23,12 @@ class Daemon:
         self.home = home
         self.port = free_port()
         self.output = home.parent / "daemon.log"
-        self.settings = {"OFFLINE_DELAY_MS": delay_ms, "SHUTDOWN_GRACE_S": 5, **settings}
+        self.settings = {
+            "OFFLINE_DELAY_MS": delay_ms,
+            "SHUTDOWN_GRACE_S": 5,
+            "database_url": database_of(home),
+            **settings,
+        }
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.databases import database_of
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import ROOT, Daemon
@@ -44,7 +45,12 @@ def explained(house: Daemon, message: str) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "web", "explain", message, "--json"],
         cwd=house.home,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "CORTEX_HOME": str(house.home)},
+        env={
+            "PATH": "/usr/bin:/bin",
+            "PYTHONPATH": str(ROOT),
+            "CORTEX_HOME": str(house.home),
+            "CORTEX_DATABASE_URL": database_of(house.home),
+        },
         capture_output=True,
         text=True,
         timeout=120,

@@ -12,6 +12,8 @@ import pytest
 
 from tests.postgres import private_postgres
 
+pytestmark = pytest.mark.names_its_database("a file and a server of their own")
+
 CHILD = Path(__file__).with_name("engine_child.py")
 ROOT = Path(__file__).parents[2]
 

@@ -1,11 +1,12 @@
 """Every page in Chromium with the real daemon: axe, the console, 320 pixels, the keyboard, targets, weight, errors."""
 
-import sqlite3
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import expect
+from sqlalchemy import text
 
+from tests.databases import rows_of
 from tests.e2e.browser import Window, axe, overflow_px
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
@@ -151,8 +152,8 @@ def test_set_up_and_a_broken_house_are_sound(daemon: Daemon, opens: Opens, is_da
     assert wrong_on(window, ("/setup",)) == {}
     set_up(window, daemon)
     assert looked_at(window) == []
-    with sqlite3.connect(daemon.home / "cortex.db", timeout=10) as rows:
-        rows.execute("ALTER TABLE tasks RENAME TO gone")
+    with rows_of(daemon.home) as rows:
+        rows.execute(text("ALTER TABLE tasks RENAME TO gone"))
     go(window, "/tasks", 500)
     expect(window.page.locator("main code")).to_be_visible()
     assert looked_at(window) == []

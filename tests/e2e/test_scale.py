@@ -11,6 +11,8 @@ from tests.e2e.crew import Crew, Listener, Part, until, words
 from tests.postgres import private_postgres
 from tests.scripted_server import Fault, ScriptedServer, rule
 
+pytestmark = pytest.mark.names_its_database("several processes on a PostgreSQL of their own")
+
 ASKED = "hello, what can you do?"
 SHELL = "run `echo up-$((40+2))` in the shell"
 TAKEN_OVER_S = 20.0

@@ -2,13 +2,14 @@
 
 import json
 import re
-import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
+from sqlalchemy import text
 
+from tests.databases import rows_of
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
@@ -20,11 +21,12 @@ pytestmark = pytest.mark.browser
 
 def receipts(home: Path) -> list[dict[str, Any]]:
     """Every receipt whose call was answered, from the database itself."""
-    with sqlite3.connect(f"file:{home / 'cortex.db'}?mode=ro", uri=True) as database:
-        found = database.execute(
-            "SELECT plans.receipt, rounds.input_tokens, rounds.output_tokens FROM plans JOIN rounds "
-            "ON rounds.turn_id = plans.turn_id AND rounds.round = plans.round WHERE rounds.state = 'answered'"
-        ).fetchall()
+    answered = text(
+        "SELECT CAST(plans.receipt AS TEXT), rounds.input_tokens, rounds.output_tokens FROM plans JOIN rounds "
+        "ON rounds.turn_id = plans.turn_id AND rounds.round = plans.round WHERE rounds.state = 'answered'"
+    )
+    with rows_of(home) as rows:
+        found = rows.execute(answered).all()
     return [{**json.loads(receipt), "input": given, "output": out} for receipt, given, out in found]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from cortex.engine.config import VERSION
 from cortex.engine.dbos import Engine
+from tests.databases import engine_of
 from tests.engine.opening import Opener, Prepare
 
 
@@ -17,7 +18,7 @@ def opened(tmp_path: Path) -> Opener:
     async def opener(
         prepare: Prepare, *, grace_s: float = 2.0, is_worker: bool = False, version: str = VERSION
     ) -> AsyncIterator[Engine]:
-        engine = Engine.open(f"sqlite:///{tmp_path}/engine.db", is_worker=is_worker, version=version)
+        engine = Engine.open(engine_of(tmp_path), is_worker=is_worker, version=version)
         for name, body in prepare(engine).items():
             engine.register(name, body)
         await engine.launch()

@@ -8,6 +8,7 @@ from cortex.base.errors import NotFound
 from cortex.engine.dbos import Body, Engine
 from cortex.engine.durable import durable
 from cortex.engine.remote import Remote
+from tests.databases import engine_of
 from tests.engine.opening import Opener, is_state, until
 
 
@@ -33,7 +34,7 @@ async def test_a_process_that_runs_nothing_starts_signals_and_stops_runs(opened:
         return {"waiting": waiting, "holding": holding}
 
     async with opened(prepare, is_worker=True):
-        remote = await Remote.open(f"sqlite:///{tmp_path}/engine.db")
+        remote = await Remote.open(engine_of(tmp_path))
         try:
             await remote.start("turn:w", "waiting", {}, queue="chat", key="ann")
             await remote.start("turn:w", "waiting", {}, queue="chat", key="ann")

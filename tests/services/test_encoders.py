@@ -1,5 +1,6 @@
 import asyncio
 import logging
+import os
 import subprocess
 import sys
 from hashlib import sha256
@@ -20,6 +21,7 @@ from cortex.services.roles import Roles
 from cortex.services.tools import ToolsService
 from cortex.storage.home import Homes
 from cortex.tools import load
+from tests.databases import database_of
 from tests.file_server import file_server
 from tests.small_encoder import SmallModel, sentences
 
@@ -93,7 +95,12 @@ async def test_without_a_folder_the_snapshot_stays_the_very_same(snapshot: Snaps
 
 def test_without_a_folder_plans_and_searches_load_nothing_for_it(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", A_PLAN, str(tmp_path)], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", A_PLAN, str(tmp_path)],
+        env={**os.environ, "CORTEX_DATABASE_URL": database_of(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[]\n"

@@ -18,6 +18,7 @@ from cortex.services.job_forms import JobForm
 from cortex.services.jobs import JobsService
 from cortex.storage.job_rows import JobFilter
 from cortex.storage.slots import Slots
+from tests.databases import database_of
 from tests.living_house import LivingHouse, living_house
 from tests.still_clock import StillClock
 
@@ -235,7 +236,7 @@ def cortex(home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-m", "web", "jobs", *words],
         cwd=home.parent,
-        env={**clean, "CORTEX_HOME": str(home), "PYTHONPATH": str(ROOT)},
+        env={**clean, "CORTEX_HOME": str(home), "CORTEX_DATABASE_URL": database_of(home), "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,

@@ -36,9 +36,9 @@ def dial(entry: ModelEntry, secret: str | None, policy: Policy) -> Provider:
 class Place:
     """The parts under test, on a folder of their own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, db: Database) -> None:
         self.folder = folder
-        self.db = Database(f"sqlite:///{folder / 'cortex.db'}")
+        self.db = db
         self.models = Models(self.db, Homes(folder), Vault("k" * 32), dial)
 
     def file(self, user: User) -> Path:
@@ -46,12 +46,10 @@ class Place:
 
 
 @pytest.fixture
-async def place(tmp_path: Path) -> AsyncIterator[Place]:
-    made = Place(tmp_path)
-    await made.db.migrate()
+async def place(tmp_path: Path, db: Database) -> AsyncIterator[Place]:
+    made = Place(tmp_path, db)
     yield made
     await made.models.close()
-    await made.db.close()
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import pytest
 
 from cortex.app import Cortex
 from cortex.base.errors import Conflict, NotFound, ToolFailed, UserError
-from cortex.base.settings import load_settings
 from cortex.base.time_ports import Timing
 from cortex.base.user import User
 from cortex.schedule.reading import Reader
@@ -19,6 +18,7 @@ from cortex.services.reminders import REPEATS_S, ReminderRow, RemindersService, 
 from cortex.services.tell import OnThePage
 from cortex.storage.accounts import Accounts
 from cortex.storage.notices import NoticeRow, Notices
+from tests.databases import house_settings
 from tests.still_clock import StillClock
 
 BERLIN = "Europe/Berlin"
@@ -61,7 +61,7 @@ def waking(row: ReminderRow) -> Waking:
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     clock = StillClock(datetime(2026, 11, 20, 9, 0, tzinfo=UTC))  # a Friday, 10:00 in Berlin
-    async with Cortex.at_rest(load_settings(None, home=tmp_path), clock=clock) as cortex:
+    async with Cortex.at_rest(house_settings(tmp_path), clock=clock) as cortex:
         rows = [await cortex.house.db.open(Accounts).add(name, name, "member", None, BERLIN) for name in ("ann", "ben")]
         ann, ben = (User(id=row.id, name=row.name, rank="member", time_zone=BERLIN) for row in rows)
         tell = Heard([])

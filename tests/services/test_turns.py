@@ -1,6 +1,5 @@
 """What becomes of turns over restarts of the house."""
 
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -8,16 +7,13 @@ import pytest
 from cortex.app import Cortex
 from cortex.base.settings import load_settings
 from cortex.services.turns import LOST, OUTDATED
+from tests.databases import mark_open_runs
 from tests.living_house import living_house
 
 
 def age(home: Path) -> None:
     """As if another version had left the runs that have not ended."""
-    with sqlite3.connect(home / "engine.db") as engine:
-        engine.execute(
-            "UPDATE workflow_status SET application_version = 'cortex-0' WHERE status IN ('PENDING', 'ENQUEUED')"
-        )
-    engine.close()
+    mark_open_runs(home, application_version="cortex-0")
 
 
 async def test_a_turn_of_another_version_is_interrupted_and_offers_to_go_on(tmp_path: Path) -> None:
@@ -43,9 +39,7 @@ async def test_a_turn_that_the_engine_gave_up_ends_and_offers_to_go_on(tmp_path:
         left = await house.cortex.chat.send(house.admin, cid, "hello")
         behind = await house.cortex.chat.send(house.admin, cid, "and what is on my list?")
         await house.until(cid, "part.start")
-    with sqlite3.connect(tmp_path / "engine.db") as engine:
-        engine.execute("UPDATE workflow_status SET recovery_attempts = 99 WHERE status IN ('PENDING', 'ENQUEUED')")
-    engine.close()
+    mark_open_runs(tmp_path, recovery_attempts=99)
     async with living_house(tmp_path) as house:
         end = await house.until(cid, "turn.end", turn=left)
         assert (end.payload["state"], end.payload["can_continue"]) == ("interrupted", True)
@@ -53,6 +47,7 @@ async def test_a_turn_that_the_engine_gave_up_ends_and_offers_to_go_on(tmp_path:
         await house.until(cid, "turn.end", turn=behind, state="done")
 
 
+@pytest.mark.names_its_database("a file of SQLite is in the way")
 async def test_a_house_that_cannot_launch_leaves_nothing_open(tmp_path: Path) -> None:
     (tmp_path / "engine.db").mkdir()
     with pytest.raises(Exception, match="unable to open database file"):

@@ -1,4 +1,4 @@
-"""Every storage test runs on SQLite and on PostgreSQL."""
+"""Every storage test runs on SQLite and on PostgreSQL; in a run on PostgreSQL, on that alone."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,7 +14,8 @@ from cortex.storage.turns import Turns
 from tests.databases import PostgresTemplate, SqliteTemplate
 from tests.still_clock import StillClock
 
-KINDS = ("sqlite", "postgresql")
+SQLITE = pytest.param("sqlite", marks=pytest.mark.names_its_database("this is its run on SQLite"))
+KINDS = (SQLITE, "postgresql")
 
 
 @pytest.fixture(params=KINDS)

@@ -93,6 +93,7 @@ async def test_readers_are_not_held_up_by_a_writer(db: Database, ann: str) -> No
     assert len(await db.open(Tasks, ann).list()) == 2
 
 
+@pytest.mark.names_its_database("it is about SQLite itself")
 async def test_the_read_engine_of_sqlite_cannot_write(tmp_path: Path) -> None:
     database = Database(f"sqlite:///{tmp_path / 'a.db'}")
     await database.migrate()
@@ -102,6 +103,7 @@ async def test_the_read_engine_of_sqlite_cannot_write(tmp_path: Path) -> None:
     await database.close()
 
 
+@pytest.mark.names_its_database("it is about SQLite itself")
 async def test_sqlite_keeps_every_acknowledged_commit_and_its_file_to_itself(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "a.db"
     database = Database(f"sqlite:///{path}")
@@ -141,6 +143,7 @@ async def test_text_that_no_database_can_hold_is_stored_mended(db: Database, ann
     assert await db.open(Preferences, ann).get("odd") == {"text": "a\x00b \ud800"}
 
 
+@pytest.mark.names_its_database("it is about SQLite itself")
 async def test_alembic_is_not_loaded_when_the_tables_are_up_to_date(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
     migrate(url)
@@ -162,6 +165,7 @@ async def test_tables_of_a_newer_version_are_left_alone(db: Database) -> None:
     assert await db.revision() == "9999"
 
 
+@pytest.mark.names_its_database("it is about SQLite itself")
 async def test_a_write_goes_through_at_once_after_any_number_of_cancelled_ones(tmp_path: Path) -> None:
     database = Database(f"sqlite:///{tmp_path}/cancelled.db")
     rows = text("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 3000) SELECT x FROM n")

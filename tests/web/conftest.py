@@ -1,7 +1,6 @@
 """A house at rest (no engine) with an admin and a member, and a browser for each: real tables, real templates."""
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +10,10 @@ import pytest
 from fastapi import FastAPI
 
 from cortex.app import Cortex
-from cortex.base.settings import load_settings
 from cortex.base.user import User
 from cortex.services.accounts import CONFIRMED_FOR
 from cortex.storage.accounts import Logins
+from tests.databases import copy_home, house_settings
 from web.app import create_app
 from web.security import COOKIE
 
@@ -51,7 +50,7 @@ def seed(tmp_path_factory: pytest.TempPathFactory) -> Seed:
     home = tmp_path_factory.mktemp("seed") / "home"
 
     async def made() -> dict[str, str]:
-        async with Cortex.at_rest(load_settings(None, home=home)) as cortex:
+        async with Cortex.at_rest(house_settings(home)) as cortex:
             await cortex.accounts.add_user("Ada", "admin", PASSWORD)
             await cortex.accounts.add_user("Bob", "member", PASSWORD)
             return {name: await cortex.accounts.login(name, PASSWORD, "127.0.0.1", "test") for name in ("Ada", "Bob")}
@@ -61,14 +60,14 @@ def seed(tmp_path_factory: pytest.TempPathFactory) -> Seed:
 
 @pytest.fixture
 async def empty_house(tmp_path: Path) -> AsyncIterator[Cortex]:
-    async with Cortex.at_rest(load_settings(None, home=tmp_path / "empty")) as cortex:
+    async with Cortex.at_rest(house_settings(tmp_path / "empty")) as cortex:
         yield cortex
 
 
 @pytest.fixture
 async def house(tmp_path: Path, seed: Seed) -> AsyncIterator[Cortex]:
-    shutil.copytree(seed.home, tmp_path / "home")
-    async with Cortex.at_rest(load_settings(None, home=tmp_path / "home", offline_delay_ms=0)) as cortex:
+    copy_home(seed.home, tmp_path / "home")
+    async with Cortex.at_rest(house_settings(tmp_path / "home", offline_delay_ms=0)) as cortex:
         yield cortex
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import shutil
 from collections.abc import AsyncGenerator, AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -13,9 +12,9 @@ from fastapi import FastAPI
 from cortex.app import Cortex
 from cortex.base.clock import now
 from cortex.base.notify_ports import ActionKind, NoticeKind
-from cortex.base.settings import load_settings
 from cortex.services.notices import Told
 from cortex.storage.devices import ActionLinks, Devices
+from tests.databases import copy_home, house_settings
 from tests.notify import browser as push
 from tests.still_clock import StillClock
 from tests.web.conftest import Browser, Seed, browser
@@ -31,8 +30,8 @@ def clock() -> StillClock:
 
 @pytest.fixture
 async def house(tmp_path: Path, seed: Seed, clock: StillClock) -> AsyncIterator[Cortex]:
-    shutil.copytree(seed.home, tmp_path / "home")
-    settings = load_settings(None, home=tmp_path / "home", push_subject="mailto:ada@example.org")
+    copy_home(seed.home, tmp_path / "home")
+    settings = house_settings(tmp_path / "home", push_subject="mailto:ada@example.org")
     async with Cortex.at_rest(settings, clock=clock) as cortex:
         yield cortex
 
