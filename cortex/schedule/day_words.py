@@ -31,6 +31,7 @@ _NUMBERED = re.compile(r"\bday (\d{1,2})(?= of\b)")
 _OF_MONTH = re.compile(r"\b(?:of|in) (?:(?:the|each|every|a) )?months?\b")
 _EXCEPT = re.compile(rf"\b(?:except|but not|but|without|not)(?: on| the)* ((?:(?:weekends?|{_DAY}s?){_AND}?)+)")
 _RANGE = re.compile(rf"\b(?:from )?({_DAY})s? ?(?:-|to|until) ?({_DAY})s?\b")
+_UNJOINED = re.compile(rf"\b{_DAY}(?: at)?(?: [\d:]+(?:am|pm)?)? (?:on|for) {_DAY}\b")
 _WORKDAYS = re.compile(r"\b(?:weekdays?|(?:working|business) days?)\b")
 _WEEKEND = re.compile(r"\b(this )?weekend(s?)\b")
 _NAME = re.compile(rf"\b({_DAY})(s?)\b")
@@ -165,6 +166,8 @@ def _take_weekdays(phrase: Phrase) -> tuple[frozenset[int], bool]:
     out: set[int] = set()
     left_out: set[int] = set()
     is_plural = False
+    if _UNJOINED.search(phrase.text):
+        raise phrase.refusal("it names two days; write 'and' between them, or one alone.")
     for one in phrase.take_all(_EXCEPT):
         left_out |= set(WEEKEND) if "weekend" in one[1] else set()
         left_out |= {WEEKDAYS.index(name) for name in re.findall(_DAY, one[1])}

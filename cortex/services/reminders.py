@@ -11,8 +11,8 @@ from typing import Literal
 from cortex.base.errors import ToolFailed, UserError
 from cortex.base.time_ports import Reminder, Timing, Timings
 from cortex.base.user import User
+from cortex.schedule.parting import parted
 from cortex.services.house import House
-from cortex.services.reminder_words import parted
 from cortex.services.tell import Tell
 from cortex.storage.notices import NoticeRow, Notices
 from cortex.storage.preferences import Preferences

@@ -1,0 +1,37 @@
+"""Sentences to what is told and when: `partings.txt` holds what was looked at line by line."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from cortex.base.errors import UserError
+from cortex.schedule.parting import parted
+from cortex.schedule.reading import Reader
+
+BERLIN = "Europe/Berlin"
+NOW = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)  # a Friday, 10:00 in Berlin
+ROWS = (Path(__file__).parent / "partings.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize(("said", "text", "words"), [row.split(" => ") for row in ROWS], ids=lambda one: one[:40])
+def test_a_sentence_is_parted_as_the_table_says(said: str, text: str, words: str) -> None:
+    told, timing = parted(said, Reader(), NOW, BERLIN)
+    assert (told, timing.words) == (text, words)
+    assert Reader().following(timing, NOW, 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        ("lunch with May", "no time to come"),
+        ("in March call June", "no time to come"),
+        ("may I", "no time to come"),
+        ("Friday, Friday", "nothing to be told"),
+        ("call May on 2020-01-01", "has passed"),
+    ],
+    ids=["a name", "a month without a day", "a question", "days alone", "past"],
+)
+def test_what_lacks_a_part_says_which(said: str, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        parted(said, Reader(), NOW, BERLIN)
