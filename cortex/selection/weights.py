@@ -8,10 +8,10 @@ import io
 import json
 import math
 import zlib
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.selection import text
-from cortex.selection.grams import grams, words
+from cortex.selection.grams import BUCKETS, WORD_BUCKETS, grams, words
 
 SHIPPED = Path(__file__).with_name("weights.npz")
 GRAM_SHARE = 0.8
@@ -29,6 +29,7 @@ GRAM_SHARE = 0.8
 DAMAGE = (KeyError, TypeError, EOFError, OSError, RuntimeError, BadZipFile, TokenError, zlib.error)
 KINDS = ("chat", "llm", "open")
 NEED = "need"
+AT_ONCE = 64
 SHORT_WORDS, LONG_WORDS = 2, 15
 
 Floats = NDArray[np.float32]
@@ -72,34 +73,36 @@ class Weights:
     def scores(self, texts: Sequence[str]) -> Floats:
         """(n_texts, n_columns): about -1 for "not at all" to 1 for "surely"."""
         found = np.zeros((len(texts), len(self.bias)), dtype=np.float32)
-        for at, said in enumerate(texts):
-            rows, values = self._vector(said)
-            found[at] = (values @ self.matrix[rows].astype(np.float32)) * self.scale + self.bias
-        return found
+        for start in range(0, len(texts), AT_ONCE):
+            bags = self._bags(texts[start : start + AT_ONCE])
+            told, first = np.unique(bags.texts, return_index=True)
+            if len(told):
+                found[start + told] = np.add.reduceat(bags.values[:, None] * self.matrix[bags.rows], first, axis=0)
+        return found * self.scale + self.bias
 
     def vectors(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats]:
         """The rows of the matrix that these texts touch, in order, and the texts over them: (n_texts, n_touched)."""
-        found = [self._vector(said) for said in texts]
-        touched = np.unique(np.concatenate([rows for rows, _ in found]))
+        bags = self._bags(texts)
+        touched, places = np.unique(bags.rows, return_inverse=True)
         dense = np.zeros((len(texts), len(touched)), dtype=np.float32)
-        for at, (rows, values) in enumerate(found):
-            np.add.at(dense[at], np.searchsorted(touched, rows), values)
+        dense[bags.texts, places] = bags.values
         return touched, dense
 
-    def _vector(self, said: str) -> tuple[NDArray[np.int32], Floats]:
-        """The text's rows of the matrix and what each weighs; letters at GRAM_SHARE of the words."""
-        rows, values = [], []
-        for buckets, share in ((words(said), 1.0), (grams(said), GRAM_SHARE)):
-            bag = Counter(buckets)
-            places = self.rows[np.fromiter(bag.keys(), dtype=np.int32, count=len(bag))]
-            known = places >= 0
-            found = places[known]
-            counts = np.fromiter(bag.values(), dtype=np.float32, count=len(bag))[known]
-            weight = (1 + np.log(counts)) * self.idf[found]
-            norm = float(np.sqrt(np.square(weight).sum()))
-            rows.append(found)
-            values.append(weight * (share / norm) if norm else weight)
-        return np.concatenate(rows), np.concatenate(values).astype(np.float32)
+    def _bags(self, texts: Sequence[str]) -> "_Bags":
+        """Each text's features by what they weigh; words and letters each of length 1, letters at GRAM_SHARE."""
+        buckets = [[*words(said), *grams(said)] for said in texts]
+        sizes = np.fromiter(map(len, buckets), dtype=np.int64, count=len(texts))
+        said = np.fromiter(chain.from_iterable(buckets), dtype=np.int64, count=sizes.sum())
+        keys, counts = np.unique(np.repeat(np.arange(len(texts)) * BUCKETS, sizes) + said, return_counts=True)
+        at, bucket = np.divmod(keys, BUCKETS)
+        known = self.rows[bucket] >= 0
+        at, bucket, rows = at[known], bucket[known], self.rows[bucket[known]]
+        weight = (1 + np.log(counts[known].astype(np.float32))) * self.idf[rows]
+        are_letters = bucket >= WORD_BUCKETS
+        kind = 2 * at + are_letters
+        length = np.sqrt(np.bincount(kind, np.square(weight)))[kind]
+        values = weight * np.where(are_letters, GRAM_SHARE, 1.0) / np.where(length > 0, length, 1.0)
+        return _Bags(texts=at, rows=rows, values=values.astype(np.float32))
 
     def judged(self, texts: Sequence[str]) -> "Judged":
         """The chances of each text's tools and gates."""
@@ -108,6 +111,15 @@ class Weights:
         chances = self.tool.chance(tool_features(scores, self.home, n_categories))
         gates = gate_features(texts, scores, chances, n_categories)
         return Judged(tools=chances, wish=self.wish.chance(gates), work=self.work.chance(gates))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bags:
+    """Features of several texts, a text's together: the text's number, the row of the matrix, the weight."""
+
+    texts: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    values: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
