@@ -1,123 +1,26 @@
-"""The daemon is killed at random while turns run: every turn ends, no message is lost, no write is made twice."""
+"""Processes are killed at random while turns run: every turn ends, no message is lost, nothing is done twice."""
 
-import asyncio
 import json
-import random
-import re
-import time
+import logging
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import httpx
 import pytest
 
-from cortex.app import Cortex
-from cortex.base.events import Event
 from cortex.base.messages import Message, ToolResult
-from cortex.base.settings import load_settings
 from cortex.base.turn import LOOP_ENDS
 from cortex.services.transcript import Transcript
 from cortex.services.transcript_views import TextPart
-from cortex.storage.messages import Messages
-from cortex.storage.tasks import Tasks
-from cortex.storage.turns import TurnRow, Turns
-from tests.e2e.caller import Caller
+from cortex.storage.turns import TurnRow
+from tests.e2e.crew import Crew
+from tests.e2e.crowd import Crowd, Found, Story, look, made_again, shopping_model
 from tests.e2e.daemon import Daemon
 from tests.postgres import private_postgres
 
-DELAY_MS = 8
-END_S = 90.0
-EVENTS_OF_A_TURN = 14
-PATIENCE_S = 4.0
+EFFECTS = {"task_create": "title", "scratch_append": "text"}  # the second adds to a file: it is not idempotent
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
-    """What stands in the tables about one conversation."""
-
-    turns: list[TurnRow]
-    events: list[Event]
-    messages: dict[str, list[Message]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What stands in the tables when all is over."""
-
-    stories: dict[str, Story]
-    titles: list[str]
-
-
-@pytest.fixture
-def postgres() -> Iterator[str]:
-    with private_postgres() as url:
-        yield url
-
-
-class Crowd:
-    """Somebody who sends messages whatever happens to the daemon, and remembers what was acknowledged."""
-
-    def __init__(self, daemon: Daemon, seed: int) -> None:
-        self.daemon = daemon
-        self.chance = random.Random(seed)  # noqa: S311 - moments of kills, not secrets
-        self.caller = Caller(daemon)
-        self.acknowledged: dict[str, list[str]] = {}
-
-    def talk(self, turns: int, conversations: int) -> None:
-        """Send `turns` messages into `conversations` by turns; after each, kill the daemon at any point of its work."""
-        self.daemon.start()
-        self.caller.set_up()
-        places = ["new"] * conversations
-        for number in range(turns):
-            at = number % conversations
-            places[at] = self._send(places[at], f"add bottle {number} to my shopping list")
-            self.caller.watch(places[at], self.chance.randint(0, EVENTS_OF_A_TURN), PATIENCE_S)
-            time.sleep(self.chance.uniform(0, 0.02))
-            self.daemon.kill9()
-            self.daemon.start()
-
-    def wait_for_the_end(self) -> None:
-        """Until every conversation's page shows no answer at work."""
-        deadline_s = time.monotonic() + END_S
-        for place in self.acknowledged:
-            while re.search('class="(?:working|queued)"', page := self.caller.get(f"/c/{place}").text):
-                assert time.monotonic() < deadline_s, f"a turn never ended:\n{page[-1500:]}\n{self.daemon.log[-3000:]}"
-                time.sleep(0.1)
-
-    def _send(self, place: str, text: str) -> str:
-        """Send until it is acknowledged. A message whose answer got lost may stand there without our knowing."""
-        while True:
-            try:
-                found = self.caller.send(place, text)
-            except httpx.TransportError:
-                time.sleep(0.05)
-                continue
-            self.acknowledged.setdefault(found, []).append(text)
-            return found
-
-
-def look(daemon: Daemon, url: str, conversations: list[str]) -> Found:
-    """Read the tables of an ended daemon through the house's own doors."""
-
-    async def found() -> Found:
-        settings = load_settings(None, home=daemon.home, database_url=url)
-        async with Cortex.at_rest(settings) as cortex:
-            ada = (await cortex.accounts.users())[0]
-            opened = cortex.house.db
-            stories = {}
-            for conversation in conversations:
-                turns = list(await opened.open(Turns, ada.id).list(conversation))
-                page = await cortex.chat.log(ada, conversation, turns=1000)
-                kept = {
-                    turn.id: [row.message for row in await opened.open(Messages, ada.id).of_turn(turn.id)]
-                    for turn in turns
-                }
-                stories[conversation] = Story(turns=turns, events=list(page.events), messages=kept)
-            return Found(stories=stories, titles=[task.title for task in await opened.open(Tasks, ada.id).list()])
-
-    return asyncio.run(found())
+log = logging.getLogger(__name__)
 
 
 def check(crowd: Crowd, found: Found) -> None:
@@ -133,21 +36,21 @@ def check(crowd: Crowd, found: Found) -> None:
 
 
 def _check_effects(found: Found) -> None:
-    """No task is written twice; each that was told is there; each that is there was told, or its outcome is unknown.
+    """No effect is made twice; each that was told is there; each that is there was told, or its outcome is unknown.
 
-    Unknown: its turn was broken off for good while the call was made, and the page says so of it.
+    Unknown: the process died between the effect and its record, or its turn was broken off for good meanwhile; the
+    page says so of it.
     """
     events = [event for story in found.stories.values() for event in story.events]
-    ended = {event.payload["call"]: event.payload for event in events if event.kind == "tool.result"}
-    told = [_added(result["text"]) for result in ended.values() if result["state"] == "ok"]
-    unknown = [
-        json.loads(event.payload["arguments"])["title"]
-        for event in events
-        if event.kind == "tool.call" and ended.get(event.payload["call"], {"state": "unknown"})["state"] == "unknown"
-    ]
-    assert max(Counter(found.titles).values()) == 1
-    assert set(told) <= set(found.titles)
-    assert set(found.titles) <= {*told, *unknown}
+    ended = {event.payload["call"]: event.payload["state"] for event in events if event.kind == "tool.result"}
+    for tool, made in (("task_create", found.titles), ("scratch_append", found.jotted)):
+        called = [event.payload for event in events if event.kind == "tool.call" and event.payload["name"] == tool]
+        told = {_thing(call) for call in called if ended.get(call["call"]) == "ok"}
+        unknown = {_thing(call) for call in called if ended.get(call["call"], "unknown") == "unknown"}
+        there = [line.removeprefix("- ") for line in made if line.strip()]
+        assert max(Counter(there).values()) == 1, f"{tool} acted twice"
+        assert told <= set(there)
+        assert set(there) <= told | unknown
     broken_off = {turn.id for story in found.stories.values() for turn in story.turns if turn.state == "interrupted"}
     assert {e.turn_id for e in events if e.kind == "tool.call" and e.payload["call"] not in ended} <= broken_off
     for story in found.stories.values():
@@ -156,9 +59,9 @@ def _check_effects(found: Found) -> None:
         assert [turn.text for turn in own if turn.id not in acted] == [], "a turn says it is done and did nothing"
 
 
-def _added(text: str) -> str:
-    """The title in what task_create says."""
-    return text.removeprefix("Added: ").partition(" (id ")[0]
+def _thing(call: dict[str, str]) -> str:
+    """What a call writes."""
+    return str(json.loads(call["arguments"])[EFFECTS[call["name"]]])
 
 
 def _check_log(story: Story) -> None:
@@ -194,33 +97,56 @@ def _check_transcript(turn: TurnRow, messages: list[Message]) -> None:
             assert answered == [call.id for call in message.calls]
 
 
-def survive(daemon: Daemon, *, turns: int, conversations: int, seed: int, url: str = "") -> None:
-    crowd = Crowd(daemon, seed)
-    with crowd.caller:
+def survive(page: Daemon, mortals: Sequence[Daemon], *, turns: int, conversations: int, seed: int) -> None:
+    crowd = Crowd(page, mortals, seed)
+    with shopping_model() as model, crowd.caller:
+        crowd.settle(model)
         crowd.talk(turns, conversations)
         crowd.wait_for_the_end()
-    assert daemon.stop() == 0
-    check(crowd, look(daemon, url, list(crowd.acknowledged)))
+        assert [one.stop() for one in {page, *mortals}] == [0] * len({page, *mortals})
+        assert made_again(model) == [], "a completed step was made again"
+        found = look(page, list(crowd.acknowledged))
+        check(crowd, found)
+        log.info("%d requests, %d kills, ends: %s", len(model.log), crowd.kills, _ends(found))
+
+
+def _ends(found: Found) -> dict[str, int]:
+    turns = [turn for story in found.stories.values() for turn in story.turns]
+    calls = [event for story in found.stories.values() for event in story.events if event.kind == "tool.result"]
+    return Counter(turn.state for turn in turns) + Counter(f"call {event.payload['state']}" for event in calls)
 
 
 @pytest.fixture
 def dying(tmp_path: Path) -> Iterator[Daemon]:
-    made = Daemon(tmp_path / "home", delay_ms=DELAY_MS)
+    made = Daemon(tmp_path / "home")
+    made.start()
     yield made
     made.close()
 
 
-def test_turns_survive_kills_on_sqlite(dying: Daemon) -> None:
-    survive(dying, turns=6, conversations=2, seed=5)
+@pytest.fixture
+def crew(tmp_path: Path) -> Iterator[Crew]:
+    with private_postgres() as url, Crew(tmp_path, url) as made:
+        yield made
+
+
+def test_turns_survive_kills(dying: Daemon) -> None:
+    survive(dying, [dying], turns=6, conversations=2, seed=5)
+
+
+@pytest.mark.names_its_database("several processes on a server of their own")
+def test_turns_survive_kills_of_two_workers(crew: Crew) -> None:
+    survive(crew.pages[0], crew.workers, turns=4, conversations=2, seed=6)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("seed", [11, 12])
-def test_twenty_turns_survive_kills_on_sqlite(dying: Daemon, seed: int) -> None:
-    survive(dying, turns=20, conversations=4, seed=seed)
+@pytest.mark.timeout(1800)
+def test_fifty_turns_survive_kills(dying: Daemon) -> None:
+    survive(dying, [dying], turns=50, conversations=5, seed=11)
 
 
 @pytest.mark.full
-def test_twenty_turns_survive_kills_on_postgres(dying: Daemon, postgres: str) -> None:
-    dying.set(database_url=postgres)
-    survive(dying, turns=20, conversations=4, seed=21, url=postgres)
+@pytest.mark.timeout(1800)
+@pytest.mark.names_its_database("several processes on a server of their own")
+def test_fifty_turns_survive_kills_of_two_workers_and_the_page(crew: Crew) -> None:
+    survive(crew.pages[0], [*crew.workers, *crew.pages], turns=50, conversations=5, seed=21)
