@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from cortex.base.clock import ticks_s
 from cortex.base.user import User
 from cortex.services.chat import FOLLOW_S, KEEP_ALIVE_S, Chat, Tick
-from cortex.services.notices import Notices, bell_of
+from cortex.services.notices import Notices
+from cortex.services.tell import bell_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,11 +11,10 @@ from datetime import datetime
 from cortex.base.clock import Clock
 from cortex.base.engine_ports import Hub
 from cortex.base.errors import UserError
-from cortex.base.ids import derived_id
 from cortex.base.notify_ports import ChannelName, NoticeKind, must_be_ours
 from cortex.services.addresses import Addresses
 from cortex.services.reach_choices import Means, ReachChoices, ways
-from cortex.services.tell import Draft
+from cortex.services.tell import Draft, bell_of, notice_id
 from cortex.storage import notices as rows
 from cortex.storage.db import Database
 from cortex.storage.deliveries import Deliveries
@@ -100,7 +99,8 @@ class Notices:
         values = replace(values, title=title, text=_cut(values.text.strip(), TEXT_CHARACTERS))
         choices, means = await self.choices.of(user_id), await self.means(user_id, without)
         found = ways(values, choices, means, self.clock(), only=channels)
-        return Draft(id=derived_id("notice", user_id, key), values=values, ways=found)
+        is_muted = values.kind in choices.muted
+        return Draft(id=notice_id(user_id, key), values=values, ways=found, is_muted=is_muted)
 
     async def tell(self, user_id: str, told: Told) -> str:
         """Tell it now, by itself; the notice's id, also when it was told before."""
@@ -208,11 +208,6 @@ class Notices:
         if count:
             self.hub.ring(bell_of(user_id))
         return count
-
-
-def bell_of(user_id: str) -> str:
-    """The key of the hub under which a person's notices ring."""
-    return f"notices:{user_id}"
 
 
 def _cut(text: str, most: int) -> str:

@@ -54,7 +54,7 @@ class Reach:
         """All of it; what can work here is opened to the tools by `scope`."""
         db, clock, vault = house.db, house.clock, Vault(house.settings.secret_key)
         watched: dict[str, Counter[str]] = {}
-        keys, choices = PushKeys(db, vault), ReachChoices(db)
+        keys, choices = PushKeys(db, vault), ReachChoices(db, house.hub)
         channels = Channels(settings=house.settings, keys=keys, clock=clock)
         addresses = Addresses(db=db, vault=vault, channels=channels)
         notices = Notices(db=db, hub=house.hub, choices=choices, addresses=addresses, clock=clock)

@@ -8,14 +8,16 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, TypeVar, cast, get_args
 
+from cortex.base.engine_ports import Hub
 from cortex.base.errors import UserError
 from cortex.base.notify_ports import ChannelName, NoticeKind, Urgency
 from cortex.base.user import User
 from cortex.base.zone import local
 from cortex.schedule.policies import quiet_hours, quiet_until
+from cortex.services.tell import bell_of
 from cortex.storage.accounts import Accounts
 from cortex.storage.db import Database
-from cortex.storage.notices import NoticeValues, Way
+from cortex.storage.notices import Notices, NoticeValues, Way
 from cortex.storage.preferences import Preferences
 
 KEY = "reach"
@@ -28,7 +30,8 @@ T = TypeVar("T", bound=str)
 class Choices:
     """What is in force for a person.
 
-    `quiet`: such as 22:00-07:00, in the person's zone, "" for none. `channels`: for the kinds where it was chosen; the
+    `quiet`: such as 22:00-07:00, in the person's zone, "" for none. `muted`: kinds that stand in the list, go nowhere
+    and raise no number. `channels`: for the kinds where it was chosen; the
     others go their usual ways. `digest_hour`: what is of low urgency waits until then, None sends it at once.
     `content`: channels on which title and text may stand; on the others stands only that there is something.
     """
@@ -113,8 +116,9 @@ def usual(kind: NoticeKind, urgency: Urgency, means: Means) -> Sequence[ChannelN
 class ReachChoices:
     """Reads and writes what people chose."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, hub: Hub) -> None:
         self._db = db
+        self._hub = hub
 
     async def of(self, user_id: str) -> Choices:
         """What is in force for this person. NotFound without such an account."""
@@ -144,8 +148,9 @@ class ReachChoices:
         """Keep what a form says; None leaves as it is. UserError names the field that is wrong.
 
         `channels`: the kinds that are named; an empty list keeps them to the page. `digest_hour`: "" ends the digest.
+        `muted`: what is unread of them counts as read.
         """
-        choices = await self.of(user.id)
+        before = choices = await self.of(user.id)
         if quiet is not None:
             choices = replace(choices, quiet=_quiet(quiet))
         if muted is not None:
@@ -160,7 +165,11 @@ class ReachChoices:
             choices = replace(choices, digest_hour=_hour(digest_hour))
         kept = asdict(choices)
         del kept["time_zone"]
-        await self._db.open(Preferences, user.id).set(KEY, kept)
+        async with self._db.together(user.id) as opened:
+            await opened(Preferences).set(KEY, kept)
+            fallen_silent = [kind for kind in choices.muted if kind not in before.muted]
+            if await opened(Notices).read_kinds(fallen_silent):
+                self._hub.ring(bell_of(user.id))
         return choices
 
     async def usual_again(self, user: User) -> None:

@@ -13,6 +13,11 @@ from cortex.storage.db import Opener
 from cortex.storage.notices import Notices, NoticeValues, Way
 
 
+def bell_of(user_id: str) -> str:
+    """The key of the hub under which a person's notices ring."""
+    return f"notices:{user_id}"
+
+
 def notice_id(user_id: str, key: str) -> str:
     """The id of what this person is told under this key."""
     return derived_id("notice", user_id, key)
@@ -20,15 +25,16 @@ def notice_id(user_id: str, key: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A notice that is ready to be written, with the ways it will go."""
+    """A notice that is ready to be written, with the ways it will go. `is_muted`: it waits for nobody to read it."""
 
     id: str
     values: NoticeValues
     ways: tuple[Way, ...] = ()
+    is_muted: bool = False
 
     async def write(self, opened: Opener) -> bool:
         """Write it with whatever else this transaction writes; False when it was told before."""
-        return await opened(Notices).add(self.id, self.values, self.ways)
+        return await opened(Notices).add(self.id, self.values, self.ways, is_read=self.is_muted)
 
 
 class Tell(Protocol):

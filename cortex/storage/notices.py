@@ -74,21 +74,24 @@ class NoticeFilter:
 class Notices(Repository):
     """What one user is told."""
 
-    async def add(self, id: str | None, values: NoticeValues, ways: Sequence[Way] = ()) -> bool:
+    async def add(
+        self, id: str | None, values: NoticeValues, ways: Sequence[Way] = (), *, is_read: bool = False
+    ) -> bool:
         """Tell it and send it on its ways; False, with nothing written, when this id was told before.
 
-        Earlier notices of its tag count as read, and what of them was not sent yet is not sent any more.
+        Earlier notices of its tag count as read, and what of them was not sent yet is not sent any more. `is_read`:
+        it stands in the list and waits for nobody.
         """
         at = self.clock()
         notice_id = id or new_id(self.clock)
         row = {field.name: getattr(values, field.name) for field in fields(NoticeValues)}
-        row |= {"id": notice_id, "is_replaced": False, "created_at": at}
+        row |= {"id": notice_id, "is_replaced": False, "created_at": at, "read_at": at if is_read else None}
         if not await self._is_new(NoticeTable, row):
             return False
         if values.tag:
             await self._replace(values.tag, notice_id)
         if ways:
-            rows = [self._delivery(notice_id, way) for way in dict.fromkeys(ways)]
+            rows = [_delivery(notice_id, way, at) for way in dict.fromkeys(ways)]
             await self.session.execute(self._insert(DeliveryTable, *rows).on_conflict_do_nothing())
         return True
 
@@ -140,6 +143,10 @@ class Notices(Repository):
         """Mark as read what was told until then; how many were not before."""
         return await self._mark(NoticeTable.created_at <= upto)
 
+    async def read_kinds(self, kinds: Sequence[NoticeKind]) -> int:
+        """Mark as read all of these kinds; how many were not before."""
+        return await self._mark(NoticeTable.kind.in_(kinds))
+
     async def acknowledge(self, id: str) -> NoticeRow:
         """Mark it as answered and read, and send no more of it; a second time changes nothing."""
         await self.get(id)
@@ -178,20 +185,6 @@ class Notices(Repository):
         change = self._change(NoticeTable).where(which, NoticeTable.read_at.is_(None))
         return len(await self._touched(change.values(read_at=self.clock()), NoticeTable.id))
 
-    def _delivery(self, notice_id: str, way: Way) -> dict[str, Any]:
-        at = self.clock()
-        return {
-            "id": derived_id("delivery", notice_id, way.channel, way.device_id),
-            "notice_id": notice_id,
-            "channel": way.channel,
-            "device_id": way.device_id,
-            "state": "pending",
-            "attempt": 0,
-            "next_at": way.not_before or at,
-            "error": "",
-            "created_at": at,
-        }
-
 
 class AllNotices(HouseRepository):
     """The notices of everybody."""
@@ -215,3 +208,17 @@ _PLACE = (NoticeTable.created_at.type, NoticeTable.id.type)
 def _unread(at: datetime) -> tuple[ColumnElement[bool], ...]:
     is_in_time = or_(NoticeTable.expires_at.is_(None), NoticeTable.expires_at > at)
     return NoticeTable.read_at.is_(None), is_in_time
+
+
+def _delivery(notice_id: str, way: Way, at: datetime) -> dict[str, Any]:
+    return {
+        "id": derived_id("delivery", notice_id, way.channel, way.device_id),
+        "notice_id": notice_id,
+        "channel": way.channel,
+        "device_id": way.device_id,
+        "state": "pending",
+        "attempt": 0,
+        "next_at": way.not_before or at,
+        "error": "",
+        "created_at": at,
+    }

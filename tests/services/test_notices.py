@@ -141,6 +141,23 @@ async def test_open_pages_hear_of_what_is_told(world: ReachWorld) -> None:
     assert await notices.changed(BOB.id, theirs, 0) == theirs
 
 
+async def test_a_muted_kind_stands_in_the_list_and_raises_no_number(world: ReachWorld) -> None:
+    job = replace(TEA, kind="job")
+    await world.reach.notices.tell(ADA.id, replace(job, key="before"))
+    await world.reach.notices.tell(ADA.id, TEA)
+    heard = await world.reach.notices.changed(ADA.id, -1, 0)
+    await world.reach.choices.change(ADA, muted=["job"])
+    assert await world.reach.notices.changed(ADA.id, heard, 0) > heard
+    await world.reach.notices.tell(ADA.id, replace(job, key="while"))
+    assert await world.reach.notices.unread(ADA.id) == 1
+    assert len((await world.reach.notices.page(ADA.id)).notices) == 3
+    unread = (await world.reach.notices.page(ADA.id, NoticeFilter(is_unread=True))).notices
+    assert [view.row.kind for view in unread] == ["reminder"]
+    await world.reach.choices.change(ADA, muted=[])
+    await world.reach.notices.tell(ADA.id, replace(job, key="after"))
+    assert await world.reach.notices.unread(ADA.id) == 2
+
+
 async def test_the_list_has_no_gap_between_its_pages(world: ReachWorld) -> None:
     for number in range(60):
         await world.reach.notices.tell(ADA.id, replace(TEA, key=str(number), title=str(number)))

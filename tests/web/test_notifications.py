@@ -120,8 +120,13 @@ async def test_the_list_narrows_to_a_kind_that_can_be_muted(house: Cortex, ada: 
     page = (await ada.get("/notifications?kind=job")).text
     assert "The backup ran" in page
     assert "Water the figs" not in page
-    await ada.post("/notifications/mute", kind="job", on="1")
+    assert "raises no number" not in page
+    answer = await ada.post("/notifications/mute", kind="job", on="1")
+    assert answer.status_code == 303
     assert (await house.reach.choices.of(ada.user.id)).muted == ("job",)
+    page = (await ada.get("/notifications?kind=job")).text
+    assert "raises no number" in page
+    assert "notice fresh" not in page
     await ada.post("/notifications/mute", kind="job")
     assert (await house.reach.choices.of(ada.user.id)).muted == ()
 

@@ -36,7 +36,7 @@ class NotificationsContext(Context):
     kind: str = described("the kind shown, empty for all")
     is_unread: bool = described("whether only unread ones are shown")
     unread: int = described("how many are unread, of every kind")
-    muted: Sequence[NoticeKind] = described("the kinds that are told on this page only")
+    muted: Sequence[NoticeKind] = described("the kinds that stand in the list alone, without a number on the bell")
     devices: dict[str, str] = described("push device's id -> its name")
     snoozes: dict[str, str] = described("for how long something can be put off: value, words")
     upto: str = described("the moment of the newest one shown: 'all read' goes so far")
@@ -104,7 +104,8 @@ async def mute(
     """From now on this kind is told on the page only; or by every way again."""
     muted = [one for one in (await house.reach.choices.of(user.id)).muted if one != kind]
     await house.reach.choices.change(user, muted=[*muted, kind] if on else muted)
-    return redirect(request, _back(back), "Told on this page only." if on else "Told by the usual ways again.")
+    told = "Told in this list only, without a number on the bell." if on else "Told by the usual ways again."
+    return redirect(request, _back(back), told)
 
 
 @router.post("/notifications/deliveries/{delivery_id}/again")
