@@ -71,7 +71,7 @@ class Clockwork:
         runs: TurnRuns,
     ) -> Self:
         """All of it over the house's ground."""
-        job_tools = JobTools(house=house, accounts=accounts, tools=tools)
+        job_tools = JobTools(house=house, accounts=accounts, roles=roles, tools=tools)
         return cls(
             house=house,
             jobs=job_tools,

@@ -66,7 +66,7 @@ class JobStarts:
 
     async def _turn(self, job: JobRow, slot: SlotRow, conversation_id: str) -> tuple[TurnRow | None, bool]:
         """The slot's turn, and whether it waits behind another; None when the slot was begun elsewhere."""
-        mode = await self.tools.mode(job)
+        mode = await self.tools.mode(await self.tools.settle(job))
         turn_id = slot.id if slot.attempt == 0 else f"{slot.id}:{slot.attempt + 1}"
         async with self.house.telling(job.owner_id, conversation_id) as opened:
             if not await opened(Slots).start(slot.id, turn_id):

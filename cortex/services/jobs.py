@@ -11,16 +11,19 @@ from zoneinfo import ZoneInfo
 
 from cortex.base.errors import Conflict, ToolFailed, UserError
 from cortex.base.job import SlotState
+from cortex.base.role import Channel
 from cortex.base.time_ports import Timing, Timings
 from cortex.base.user import User
 from cortex.schedule.clock_changes import ClockChange, clock_changes
 from cortex.services.crontab import CrontabLine, read_crontab
 from cortex.services.house import House
 from cortex.services.job_forms import JobForm, Known, checked
-from cortex.services.job_tools import Carried, JobTools
+from cortex.services.job_tools import Carried, JobTools, Wanted
 from cortex.services.models import Models
 from cortex.services.roles import Roles
+from cortex.services.settings import DEFAULT_ROLE
 from cortex.services.tell import notice_id
+from cortex.storage.conversations import Conversations
 from cortex.storage.deliveries import Deliveries, DeliveryRow
 from cortex.storage.job_rows import JobCounts, JobRow, JobValues
 from cortex.storage.job_rows import JobFilter as JobFilter
@@ -28,6 +31,7 @@ from cortex.storage.jobs import Jobs
 from cortex.storage.slot_history import Bar as Bar
 from cortex.storage.slot_history import RunMean, SlotHistory
 from cortex.storage.slots import SlotRow, Slots, slot_id
+from cortex.storage.turns import Turns
 
 PAGE = 40
 PREVIEWED = 10
@@ -38,9 +42,13 @@ _SECONDS_TRIED = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
-    """A job as a page shows it. `last`: its newest ended slot; `bars`: its last slots, oldest first."""
+    """A job as a page shows it. `last`: its newest ended slot; `bars`: its last slots, oldest first.
+
+    `chat`: the conversation that it posts into, "" while there is none or after it was deleted.
+    """
 
     job: JobRow
+    chat: str
     last: SlotRow | None
     bars: tuple[Bar, ...]
     mean: RunMean | None
@@ -67,9 +75,13 @@ class Preview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A slot of the history. `deliveries`: how what was told of it went out."""
+    """A slot of the history. `deliveries`: how what was told of it went out.
+
+    `chat`: the conversation that has its transcript, "" where it has none (any more).
+    """
 
     slot: SlotRow
+    chat: str
     deliveries: tuple[DeliveryRow, ...]
 
 
@@ -111,7 +123,11 @@ class JobsService:
         slots = await found.list(job_id, states=states, before=before, limit=HISTORY)
         told = {slot.id: notice_id(user.id, f"slot:{slot.id}") for slot in slots}
         deliveries = await self.house.db.open(Deliveries, user.id).of_notices(list(told.values()))
-        return tuple(Run(slot=slot, deliveries=deliveries.get(told[slot.id], ())) for slot in slots)
+        chats = await self.house.db.open(Turns, user.id).places([slot.turn_id for slot in slots if slot.turn_id])
+        return tuple(
+            Run(slot=slot, chat=chats.get(slot.turn_id or "", ""), deliveries=deliveries.get(told[slot.id], ()))
+            for slot in slots
+        )
 
     async def slot(self, user: User, id: str) -> SlotRow:
         """One run; NotFound."""
@@ -136,8 +152,15 @@ class JobsService:
         return self._next_times(job.timing, count)
 
     async def carried(self, user: User, form: JobForm) -> Carried:
-        """What a run of this job would carry of its own tools, and whether they go out whole."""
-        return await self.tools.carried(user, form.tools.replace(",", " ").split())
+        """What a run of this job would carry of its own tools: all of them, or what its prompt picks."""
+        words = form.tools.replace(",", " ").split()
+        channel: Channel = "maker" if form.may_make_jobs else "cron"
+        found = await self.tools.carried(user, words, channel)
+        if found.is_whole or form.kind != "prompt" or form.mode not in ("", "auto") or not form.prompt:
+            return found
+        role = form.role or DEFAULT_ROLE
+        wanted = Wanted(user=user, words=words, prompt=form.prompt, role=role, channel=channel)
+        return replace(found, chosen=await self.tools.chosen(wanted))
 
     async def known(self, user: User) -> Known:
         """What there is to choose from: roles, models, tools and their categories."""
@@ -159,7 +182,7 @@ class JobsService:
         values = checked(form, found.timing, await self.known(user))
         row = await self._jobs(user).add(None, values, found.times[0], is_enabled=is_enabled)
         self.changed()
-        return row
+        return await self.tools.settle(row)
 
     async def change(self, user: User, job_id: str, version: int, form: JobForm) -> JobRow:
         """Give it what the form says; Conflict when it was changed meanwhile. Other times count from now on."""
@@ -175,7 +198,7 @@ class JobsService:
             values = replace(values, is_tainted=False)  # the words are the person's own now
         row = await self._jobs(user).change(job_id, version, values, next_at)
         self.changed()
-        return row
+        return await self.tools.settle(row)
 
     async def enable(self, user: User, job_id: str, version: int, *, is_enabled: bool) -> JobRow:
         """Switch it on, with no failure counted and from now on, or off; Conflict when it was changed meanwhile."""
@@ -231,8 +254,17 @@ class JobsService:
         ids = [row.id for row in rows]
         history = self.house.db.open(SlotHistory, user.id)
         latest, bars, means = await history.latest(ids), await history.bars(ids), await history.means(ids)
+        chats = [row.conversation_id for row in rows if row.conversation_id]
+        standing = await self.house.db.open(Conversations, user.id).standing(chats)
         return tuple(
-            JobView(job=row, last=latest.get(row.id), bars=bars.get(row.id, ()), mean=means.get(row.id)) for row in rows
+            JobView(
+                job=row,
+                chat=row.conversation_id if row.conversation_id in standing else "",
+                last=latest.get(row.id),
+                bars=bars.get(row.id, ()),
+                mean=means.get(row.id),
+            )
+            for row in rows
         )
 
     def _jobs(self, user: User) -> Jobs:

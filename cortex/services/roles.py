@@ -79,6 +79,7 @@ class Roles:
             role,
             tools=role.tools if job.tools is None else job.tools,
             admin_tools=role.admin_tools if job.tools is None else (),
+            core=(*role.core, *(job.planned or ())),
             models=(job.model, *role.models) if job.model else role.models,
             budget_tokens=role.budget_tokens if job.budget_tokens is None else job.budget_tokens,
             budget_usd=role.budget_usd if job.budget_usd is None else job.budget_usd,

@@ -89,6 +89,16 @@ class Conversations(Repository):
         return await self.get(conversation_id)
 
     @reading
+    async def standing(self, ids: Sequence[str]) -> frozenset[str]:
+        """Those of these that are there and were not deleted."""
+        statement = select(ConversationTable.id).where(
+            ConversationTable.owner_id == self.owner_id,
+            ConversationTable.id.in_(ids),
+            ConversationTable.deleted_at.is_(None),
+        )
+        return frozenset((await self.session.execute(statement)).scalars())
+
+    @reading
     async def get(self, id: str, *, with_deleted: bool = False) -> Conversation:
         """The conversation; NotFound when it is absent, deleted or another user's."""
         statement = self._heads().where(ConversationTable.id == id)

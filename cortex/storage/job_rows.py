@@ -55,10 +55,16 @@ class JobValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow(JobValues):
-    """A job as it is kept. `next_at`: None when it is paused or never due again; `failures`: in a row."""
+    """A job as it is kept. `next_at`: None when it is paused or never due again; `failures`: in a row.
+
+    `planned`: the tools that were chosen from a long list of its own, None for no such list; `planned_for`: a digest of
+    all that the choice hangs on.
+    """
 
     id: str
     owner_id: str
+    planned: tuple[str, ...] | None
+    planned_for: str
     is_enabled: bool
     paused_because: str
     failures: int

@@ -80,6 +80,8 @@ class Jobs(Repository):
         row = {
             **_written(values),
             "id": job_id,
+            "planned": None,
+            "planned_for": "",
             "is_enabled": is_enabled,
             "paused_because": "",
             "failures": 0,
@@ -140,6 +142,11 @@ class Jobs(Repository):
         )
         await self.session.execute(change.values(conversation_id=conversation_id))
         return (await self.get(id)).conversation_id or ""
+
+    async def keep_plan(self, id: str, planned: tuple[str, ...] | None, planned_for: str) -> None:
+        """Keep which tools were chosen for it, and for what: no person's change."""
+        change = self._change(JobTable).where(JobTable.id == id)
+        await self.session.execute(change.values(planned=planned, planned_for=planned_for))
 
     async def advance(self, id: str, due: datetime, version: int, next_at: datetime | None) -> bool:
         """Set the next time, once: False when another did, or the job was changed, paused or removed since."""

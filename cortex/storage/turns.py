@@ -1,6 +1,6 @@
 """Turns: a user's message until its answer, in order, with the state the engine left it in."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
@@ -119,6 +119,16 @@ class Turns(Repository):
         if found is None:
             raise NotFound("There is no such turn.")
         return found
+
+    @reading
+    async def places(self, ids: Sequence[str]) -> Mapping[str, str]:
+        """In which conversation each of these turns can be read; no entry for one whose conversation was deleted."""
+        statement = (
+            select(TurnTable.id, TurnTable.conversation_id)
+            .join(ConversationTable, ConversationTable.id == TurnTable.conversation_id)
+            .where(TurnTable.owner_id == self.owner_id, TurnTable.id.in_(ids), ConversationTable.deleted_at.is_(None))
+        )
+        return {id: conversation_id for id, conversation_id in (await self.session.execute(statement)).all()}
 
     async def set_state(
         self,

@@ -20,6 +20,7 @@ from cortex.services.job_runs import WAITED_TOO_LONG
 from cortex.storage.job_rows import JobRow, JobValues
 from cortex.storage.jobs import Jobs
 from cortex.storage.notices import NoticeRow
+from cortex.storage.plans import Plans
 from cortex.storage.rounds import Rounds
 from cortex.storage.slot_history import SlotHistory
 from cortex.storage.slots import SlotRow, Slots
@@ -80,6 +81,12 @@ class Shift:
                 return slot
             assert ticks_s() < ends_s, f"it is {slot}, not {states}"
             await asyncio.sleep(0.02)
+
+    async def sent(self, slot: SlotRow) -> set[str]:
+        """The tools that the first request of its turn declared."""
+        db = self.house.cortex.house.db
+        plan = (await db.open(Plans, slot.owner_id).of_turn(slot.turn_id or ""))[0]
+        return {item["name"] for item in plan.receipt["sent"]}
 
     async def until_over(self, job: JobRow) -> None:
         """Let its turns go on until none of its slots is open."""
@@ -384,6 +391,7 @@ async def test_a_deleted_conversation_is_replaced_by_a_new_one(shift: Shift) -> 
     await shift.until(job, "done")
     second = (await shift.now(job)).conversation_id
     assert second not in (None, first)
+    assert [run.chat for run in await shift.house.cortex.clockwork.jobs.history(shift.admin, job.id)] == [second, ""]
     assert (await shift.now(job)).version == job.version
 
 
@@ -471,6 +479,25 @@ async def test_parked_runs_leave_room_for_the_others(shift: Shift) -> None:
     other = await shift.job("every hour", kind="prompt", name="Other")
     shift.clock.forward(minutes=61)
     await shift.until(other, "done")
+
+
+async def test_the_tools_chosen_for_a_long_list_go_with_every_run(shift: Shift) -> None:
+    """Also where no word of the prompt would pick them: what is kept is used, and not chosen anew."""
+    job = await shift.job("every hour", kind="prompt", prompt="create a task for the milk", tools=("all",))
+    rows = shift.house.cortex.house.db.open(Jobs, shift.admin.id)
+    carried = []
+    for _ in range(2):
+        shift.clock.forward(minutes=61)
+        slot = await shift.until(job, "done")
+        carried.append(await shift.sent(slot))
+        kept = await shift.now(job)
+        assert set(kept.planned or ()) <= carried[-1]
+        await rows.keep_plan(job.id, (*(kept.planned or ()), "git_log"), kept.planned_for)
+    assert "task_create" in carried[0]
+    assert carried[1] - carried[0] == {"git_log"}
+    await rows.keep_plan(job.id, ("git_log",), "another registry")
+    shift.clock.forward(minutes=61)
+    assert "git_log" not in await shift.sent(await shift.until(job, "done"))
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,28 @@ async def test_a_short_list_of_tools_goes_out_whole(house: LivingHouse) -> None:
     assert "cron_add" not in many.names
 
 
+async def test_from_a_long_list_tools_are_chosen_once_and_anew_for_other_words(house: LivingHouse) -> None:
+    jobs, ada = jobs_of(house), house.admin
+    long = replace(DAILY, prompt="create a task for each reminder that is due", own_tools="on", tools="all")
+    made = await jobs.add(ada, long)
+    shown = await jobs.carried(ada, long)
+    assert made.planned == shown.chosen
+    assert "task_create" in shown.chosen
+    assert len(shown.chosen) < len(shown.names)
+    assert (await jobs.get(ada, made.id)).job == made
+    other = await jobs.change(ada, made.id, made.version, replace(long, prompt="read the web page of the weather"))
+    assert other.planned_for != made.planned_for
+    assert "web_read" in (other.planned or ())
+    short = await jobs.change(ada, made.id, other.version, replace(long, tools="task_list"))
+    assert (short.planned, short.planned_for) == (None, "")
+
+
+@pytest.mark.parametrize("how", [{"own_tools": ""}, {"mode": "all"}, {"mode": "chat"}], ids=["role's", "all", "none"])
+async def test_nothing_is_chosen_where_nothing_is_to_choose(house: LivingHouse, how: dict[str, str]) -> None:
+    made = await jobs_of(house).add(house.admin, replace(DAILY, **{"own_tools": "on", "tools": "all", **how}))
+    assert made.planned is None
+
+
 async def test_a_preview_has_the_zone_and_the_days_on_which_the_clock_changes(house: LivingHouse) -> None:
     found = jobs_of(house).preview(house.admin, "30 2 28 3 *", "Europe/Berlin", count=2)
     assert [at.isoformat() for at in found.times] == ["2027-03-28T03:30:00+02:00", "2028-03-28T02:30:00+02:00"]

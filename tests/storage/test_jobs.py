@@ -37,6 +37,8 @@ async def test_a_job_comes_back_as_it_was_said(db: Database, ann: str, values: J
         **{name: getattr(values, name) for name in JobValues.__dataclass_fields__},
         id="news",
         owner_id=ann,
+        planned=None,
+        planned_for="",
         is_enabled=True,
         paused_because="",
         failures=0,
@@ -49,6 +51,16 @@ async def test_a_job_comes_back_as_it_was_said(db: Database, ann: str, values: J
     assert made.timing == values.timing
     assert await jobs.add("news", named("Other"), None) == made
     assert await jobs.list() == [made]
+
+
+async def test_the_tools_chosen_for_a_job_are_no_change_of_it(db: Database, ann: str, ben: str) -> None:
+    jobs = db.open(Jobs, ann)
+    made = await jobs.add("news", NEWS, NINE)
+    await db.open(Jobs, ben).keep_plan("news", ("foreign",), "x")
+    await jobs.keep_plan("news", ("task_list", "web_search"), "abc")
+    assert await jobs.get("news") == replace(made, planned=("task_list", "web_search"), planned_for="abc")
+    await jobs.keep_plan("news", None, "")
+    assert await jobs.get("news") == made
 
 
 async def test_a_change_on_an_old_version_overwrites_nothing(db: Database, ann: str) -> None:

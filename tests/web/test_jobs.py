@@ -12,11 +12,13 @@ from cortex.app import Cortex
 from cortex.services.job_forms import JobForm
 from cortex.services.jobs import JobFilter, JobView
 from cortex.services.tell import notice_id
+from cortex.storage.conversations import Conversations
 from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import Jobs
 from cortex.storage.notices import Notices, NoticeValues, Way
 from cortex.storage.schema import JobTable, SlotTable
 from cortex.storage.slots import SlotRow, Slots, slot_id
+from cortex.storage.turns import Turns
 from tests.web.conftest import Browser
 
 BRIEF = JobForm(name="Brief", prompt="Say what is due.", when="every weekday at half past seven")
@@ -42,7 +44,13 @@ async def ran(house: Cortex, who: Browser, job: JobRow, state: str = "done", ago
     await slots.open(job.id, at)
     id = slot_id(job.id, at)
     if state not in ("missed", "skipped"):
-        await slots.start(id, f"{id}")
+        async with house.house.db.together(who.user.id) as opened:
+            chat = await opened(Conversations).create("orchestrator", "auto", "Brief", id=f"c-{job.id}", source="job")
+            await opened(Turns).create(
+                id, chat.id, "x", mode="auto", role="orchestrator", channel="cron", job_id=job.id
+            )
+            await opened(Jobs).settle_in(job.id, chat.id)
+        await slots.start(id, id)
     end = await slots.end(id, state, why=why, result=f"result of {ago}", cost_usd=0.02, tokens=1234)  # type: ignore[arg-type]
     assert end
     return end.slot
@@ -112,9 +120,22 @@ async def test_a_change_of_the_clock_has_a_line_among_the_times(ada: Browser) ->
 
 
 async def test_what_a_list_of_tools_costs_is_told_before_saving(ada: Browser) -> None:
-    part = (await ada.post("/jobs/preview", when="every day at 7", own_tools="on", tools="tasks")).text
-    assert re.search(r"Its own tools: \d+, [\d,]+ tokens a request", part)
-    assert "name no tool" in (await ada.post("/jobs/preview", own_tools="on", tools="zebra")).text
+    headers = {"HX-Request": "true", "HX-Request-Type": "partial"}
+
+    async def told(**typed: str) -> str:
+        asked = {"own_tools": "on", "when": "every day at 7", **typed}
+        return (await ada.http.post("/jobs/preview?part=tools", data=asked, headers=headers)).text
+
+    assert re.search(
+        r"\d tools, [\d,]+ tokens a request\. All go with every request", await told(tools="task_list notes")
+    )
+    assert "name no tool" in await told(tools="zebra")
+    long = await told(tools="all", prompt="create a task for each reminder that is due")
+    assert re.search(r"every run takes: <code>[^<]*task_create", re.sub(r"\s+", " ", long))
+    assert "these words pick none of it" in await told(tools="all", prompt="hello")
+    assert (
+        "every run takes" in (await ada.post("/jobs/preview", own_tools="on", tools="all", prompt="list my tasks")).text
+    )
 
 
 @pytest.mark.parametrize(
@@ -214,6 +235,22 @@ async def test_a_deleted_job_comes_back(house: Cortex, ada: Browser) -> None:
     assert undo
     await ada.post(undo.group(1))
     assert [one.job.id for one in await jobs_of(house, ada)] == [job.id]
+
+
+async def test_a_run_whose_chat_was_deleted_says_so_and_leads_nowhere(house: Cortex, ada: Browser) -> None:
+    job = await made(house, ada)
+    slot = await ran(house, ada, job)
+    before = (await ada.get(f"/jobs/{job.id}/runs")).text
+    for path in (f"/c/c-{job.id}/at/{slot.id.replace(':', '-')}", f"/c/c-{job.id}"):
+        assert f'href="{path}"' in before
+    await house.conversations.delete(ada.user, f"c-{job.id}")
+    page = (await ada.get(f"/jobs/{job.id}/runs")).text
+    assert "The transcript was deleted with its chat." in page
+    assert not re.search(rf'href="(/c/c-{job.id}|/runs/)', page)
+    assert "result of 1" in page
+    standing = (await jobs_of(house, ada))[0].job
+    typed = fields(JobForm.of(standing), version=str(standing.version), name="Renamed")
+    assert (await ada.post(f"/jobs/{job.id}", **typed)).status_code == 303
 
 
 async def test_the_history_says_how_each_run_ended_and_who_was_told(house: Cortex, ada: Browser) -> None:

@@ -66,6 +66,7 @@ class JobsContext(Context):
 class ReadingContext(Context):
     """What the words of a time, and the names of tools, come to; the page shows it while they are typed."""
 
+    form: JobForm = described("what is typed, or what stands")
     words: str = described("the reading of the time, empty for none", default="")
     zone: str = described("its time zone", default="")
     lines: Sequence[Line] = described("the next times, and what changes of the clock mean", default=())
@@ -77,7 +78,6 @@ class ReadingContext(Context):
 class JobContext(ReadingContext):
     """The form of a job."""
 
-    form: JobForm = described("what is typed, or what stands")
     job: JobView | None = described("the job, None for a new one", default=None)
     known: Known = described("roles, models and tools to choose from")
     channels: Sequence[ChannelView] = described("ways to be told, and what each still lacks")
@@ -123,9 +123,9 @@ async def new(request: Request, house: House, user: CurrentUser, example: int = 
 
 
 @router.post(f"{HOME}/preview")
-async def preview_new(request: Request, house: House, user: CurrentUser) -> Response:
-    """How the words of a new job are read now; nothing is saved."""
-    return await _preview(request, house, user, await typed(request), None)
+async def preview_new(request: Request, house: House, user: CurrentUser, part: str = "") -> Response:
+    """How the words of a new job are read now, or its list of tools (`part`: tools); nothing is saved."""
+    return await _preview(request, house, user, await typed(request), None, part)
 
 
 @router.post(f"{HOME}/new")
@@ -149,9 +149,10 @@ async def show(request: Request, house: House, user: CurrentUser, job_id: str) -
 
 
 @router.post(HOME + "/{job_id}/preview")
-async def preview(request: Request, house: House, user: CurrentUser, job_id: str) -> Response:
-    """How the words of one that stands are read now; nothing is saved."""
-    return await _preview(request, house, user, await typed(request), await house.clockwork.jobs.get(user, job_id))
+async def preview(request: Request, house: House, user: CurrentUser, job_id: str, part: str = "") -> Response:
+    """The same of one that stands; nothing is saved."""
+    job = await house.clockwork.jobs.get(user, job_id)
+    return await _preview(request, house, user, await typed(request), job, part)
 
 
 @router.post(HOME + "/{job_id}")
@@ -178,10 +179,12 @@ async def typed(request: Request) -> JobForm:
     return JobForm.typed({**plain, "deliver_to": " ".join(str(one) for one in given.getlist("deliver_to"))})
 
 
-async def _preview(request: Request, house: House, user: User, form: JobForm, job: JobView | None) -> Response:
+async def _preview(
+    request: Request, house: House, user: User, form: JobForm, job: JobView | None, part: str
+) -> Response:
     if wants_fragment(request):
-        reading = ReadingContext(frame=Frame(user=user), **await _read(house, user, form, job))
-        return respond(request, "job.html", reading, block="reading")
+        reading = ReadingContext(frame=Frame(user=user), form=form, **await _read(house, user, form, job))
+        return respond(request, "job.html", reading, block="carried" if part == "tools" else "reading")
     return respond(request, "job.html", await _context(request, house, user, form, job))
 
 
