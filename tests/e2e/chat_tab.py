@@ -15,6 +15,7 @@ from playwright.sync_api import Browser
 from tests.e2e.browser import Window, open_window
 
 START_S = 30.0
+SETTLE_S = 15.0
 
 
 class Served:
@@ -110,6 +111,17 @@ class Tab:
         """The log as markup, without the marks that htmx leaves and without blanks."""
         html: str = self.page.evaluate("() => document.querySelector('#log').innerHTML")
         return plain(html)
+
+    def settled(self) -> str:
+        """The log once nothing of it changed for half a second: on a busy machine the last part may still be drawn."""
+        before, end = self.body(), time.monotonic() + SETTLE_S
+        while time.monotonic() < end:
+            self.page.wait_for_timeout(500)
+            now = self.body()
+            if now == before:
+                return now
+            before = now
+        raise TimeoutError("the log went on changing")
 
 
 def plain(html: str) -> str:

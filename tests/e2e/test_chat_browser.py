@@ -45,10 +45,9 @@ def chat(browser: Browser, served: Served) -> Iterator[Tab]:
 
 
 def shown(page: Tab) -> str:
-    live = page.body()
+    live = page.settled()
     page.page.reload()
-    page.page.wait_for_timeout(150)
-    assert live == page.body()
+    assert live == page.settled()
     return live
 
 
