@@ -10,7 +10,7 @@ from typing import Literal
 
 from cortex.base.clock import Clock
 from cortex.base.errors import UserError
-from cortex.base.ids import derived_id, new_id
+from cortex.base.ids import derived_id
 from cortex.base.notify_ports import Target
 from cortex.base.user import User
 from cortex.services.accounts import LoginView
@@ -22,6 +22,7 @@ from cortex.storage.devices import Device
 
 DEVICES_MOST = 20
 NAME_CHARACTERS = 60
+TEST = "test:"  # in front of a device's id: what a test bears in place of a delivery's
 SILENT_AFTER = timedelta(days=7)
 SHOWN_WITHIN = timedelta(hours=1)  # the newest push may still be under way
 
@@ -131,9 +132,11 @@ class DevicesService:
 
     async def shown(self, user: User, delivery_id: str) -> None:
         """The service worker showed this one (`data.id` of the push). NotFound when it is none of this user's."""
-        row = await self.db.open(Deliveries, user.id).get(delivery_id)
-        if row.device_id:
-            await self._rows(user.id).shown(row.device_id)
+        if delivery_id.startswith(TEST):
+            device_id = delivery_id.removeprefix(TEST)
+        else:
+            device_id = (await self.db.open(Deliveries, user.id).get(delivery_id)).device_id
+        await self._rows(user.id).shown(device_id)
 
     async def list(self, user: User) -> Sequence[DeviceView]:
         """The user's devices, the oldest first."""
@@ -151,7 +154,7 @@ class DevicesService:
         """Push a test to it now; the error for the person, "" when its push service took it."""
         rows_of = self._rows(user.id)
         row = await rows_of.get(device_id)
-        error = await self.channels.test("web_push", target_of(row), new_id())
+        error = await self.channels.test("web_push", target_of(row), TEST + row.id)
         await rows_of.pushed(device_id, error)
         return error
 

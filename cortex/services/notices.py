@@ -28,6 +28,7 @@ OUTBOX = "outbox"  # the bell of who sends
 TITLE_CHARACTERS = 200
 TEXT_CHARACTERS = 4_000
 PAGE = 50
+SAY_NOTHING = ("", "/", "/notifications")  # pages where a notice leads for want of one of its own
 
 Listener = Callable[[str, NoticeRow, str], Awaitable[None]]
 
@@ -156,6 +157,16 @@ class Notices:
     async def read(self, user_id: str, ids: Sequence[str]) -> int:
         """Mark these as read; how many were not."""
         return self._rung(user_id, await self._rows(user_id).read(ids))
+
+    async def seen(self, user_id: str, path: str, notice_id: str = "") -> int:
+        """The person came to this page, perhaps by a notification: read are that notice and all that lead there.
+
+        What leads to a page that says nothing of it stays unread.
+        """
+        rows = self._rows(user_id)
+        count = await rows.read([notice_id]) if notice_id else 0
+        count += await rows.read_of_path(path) if path not in SAY_NOTHING else 0
+        return self._rung(user_id, count)
 
     async def read_all(self, user_id: str, upto: datetime) -> int:
         """Mark as read what was told until then; how many were not."""

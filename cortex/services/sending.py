@@ -126,7 +126,7 @@ class Sending:
             kind=notice.kind,
             title=notice.title,
             text=notice.text,
-            path=notice.path,
+            path=opening(notice),
             tag=notice.tag,
             actions=await self.buttons.made(notice, row.id),
             urgency=notice.urgency,
@@ -173,3 +173,9 @@ class Sending:
             path="/account/devices",
         )
         return await self.notices.prepare(device.owner_id, told, without=device.id)
+
+
+def opening(notice: NoticeRow) -> str:
+    """The page that it opens, marked with its id: a browser that comes there by it says that it was seen."""
+    path, mark, place = notice.path.partition("#")
+    return f"{path}{'&' if '?' in path else '?'}notice={notice.id}{mark}{place}"

@@ -143,6 +143,10 @@ class Notices(Repository):
         """Mark as read what was told until then; how many were not before."""
         return await self._mark(NoticeTable.created_at <= upto)
 
+    async def read_of_path(self, path: str) -> int:
+        """Mark as read what opens this page; how many were not before."""
+        return await self._mark(NoticeTable.path == path)
+
     async def read_kinds(self, kinds: Sequence[NoticeKind]) -> int:
         """Mark as read all of these kinds; how many were not before."""
         return await self._mark(NoticeTable.kind.in_(kinds))

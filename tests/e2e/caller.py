@@ -1,6 +1,7 @@
 """A person without a browser: the page's own forms over HTTP. Sets houses up, and talks while they are killed."""
 
 import re
+from collections.abc import Sequence
 from typing import Self
 
 import httpx
@@ -38,7 +39,7 @@ class Caller:
         """A page."""
         return self._http.get(path, follow_redirects=True)
 
-    def post(self, path: str, **fields: str) -> httpx.Response:
+    def post(self, path: str, **fields: str | Sequence[str]) -> httpx.Response:
         """A form; a refusal fails the test."""
         answer = self._http.post(path, data=fields)
         assert answer.status_code in (200, 204, 303), (path, answer.status_code, answer.text[:400])

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from playwright.sync_api import Page, expect
 
+from tests.databases import rows_of
 from tests.e2e.browser import Window, axe
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
@@ -26,6 +28,7 @@ from tests.notify.loopback import Loopback, Reply
 pytestmark = pytest.mark.browser
 
 SUBJECT = "mailto:ada@example.org"
+KINDS = ("job", "reminder", "approval", "agent", "system", "message", "digest")
 # The browser's own subscribe asks a push service that is not reachable here; all else of it is real.
 SUBSCRIBES = """keys => {
   const unsubscribe = async () => { delete localStorage.stub; return true; };
@@ -44,6 +47,7 @@ CLICK = """async action => {
   dispatchEvent(event); await done;
   return opened;
 }"""
+LAST_SHOWN = "tr:has(.tag.own:visible) td[data-l='Last shown']"
 KEPT = """async () => {
   const kept = [];
   for (const name of await caches.keys())
@@ -133,6 +137,18 @@ def phone(house: Daemon, ada: Caller, opens: Opens, service: Loopback, request: 
     return Phone(window, service, house.origin, request.node.name)
 
 
+def with_words(ada: Caller) -> None:
+    """Pushes bear title and text, and nothing is muted."""
+    ada.post("/notifications/settings", told=KINDS, way=[f"{kind}.web_push" for kind in KINDS], content="web_push")
+
+
+def unread(ada: Caller) -> int:
+    """The number on the bell of a page that is opened now."""
+    found = re.search(r'data-unread="(\d+)"', ada.get("/notifications/settings").text)
+    assert found
+    return int(found[1])
+
+
 def device_of(page: Page) -> str:
     """The address of this browser's own page."""
     return str(page.locator("tr:has(.tag.own:visible) td a").first.get_attribute("href"))
@@ -140,7 +156,7 @@ def device_of(page: Page) -> str:
 
 def test_a_question_is_pushed_shown_and_its_button_answers_it(house: Daemon, ada: Caller, phone: Phone) -> None:
     phone.add()
-    ada.post("/notifications/settings", told="approval", way="approval.web_push", content="web_push")
+    with_words(ada)
     chat = f"/c/{ada.send('new', SHELL)}"
     (payload,) = phone.pushed()
     claims, _ = signature(phone.headers()["Authorization"])
@@ -151,7 +167,8 @@ def test_a_question_is_pushed_shown_and_its_button_answers_it(house: Daemon, ada
     (note,) = phone.notes()
     assert note["title"] == told["notification"]["title"]
     assert {"approve", "deny"} <= set(note["actions"])
-    assert phone.click() == [chat]
+    (opened,) = phone.click()
+    assert opened.startswith(f"{chat}?notice=")
     phone.deliver(payload)
     phone.notes()
     (place,) = phone.click("deny")
@@ -165,8 +182,71 @@ def test_a_question_is_pushed_shown_and_its_button_answers_it(house: Daemon, ada
     phone.page.goto("/notifications")
     expect(phone.page.locator(".notice").first).to_contain_text("done")
     phone.page.goto("/account/devices")
-    shown = phone.page.locator("tr:has(.tag.own:visible) td[data-l='Last shown']")
-    expect(shown).not_to_have_text("never")
+    expect(phone.page.locator(LAST_SHOWN)).not_to_have_text("never")
+
+
+def test_a_reminder_is_pushed_shown_and_its_button_hears_it(house: Daemon, ada: Caller, phone: Phone) -> None:
+    phone.window.context.add_init_script("navigator.setAppBadge = async count => { localStorage.badge = count; };")
+    phone.add()
+    with_words(ada)
+    ada.post("/notifications/read", upto="2099-01-01T00:00:00+00:00")
+    ada.post("/reminders", words="take the bread out in 2 seconds", repeat_s="300")
+    (payload,) = phone.pushed()
+    signature(phone.headers()["Authorization"])
+    assert json.loads(payload)["app_badge"] == unread(ada) == 1
+    phone.deliver(payload)
+    (note,) = phone.notes()
+    assert note["title"] == "take the bread out"
+    assert note["actions"] == ["ack", "snooze"]
+    (place,) = phone.click("ack")
+    assert (reminder(house, "take the bread out").state, unread(ada)) == ("due", 1)  # looking changes nothing
+    phone.page.goto(place)
+    assert axe(phone.page) == []
+    phone.page.locator("main form button.primary").click()
+    phone.page.wait_for_url("**/reminders")
+    expect(phone.page.get_by_role("table", name="Past reminders")).to_contain_text("take the bread out")
+    heard = reminder(house, "take the bread out")
+    assert (heard.state, heard.again_at, heard.next_at, heard.told_count) == ("done", None, None, 1)
+    assert unread(ada) == 0
+    expect(phone.page.locator("#bell-n .badge")).to_have_count(0)
+    poll(lambda: phone.page.evaluate("() => localStorage.badge") == "0")
+    assert len(phone.pushed()) == 1
+    phone.page.goto(place)
+    expect(phone.page.locator("main")).to_contain_text("pressed already")
+
+
+def reminder(house: Daemon, text: str) -> Any:
+    """Its row in the table."""
+    with rows_of(house.home) as rows:
+        return rows.execute(sa.text("SELECT * FROM reminders WHERE text = :text"), {"text": text}).one()
+
+
+def test_a_notice_that_is_opened_from_its_push_is_read(house: Daemon, ada: Caller, phone: Phone) -> None:
+    phone.add()
+    with_words(ada)
+    ada.post("/notifications/read", upto="2099-01-01T00:00:00+00:00")
+    ada.post("/reminders", words="air the room in 2 seconds")
+    (payload,) = phone.pushed()
+    assert unread(ada) == 1
+    phone.deliver(payload)
+    phone.notes()
+    (place,) = phone.click()
+    poll(lambda: unread(ada) == 0)  # the worker said it, before any page came up
+    phone.page.goto(place)
+    phone.page.wait_for_url("**/reminders")  # without the mark of the notice
+    assert reminder(house, "air the room").state == "due"  # seen is not done
+
+
+def test_what_a_page_shows_is_no_news_any_more(house: Daemon, ada: Caller, phone: Phone) -> None:
+    with_words(ada)
+    ada.post("/notifications/read", upto="2099-01-01T00:00:00+00:00")
+    ada.post("/reminders", words="fold the towels in 1 second")
+    poll(lambda: unread(ada) == 1)
+    phone.page.goto("/tasks")
+    expect(phone.page.locator("#bell-n .badge")).to_contain_text("1")
+    phone.page.goto("/reminders")
+    expect(phone.page.locator("#bell-n .badge")).to_have_count(0)
+    assert unread(ada) == 0
 
 
 @pytest.mark.parametrize(
@@ -205,12 +285,20 @@ def test_a_click_comes_to_the_page_that_is_open(phone: Phone) -> None:
         phone.click()
 
 
-def test_a_test_goes_out_and_one_that_fails_says_why(phone: Phone, service: Loopback) -> None:
+def test_a_test_goes_out_is_seen_and_one_that_fails_says_why(phone: Phone, service: Loopback) -> None:
     phone.add()
+    expect(phone.page.locator(LAST_SHOWN)).to_have_text("never")
     phone.page.goto(device_of(phone.page))
     phone.page.get_by_role("button", name="Send a test").click()
     expect(phone.page.locator(".say.ok")).to_contain_text("took the test")
-    assert json.loads(phone.pushed()[0])["notification"]["title"] == "Cortex: a test"
+    (payload,) = phone.pushed()
+    assert json.loads(payload)["notification"]["title"] == "Cortex: a test"
+    phone.deliver(payload)
+    phone.notes()
+    here = phone.page.url
+    phone.page.goto("/account/devices")
+    expect(phone.page.locator(LAST_SHOWN)).not_to_have_text("never")
+    phone.page.goto(here.removesuffix("/test"))
     service.replies.append(Reply(status=403))
     phone.page.get_by_role("button", name="Send a test").click()
     expect(phone.page.locator(".say.bad")).to_contain_text("VAPID")

@@ -17,7 +17,7 @@ def test_one_that_is_set_in_a_chat_fires_while_the_page_is_open_and_is_heard(
     house: Daemon, ada: Caller, opens: Opens
 ) -> None:
     page = go(opens(house.origin, ada.token), "/c/new")
-    page.fill("#text", "remind me in 6 seconds to take the bread out")
+    page.fill("#text", "remind me in 10 seconds to take the bread out")
     page.keyboard.press("Enter")
     expect(page.locator("details.tool .tn")).to_have_text("reminders_add", timeout=20_000)
     page.locator(".foot").first.wait_for()

@@ -120,6 +120,20 @@ async def test_a_device_is_silent_after_a_week_of_pushes_that_it_did_not_show(
         assert (heard.state, heard.shown_at) == ("ok", clock())
 
 
+async def test_a_test_that_was_shown_is_noted(db: Database, clock: StillClock, tmp_path: Path) -> None:
+    browser = Browser()
+    with Loopback() as push:
+        world = await made_world(db, clock, tmp_path, notify_hosts=(f"127.0.0.1:{push.place[1]}",))
+        device = await world.subscribed(browser, f"{push.origin}/p")
+        await world.reach.devices.test(ADA, device.id)
+        named = browser.read(push.seen[0].body)["notification"]["data"]["id"]
+    clock.forward(seconds=2)
+    with pytest.raises(NotFound):
+        await world.reach.devices.shown(BOB, named)
+    await world.reach.devices.shown(ADA, named)
+    assert [one.shown_at for one in await world.reach.devices.list(ADA)] == [clock()]
+
+
 async def test_a_test_shows_the_error_and_so_does_the_list(db: Database, clock: StillClock, tmp_path: Path) -> None:
     with Loopback(Reply(status=403)) as push:
         world = await made_world(db, clock, tmp_path, notify_hosts=(f"127.0.0.1:{push.place[1]}",))

@@ -18,8 +18,8 @@ from cortex.base.notify_ports import PRIVATE_TEXT
 from cortex.engine.hub import Hub
 from cortex.notify import SmtpServer
 from cortex.services.dispatch import LEASE_S, LOOK_S, Dispatch
-from cortex.services.notices import OUTBOX, NoticeFilter
-from cortex.services.sending import BACK_OFF_S
+from cortex.services.notices import OUTBOX, NoticeFilter, NoticeRow
+from cortex.services.sending import BACK_OFF_S, opening
 from cortex.storage.accounts import Logins
 from cortex.storage.db import Database
 from tests.notify.browser import Browser
@@ -76,6 +76,7 @@ async def test_a_notice_goes_by_every_way_of_its_person(db: Database, clock: Sti
     message = browser.read(push.seen[0].body)
     assert (message["notification"]["title"], message["app_badge"]) == ("Water the plants", 1)
     assert message["notification"]["data"]["id"] == ended["web_push"].id
+    assert message["notification"]["navigate"] == f"https://cortex.example.org/reminders?notice={id}"
     assert [one["action"] for one in message["notification"]["actions"]] == ["ack", "snooze"]
     assert message["notification"]["actions"][0]["navigate"].startswith("https://cortex.example.org/go/")
     assert b"The fern first." in (mailbox.mails[0].content or b"")
@@ -83,6 +84,31 @@ async def test_a_notice_goes_by_every_way_of_its_person(db: Database, clock: Sti
     assert json.loads(hook.seen[0].body)["data"]["text"] == PRIVATE_TEXT
     (device,) = await world.reach.devices.list(ADA)
     assert (device.state, device.pushed_at) == ("ok", clock())
+
+
+@pytest.mark.parametrize(
+    ("path", "opened"),
+    [
+        ("/reminders", "/reminders?notice=n1"),
+        ("/runs?role=coder", "/runs?role=coder&notice=n1"),
+        ("/c/1#m5", "/c/1?notice=n1#m5"),
+    ],
+)
+def test_the_page_that_a_notice_opens_knows_of_it(path: str, opened: str) -> None:
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    row = NoticeRow(
+        kind="job",
+        title="News",
+        text="",
+        path=path,
+        id="n1",
+        owner_id="ada",
+        is_replaced=False,
+        created_at=at,
+        read_at=None,
+        acknowledged_at=None,
+    )
+    assert opening(row) == opened
 
 
 async def test_a_channel_that_hangs_holds_up_no_other(db: Database, clock: StillClock, tmp_path: Path) -> None:

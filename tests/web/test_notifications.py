@@ -109,6 +109,21 @@ async def test_all_read_goes_as_far_as_the_page_showed(house: Cortex, ada: Brows
     assert "Water the figs" not in unread
 
 
+async def test_who_comes_to_a_page_has_read_what_leads_there(house: Cortex, ada: Browser, bob: Browser) -> None:
+    await told(house, ada)
+    theirs = await told(house, bob)
+    others = Told(key="pot", kind="message", title="A pot", text="", path="/")
+    notice = await house.reach.notices.tell(ada.user.id, others)
+    assert (await ada.http.post("/notifications/seen", data={"path": "/notes"})).status_code == 204
+    assert await house.reach.notices.unread(ada.user.id) == 2
+    await ada.http.post("/notifications/seen", data={"path": "/tasks", "notice": theirs})
+    await ada.http.post("/notifications/seen", data={"path": "/"})
+    assert await house.reach.notices.unread(ada.user.id) == 1
+    await ada.http.post("/notifications/seen", data={"path": "/", "notice": notice})
+    assert await house.reach.notices.unread(ada.user.id) == 0
+    assert await house.reach.notices.unread(bob.user.id) == 1
+
+
 @pytest.mark.parametrize("upto", ["", "yesterday", "2026-11-21T10:00:00"])
 async def test_all_read_without_a_moment_is_refused(ada: Browser, upto: str) -> None:
     assert (await ada.post("/notifications/read", upto=upto)).status_code == 422

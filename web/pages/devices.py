@@ -151,7 +151,7 @@ async def unsubscribe(house: House, user: CurrentUser, endpoint: Text = "") -> R
 
 @router.post("/push/ack")
 async def shown(house: House, user: CurrentUser, id: Text = "") -> Response:
-    """The service worker showed this delivery. A test has none."""
+    """The service worker showed this one; one of a device that was removed since is no error."""
     try:
         await house.reach.devices.shown(user, id)
     except NotFound:

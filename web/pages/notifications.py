@@ -97,6 +97,13 @@ async def read_all(request: Request, house: House, user: CurrentUser, upto: Text
     return redirect(request, _back(back))
 
 
+@router.post("/notifications/seen")
+async def seen(house: House, user: CurrentUser, path: Text = "", notice: Text = "") -> Response:
+    """A browser shows the page at `path`, to which it perhaps came by a `notice`: what leads there is read."""
+    await house.reach.notices.seen(user.id, path, notice)
+    return Response(status_code=204)
+
+
 @router.post("/notifications/mute")
 async def mute(
     request: Request, house: House, user: CurrentUser, kind: Text = "", on: Text = "", back: Text = ""

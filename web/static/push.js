@@ -21,6 +21,15 @@
   on('unread', event => badge(event.detail.data));
   badge($('[data-unread]')?.dataset.unread ?? 0);
 
+  // --- what this page shows is no news any more, and what led here least of all
+  const here = new URL(location), notice = here.searchParams.get('notice') ?? '';
+  if (notice || +$('[data-unread]')?.dataset.unread) {
+    here.searchParams.delete('notice');
+    if (notice) history.replaceState(history.state, '', here);
+    const body = new URLSearchParams({ path: location.pathname, notice });
+    fetch('/notifications/seen', { method: 'POST', body }).catch(() => {}); // without network: the next page
+  }
+
   const box = $('[data-push]');
   const enrol = async worker => {
     const known = kept(), { key } = await ask('/push/key');

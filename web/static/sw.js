@@ -53,9 +53,12 @@ on('push', async ({ data }) => {
 on('notificationclick', async ({ action, notification }) => {
   notification.close();
   const { path = '/notifications', links = {} } = notification.data ?? {}, place = (action && links[action]) || path;
+  const { pathname, searchParams } = new URL(place, location.origin), notice = searchParams.get('notice');
+  const told = notice && post('/notifications/seen', { notice }).catch(() => {}); // the page that opens says it again
   const pages = await self.clients.matchAll({ type: 'window', includeUncontrolled: true });
-  const open = pages.find(page => own(page.url) === place);
+  const open = pages.find(page => [pathname, place].includes(own(page.url)));
   await (open ? open.focus() : self.clients.openWindow(place));
+  await told;
 });
 
 // The browser renewed its subscription by itself. Not logged in: the next page does it.
