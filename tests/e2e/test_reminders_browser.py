@@ -73,7 +73,7 @@ def test_a_background_agent_shows_how_far_it_is_and_brings_its_result(house: Dae
     expect(card).to_contain_text("done", timeout=20_000)
     expect(card.get_by_role("button")).to_have_count(0)
     found = page.locator(".turn.user.found")
-    expect(found).to_contain_text("A background agent has a result")
+    expect(found).to_contain_text("A background agent has ended")
     page.locator(".turn.bot .foot").nth(1).wait_for()
     found.locator("summary").click()
     found.get_by_role("link", name="How it worked").click()

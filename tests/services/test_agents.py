@@ -17,7 +17,7 @@ from cortex.services.transcript_views import AgentCard, key_of, turn_of
 from cortex.storage.calls import Calls
 from cortex.storage.turns import Turns
 from tests.living_house import LivingHouse, living_house
-from tests.scripted_server import ScriptedServer, Use, rule
+from tests.scripted_server import Fault, ScriptedServer, Use, rule
 
 TASK = "Find the cheapest of the three offers."
 ASK = "spawn an agent that compares the offers"
@@ -164,7 +164,9 @@ async def test_another_persons_run_is_unknown(house: LivingHouse) -> None:
     await ended(house, cid, run)
 
 
-async def test_it_is_stopped_and_its_result_does_not_come(house: LivingHouse, scripted: ScriptedServer) -> None:
+async def test_one_that_is_stopped_says_so_once_and_no_model_is_asked(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
     scripted.delay_s = 1.0
     cid = await house.conversation()
     await house.say(cid, "hello")
@@ -172,7 +174,56 @@ async def test_it_is_stopped_and_its_result_does_not_come(house: LivingHouse, sc
     assert (await house.cortex.agents.cancel(house.admin.id, run.id)).state == "cancelled"
     await ended(house, cid, run, "cancelled")
     assert (await house.cortex.agents.cancel(house.admin.id, run.id)).state == "cancelled"
-    assert len(await house.cortex.house.db.open(Turns, house.admin.id).list(cid)) == 1
+    words = await word(house, cid, run)
+    assert (
+        words
+        == f"“{TASK.rstrip('.')}”, which I had handed over, was stopped before it was done. I did not try it again."
+    )
+    asked = len(scripted.log)
+    await house.say(cid, "hello")
+    assert len(scripted.log) == asked + 1
+    assert words in str(scripted.log[-1].body), "the model knows of it from the next message on"
+    assert len([one for one in await house.events(cid, "message") if one.payload.get("agent")]) == 1
+
+
+async def test_one_that_fails_says_why_once_also_after_a_restart(tmp_path: Path, scripted: ScriptedServer) -> None:
+    script(scripted)
+    async with living_house(tmp_path / "home") as house:
+        await connect(house, scripted)
+        cid = await house.conversation()
+        await house.say(cid, "hello")
+        scripted.fail(Fault(kind="status", status=401))
+        run = await by_hand(house, cid, "run1")
+        await ended(house, cid, run, "failed")
+        words = await word(house, cid, run)
+        assert "which I had handed over, failed: " in words
+        assert (await told(house))[0].row.title == "Failed: Find the cheapest of the three offers"
+    async with living_house(tmp_path / "home") as house:
+        turns = await house.cortex.house.db.open(Turns, house.admin.id).list(cid)
+        assert [(row.channel, row.state) for row in turns] == [("chat", "done"), ("result", "done")]
+        assert len(await told(house)) == 1
+
+
+async def test_word_of_a_stopped_one_is_not_spliced_into_an_answer(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "hello")
+    scripted.delay_s = 0.5
+    slow = await house.cortex.chat.send(house.admin, cid, "hello again")
+    run = await by_hand(house, cid, "run1")
+    await house.cortex.agents.cancel(house.admin.id, run.id)
+    await house.until(cid, "turn.end", turn=slow)
+    log = Transcript(await house.events(cid))
+    assert [turn.state for turn in log.turns] == ["ended"] * 3
+    assert [len(turn.parts) > 0 for turn in log.turns] == [True] * 3
+    assert log.turns[2].agent == run.id
+
+
+async def word(house: LivingHouse, cid: str, run: AgentRun) -> str:
+    """What the conversation was told of a run that came to nothing."""
+    message = await house.until(cid, "message", agent=run.id)
+    return str((await house.until(cid, "part.end", turn=message.payload["turn"])).payload["text"])
 
 
 async def test_it_ends_with_the_conversation_that_started_it(house: LivingHouse, scripted: ScriptedServer) -> None:

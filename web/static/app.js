@@ -170,6 +170,8 @@
   // the extension hears of hiding only while it streams: a tab that was behind before that must free its connection too
   const pause = () => { if (document.hidden) document.dispatchEvent(new Event('visibilitychange')); };
   on('htmx:sse:after:connection', () => { show(''); setTimeout(pause, 50); });
+  // a card asks how far its agent is while it works: not while nobody looks
+  on('htmx:before:request', event => { if (document.hidden && event.target.matches('.agent')) event.preventDefault(); });
 
   // --- what failed and left no mark on the page: told where news is told, until something works
   let told;
