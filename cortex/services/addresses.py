@@ -32,7 +32,7 @@ class ChannelView:
     """A channel for its page. `lacks`: what an administrator must set up first, "" for nothing.
 
     `address`: as it may be shown, "" when none is set; `has_secret`: one is kept, and never shown. `error`, `error_at`:
-    why the newest delivery there failed or waits, "" and None when it did not.
+    why the newest delivery there failed, "" and None when it did not; `is_tried_again`: it is not over yet.
     """
 
     name: ChannelName
@@ -41,6 +41,7 @@ class ChannelView:
     has_secret: bool = False
     error: str = ""
     error_at: datetime | None = None
+    is_tried_again: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,8 @@ class Addresses:
             newest = next((row for row in rows if row.channel == name and row.state != "dropped"), None)
             view = ChannelView(name=name, lacks=self.channels.lacks(name))
             if newest is not None and newest.error:
-                view = replace(view, error=newest.error, error_at=newest.ended_at or newest.created_at)
+                error_at = newest.ended_at or newest.created_at
+                view = replace(view, error=newest.error, error_at=error_at, is_tried_again=newest.ended_at is None)
             try:
                 target = await self.target(user.id, name)
             except ConfigError as error:

@@ -46,7 +46,7 @@ class OwnPush:
                 await self._tried(notice_id)
         except TimeoutError:
             pass
-        rows = (await self.notices.get(self.user_id, notice_id)).deliveries
+        rows = await self._pushes(notice_id)
         done = sum(row.state == "delivered" for row in rows)
         waiting = sum(row.state in UNDER_WAY for row in rows)
         return Pushed(devices=done, failed=len(rows) - done - waiting, waiting=waiting)
@@ -55,10 +55,15 @@ class OwnPush:
         """Until each delivery was tried once or is held back."""
         heard = await self.notices.changed(self.user_id, -1, 0)
         while True:
-            rows = (await self.notices.get(self.user_id, notice_id)).deliveries
+            rows = await self._pushes(notice_id)
             if not any(row.state in UNDER_WAY and not self._is_put_off(row) for row in rows):
                 return
             heard = await self.notices.changed(self.user_id, heard, LOOK_S)
+
+    async def _pushes(self, notice_id: str) -> Sequence[DeliveryRow]:
+        """What goes to devices; another channel may take a notice over that no device took."""
+        rows = (await self.notices.get(self.user_id, notice_id)).deliveries
+        return [row for row in rows if row.channel == "web_push"]
 
     def _is_put_off(self, row: DeliveryRow) -> bool:
         return row.state == "pending" and row.next_at is not None and row.next_at > self.clock()

@@ -3,7 +3,7 @@
 Kept in the preferences; where the channels lead to is `addresses.py`. `ways` turns it into deliveries and is pure.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, TypeVar, cast, get_args
@@ -95,6 +95,18 @@ def ways(
         devices = means.devices if name == "web_push" else ("",)
         found += [Way(channel=name, device_id=device, not_before=quiet) for device in devices]
     return tuple(found)
+
+
+def spare(
+    values: NoticeValues, choices: Choices, means: Means, at: datetime, tried: Collection[ChannelName]
+) -> tuple[Way, ...]:
+    """The ways by one more channel, for a notice that arrived by none of those that were `tried`; often ().
+
+    Taken are only channels on which the person wants something told, and none for a muted kind.
+    """
+    wanted = {name for kind in KINDS for name in choices.channels.get(kind, CHANNELS) if kind not in choices.muted}
+    left = [name for name in means.channels if name in wanted and name not in tried]
+    return ways(values, choices, means, at, only=left[:1])
 
 
 def held_until(values: NoticeValues, choices: Choices, at: datetime) -> datetime | None:

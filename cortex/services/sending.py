@@ -15,13 +15,14 @@ from cortex.services.buttons import Buttons
 from cortex.services.channels import Channels
 from cortex.services.devices import target_of
 from cortex.services.notices import DeliveryRow, NoticeRow, Notices, Told
-from cortex.services.reach_choices import Choices, held_until
+from cortex.services.reach_choices import Choices, held_until, spare
 from cortex.services.tell import Draft
 from cortex.storage import notices as rows
 from cortex.storage.accounts import Accounts
 from cortex.storage.db import Database
 from cortex.storage.deliveries import Deliveries
 from cortex.storage.devices import Device, Devices
+from cortex.storage.notices import Way
 
 BACK_OFF_S = (10, 30, 120, 600, 1_800, 3_600, 3 * 3_600)
 UNKNOWN = "It may have arrived all the same; another try bears the same id."
@@ -147,6 +148,7 @@ class Sending:
         ended = outcome.state if isinstance(outcome, Ended) else ""
         is_gone = isinstance(outcome, Ended) and outcome.is_gone
         lost = await self._lost(device) if is_gone and device is not None else None
+        more = await self._spare(row) if ended == "failed" else ()
         async with self.db.together(row.owner_id) as opened:
             deliveries, devices = opened(Deliveries), opened(Devices)
             match outcome:
@@ -157,11 +159,22 @@ class Sending:
             if not is_ours:
                 log.warning("delivery %s took longer than its lease; another try has it now", row.id)
                 return
+            await opened(rows.Notices).send_instead(row.notice_id, more)
             if device is not None and lost is not None:
                 await devices.remove(device.id, "the device no longer takes notifications")
                 await lost.write(opened)
             elif device is not None and ended != "dropped" and (why or ended):
                 await devices.pushed(device.id, why)
+
+    async def _spare(self, row: DeliveryRow) -> tuple[Way, ...]:
+        """One more channel for a notice that still waits for its person; those that were tried are left out."""
+        view = await self.notices.get(row.owner_id, row.notice_id)
+        notice, at = view.row, self.clock()
+        is_over = notice.is_replaced or (notice.expires_at is not None and notice.expires_at <= at)
+        if is_over or notice.read_at is not None or notice.acknowledged_at is not None:
+            return ()
+        choices, means = await self.notices.choices.of(row.owner_id), await self.notices.means(row.owner_id)
+        return spare(notice, choices, means, at, {sent.channel for sent in view.deliveries})
 
     async def _lost(self, device: Device) -> Draft:
         """What the person is told of a device that is gone, here and by every other way."""

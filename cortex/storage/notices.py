@@ -91,9 +91,27 @@ class Notices(Repository):
         if values.tag:
             await self._replace(values.tag, notice_id)
         if ways:
-            rows = [_delivery(notice_id, way, at) for way in dict.fromkeys(ways)]
-            await self.session.execute(self._insert(DeliveryTable, *rows).on_conflict_do_nothing())
+            await self._send(notice_id, ways, at)
         return True
+
+    async def send_instead(self, id: str, ways: Sequence[Way]) -> bool:
+        """Send it on these ways too, unless it arrived by another or may still do so; whether it is.
+
+        Of two that ask at once for the same notice, one is heard after the other.
+        """
+        await self.session.execute(select(NoticeTable.id).where(NoticeTable.id == id).with_for_update())
+        may_arrive = exists().where(
+            DeliveryTable.notice_id == id, DeliveryTable.state.in_(("pending", "attempting", "delivered"))
+        )
+        if not ways or (await self.session.execute(select(may_arrive))).scalar_one():
+            return False
+        await self._must_own(NoticeTable, id, "notice")
+        await self._send(id, ways, self.clock())
+        return True
+
+    async def _send(self, id: str, ways: Sequence[Way], at: datetime) -> None:
+        rows = [_delivery(id, way, at) for way in dict.fromkeys(ways)]
+        await self.session.execute(self._insert(DeliveryTable, *rows).on_conflict_do_nothing())
 
     @reading
     async def list(

@@ -13,7 +13,9 @@ from cortex.app import Cortex
 from cortex.base.clock import now
 from cortex.base.notify_ports import ActionKind, NoticeKind
 from cortex.services.notices import Told
+from cortex.storage.deliveries import AllDeliveries, Deliveries
 from cortex.storage.devices import ActionLinks, Devices
+from cortex.storage.notices import Notices, Way
 from tests.databases import copy_home, house_settings
 from tests.notify import browser as push
 from tests.still_clock import StillClock
@@ -251,6 +253,30 @@ async def test_a_test_without_an_address_says_so(ada: Browser) -> None:
     answer = await ada.post("/notifications/settings/test", channel="ntfy")
     assert answer.status_code == 422
     assert "Save an address first." in answer.text
+
+
+async def test_a_way_that_failed_is_told_where_it_is_set_and_what_took_its_place(
+    house: Cortex, ada: Browser, clock: StillClock
+) -> None:
+    await house.reach.addresses.put(ada.user, "ntfy", "https://ntfy.example.org/plants")
+    await house.reach.addresses.put(ada.user, "webhook", "https://hook.example.org/plants")
+    await house.reach.choices.change(ada.user, channels={"system": ["ntfy"]})
+    notice = await told(house, ada)
+    (row,) = await house.house.db.open(AllDeliveries).take("ntfy", 1, 90.0)
+    await house.house.db.open(Deliveries, ada.user.id).again(row.id, row.attempt, clock(), "The server sleeps.")
+    page = (await ada.get("/notifications/settings")).text
+    assert "The newest delivery failed and is tried again" in page
+    assert "The server sleeps." in page
+    (row,) = await house.house.db.open(AllDeliveries).take("ntfy", 1, 90.0)
+    clock.forward(seconds=1)
+    await house.house.db.open(Deliveries, ada.user.id).end(row.id, row.attempt, "failed", "The token is wrong.")
+    assert await house.house.db.open(Notices, ada.user.id).send_instead(notice, [Way(channel="webhook")])
+    assert not await house.house.db.open(Notices, ada.user.id).send_instead(notice, [Way(channel="email")])
+    page = (await ada.get("/notifications/settings")).text
+    assert "The newest delivery failed," in page
+    page = (await ada.get("/notifications")).text
+    assert "ntfy failed: The token is wrong." in page
+    assert "Webhook in place of what failed: waits to be sent" in page
 
 
 async def test_mail_says_what_an_admin_has_to_set_up(ada: Browser) -> None:

@@ -10,6 +10,7 @@ from fastapi.responses import Response
 from cortex.base.errors import UserError
 from cortex.base.notify_ports import ChannelName, NoticeKind
 from cortex.services.addresses import ChannelView
+from cortex.services.devices import DeviceView
 from cortex.services.reach_choices import CHANNELS, KINDS, Choices, usual
 from web.deps import CurrentUser, House
 from web.frame import frame_of
@@ -52,6 +53,7 @@ class SettingsContext(Context):
     ticked: Ticked = described("kind -> the ways it goes")
     addresses: Sequence[ChannelView] = described("the channels that take an address, and how they fare")
     has_devices: bool = described("whether a device takes push")
+    failing: Sequence[DeviceView] = described("the devices whose newest push failed")
     push_lacks: str = described("what push still needs from an administrator, or empty")
     said: Said = described("what a form came to", default=Said())
 
@@ -163,6 +165,7 @@ async def _page(request: Request, house: House, user: CurrentUser, said: Said, s
         ticked={kind: choices.channels.get(kind, tuple(usual(kind, "normal", means))) for kind in KINDS},
         addresses=await house.reach.addresses.views(user),
         has_devices=bool(means.devices),
+        failing=[one for one in await house.reach.devices.list(user) if one.state == "failing"],
         push_lacks=(await house.reach.devices.key()).lacks,
         said=said,
     )
