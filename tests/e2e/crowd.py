@@ -1,6 +1,5 @@
 """Somebody who talks while Cortex is killed at random, a model that keeps what it was asked, and what then stands."""
 
-import asyncio
 import random
 import re
 import time
@@ -14,15 +13,17 @@ import httpx
 from cortex.app import Cortex
 from cortex.base.events import Event
 from cortex.base.messages import Message
+from cortex.base.user import User
 from cortex.services.notes import SCRATCHPAD
 from cortex.storage.messages import Messages
 from cortex.storage.tasks import Tasks
 from cortex.storage.turns import TurnRow, Turns
-from tests.databases import database_of, house_settings
 from tests.e2e.caller import Caller
 from tests.e2e.daemon import Daemon
+from tests.e2e.tables import ask
 from tests.scripted_server import Asked, ScriptedServer, Use, rule
 
+BOTTLES = "add bottle {} to my shopping list and jot it down"
 END_S = 120.0
 EVENTS_OF_A_TURN = 20
 PATIENCE_S = 4.0
@@ -83,15 +84,19 @@ class Crowd:
         form = {"provider": "openai", "model": "s", "base_url": model.base_url, "api_key": model.api_key}
         self.caller.post("/models", name="shopper", streams="on", tools="on", **form)
 
-    def talk(self, turns: int, conversations: int) -> None:
-        """Send so many messages into the conversations by turns; after each, kill at any point of the work."""
+    def talk(self, turns: int, conversations: int, words: str = BOTTLES) -> Iterator[int]:
+        """Send so many messages into the conversations by turns; after each, kill at any point of the work.
+
+        The number of each, when all are back.
+        """
         places = ["new"] * conversations
         for number in range(turns):
             at = number % conversations
-            places[at] = self._send(places[at], f"add bottle {number} to my shopping list and jot it down")
+            places[at] = self._send(places[at], words.format(number))
             self.caller.watch(places[at], self.chance.randint(0, EVENTS_OF_A_TURN), PATIENCE_S)
             time.sleep(self.chance.uniform(0, 0.05))
             self._strike()
+            yield number
 
     def wait_for_the_end(self) -> None:
         """Until every conversation's page shows no answer at work."""
@@ -125,27 +130,23 @@ class Crowd:
 
 
 def look(page: Daemon, conversations: Sequence[str]) -> Found:
-    """Read what is kept, through the house's own doors, when all processes have ended."""
+    """What is kept, when all processes have ended."""
 
-    async def found() -> Found:
-        settings = house_settings(page.home, database_url=page.settings["database_url"] or database_of(page.home))
-        async with Cortex.at_rest(settings) as cortex:
-            ada = (await cortex.accounts.users())[0]
-            opened = cortex.house.db
-            stories = {}
-            for conversation in conversations:
-                turns = list(await opened.open(Turns, ada.id).list(conversation))
-                log = await cortex.chat.log(ada, conversation, turns=1000)
-                kept = {
-                    turn.id: [row.message for row in await opened.open(Messages, ada.id).of_turn(turn.id)]
-                    for turn in turns
-                }
-                stories[conversation] = Story(turns=turns, events=list(log.events), messages=kept)
-            titles = [task.title for task in await opened.open(Tasks, ada.id).list()]
-            pad = page.home / ada.id / SCRATCHPAD
-            return Found(stories=stories, titles=titles, jotted=pad.read_text("utf-8").split("\n"))
+    async def found(cortex: Cortex, ada: User) -> Found:
+        opened = cortex.house.db
+        stories = {}
+        for conversation in conversations:
+            turns = list(await opened.open(Turns, ada.id).list(conversation))
+            log = await cortex.chat.log(ada, conversation, turns=1000)
+            kept = {
+                turn.id: [row.message for row in await opened.open(Messages, ada.id).of_turn(turn.id)] for turn in turns
+            }
+            stories[conversation] = Story(turns=turns, events=list(log.events), messages=kept)
+        titles = [task.title for task in await opened.open(Tasks, ada.id).list()]
+        pad = page.home / ada.id / SCRATCHPAD
+        return Found(stories=stories, titles=titles, jotted=pad.read_text("utf-8").split("\n"))
 
-    return asyncio.run(found())
+    return ask(page, found)
 
 
 def made_again(model: ScriptedServer) -> list[int]:

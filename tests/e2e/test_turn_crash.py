@@ -101,7 +101,7 @@ def survive(page: Daemon, mortals: Sequence[Daemon], *, turns: int, conversation
     crowd = Crowd(page, mortals, seed)
     with shopping_model() as model, crowd.caller:
         crowd.settle(model)
-        crowd.talk(turns, conversations)
+        assert len(list(crowd.talk(turns, conversations))) == turns
         crowd.wait_for_the_end()
         assert [one.stop() for one in {page, *mortals}] == [0] * len({page, *mortals})
         assert made_again(model) == [], "a completed step was made again"
