@@ -4,6 +4,7 @@ What they do to a model call is the matter of `services/budgets.py`.
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,16 +16,21 @@ from cortex.services.house import House
 from cortex.storage.audit import Audit
 from cortex.storage.budgets import AtLimit, Budget, Kind
 from cortex.storage.budgets import Budgets as BudgetRows
+from cortex.storage.jobs import AllJobs
 from cortex.storage.round_rows import Spent
 
 KINDS: tuple[Kind, ...] = ("user", "role", "job", "house")
 AT_LIMIT: tuple[AtLimit, ...] = ("stop", "model", "chat")
 TOKENS_MOST, USD_MOST = 2_000_000_000, 1_000_000.0
+SHORT_ID = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A budget and one person's day under it; `who` is "" where it counts everybody together."""
+    """A budget and one person's day under it; `subject`: what the person, role or job is called, "" for all.
+
+    `who` is "" where it counts everybody together.
+    """
 
     budget: Budget
     subject: str
@@ -60,13 +66,17 @@ class BudgetDesk:
         """
         rows = await self.list()
         own = {row.subject for row in rows if row.kind == "user" and row.subject}
+        jobs = {job.id: job for job in await self.house.db.open(AllJobs).names()}
         names = {one.id: one.name for one in await self.accounts.all_accounts()}
+        names |= {id: job.name for id, job in jobs.items()}
         found = []
         for row in rows:
             for person in people[:1] if row.kind == "house" else people:
                 is_foreign = row.kind == "user" and (
                     row.subject not in ("", person.id) or (not row.subject and person.id in own)
                 )
+                job = jobs.get(row.subject) if row.kind == "job" else None
+                is_foreign |= job is not None and job.owner_id != person.id
                 if is_foreign or (row.kind == "role" and roles is not None and row.subject not in roles):
                     continue
                 standing = await self._standing(row, person, names)
@@ -109,8 +119,37 @@ class BudgetDesk:
             await opened(BudgetRows).remove(budget_id)
             await opened(Audit).add(by.id, "budget.removed", f"{row.kind} {row.subject}".strip())
 
+    async def jobs(self) -> Sequence[str]:
+        """Every job as it can be chosen: by its name, with whose it is where that is not enough."""
+        return list(await self._choices())
+
+    async def _choices(self) -> dict[str, str]:
+        """The ids of jobs by what they are chosen by."""
+        jobs = await self.house.db.open(AllJobs).names()
+        people = {one.id: one.name for one in await self.accounts.all_accounts()}
+        often = Counter(job.name for job in jobs)
+        whose = Counter((job.name, job.owner_id) for job in jobs)
+        found = {}
+        for job in jobs:
+            more = f" ({people.get(job.owner_id, job.owner_id)})" if often[job.name] > 1 else ""
+            more += f" {job.id[-SHORT_ID:]}" if whose[job.name, job.owner_id] > 1 else ""
+            found[job.name + more] = job.id
+        return found
+
+    async def _job(self, typed: str) -> str:
+        """The job that is meant by its name or id; UserError for none, and for several."""
+        choices = await self._choices()
+        if typed in choices or typed in choices.values():
+            return choices.get(typed, typed)
+        key = typed.casefold()
+        near = [name for name in choices if name.casefold().startswith(key)]
+        if len(near) == 1:
+            return choices[near[0]]
+        told = f"Choose one of: {'; '.join(near[:5])}." if near else "Choose one of the names that are offered."
+        raise UserError(f"There {'are several jobs' if near else 'is no job'} {typed!r}. {told}", field="subject")
+
     async def _subject(self, kind: Kind, typed: str) -> str:
-        """The account's id behind a name; a role or job as it is; nothing for the house."""
+        """The id behind a person's or a job's name; a role as it is; nothing for the house."""
         if kind == "house":
             return ""
         if kind == "user":
@@ -122,14 +161,14 @@ class BudgetDesk:
                 raise UserError(unknown.message, field="subject") from unknown
         if not typed or len(typed) > 120 or not typed.isprintable():
             raise UserError(f"Name the {kind}.", field="subject")
-        return typed
+        return await self._job(typed) if kind == "job" else typed
 
     async def _standing(self, row: Budget, person: User, names: dict[str, str]) -> Standing:
         zone = self.house.settings.time_zone if row.kind == "house" else person.time_zone
         limit = limit_of(row, zone)
         async with self.house.db.together(person.id) as opened:
             spent = await spent_today(opened, limit, self.house.clock())
-        subject = names.get(row.subject, row.subject) if row.kind == "user" else row.subject
+        subject = names.get(row.subject, row.subject) if row.kind in ("user", "job") else row.subject
         who = "" if row.kind == "house" else person.name
         return Standing(budget=row, subject=subject, who=who, spent=spent, share=limit.share(spent))
 

@@ -3,7 +3,7 @@
 Reads only. A run whole is `services/traces.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, get_args
@@ -15,6 +15,7 @@ from cortex.services.accounts import Accounts
 from cortex.services.house import House
 from cortex.services.models import Models
 from cortex.services.transcript_views import key_of
+from cortex.storage.jobs import AllJobs
 from cortex.storage.runs import AllRuns, RunFilter, RunRow, Runs, RunSum
 
 Status = Literal["running", "done", "failed", "stopped"]
@@ -69,7 +70,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunList:
-    """A page of runs. `narrowed`: the title of the one conversation shown, or ""; `people`: for an admin's choice."""
+    """A page of runs. `narrowed`: the title of the one conversation shown, or ""; `people`: for an admin's choice.
+
+    `jobs`: what the reader's own jobs are called, by their ids.
+    """
 
     runs: tuple[Run, ...]
     page: int
@@ -77,6 +81,7 @@ class RunList:
     roles: tuple[str, ...]
     people: tuple[User, ...]
     narrowed: str
+    jobs: Mapping[str, str]
 
     @property
     def is_live(self) -> bool:
@@ -110,6 +115,7 @@ class RunsService:
             roles=tuple(roles),
             people=people,
             narrowed=next((row.title for row in shown if row.owner_id == user.id), "") if wanted.conversation else "",
+            jobs={job.id: job.name for job in await self.house.db.open(AllJobs).names(user.id)},
         )
 
     async def _rows(self, user: User, wanted: Wanted, skip: int) -> tuple[Sequence[RunRow], Sequence[str]]:

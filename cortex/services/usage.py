@@ -17,6 +17,7 @@ from cortex.selection.misses import WORDS
 from cortex.services.accounts import Accounts
 from cortex.services.house import House
 from cortex.services.people import Account
+from cortex.storage.jobs import AllJobs
 from cortex.storage.usage import SUMMED, AllUsage, Cell, Dear, Span, ToolUse
 from cortex.storage.usage import Usage as OwnUsage
 
@@ -132,7 +133,9 @@ class UsageService:
             histogram = group.create_task(ledger.histogram(whole))
             dear = group.create_task(ledger.dear(whole, DEAR_MOST))
             tools = group.create_task(ledger.tools(whole) if by == "tool" else _none())
-        names = {one.id: one.name for one in people}
+        owner_id = "" if person == ALL else person or user.id
+        jobs = await self.house.db.open(AllJobs).names(owner_id) if by == "job" else ()
+        names = {one.id: one.name for one in (jobs if by == "job" else people)}
         found = cells.result()
         today = local(self.house.clock(), user.time_zone).toordinal()
         dates = [date.fromordinal(today - days + 1 + place) for place in range(days)]
@@ -196,7 +199,7 @@ def _rows(cells: Sequence[Cell], by: By, days: int, names: dict[str, str]) -> tu
     for key in sorted({cell.key for cell in cells}):
         mine = [cell for cell in cells if cell.key == key]
         costs = [sum(cell.cost_usd for cell in mine if cell.day == place) for place in range(days)]
-        label = (names.get(key, key) if by == "person" else key) or NAMELESS.get(by, "")
+        label = (names.get(key, key) if by in ("person", "job") else key) or NAMELESS.get(by, "")
         rows.append(Row(key=key, label=label, sum=_sum(mine), cost_by_day=tuple(costs)))
     return tuple(sorted(rows, key=lambda row: (-row.sum.cost_usd, -row.sum.input_tokens, row.label)))
 

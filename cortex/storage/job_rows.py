@@ -76,6 +76,15 @@ class JobRow(JobValues):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobName:
+    """What a job is called, and whose it is."""
+
+    id: str
+    owner_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
     """Which jobs are wanted; `words`: all of them in name, prompt, tool or timing. What is empty narrows nothing."""
 

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Select, case, delete, func, or_, select
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
-from cortex.storage.job_rows import ArmedJob, JobCounts, JobFilter, JobRow, JobValues
+from cortex.storage.job_rows import ArmedJob, JobCounts, JobFilter, JobName, JobRow, JobValues
 from cortex.storage.repository import HouseRepository, Repository, reading
 from cortex.storage.schema import AccountTable, ConversationTable, JobTable, SlotTable
 from cortex.storage.table import moment
@@ -197,6 +197,13 @@ class AllJobs(HouseRepository):
             .where(JobTable.next_at.is_not(None) if until is None else JobTable.next_at <= until)
         )
         return await self._all(ArmedJob, statement.order_by(JobTable.next_at, JobTable.id))
+
+    @reading
+    async def names(self, owner_id: str = "") -> Sequence[JobName]:
+        """What jobs are called, by name, also those that were deleted lately; `owner_id`: only that person's."""
+        columns = (getattr(JobTable, name) for name in JobName.__dataclass_fields__)
+        whose = (JobTable.owner_id == owner_id,) if owner_id else ()
+        return await self._all(JobName, select(*columns).where(*whose).order_by(func.lower(JobTable.name), JobTable.id))
 
     async def prune(self, before: datetime | None = None) -> int:
         """Forget the jobs, with all their slots, that were removed before then (a day ago); how many."""

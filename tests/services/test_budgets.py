@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cortex.base.errors import UserError
 from cortex.base.messages import assistant, user
 from cortex.base.user import User
 from cortex.services.budgets import Limit
@@ -196,11 +197,8 @@ async def test_a_persons_own_limit_outranks_that_of_everybody(house: LivingHouse
 
 
 async def test_a_jobs_turns_are_counted_under_the_job_and_stopped_by_its_limit(house: LivingHouse) -> None:
-    await limit(house, kind="job", subject="nightly", limit_tokens="1")
-    job = JobValues(
-        name="Nightly", prompt="hello", timing_kind="cron", expression="0 3 * * *", time_zone="UTC", words=""
-    )
-    await house.cortex.house.db.open(Jobs, house.admin.id).add("nightly", job, None)
+    await job_of(house, house.admin, "nightly", "Every night")
+    await limit(house, kind="job", subject="every night", limit_tokens="1")
     cid = await house.conversation()
     states = []
     for number in (1, 2):
@@ -213,6 +211,36 @@ async def test_a_jobs_turns_are_counted_under_the_job_and_stopped_by_its_limit(h
         states += await rounds_of(house, row.id)
     assert states == [(1, "answered"), (1, "refused")]
     assert "today's limit for this job" in await said(house, cid)
+
+
+async def job_of(house: LivingHouse, who: User, id: str, name: str) -> None:
+    job = JobValues(name=name, prompt="hello", timing_kind="cron", expression="0 3 * * *", time_zone="UTC", words="")
+    await house.cortex.house.db.open(Jobs, who.id).add(id, job, None)
+
+
+async def test_a_job_is_chosen_by_its_name_and_shown_by_it_to_its_owner(house: LivingHouse) -> None:
+    desk = house.cortex.records.budgets
+    for who, id, name in (
+        (house.admin, "one", "Morning brief"),
+        (house.member, "two", "Morning brief"),
+        (house.member, "three", "Backup"),
+        (house.admin, "four-aaaaaa", "Twice"),
+        (house.admin, "four-bbbbbb", "Twice"),
+    ):
+        await job_of(house, who, id, name)
+    assert await desk.jobs() == [
+        *("Backup", "Morning brief (ada)", "Morning brief (bob)", "Twice (ada) aaaaaa", "Twice (ada) bbbbbb"),
+    ]
+    for typed in ("backup", "Morning brief (bob)", "four-bbbbbb"):
+        await limit(house, kind="job", subject=typed, limit_tokens="1000")
+    assert [row.subject for row in await desk.list()] == ["four-bbbbbb", "three", "two"]
+    standings = await desk.standings([house.admin, house.member])
+    assert {(one.subject, one.who) for one in standings} == {
+        *{("Twice", "ada"), ("Backup", "bob"), ("Morning brief", "bob")},
+    }
+    for typed, says in (("Morning brief", "several jobs"), ("Nothing", "no job")):
+        with pytest.raises(UserError, match=says):
+            await limit(house, kind="job", subject=typed, limit_tokens="1")
 
 
 async def test_a_summary_is_a_call_that_is_counted_and_can_be_refused(house: LivingHouse) -> None:

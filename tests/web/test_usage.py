@@ -11,6 +11,7 @@ import pytest
 from cortex.app import Cortex
 from cortex.base.messages import Usage, user
 from cortex.services.accounts import CONFIRMED_FOR
+from cortex.services.job_forms import JobForm
 from cortex.storage.accounts import Logins
 from cortex.storage.audit import Audit
 from cortex.storage.messages import Messages
@@ -24,11 +25,14 @@ from web.usage_tables import Column, Row, Table, as_csv, dollars, short
 BUDGET = {"kind": "user", "subject": "", "limit_tokens": "20,000", "limit_usd": "", "at_limit": "stop", "model": ""}
 
 
-async def spend(house: Cortex, person: Browser, turn: str, text: str = "add milk", cost: float | None = 0.25) -> str:
+async def spend(
+    house: Cortex, person: Browser, turn: str, text: str = "add milk", cost: float | None = 0.25, *, job_id: str = ""
+) -> str:
     """A turn with a receipt and an answered call, as the engine would leave it; its key."""
     cid = (await house.conversations.new(person.user)).id
     db, owner = house.house.db, person.user.id
-    await db.open(Turns, owner).create(f"turn:{turn}", cid, text, mode="auto", role="orchestrator", state="done")
+    turns = db.open(Turns, owner)
+    await turns.create(f"turn:{turn}", cid, text, mode="auto", role="orchestrator", state="done", job_id=job_id)
     await db.open(Messages, owner).add(f"turn:{turn}", 0, user(text), False)
     receipt = await house.tools.explain(person.user, "orchestrator", "add milk to my shopping list")
     await db.open(Plans, owner).add(f"turn:{turn}", 1, receipt)
@@ -99,6 +103,20 @@ async def test_every_breakdown_is_drawn(house: Cortex, ada: Browser, by: str) ->
     assert page.status_code == 200
     label = {"model": "=sonnet", "role": "orchestrator", "tool": "task_create", "job": "(no job)", "person": "Ada"}
     assert label[by] in page.text
+
+
+async def test_jobs_are_told_by_their_names(house: Cortex, ada: Browser) -> None:
+    job = await house.clockwork.jobs.add(ada.user, JobForm(name="Morning brief", prompt="x", when="every day at 7"))
+    await spend(house, ada, "one", job_id=job.id)
+    form = {"kind": "job", "subject": "Morning brief", "limit_tokens": "5000", "at_limit": "stop"}
+    assert (await ada.post("/admin/budgets", **form)).status_code == 303
+    for path in ("/usage?by=job", "/admin/budgets", "/runs"):
+        page = (await ada.get(path)).text
+        assert "Morning brief" in page
+        assert f"job {job.id}" not in page
+    assert '<option value="Morning brief">' in (await ada.get("/admin/budgets")).text
+    refused = await ada.post("/admin/budgets", **{**form, "subject": "Evening brief"})
+    assert (refused.status_code, "There is no job" in refused.text) == (422, True)
 
 
 async def test_a_member_sees_nobody_elses_and_an_admin_with_the_password_all(

@@ -35,7 +35,7 @@ class BudgetsContext(Context):
     """Every budget, and the form that sets one."""
 
     standings: Sequence[Standing] = described("each budget with everybody's day under it")
-    names: Sequence[str] = described("people and roles to choose from")
+    names: Sequence[str] = described("people, roles and jobs to choose from")
     models: Sequence[str] = described("the reader's models, as suggestions")
     typed: Typed = described("the form's fields")
     error: str = described("why it was refused", default="")
@@ -87,7 +87,7 @@ async def _page(
     context = BudgetsContext(
         frame=await frame_of(request, house, user, here="/usage"),
         standings=await house.records.budgets.standings(people),
-        names=[*(one.name for one in people), *await house.roles.names(user)],
+        names=[*(one.name for one in people), *await house.roles.names(user), *await house.records.budgets.jobs()],
         models=[*(entry.name for entry in (await house.models.registry(user)).entries), "offline"],
         typed=typed,
         error=refused.message if refused else "",
