@@ -15,7 +15,7 @@ from cortex.services.house import House
 from cortex.services.tell import Tell
 from cortex.storage.db import Opener
 from cortex.storage.notices import NoticeValues
-from cortex.storage.reminders import AllReminders, ReminderRow, Reminders
+from cortex.storage.reminders import TOLD_MOST, AllReminders, ReminderRow, Reminders
 
 LATE_AFTER = timedelta(minutes=2)
 TITLE_CHARACTERS = 120
@@ -105,8 +105,9 @@ def _words(row: ReminderRow, now: datetime) -> str:
     here = local(due, row.time_zone)
     is_today = here.date() == local(now, row.time_zone).date()
     moment = f"{here:%H:%M}" if is_today else f"{here:%A} {here.date().isoformat()} at {here:%H:%M}"
-    if is_new and now - due > LATE_AFTER:
-        return f"Late: it was due {'at' if is_today else 'on'} {moment}."
+    since = f"it was due {'at' if is_today else 'on'} {moment}."
     if is_new:
-        return f"Reminder for {moment}."
-    return f"Again: it was due {'at' if is_today else 'on'} {moment}."
+        return f"Late: {since}" if now - due > LATE_AFTER else f"Reminder for {moment}."
+    if row.repeat_s is not None and row.told_count + 1 == TOLD_MOST:
+        return f"Again, for the last time: {since} It stays under Reminders until you say so."
+    return f"Again: {since}"

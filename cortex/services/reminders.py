@@ -16,6 +16,7 @@ from cortex.services.house import House
 from cortex.services.tell import Tell
 from cortex.storage.notices import NoticeRow, Notices
 from cortex.storage.preferences import Preferences
+from cortex.storage.reminders import TOLD_MOST as TOLD_MOST
 from cortex.storage.reminders import ReminderRow as ReminderRow
 from cortex.storage.reminders import Reminders, ReminderValues
 

@@ -19,11 +19,15 @@ from cortex.storage.schema import AccountTable, ReminderTable
 
 KEPT_FOR_RESTORE = timedelta(days=1)
 DONE_KEPT_FOR = timedelta(days=90)
+TOLD_MOST = 24  # times in a row without an answer; then it waits in the list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReminderValues:
-    """What a person or a tool says of a reminder. `repeat_s`: told again so often until acknowledged; None: once."""
+    """What a person or a tool says of a reminder.
+
+    `repeat_s`: told again so often until acknowledged, TOLD_MOST times at most; None: once.
+    """
 
     text: str
     timing_kind: TimingKind
@@ -44,7 +48,7 @@ class ReminderRow(ReminderValues):
     """A reminder as it is kept. `next_at`: of its rhythm, None when that is over.
 
     `due_at`: the time that was told and not acknowledged; `again_at`: when that is told again, snoozed or repeated;
-    `told_count`: how often it was told.
+    `told_count`: how often it was told since it came due or was put off.
     """
 
     id: str
@@ -59,6 +63,11 @@ class ReminderRow(ReminderValues):
     created_at: datetime
     updated_at: datetime
     removed_at: datetime | None
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether it was told as often as it may be and got no answer."""
+        return self.due_at is not None and self.repeat_s is not None and self.told_count >= TOLD_MOST
 
     @property
     def wakes_at(self) -> datetime | None:
@@ -172,7 +181,7 @@ class Reminders(Repository):
     async def snooze(self, id: str, until: datetime) -> ReminderRow:
         """Tell it again then; Conflict when there is nothing to snooze: it was not told, or was acknowledged."""
         change = self._at(id).where(ReminderTable.due_at.is_not(None))
-        if not await self._touched(change.values(again_at=until, state="snoozed"), ReminderTable.id):
+        if not await self._touched(change.values(again_at=until, state="snoozed", told_count=0), ReminderTable.id):
             before = await self.get(id)
             raise Conflict(f"The reminder {before.text!r} is not waiting for an answer.")
         return await self.get(id)
@@ -195,7 +204,7 @@ class Reminders(Repository):
         if not touched:
             return None
         told = await self.get(touched[0])
-        if told.repeat_s is None:
+        if told.repeat_s is None or told.is_given_up:
             return told
         repeat = self._change(ReminderTable).where(ReminderTable.id == told.id)
         await self.session.execute(repeat.values(again_at=at + timedelta(seconds=told.repeat_s)))

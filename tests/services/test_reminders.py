@@ -14,7 +14,7 @@ from cortex.base.time_ports import Timing
 from cortex.base.user import User
 from cortex.schedule.reading import Reader
 from cortex.services.due_reminders import DueReminders, Waking
-from cortex.services.reminders import REPEATS_S, ReminderRow, RemindersService, Snooze
+from cortex.services.reminders import REPEATS_S, TOLD_MOST, ReminderRow, RemindersService, Snooze
 from cortex.services.tell import OnThePage
 from cortex.storage.accounts import Accounts
 from cortex.storage.notices import NoticeRow, Notices
@@ -197,6 +197,25 @@ async def test_it_comes_again_until_somebody_says_yes(desk: Desk) -> None:
     desk.clock.forward(minutes=60)
     assert await desk.due.fire_due() == 0
     assert [notice.acknowledged_at is None for notice in await desk.notices()] == [False]
+
+
+async def test_nobody_is_rung_for_ever(desk: Desk) -> None:
+    row = await desk.reminders.add(desk.ann, "take the pill in 20 minutes", repeat_s=REPEATS_S[0])
+    desk.clock.forward(minutes=20)
+    for _ in range(TOLD_MOST):
+        assert await desk.due.fire_due() == 1
+        desk.clock.forward(minutes=5)
+    last = "Again, for the last time: it was due at 10:20. It stays under Reminders until you say so."
+    assert await desk.told() == [("take the pill", last)]
+    desk.clock.forward(days=3)
+    assert await desk.due.fire_due() == 0
+    (waits,) = (await desk.reminders.listing(desk.ann)).due
+    assert (waits.told_count, waits.is_given_up) == (TOLD_MOST, True)
+    await desk.reminders.snooze(desk.ann, row.id, "10min")
+    desk.clock.forward(minutes=10)
+    assert await desk.due.fire_due() == 1
+    (begun_anew,) = (await desk.reminders.listing(desk.ann)).due
+    assert (begun_anew.told_count, begun_anew.again_at) == (1, desk.clock() + timedelta(minutes=5))
 
 
 async def test_a_text_from_outside_stays_marked(desk: Desk) -> None:

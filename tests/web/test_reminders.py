@@ -93,6 +93,20 @@ async def test_a_due_one_stands_on_top_and_is_heard(house: Cortex, ada: Browser)
     assert (await house.reach.notices.unread(ada.user.id)) == 0
 
 
+async def test_a_repeated_one_says_when_it_ends_and_that_it_did(house: Cortex, ada: Browser) -> None:
+    page = (await ada.get("/reminders")).text
+    assert "every 5 minutes until I say so (2 h at most)" in page
+    assert "every 4 h until I say so (4 days at most)" in page
+    row = await house.reminders.add(ada.user, "take the pill in 20 minutes", repeat_s=300)
+    rows = house.house.db.open(Reminders, ada.user.id)
+    assert row.next_at
+    told = await rows.come_due(row.id, row.next_at, None)
+    while told and told.again_at:
+        told = await rows.come_again(row.id, told.again_at)
+    assert "told 24 times, not told again" in (await ada.get("/reminders")).text
+    assert "told 24 times, not told again" in (await ada.get(f"/reminders/{row.id}")).text
+
+
 async def test_a_due_one_is_put_off_in_the_persons_own_words(house: Cortex, ada: Browser) -> None:
     row = await due_now(house, ada)
     refused = await ada.post(f"/reminders/{row.id}/snooze", choice="words", words="whenever")

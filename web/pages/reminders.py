@@ -10,7 +10,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
-from cortex.services.reminders import REPEATS_S, SNOOZES, Listing, Reading, ReminderRow, Snooze
+from cortex.services.reminders import REPEATS_S, SNOOZES, TOLD_MOST, Listing, Reading, ReminderRow, Snooze
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, Frame, NavEntry, described, respond, wants_fragment
@@ -24,11 +24,16 @@ PAGE_ROWS = 50
 
 Text = Annotated[str, Form()]
 Number = Annotated[int, Form()]
-REPEATS = (
-    ("", "once"),
-    *((str(seconds), f"every {seconds // 60} minutes until I say so") for seconds in REPEATS_S if seconds < 3600),
-    *((str(seconds), f"every {seconds // 3600} h until I say so") for seconds in REPEATS_S if seconds >= 3600),
-)
+
+
+def _rhythm(seconds: int) -> str:
+    """How it may be told, and where that ends."""
+    each = f"{seconds // 3600} h" if seconds >= 3600 else f"{seconds // 60} minutes"
+    hours = round(seconds * TOLD_MOST / 3600)
+    return f"every {each} until I say so ({f'{hours // 24} days' if hours > 24 else f'{hours} h'} at most)"
+
+
+REPEATS = (("", "once"), *((str(seconds), _rhythm(seconds)) for seconds in REPEATS_S))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
