@@ -20,6 +20,8 @@ from cortex.storage.turns import Turns
 
 WATCHED_MINUTES = 5
 PARKED_MINUTES = 12 * 60  # a run that nobody watches: until its person looks
+CHATS = ("chat", "result")
+PARKED_CHATS = 2  # of the three chat turns that go on at once for each user: one place stays free to talk
 GRANT_HOURS = 12
 GRANT_CHARS = 100
 
@@ -40,10 +42,11 @@ class ApprovalsService:
     async def ask(self, turn: Turn, call: CallRecord, plea: Plea) -> str:
         """Put the card up; the approval's id. One row per call: a repeat shows nothing twice.
 
-        Where nobody watches the person is told in the same commit; in a job or an agent they have longer to answer.
+        Where nobody watches the person is told in the same commit, and has longer to answer.
         """
-        expires_at = self.house.clock() + timedelta(minutes=patience_minutes(turn))
-        is_seen = turn.channel in ("chat", "result") and self.is_watched(turn.user_id, turn.conversation_id)
+        is_seen = turn.channel in CHATS and self.is_watched(turn.user_id, turn.conversation_id)
+        minutes = WATCHED_MINUTES if is_seen or await self._has_parked_enough(turn) else PARKED_MINUTES
+        expires_at = self.house.clock() + timedelta(minutes=minutes)
         draft = None if is_seen else await self._draft(turn, call, plea, expires_at)
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
             is_new = await opened(Approvals).of_call(call.id) is None
@@ -68,6 +71,12 @@ class ApprovalsService:
             self.tell.ring(turn.user_id)
         return row.id
 
+    async def _has_parked_enough(self, turn: Turn) -> bool:
+        """Whether this chat turn must not wait long: others of this person do already."""
+        if turn.channel not in CHATS:
+            return False
+        return await self.house.db.open(Approvals, turn.user_id).others_waiting(turn.id, CHATS) >= PARKED_CHATS
+
     async def _draft(self, turn: Turn, call: CallRecord, plea: Plea, expires_at: datetime) -> Draft:
         values = NoticeValues(
             kind="approval",
@@ -82,8 +91,10 @@ class ApprovalsService:
         return await self.tell.draft(turn.user_id, f"approval:{call.id}", values)
 
     async def wait(self, turn: Turn, approval_id: str) -> Answer:
-        """The answer, or expired; a durable wait, so a restart goes on waiting."""
-        value = await self.house.signals.wait(f"approval:{approval_id}", patience_minutes(turn) * 60.0)
+        """The answer, or expired; a durable wait, so a restart goes on waiting, to the end that was first given."""
+        row = await self.house.db.open(Approvals, turn.user_id).get(approval_id)
+        left_s = max((row.expires_at - self.house.clock()).total_seconds(), 0.0)
+        value = await self.house.signals.wait(f"approval:{approval_id}", left_s)
         if value in ("allowed", "denied"):
             return "allowed" if value == "allowed" else "denied"
         return "expired"
@@ -141,11 +152,6 @@ class ApprovalsService:
     async def revoke(self, user: User, grant_id: str) -> None:
         """Take a standing yes back; NotFound when it is absent or another user's."""
         await self.house.db.open(Grants, user.id).revoke(grant_id)
-
-
-def patience_minutes(turn: Turn) -> int:
-    """How long a question of this turn waits for its person."""
-    return WATCHED_MINUTES if turn.channel == "chat" else PARKED_MINUTES
 
 
 def scope_of(destination: str, detail: str, arguments_hash: str) -> str:

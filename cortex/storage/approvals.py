@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Select, or_
+from sqlalchemy import Select, distinct, func, or_, select
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
@@ -99,6 +99,17 @@ class Approvals(Repository):
         """What waits for an answer and can still get one, oldest first."""
         statement = self._questions().where(ApprovalTable.state == "asked", ApprovalTable.expires_at > self.clock())
         return await self._all(Approval, statement.order_by(ApprovalTable.created_at, ApprovalTable.id))
+
+    @reading
+    async def others_waiting(self, turn_id: str, channels: Sequence[str]) -> int:
+        """How many turns of these channels, but this one, wait for an answer that they can still get."""
+        statement = (
+            select(func.count(distinct(TurnTable.id)))
+            .join(ApprovalTable, ApprovalTable.turn_id == TurnTable.id)
+            .where(TurnTable.owner_id == self.owner_id, TurnTable.channel.in_(channels), TurnTable.id != turn_id)
+            .where(ApprovalTable.state == "asked", ApprovalTable.expires_at > self.clock())
+        )
+        return (await self.session.execute(statement)).scalar_one()
 
     async def answer(self, id: str, answer: Literal["allowed", "denied"], actor: str) -> Approval:
         """Keep the answer, once; Conflict when there is one already or the time is up."""

@@ -380,13 +380,14 @@ async def questions(house: LivingHouse) -> list[NoticeRow]:
 
 async def unwatched(house: LivingHouse, conversation_id: str) -> str:
     """The same with no stream open: that would be somebody who watches."""
+    before = len(await house.cortex.approvals.pending(house.admin))
     await house.cortex.chat.send(house.admin, conversation_id, "run `echo hi` in the shell")
     pending: Sequence[Approval] = []
     async with asyncio.timeout(15):
-        while not pending:
+        while len(pending) <= before:
             await asyncio.sleep(0.05)
             pending = await house.cortex.approvals.pending(house.admin)
-    return pending[0].id
+    return pending[-1].id
 
 
 async def test_a_question_is_told_when_nobody_has_the_conversation_open(house: LivingHouse) -> None:
@@ -404,10 +405,30 @@ async def test_a_question_is_told_when_nobody_has_the_conversation_open(house: L
     assert await house.cortex.reach.notices.unread(house.admin.id) == 0
 
 
+async def test_a_question_that_nobody_watches_waits_half_a_day_but_not_in_every_chat(house: LivingHouse) -> None:
+    for _ in range(3):
+        await unwatched(house, await house.conversation())
+    pending = await house.cortex.approvals.pending(house.admin)
+    assert [round((one.expires_at - one.created_at) / timedelta(minutes=1)) for one in pending] == [720, 720, 5]
+    until = {row.subject_id: row.expires_at for row in await questions(house)}
+    assert until == {one.id: one.expires_at for one in pending}  # as long as the question, so long its notice
+
+
+async def test_a_question_waits_on_over_a_restart_until_its_end(tmp_path: Path) -> None:
+    async with living_house(tmp_path / "again") as house:
+        cid = await house.conversation()
+        approval_id = await unwatched(house, cid)
+    async with living_house(tmp_path / "again") as house:
+        await house.cortex.approvals.answer(house.admin, approval_id, "once")
+        assert (await house.until(cid, "tool.result")).payload["state"] == "ok"
+
+
 async def test_a_question_on_an_open_page_is_not_told_again(house: LivingHouse) -> None:
     cid = await house.conversation()
     approval_id = await asked(house, cid)
     assert await questions(house) == []
+    (question,) = await house.cortex.approvals.pending(house.admin)
+    assert round((question.expires_at - question.created_at) / timedelta(minutes=1)) == 5
     await house.cortex.approvals.answer(house.admin, approval_id, "deny")
 
 
