@@ -19,14 +19,18 @@ from cortex.schedule.moments import zone_of
 from cortex.schedule.phrase import YEARS
 from cortex.schedule.reading import Reader
 
+MOST = 1000
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 jobs = typer.Typer(help="Scheduled jobs.", no_args_is_help=True)
 app.add_typer(jobs, name="jobs")
 
-When = Annotated[str, typer.Argument(help="A cron line, or words such as 'every weekday at half past seven'.")]
+When = Annotated[
+    list[str] | None, typer.Argument(help="A cron line in quotes, or words: every weekday at half past seven.")
+]
 Zone = Annotated[str, typer.Option("--tz", help="The time zone, such as Europe/Berlin; none: CORTEX_TIME_ZONE.")]
 From = Annotated[str, typer.Option("--from", help="Times after this moment, such as 2027-03-27T00:00; none: now.")]
-Count = Annotated[int, typer.Option("--count", min=1, max=1000, help="How many times.")]
+Count = Annotated[str, typer.Option("--count", help="How many times, 1 to 1000.")]
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON list of ISO times with their offset.")]
 
 
@@ -35,16 +39,18 @@ def about() -> None:
     """Scheduled jobs."""
 
 
-@jobs.command("preview")
-def preview(when: When, tz: Zone = "", since: From = "", count: Count = 10, as_json: Json = False) -> None:
+@jobs.command("preview", context_settings={"ignore_unknown_options": True})  # they are words that cannot be read
+def preview(when: When = None, tz: Zone = "", since: From = "", count: Count = "10", as_json: Json = False) -> None:
     """Show when it comes next: the reading in words, the times, and the days on which the clock changes."""
     zone = _zone(tz or read_settings().time_zone)
     after = _moment(since, zone)
-    reader = Reader()
-    timing = reader.read(when, after, zone.key)
-    times = [at.astimezone(zone) for at in reader.following(timing, after, count)]
+    if not (count.isdecimal() and count.isascii() and len(count) < 6 and 1 <= int(count) <= MOST):
+        raise UserError(f"{count!r} is no count; write a number from 1 to {MOST}.")
+    reader, words = Reader(), " ".join(when or ())
+    timing = reader.read(words, after, zone.key)
+    times = [at.astimezone(zone) for at in reader.following(timing, after, int(count))]
     if not times:
-        raise ToolFailed(f"{when!r} never comes after {after.isoformat()}.")
+        raise ToolFailed(f"{words!r} never comes after {after.isoformat()}.")
     if as_json:
         typer.echo(json.dumps([at.isoformat() for at in times], indent=2))
         return

@@ -71,7 +71,7 @@ def is_cron(text: str) -> bool:
     parts = text.split()
     if text.startswith("@"):
         return len(parts) == 1
-    return len(parts) >= 4 and all(_SHAPE.fullmatch(part) for part in parts)
+    return len(parts) >= 4 and ("*" in parts or all(_SHAPE.fullmatch(part) for part in parts))
 
 
 @lru_cache(maxsize=512)

@@ -38,7 +38,7 @@ def day_line(words: str, days: Days, minutes: str, hours: str) -> str:
     weekdays, monthdays = joined(sorted(days.weekdays)), joined(days.monthdays)
     months = joined(days.months)
     if days.date:
-        monthdays, months = str(days.date.day), str(days.date.month)
+        monthdays, months = str(days.date.day), joined(sorted({*days.months, days.date.month}))
     if days.nths:
         if weekdays != "*" or monthdays != "*":
             raise refused(words, "it names days in two ways; make one for each.")

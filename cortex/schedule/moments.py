@@ -5,6 +5,7 @@ comes twice counts the first time; a cron line with a star for minutes or hours 
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from heapq import heappop, heappush
@@ -50,8 +51,12 @@ def following(timing: Timing, after: datetime, count: int) -> tuple[datetime, ..
 
 
 def moments(timing: Timing, after: datetime) -> Iterator[datetime]:
-    """All moments after this one in order, aware UTC; endless but for kind `at`."""
-    since = after.astimezone(UTC)
+    """All moments after this one in order, aware UTC; for kind `at` one, for others as long as the calendar goes."""
+    with suppress(OverflowError):  # the year 10000
+        yield from _moments(timing, after.astimezone(UTC))
+
+
+def _moments(timing: Timing, since: datetime) -> Iterator[datetime]:
     match timing.kind:
         case "at":
             at = datetime.fromisoformat(timing.expression).astimezone(UTC)

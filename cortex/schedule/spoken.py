@@ -83,6 +83,8 @@ def plain(words: str) -> str:
     text = re.sub(r"(?<=[a-z])'s\b", "", text)
     text = re.sub(r"\b(twenty|thirty|forty|fifty)-(?=[a-z])", r"\1 ", text)
     text = re.sub(r"\b(mid|noon|week)-(day|night|end|days|ends)\b", r"\1\2", text)
+    text = re.sub(r"\bweek (?=days?\b)", "week", text)
+    text = re.sub(r"\b(half|quarter)-(?=past|to|after|before)|\b(past)-", r"\1\2 ", text)
     text = re.sub("[\u2013\u2014]", "-", text)
     text = re.sub(r"\bfrom now on\b|(?<=every )single |(?<=each )single ", " ", text)
     text = re.sub(r"\ball days\b", "every day", text)

@@ -91,6 +91,15 @@ def test_a_leap_day_is_found_years_ahead() -> None:
     assert [at.year for at in found] == [2028, 2032, 2036]
 
 
+@pytest.mark.parametrize(
+    "timing", [cron("0 0 29 2 */7", BERLIN), every("3650 days from 2027-03-27T09:00"), cron("0 9 */29 2 1", BERLIN)]
+)
+def test_the_calendar_ends_without_a_fault(timing: Timing) -> None:
+    found = following(timing, datetime(9700, 1, 1, tzinfo=UTC), 1_000)
+    assert 0 < len(found) < 1_000
+    assert following(timing, datetime(9999, 12, 31, 23, 59, tzinfo=UTC), 1) == ()
+
+
 def test_a_month_day_and_a_weekday_are_either_enough_unless_one_has_a_star() -> None:
     november = (datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 30, 23, 59, tzinfo=UTC))
     either = [at.day for at in slots_between(cron("0 9 13 * 1", "UTC"), *november)]

@@ -62,6 +62,17 @@ def test_the_zone_of_the_house_is_taken_when_none_is_named(tmp_path: Path) -> No
         (("daily", "--tz", "Mars/Olympus"), "is no time zone"),
         (("daily", "--from", "yesterday"), "is no moment"),
         (("daily", "--from", "9999-12-31"), "Write a year from 1970 to 2200."),
+        (("0 0 30 2 *",), "'0 0 30 2 *' never comes"),
+        (("0 0 * * FRIL",), "is no cron line: bad day-of-week"),
+        (("0 9 * * * root /bin/backup",), "has 7 fields; a cron line has five"),
+        (("daily", "--count", "0"), "'0' is no count; write a number from 1 to 1000."),
+        (("daily", "--count", "-3"), "'-3' is no count"),
+        (("daily", "--count", "9" * 5000), "is no count"),
+        (("daily", "--count", "many"), "'many' is no count"),
+        (("0", "9", "a.txt", "b.txt", "0"), "I can't read"),
+        (("daily", "--cuont", "5"), "I can't read"),
+        (("-1 * * * *",), "is no cron line: bad minute"),
+        ((), "Nothing is said of a time."),
     ],
 )
 def test_what_cannot_be_shown_is_one_line_and_an_exit_code(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
@@ -69,6 +80,20 @@ def test_what_cannot_be_shown_is_one_line_and_an_exit_code(tmp_path: Path, words
     assert (done.returncode, done.stdout) == (1, "")
     assert told in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        (("last", "Friday", "of", "the", "month", "at", "17:00"), "2027-04-30T17:00:00+02:00"),
+        (("in 20 minutes",), "2027-03-27T00:20:00+01:00"),
+        (("0", "9", "*", "*", "0"), "2027-03-28T09:00:00+02:00"),
+    ],
+    ids=["without quotes", "a moment", "a line without quotes"],
+)
+def test_words_need_no_quotes(tmp_path: Path, words: tuple[str, ...], first: str) -> None:
+    done = preview(tmp_path, *words, *SPRING, "--count", "1", "--json")
+    assert (json.loads(done.stdout), done.stderr) == ([first], "")
 
 
 def test_nothing_heavy_is_loaded_for_a_preview() -> None:
