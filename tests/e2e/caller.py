@@ -29,6 +29,10 @@ class Caller:
         """The login's cookie."""
         return self._http.cookies["cortex"]
 
+    def become(self, token: str) -> None:
+        """Be logged in by this cookie from now on."""
+        self._http.cookies.set("cortex", token)
+
     def __enter__(self) -> Self:
         return self
 

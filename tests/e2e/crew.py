@@ -15,6 +15,7 @@ from typing import Literal, Self
 
 import psycopg
 
+from tests.e2e.caller import Caller
 from tests.e2e.daemon import START_S, Daemon
 
 READY = {"web": "Cortex is at ", "worker": "Cortex works "}
@@ -83,6 +84,18 @@ class Crew:
         return next(one for one in self.workers if one.pid == pid)
 
 
+def at(page: Part, who: Caller) -> Caller:
+    """The same login on another page."""
+    made = Caller(page)
+    made.become(who.token)
+    return made
+
+
+def events_of(conversation: str) -> str:
+    """The path of its whole stream."""
+    return f"/c/{conversation}/events?after=0"
+
+
 @dataclass(slots=True)
 class Heard:
     """One message of a page's stream."""
@@ -93,12 +106,12 @@ class Heard:
 
 
 class Listener:
-    """Follows a conversation on one page in a thread, as a browser does."""
+    """Follows a live stream of one page in a thread, as a browser does."""
 
-    def __init__(self, origin: str, token: str, conversation: str) -> None:
+    def __init__(self, origin: str, token: str, path: str) -> None:
         self.heard: list[Heard] = []
         self._connection = HTTPConnection(origin.removeprefix("http://"), timeout=30)
-        self._request = (f"/c/{conversation}/events?after=0", {"Cookie": f"cortex={token}"})
+        self._request = (path, {"Cookie": f"cortex={token}"})
         self._thread = threading.Thread(target=self._listen, daemon=True)
 
     @property

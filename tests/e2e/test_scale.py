@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.caller import PASSWORD, Caller
-from tests.e2e.crew import Crew, Listener, Part, until, words
+from tests.e2e.crew import Crew, Listener, at, events_of, until, words
 from tests.postgres import private_postgres
 from tests.scripted_server import Fault, ScriptedServer, rule
 
@@ -34,16 +34,9 @@ def ada(crew: Crew) -> Iterator[Caller]:
         yield caller.set_up()
 
 
-def at(page: Part, who: Caller) -> Caller:
-    """The same login on another page."""
-    made = Caller(page)
-    made._http.cookies.set("cortex", who.token)
-    return made
-
-
 def begin(ada: Caller, text: str, crew: Crew) -> tuple[str, Listener]:
     cid = ada.send("new", text)
-    return cid, Listener(crew.pages[-1].origin, ada.token, cid)
+    return cid, Listener(crew.pages[-1].origin, ada.token, events_of(cid))
 
 
 def test_a_worker_answers_what_a_page_was_told_and_the_page_shows_it_as_it_comes(crew: Crew, ada: Caller) -> None:
@@ -108,7 +101,7 @@ def test_a_queued_message_is_answered_by_whichever_worker_is_free(crew: Crew, ad
 def test_an_ended_login_closes_the_streams_of_every_page(crew: Crew, ada: Caller) -> None:
     with ada.invite("Bob") as bob:
         own = bob.send("new", ASKED)
-        with Listener(crew.pages[0].origin, bob.token, own) as listener:
+        with Listener(crew.pages[0].origin, bob.token, events_of(own)) as listener:
             ada.post("/confirm", password=PASSWORD)
             found = re.search(r'action="/admin/users/([\w-]+)/reset"><button[^>]*Bob"', ada.get("/admin/users").text)
             assert found
