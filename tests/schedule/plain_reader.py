@@ -14,6 +14,17 @@ MINUTE = timedelta(minutes=1)
 LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 
 
+WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+MONTHS = ("", "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+
+
+def unnamed(field: str, names: tuple[str, ...]) -> str:
+    """A field with numbers for names."""
+    for number, name in enumerate(names):
+        field = field.upper().replace(name, str(number)) if name else field
+    return field
+
+
 @cache
 def numbers(field: str, low: int, high: int) -> set[int]:
     """A field of plain numbers, ranges and steps."""
@@ -30,6 +41,7 @@ def numbers(field: str, low: int, high: int) -> set[int]:
 def is_day(line: str, on: date) -> bool:
     """Whether the line's day, month and weekday fields name this date."""
     _, _, days, months, weekdays = line.split()
+    months, weekdays = unnamed(months, MONTHS), unnamed(weekdays, WEEKDAYS)
     if on.month not in numbers(months, 1, 12):
         return False
     last = calendar.monthrange(on.year, on.month)[1]

@@ -19,8 +19,10 @@ ZONES = (
 MINUTES = st.sampled_from(["0", "30", "*", "*/15", "15,40", "5-10", "7-59/20", "0,30", "59", "*/7"])
 HOURS = st.sampled_from(["2", "*", "1-3", "0", "*/2", "2,3", "0-5", "23", "1,23", "9-17/2", "*/3", "0,1,2"])
 DAYS = st.sampled_from(["*", "*", "*", "*", "1,15", "L", "*/2", "25-31", "13"])
-MONTHS = st.sampled_from(["*", "*", "*", "3,4,10,11", "*/2"])
-WEEKDAYS = st.sampled_from(["*", "*", "*", "0", "7", "1-5", "6,0", "0#1", "0L", "5L", "*/2", "5-7"])
+MONTHS = st.sampled_from(["*", "*", "*", "3,4,10,11", "*/2", "MAR,apr,Oct-NOV"])
+WEEKDAYS = st.sampled_from(
+    ["*", "*", "*", "0", "7", "1-5", "6,0", "0#1", "0L", "5L", "*/2", "5-7", "MON-FRI", "sat,Sun", "SUN#1", "1-6/2"]
+)
 LINES = st.tuples(MINUTES, HOURS, DAYS, MONTHS, WEEKDAYS).map(" ".join)
 
 

@@ -1,11 +1,13 @@
 """Which slots run and which are missed, policy by policy. The daemon was down for an hour over 24 slots."""
 
+import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from cortex.base.job import OnMiss
 from cortex.base.time_ports import Timing
+from cortex.schedule.moments import following
 from cortex.schedule.policies import Policy
 from cortex.schedule.slots import LISTED_MOST, Decision, due, slots_between
 
@@ -105,3 +107,33 @@ def test_decisions_in_a_row_decide_each_slot_once() -> None:
         seen += whole(decision)
         last = decision.last_slot or last
     assert tuple(seen) == slots_between(TWO_AND_A_HALF, NOON, NOON + timedelta(hours=1))
+
+
+JOBS = [
+    ("cron", "30 2 * * *", "Europe/Berlin"),
+    ("cron", "30 7 * * 1-5", "America/New_York"),
+    ("cron", "45 1 * * 0", "Australia/Lord_Howe"),
+    ("every", "21600 from 2026-01-01T00:00+00:00", "Asia/Kolkata"),
+    ("every", "2 days from 2026-01-01T02:30", "Europe/Berlin"),
+]
+
+
+@pytest.mark.parametrize(("kind", "expression", "zone"), JOBS)
+def test_ten_years_of_a_job_end_each_slot_once(kind: str, expression: str, zone: str) -> None:
+    """Fired by a clock that is up to a minute late, and off for a day and a half of each month."""
+    timing = Timing(kind=kind, expression=expression, time_zone=zone, words="")  # type: ignore[arg-type]  # a table's
+    chance = random.Random(4)  # noqa: S311 - the same each time
+    start = now = datetime(2026, 1, 1, tzinfo=UTC)
+    ran, missed = list[datetime](), list[datetime]()
+    next_at: datetime | None = following(timing, start - timedelta(seconds=1), 1)[0]
+    while next_at is not None and now.year < 2036:
+        is_off = next_at.month != now.month
+        now = max(now, next_at) + timedelta(seconds=chance.uniform(0, 59), hours=36 * is_off)
+        decision = due(timing, next_at - timedelta(microseconds=1), now, Policy(on_miss="skip"))
+        ran += decision.run
+        missed += [one.slot for one in decision.missed]
+        next_at = decision.next_at
+    assert sorted([*ran, *missed]) == list(slots_between(timing, start - timedelta(seconds=1), now))
+    assert len(set(ran)) == len(ran)
+    assert not set(ran) & set(missed)
+    assert len(missed) >= 100
