@@ -1,12 +1,14 @@
 """The outbox at work: takes what is due, several of each channel at a time, and sleeps until the next is.
 
-Each channel has places of its own, so that one that hangs holds up no other. Woken by the bell that `notices.py`
+Each channel has places of its own, so that one that hangs holds up no other, and no person has more than half of them.
+Woken by the bell that `notices.py`
 rings, in whatever process; several processes may run it on one database. Makes no model call.
 """
 
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -38,7 +40,7 @@ class Dispatch:
     hub: Hub
     sending: Sending
     clock: Clock
-    _at_work: dict["asyncio.Task[None]", ChannelName] = field(default_factory=dict)
+    _at_work: dict["asyncio.Task[None]", DeliveryRow] = field(default_factory=dict)
 
     async def run(self) -> None:
         """For ever. What is cut off on the way comes back when its lease is over."""
@@ -63,17 +65,23 @@ class Dispatch:
 
     async def _take(self) -> int:
         taken = 0
-        busy = Counter(self._at_work.values())
         for channel, places in PLACES.items():
-            if busy[channel] < places:
-                for row in await self.db.open(AllDeliveries).take(channel, places - busy[channel], LEASE_S):
-                    self._start(row)
-                    taken += 1
+            for _ in range(places):
+                busy = Counter(row.owner_id for row in self._at_work.values() if row.channel == channel)
+                full = [owner for owner, count in busy.items() if count >= places // 2]
+                if busy.total() == places or not (rows := await self._due(channel, full)):
+                    break
+                self._start(*rows)
+                taken += 1
         return taken
+
+    async def _due(self, channel: ChannelName, besides: Sequence[str]) -> Sequence[DeliveryRow]:
+        """The next one of this channel, or none."""
+        return await self.db.open(AllDeliveries).take(channel, 1, LEASE_S, besides)
 
     def _start(self, row: DeliveryRow) -> None:
         worker = asyncio.create_task(self.sending.send(row))
-        self._at_work[worker] = row.channel
+        self._at_work[worker] = row
         worker.add_done_callback(self._done)
 
     def _done(self, worker: "asyncio.Task[None]") -> None:

@@ -3,7 +3,7 @@
 A delivery whose taker died comes back when his time is up; one who was too slow can no longer say anything of it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -94,10 +94,16 @@ class Deliveries(Repository):
 class AllDeliveries(HouseRepository):
     """The deliveries to everybody."""
 
-    async def take(self, channel: ChannelName, most: int, lease_s: float) -> Sequence[DeliveryRow]:
-        """Take what is due on this channel, the longest due first, for `lease_s` seconds; nobody else has it then."""
+    async def take(
+        self, channel: ChannelName, most: int, lease_s: float, besides: Collection[str] = ()
+    ) -> Sequence[DeliveryRow]:
+        """Take what is due on this channel, the longest due first, for `lease_s` seconds; nobody else has it then.
+
+        `besides`: the ids of users whose turn it is not.
+        """
         at = self.clock()
         statement = _columns().where(DeliveryTable.channel == channel, DeliveryTable.next_at <= at)
+        statement = statement.where(DeliveryTable.owner_id.not_in(besides))
         statement = statement.order_by(DeliveryTable.next_at, DeliveryTable.id).limit(most)
         # SQLite has one writer at a time and knows no row locks: there this says nothing.
         free = await self._all(DeliveryRow, statement.with_for_update(skip_locked=True))

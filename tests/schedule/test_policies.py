@@ -58,6 +58,13 @@ def test_overlap(overlap: Overlap, is_running: bool, waiting: int, is_catching_u
         ("18:00-00:00", "2026-11-21T00:00", None),
         ("22:00-02:30", "2027-03-27T23:00", "2027-03-28T03:30"),  # 02:30 does not exist that night
         ("22:00-02:30", "2027-10-30T23:00", "2027-10-31T02:30"),  # the first of two
+        ("22:00-07:00", "2027-03-27T23:00", "2027-03-28T07:00"),  # a night of eight hours
+        ("22:00-07:00", "2027-03-28T06:59", "2027-03-28T07:00"),
+        ("22:00-07:00", "2027-03-28T07:00", None),
+        ("22:00-07:00", "2027-10-30T22:00", "2027-10-31T07:00"),  # and one of ten
+        ("22:00-07:00", "2027-10-31T06:59", "2027-10-31T07:00"),
+        ("02:30-07:00", "2027-03-28T03:29", None),  # its start does not exist: it is 03:30
+        ("02:30-07:00", "2027-03-28T03:30", "2027-03-28T07:00"),
     ],
 )
 def test_quiet_hours_end_when_the_zone_says(text: str, at: str, until: str | None) -> None:
@@ -65,6 +72,16 @@ def test_quiet_hours_end_when_the_zone_says(text: str, at: str, until: str | Non
     here = datetime.fromisoformat(at).replace(tzinfo=ZoneInfo(BERLIN))
     expected = until and datetime.fromisoformat(until).replace(tzinfo=ZoneInfo(BERLIN)).astimezone(UTC)
     assert quiet_until(quiet, here) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "is_quiet"),
+    [("22:00-07:00", True), ("02:30-07:00", True), ("22:00-02:30", False)],
+    ids=["through it", "begun in the first", "ended in the first"],
+)
+def test_the_second_of_two_equal_hours_is_as_quiet_as_the_first_made_it(text: str, is_quiet: bool) -> None:
+    second = datetime.fromisoformat("2027-10-31T02:15+01:00")
+    assert (quiet_until(quiet_hours(text, BERLIN), second) is not None) == is_quiet
 
 
 @pytest.mark.parametrize("text", ["22-7", "25:00-07:00", "22:00", "07:00-07:00", "quiet", "22:00-07:60"])

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -17,7 +18,7 @@ from cortex.base.notice_ports import Mail, Push, Pushed
 from cortex.base.notify_ports import PRIVATE_TEXT
 from cortex.engine.hub import Hub
 from cortex.notify import SmtpServer
-from cortex.services.dispatch import LEASE_S, LOOK_S, Dispatch
+from cortex.services.dispatch import LEASE_S, LOOK_S, PLACES, Dispatch
 from cortex.services.notices import OUTBOX, NoticeFilter, NoticeRow
 from cortex.services.reach_choices import KINDS
 from cortex.services.sending import BACK_OFF_S, opening
@@ -126,7 +127,24 @@ async def test_a_channel_that_hangs_holds_up_no_other(db: Database, clock: Still
             await until(all_by_ntfy)
             states = [(await world.deliveries(id))["webhook"].state for id in ids]
     assert "delivered" not in states
-    assert states.count("attempting") == 4
+    assert states.count("attempting") == PLACES["webhook"] // 2
+
+
+async def test_a_persons_address_that_hangs_holds_up_nobody_else(
+    db: Database, clock: StillClock, tmp_path: Path
+) -> None:
+    with Loopback(*[Reply(after_s=3.0)] * 4) as hanging, Loopback() as quick:
+        world = await made_world(db, clock, tmp_path, **inside(hanging, quick))
+        await world.reach.addresses.put(ADA, "webhook", f"{hanging.origin}/hook")
+        await world.reach.addresses.put(BOB, "webhook", f"{quick.origin}/hook")
+        async with world.sending():
+            for number in range(9):
+                await world.reach.notices.tell(ADA.id, replace(TEA, key=str(number)))
+            clock.forward(seconds=1)
+            for number in range(9):
+                await world.reach.notices.tell(BOB.id, replace(TEA, key=str(number)))
+            await until(lambda: _is_there(quick.seen, 9))
+            assert len(hanging.seen) <= PLACES["webhook"] // 2
 
 
 async def test_a_server_that_is_busy_is_tried_again_with_growing_pauses(
@@ -585,6 +603,35 @@ async def test_a_digest_that_came_due_while_cortex_was_down_is_told_at_the_start
     await world.reach.digests.go_round()
     (told,) = (await world.reach.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices
     assert told.row.text == "- Water the plants"
+
+
+@pytest.mark.parametrize(
+    ("since", "hour"),
+    [
+        (datetime(2027, 3, 26, 12, tzinfo=UTC), "2"),
+        (datetime(2027, 3, 26, 12, tzinfo=UTC), "8"),
+        (datetime(2027, 10, 29, 12, tzinfo=UTC), "2"),
+        (datetime(2027, 10, 29, 12, tzinfo=UTC), "8"),
+    ],
+    ids=["an hour that is not there", "in spring", "an hour that comes twice", "in autumn"],
+)
+async def test_a_digest_comes_once_a_day_over_restarts_and_changes_of_the_clock(
+    db: Database, clock: StillClock, tmp_path: Path, since: datetime, hour: str
+) -> None:
+    clock.forward(seconds=(since - clock()).total_seconds())
+    told = []
+    for number in range(3 * 24):
+        world = await made_world(db, clock, tmp_path)  # as after a start: nothing is remembered but the tables
+        if not number:
+            await world.reach.choices.change(ADA, digest_hour=hour)
+        await world.reach.notices.tell(ADA.id, replace(TEA, key=str(number), urgency="low"))
+        await world.reach.digests.go_round()
+        for view in (await world.reach.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices:
+            told.append(view.row.created_at.astimezone(ZoneInfo(ADA.time_zone)))
+        clock.forward(minutes=60)
+    days = [at.date().isoformat() for at in dict.fromkeys(told)]
+    assert len(days) == len(set(days)) == 3
+    assert {at.hour for at in told} <= {int(hour), int(hour) + 1}
 
 
 async def test_a_day_on_which_all_was_read_has_no_digest(db: Database, clock: StillClock, tmp_path: Path) -> None:
