@@ -41,7 +41,14 @@ def _named(piece: str) -> Markup:
     if _LONG_BLANK.fullmatch(piece):
         what = "spaces" if piece[0] == " " else "line ends"
         return Markup('{}<span class="inv">{} {}</span>{}').format(piece[0], len(piece), what, piece[0])
-    marked = (Markup('<span class="inv">{}</span>').format(_name(c)) if is_hiding(c) else escape(c) for c in piece)
+    if piece.isascii() and piece.isprintable():  # most are: a table of them took a sixth of its page's time
+        return escape(piece)
+    marked = (
+        Markup("").join(Markup('<span class="inv">{}</span>').format(_name(c)) for c in run)
+        if hides
+        else escape("".join(run))
+        for hides, run in groupby(piece, is_hiding)
+    )
     return Markup("").join(marked)
 
 
