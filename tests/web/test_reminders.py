@@ -95,8 +95,8 @@ async def test_a_due_one_stands_on_top_and_is_heard(house: Cortex, ada: Browser)
 
 async def test_a_repeated_one_says_when_it_ends_and_that_it_did(house: Cortex, ada: Browser) -> None:
     page = (await ada.get("/reminders")).text
-    assert "every 5 minutes until I say so (2 h at most)" in page
-    assert "every 4 h until I say so (4 days at most)" in page
+    assert "every 5 min until I say so (max 2 h)" in page
+    assert "every 4 h until I say so (max 4 days)" in page
     row = await house.reminders.add(ada.user, "take the pill in 20 minutes", repeat_s=300)
     rows = house.house.db.open(Reminders, ada.user.id)
     assert row.next_at

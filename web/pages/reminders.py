@@ -28,9 +28,9 @@ Number = Annotated[int, Form()]
 
 def _rhythm(seconds: int) -> str:
     """How it may be told, and where that ends."""
-    each = f"{seconds // 3600} h" if seconds >= 3600 else f"{seconds // 60} minutes"
+    each = f"{seconds // 3600} h" if seconds >= 3600 else f"{seconds // 60} min"
     hours = round(seconds * TOLD_MOST / 3600)
-    return f"every {each} until I say so ({f'{hours // 24} days' if hours > 24 else f'{hours} h'} at most)"
+    return f"every {each} until I say so (max {f'{hours // 24} days' if hours > 24 else f'{hours} h'})"
 
 
 REPEATS = (("", "once"), *((str(seconds), _rhythm(seconds)) for seconds in REPEATS_S))
