@@ -96,22 +96,22 @@ class Engine:
         Engine._launched = self
         quiet.hush()
         instance = DBOS(config=config(self._database, self.executor_id, self.version))
-        quiet.slow_housekeeping(HOUSEKEEPING_SHARED_S if self._is_shared else HOUSEKEEPING_S)
+        quiet.slow_down(HOUSEKEEPING_SHARED_S if self._is_shared else HOUSEKEEPING_S)
         quiet.eager(instance)
         for name, body in self._bodies.items():
             self._workflows[name] = DBOS.workflow(name=name, max_recovery_attempts=MAX_RECOVERY_ATTEMPTS)(
                 self._guarded(body)
             )
         DBOS.listen_queues(list(AT_ONCE) if self.is_worker else [])
-        if self.is_worker:
-            quiet.wakeful()
         if self._is_shared:
             self._recovery = Recovery(self._database, self.executor_id, self.version, self._runs)
             await self._recovery.claim()
         DBOS.launch()
-        self._calming = asyncio.get_running_loop().call_later(EAGER_S, quiet.calm, instance)
+        quiet.end_awake(instance)
+        self._calming = asyncio.get_running_loop().call_later(EAGER_S, quiet.calm, instance, self._is_shared)
         if self.is_worker:
             await queues.register()
+            quiet.wake()
         else:
             await queues.adopt(self.version)
         if self._recovery is not None:

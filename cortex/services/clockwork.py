@@ -4,15 +4,14 @@
 parts. What wakes up when is in the tables alone.
 """
 
-import asyncio
 from datetime import datetime
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from cortex.base import scan
 from cortex.base.beside import beside
 from cortex.base.time_ports import Jobs, Reminders, Timings
 from cortex.schedule.reading import Reader
 from cortex.services.accounts import Accounts
+from cortex.services.alarm import Alarm
 from cortex.services.due_reminders import DueReminders
 from cortex.services.house import House
 from cortex.services.job_book import JobBook
@@ -30,9 +29,6 @@ from cortex.storage.jobs import AllJobs
 from cortex.storage.pulse import Pulse
 from cortex.storage.reminders import AllReminders
 from cortex.storage.slots import AllSlots
-
-if TYPE_CHECKING:
-    from cortex.services.alarm import Alarm  # loaded late: its library takes a tenth of a second
 
 
 def open_ports(house: House, scope: ToolScope, notices: Notices) -> RemindersService:
@@ -53,7 +49,8 @@ class Clockwork:
         """Use `over`."""
         self._house = house
         self._due = due
-        self._alarm: list[Alarm] = []
+        self._alarm = Alarm(house.clock, self._pulse, self._is_still)
+        self._has_open_slots = True
         self.runs = runs
         self.jobs = JobsService(
             house=house, timings=Reader(), roles=roles, models=models, tools=jobs, changed=self.look
@@ -83,27 +80,27 @@ class Clockwork:
 
     async def run(self) -> None:
         """For ever: fire what is due and look after what runs."""
-        alarm: Alarm = (await asyncio.to_thread(scan.load, "cortex.services.alarm")).Alarm(
-            self._house.clock, self._pulse
-        )
-        alarm.add("job", self.runs.armed, self.runs.fire)
-        alarm.add("reminder", self._due.armed, self._due.fire)
-        self._alarm.append(alarm)
+        self._alarm.add("job", self.runs.armed, self.runs.fire)
+        self._alarm.add("reminder", self._due.armed, self._due.fire)
         async with beside(self.runs.run()):
-            await alarm.run()
+            await self._alarm.run()
 
     async def _pulse(self, until: datetime) -> frozenset[str]:
         """Which kinds have anything due by then. Where slots are open, the runner looks after them."""
         beat = await self._house.db.open(Pulse).beat(until)
+        self._has_open_slots = beat.slots
         if beat.slots:
             self.runs.ring()
         return frozenset(["job"] * beat.jobs + ["reminder"] * beat.reminders)
 
+    async def _is_still(self) -> bool:
+        """Whether there is nothing to look for: no slot is open, and nobody wrote anything, in whatever process."""
+        return not await self._house.db.commits.are_new() and not self._has_open_slots
+
     def look(self) -> None:
         """Something was changed in this process: do not wait for the next look."""
         self.runs.ring()
-        for alarm in self._alarm:
-            alarm.ring()
+        self._alarm.ring()
 
     async def sweep(self) -> None:
         """Forget removed jobs, old slots and reminders that are long over."""

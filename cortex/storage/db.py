@@ -21,6 +21,7 @@ from cortex.base import scan
 from cortex.base.clock import Clock, now
 from cortex.base.errors import ConfigError
 from cortex.storage import revisions
+from cortex.storage.commits import Commits
 from cortex.storage.repository import Repository
 
 R = TypeVar("R", bound=Repository)
@@ -51,10 +52,12 @@ class Database:
         self.is_postgresql = self.url.get_backend_name() == "postgresql"
         if self.is_postgresql:
             self.write = self.read = _postgresql(self.url)
+            self.commits = Commits(None)
         else:
             _make_private(Path(self.url.database or ""))
             self.write = _sqlite(self.url, begin="BEGIN IMMEDIATE", pool_size=1, is_reading=False)
             self.read = _sqlite(self.url, begin="BEGIN", pool_size=READERS, is_reading=True)
+            self.commits = Commits(Path(self.url.database or ""))
         self._writing = async_sessionmaker(self.write, expire_on_commit=False)
         self._reading = async_sessionmaker(self.read, expire_on_commit=False)
 
@@ -125,6 +128,7 @@ class Database:
 
     async def close(self) -> None:
         """Let go of every connection."""
+        self.commits.close()
         await self.write.dispose()
         if self.read is not self.write:
             await self.read.dispose()

@@ -8,12 +8,15 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from cortex.base import scan
 from cortex.base.beside import beside
 from cortex.base.clock import now
 from cortex.base.errors import ToolFailed
-from cortex.services.alarm import AT_ONCE, Alarm
+from cortex.services.alarm import ARMED_AHEAD, AT_ONCE, STILL_AHEAD, Alarm
+from tests.still_clock import StillClock
 
 SOON = timedelta(milliseconds=150)
+scan.load("cortex.services.timers")  # reading its library for the first time takes as long as these rows wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +36,17 @@ class Table:
     at_work: int = 0
     most_at_work: int = 0
     failures: int = 0
+    looks: int = 0
+    is_still: bool = True
 
     def put(self, id: str, after: timedelta = SOON, version: int = 1) -> None:
         self.rows[id] = Row(id=id, next_at=now() + after, version=version)
 
+    async def still(self) -> bool:
+        return self.is_still
+
     async def due(self, until: datetime) -> list[Row]:
+        self.looks += 1
         return [row for row in self.rows.values() if row.next_at <= until]
 
     async def fire(self, row: Row) -> None:
@@ -130,3 +139,35 @@ async def test_one_that_could_not_be_fired_is_fired_again(caplog: pytest.LogCapt
     async with ringing(table):
         await until(table, 1)
     assert "could not be fired and will be again: not now" in caplog.text
+
+
+async def test_tables_that_nobody_wrote_to_are_not_read_again_before_more_may_be_due() -> None:
+    table, clock = Table(), StillClock()
+    alarm = Alarm(clock, is_still=table.still)
+    alarm.add("kind", table.due, table.fire)
+    await alarm.look()
+    clock.forward(seconds=(ARMED_AHEAD - STILL_AHEAD).total_seconds())
+    await alarm.look()
+    assert table.looks == 1
+    clock.forward(seconds=1)
+    await alarm.look()
+    assert table.looks == 2
+
+
+async def test_tables_that_somebody_wrote_to_are_read_at_the_next_look() -> None:
+    table = Table(is_still=False)
+    alarm = Alarm(is_still=table.still)
+    alarm.add("kind", table.due, table.fire)
+    await alarm.look()
+    await alarm.look()
+    assert table.looks == 2
+
+
+async def test_one_that_could_not_be_fired_is_fired_again_though_nobody_wrote_anything() -> None:
+    table = Table(failures=1)
+    table.put("stubborn", timedelta())
+    alarm = Alarm(is_still=table.still)
+    alarm.add("kind", table.due, table.fire)
+    async with beside(alarm.run()):
+        await until(table, 1)
+    assert table.failures == 0

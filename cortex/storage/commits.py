@@ -1,0 +1,44 @@
+"""Whether anything was written since the last look, by whatever process: one read of a counter, no query.
+
+The alarm asks it every two seconds, so that an idle house reads no table. Knows of one SQLite file; on PostgreSQL,
+which keeps no such counter, the answer is always yes.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+
+class Commits:
+    """Of one database. `path`: the SQLite file; None elsewhere. `close` it in the end."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._seen: int | None = None
+
+    async def are_new(self) -> bool:
+        """Whether something was committed since this was last asked; yes at first, and when that cannot be told."""
+        if self._path is None:
+            return True
+        before = self._seen
+        try:
+            self._seen = await asyncio.to_thread(self._counter, self._path)
+        except sqlite3.Error as error:
+            self._seen = None
+            log.warning("cannot tell whether something was written: %s", error)
+        return self._seen is None or self._seen != before
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def _counter(self, path: Path) -> int:
+        """Another one after each commit of another connection; this one commits nothing (SQLite's data_version)."""
+        if self._connection is None:
+            self._connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
