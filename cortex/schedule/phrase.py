@@ -102,7 +102,8 @@ class Phrase:
         """ToolFailed when words are left that mean something."""
         left = " ".join(_FILLERS.sub(" ", self.text).split())
         if left:
-            raise ToolFailed(f"I can't read {left!r} in {self.words!r} as a time. {SUCH_AS}")
+            place = "" if left == self.words.casefold() else f" in {self.words!r}"
+            raise ToolFailed(f"I can't read {left!r}{place} as a time. {SUCH_AS}")
 
     def refusal(self, why: str) -> ToolFailed:
         """A refusal that quotes the phrase and says what is wrong with it."""

@@ -99,6 +99,13 @@ async def test_the_form_shows_every_choice_with_a_line_of_help(house: Cortex, ad
     assert helped >= set(asdict(JobForm())) - {"conversation_id"}
 
 
+async def test_without_a_model_the_form_says_that_none_answers(ada: Browser) -> None:
+    assert "Offline demo model (no AI)" in (await ada.get("/jobs/new")).text
+    form = {"name": "m", "provider": "openai", "model": "s", "base_url": "http://127.0.0.1:9/v1", "api_key": "test-key"}
+    assert (await ada.post("/models", **form)).status_code == 303
+    assert "Offline demo model" not in (await ada.get("/jobs/new")).text
+
+
 async def test_words_are_read_before_anything_is_saved(house: Cortex, ada: Browser) -> None:
     asked = {"when": "every day at 2:30", "time_zone": "Europe/Berlin"}
     headers = {"HX-Request": "true", "HX-Request-Type": "partial"}
