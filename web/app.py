@@ -37,7 +37,7 @@ def create_app(cortex: Cortex) -> FastAPI:
     navigation: list[NavEntry] = []
     for stem in scan.modules(PAGES):
         page = scan.load(f"{PAGES}.{stem}")
-        app.include_router(page.router)
+        app.router.routes.extend(page.router.routes)  # `include_router` would work out all of them
         navigation.extend(_entries(getattr(page, "NAV", None)))
     app.state.nav = tuple(sorted(navigation, key=lambda entry: (entry.order, entry.title)))
     add_handlers(app)

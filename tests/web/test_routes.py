@@ -34,6 +34,7 @@ from cortex.storage.undo import Undos
 from tests.notify import browser as push
 from tests.web.conftest import Browser
 from web.app import PAGES, frame_routes
+from web.routes import LateRoute
 from web.security import CSP
 
 OPEN = {
@@ -63,6 +64,16 @@ def routes() -> Iterator[tuple[str, str]]:
 
 def test_the_pages_are_found() -> None:
     assert len(list(routes())) > 60
+
+
+def test_every_page_works_out_its_routes_when_they_are_asked_for() -> None:
+    early = [
+        route
+        for stem in scan.modules(PAGES)
+        for route in scan.load(f"{PAGES}.{stem}").router.routes
+        if not isinstance(route, LateRoute)
+    ]
+    assert early == []
 
 
 def filled(path: str, ids: dict[str, str]) -> str:

@@ -18,10 +18,11 @@ from cortex.services.settings import Origin, Preferences
 from web.deps import CurrentLogin, Defaults, House, Learning, learning
 from web.frame import frame_of
 from web.render import Context, described, respond
+from web.routes import LateRoute
 from web.security import login_token
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 
 Text = Annotated[str, Form()]
 CONTINENTS = (

@@ -15,9 +15,10 @@ from cortex.services.tool_trials import RECIPE_NAMES
 from web.deps import House, ReauthedAdmin, RoleEdits
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond
+from web.routes import LateRoute
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 HREF = "/admin/roles"
 NAV = NavEntry(title="Roles", href=HREF, icon="gear", order=84, is_admin_only=True)
 CHAIN_LENGTH = 3

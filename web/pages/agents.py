@@ -8,10 +8,11 @@ from fastapi.responses import HTMLResponse, Response
 from web.chat_view import back_to
 from web.deps import CurrentUser, House
 from web.render import Frame, Renderer
+from web.routes import LateRoute
 from web.sse import TurnContext
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 
 
 @router.get("/agents/{run_id}/card")

@@ -13,9 +13,10 @@ from cortex.services.budget_desk import Standing
 from web.deps import House, ReauthedAdmin
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, described, respond
+from web.routes import LateRoute
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 HREF = "/admin/budgets"
 
 

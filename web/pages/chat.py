@@ -13,9 +13,10 @@ from web.bell import bell, woven
 from web.chat_view import chat_context, done
 from web.deps import CurrentUser, House
 from web.render import Frame, Renderer, respond
+from web.routes import LateRoute
 from web.sse import HEADERS, Painter, TurnContext
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 
 Text = Annotated[str, Form()]
 Mode = Annotated[ToolMode, Form()]

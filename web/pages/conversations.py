@@ -13,8 +13,9 @@ from web import toast
 from web.deps import CurrentUser, House
 from web.frame import frame_of, side_groups
 from web.render import ConfirmContext, Context, SideGroup, described, respond
+from web.routes import LateRoute
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 
 Text = Annotated[str, Form()]
 

@@ -12,10 +12,11 @@ from cortex.services.reminders import SNOOZES
 from web.deps import CurrentLogin, House
 from web.frame import frame_of
 from web.render import Context, described, respond
+from web.routes import LateRoute
 from web.security import local_path
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 
 Text = Annotated[str, Form()]
 

@@ -10,8 +10,9 @@ from cortex.services.doctor import Finding
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import Context, described, respond
+from web.routes import LateRoute
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

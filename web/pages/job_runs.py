@@ -16,10 +16,11 @@ from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.job_words import LIVE, STATES, at_zone, summed, titled
 from web.render import ConfirmContext, Context, described, respond
+from web.routes import LateRoute
 from web.security import local_path
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 HOME = "/jobs"
 SHOWN: dict[str, tuple[str, tuple[SlotState, ...]]] = {
     "": ("All", ()),

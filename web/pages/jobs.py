@@ -18,9 +18,10 @@ from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.job_words import LIVE, Line, at_zone, is_live, lines, summed, titled
 from web.render import Context, Frame, NavEntry, described, respond, wants_fragment
+from web.routes import LateRoute
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 HOME = "/jobs"
 NAV = NavEntry(title="Jobs", href=HOME, icon="repeat", order=14)
 LABELS = (("", "All"), ("enabled", "On"), ("paused", "Paused"), ("failing", "Failing"))

@@ -17,9 +17,10 @@ from web.deps import CurrentUser, House
 from web.errors import not_found
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, NavEntry, described, respond, wants_fragment
+from web.routes import LateRoute
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 NAV = NavEntry(title="Models", href="/models", icon="model", order=60)
 CHAIN_LENGTH = 3
 

@@ -13,9 +13,10 @@ from cortex.services.notes import AgentNotes, Note
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, NavEntry, described, respond
+from web.routes import LateRoute
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 NAV = NavEntry(title="Notes", href="/notes", icon="note", order=20)
 
 Text = Annotated[str, Form()]

@@ -15,9 +15,10 @@ from cortex.services.reach_choices import CHANNELS, KINDS, Choices, usual
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import Context, described, respond
+from web.routes import LateRoute
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 
 HERE = "/notifications/settings"
 Text = Annotated[str, Form()]

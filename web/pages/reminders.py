@@ -14,10 +14,11 @@ from cortex.services.reminders import REPEATS_S, SNOOZES, TOLD_MOST, Listing, Re
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, Frame, NavEntry, described, respond, wants_fragment
+from web.routes import LateRoute
 from web.security import local_path
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 HOME = "/reminders"
 NAV = NavEntry(title="Reminders", href=HOME, icon="bell", order=12)
 PAGE_ROWS = 50

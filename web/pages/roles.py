@@ -13,9 +13,10 @@ from cortex.services.role_settings import RoleSettings
 from web.deps import CurrentUser, Defaults, House
 from web.frame import frame_of
 from web.render import Context, described, respond
+from web.routes import LateRoute
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 CHAIN_LENGTH = 3
 TAKEN_BACK = "That is the default again."
 

@@ -16,8 +16,9 @@ from cortex.services.transcript_views import turn_of
 from web.deps import CurrentUser, House, reauthed_admin
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond
+from web.routes import LateRoute
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 HREF = "/runs"
 NAV = NavEntry(title="Runs", href=HREF, icon="fold", order=52)
 LABELS = (("", "All"), ("running", "Running"), ("done", "Done"), ("failed", "Failed"), ("stopped", "Stopped"))

@@ -14,9 +14,10 @@ from cortex.services.skills import EXAMPLE, EXAMPLE_TITLE, LEAST, SkillFile, Ski
 from web.deps import CurrentUser, House, Skills
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond
+from web.routes import LateRoute
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 HREF = "/skills"
 NAV = NavEntry(title="Skills", href=HREF, icon="bolt", order=22)
 MESSAGE_CHARS_MAX = 2_000

@@ -15,10 +15,11 @@ from cortex.services.tasks import INBOX, Task, TaskFields, TaskList
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond, zone_of
+from web.routes import LateRoute
 from web.security import local_path
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 NAV = NavEntry(title="Tasks", href="/tasks", icon="task", order=10)
 PAGE_ROWS = 100
 

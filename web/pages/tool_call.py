@@ -15,11 +15,12 @@ from cortex.services.tool_listing import ToolSheet
 from web.deps import CallsByHand, House, Listing, ReauthedAdmin
 from web.frame import frame_of
 from web.render import Context, described, respond
+from web.routes import LateRoute
 from web.security import local_path
 from web.toast import redirect
 from web.tool_view import TOOLS
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 PLACE = TOOLS + "/{tool}/call"
 ARGUMENT = "a."
 FORM_MAX = 64_000

@@ -8,10 +8,11 @@ from fastapi.responses import Response
 from cortex.base.errors import UserError
 from cortex.services.tool_words import read_description
 from web.deps import Effects, House, Listing, ReauthedAdmin
+from web.routes import LateRoute
 from web.toast import redirect
 from web.tool_view import TOOLS, tool_page
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 PLACE = TOOLS + "/{tool}/description"
 MESSAGES_MAX = 8_000
 

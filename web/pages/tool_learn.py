@@ -14,9 +14,10 @@ from cortex.services.refits import CASES_LEAST, Report, Version
 from web.deps import CurrentUser, House, Learning, ReauthedAdmin, Refitting
 from web.frame import frame_of
 from web.render import Context, described, respond
+from web.routes import LateRoute
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 HREF = "/admin/tools/learn"
 CAME = {
     "rescued": "called though it was not sent",

@@ -14,9 +14,10 @@ from cortex.services.tool_trials import RECIPE_NAMES, Question, ToolCase, Trial,
 from web.deps import House, ReauthedAdmin, Trials
 from web.frame import frame_of
 from web.render import Context, described, respond
+from web.routes import LateRoute
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 HREF = "/admin/tools"
 PLACE = f"{HREF}/try"
 

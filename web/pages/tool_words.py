@@ -16,9 +16,10 @@ from cortex.services.tool_words import Rival, Typed, read, typed_of
 from web.deps import Effects, House, Listing, ReauthedAdmin
 from web.frame import frame_of
 from web.render import Context, described, respond
+from web.routes import LateRoute
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 HREF = "/admin/tools"
 MESSAGES_MAX = 8_000
 

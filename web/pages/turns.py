@@ -15,9 +15,10 @@ from web.chat_view import back_to, done, find_turn
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import Context, Frame, Renderer, described, respond, wants_fragment
+from web.routes import LateRoute
 from web.sse import TurnContext
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 
 Text = Annotated[str, Form()]
 Choice = Annotated[Literal["once", "conversation", "deny"], Form()]

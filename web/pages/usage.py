@@ -18,9 +18,10 @@ from web.errors import not_found
 from web.frame import frame_of
 from web.plots import Plot
 from web.render import Context, NavEntry, described, respond
+from web.routes import LateRoute
 from web.usage_tables import Table
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 NAV = NavEntry(title="Usage", href="/usage", icon="chart", order=50)
 RANGES = (7, 28, 90)
 BYS: tuple[By, ...] = ("model", "role", "tool", "job", "person")

@@ -13,9 +13,10 @@ from web.deps import House, ReauthedAdmin
 from web.errors import not_found
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, NavEntry, described, respond
+from web.routes import LateRoute
 from web.toast import redirect
 
-router = APIRouter()
+router = APIRouter(route_class=LateRoute)
 NAV = NavEntry(title="People", href="/admin/users", icon="user", order=80, is_admin_only=True)
 
 Text = Annotated[str, Form()]
