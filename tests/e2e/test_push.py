@@ -78,7 +78,7 @@ class Phone:
 
     def __init__(self, window: Window, service: Loopback, origin: str, name: str) -> None:
         self.window, self.page, self.service, self.origin = window, window.page, service, origin
-        self.keys, self.path = Keys(), f"/push/{name}"
+        self.keys, self.path, self._delivered = Keys(), f"/push/{name}", ""
         target = self.keys.target(service.origin + self.path)
         subscription = {"endpoint": target.address, "keys": {"p256dh": target.key, "auth": target.secret}}
         window.context.grant_permissions(["notifications"], origin=origin)
@@ -116,13 +116,23 @@ class Phone:
             return found
 
         poll(registered, 10)
-        data = payload if isinstance(payload, str) else payload.decode()
+        self._delivered = data = payload if isinstance(payload, str) else payload.decode()
         wire.send("ServiceWorker.deliverPushMessage", {"origin": self.origin, "registrationId": found[0], "data": data})
         wire.detach()
 
     def notes(self, count: int = 1) -> list[dict[str, Any]]:
-        """The notifications that are shown, as soon as there are so many."""
-        found: list[dict[str, Any]] = poll(lambda: len(one := self.page.evaluate(NOTES)) >= count and one, 10)
+        """The notifications that are shown, as soon as there are so many.
+
+        Of a hundred pushes by the debugger Chromium drops one (1 of 80, 2026-11-21): it is handed over once more then.
+        """
+        try:
+            return self._shown(count)
+        except AssertionError:
+            self.deliver(self._delivered)
+            return self._shown(count)
+
+    def _shown(self, count: int) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = poll(lambda: len(one := self.page.evaluate(NOTES)) >= count and one, 6)
         return found
 
     def click(self, action: str = "") -> list[str]:
