@@ -70,6 +70,23 @@ async def test_equal_calls_of_a_turn_are_counted(db: Database, talk: Any, ann: s
     assert await calls.count_same("turn:1", "shell_exec", "x", only_failed=True) == 1
 
 
+async def test_other_turns_that_wait_for_an_answer_are_counted_once(
+    db: Database, talk: Any, ann: str, ben: str, clock: StillClock
+) -> None:
+    await talk.turn("turn:1")
+    asked = await ask(db, ann, clock)
+    await ask(db, ann, clock, "call-2")
+    approvals = db.open(Approvals, ann)
+    assert await approvals.others_waiting("turn:2", ["chat", "result"]) == 1
+    assert await approvals.others_waiting("turn:1", ["chat", "result"]) == 0
+    assert await approvals.others_waiting("turn:2", ["cron"]) == 0
+    assert await db.open(Approvals, ben).others_waiting("turn:2", ["chat"]) == 0
+    await approvals.answer(asked.id, "denied", ann)
+    assert await approvals.others_waiting("turn:2", ["chat"]) == 1
+    clock.forward(minutes=5)
+    assert await approvals.others_waiting("turn:2", ["chat"]) == 0
+
+
 async def test_a_yes_is_used_once_for_the_very_same_arguments(
     db: Database, talk: Any, ann: str, clock: StillClock
 ) -> None:

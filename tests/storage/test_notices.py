@@ -161,6 +161,49 @@ async def test_a_failed_delivery_is_sent_again_when_asked(db: Database, ann: str
     assert [row.attempt for row in await outbox.take("ntfy", 9, 60)] == [1]
 
 
+async def test_a_channel_leaves_out_whose_turn_it_is_not(db: Database, ann: str, ben: str) -> None:
+    outbox = db.open(AllDeliveries)
+    for owner in (ann, ben):
+        await db.open(Notices, owner).add(f"of {owner}", TOLD, [NTFY])
+    assert [row.owner_id for row in await outbox.take("ntfy", 9, 60, besides=[ann])] == [ben]
+    assert [row.owner_id for row in await outbox.take("ntfy", 9, 60)] == [ann]
+
+
+async def test_of_two_ways_that_fail_at_once_one_sends_by_another(db: Database, ann: str) -> None:
+    notices, outbox = db.open(Notices, ann), db.open(AllDeliveries)
+    for number in range(5):
+        name = f"n{number}"
+        await notices.add(name, TOLD, [NTFY, PUSH])
+        assert await notices.send_instead(name, [MAIL]) is False  # it may still arrive
+        taken = [*await outbox.take("ntfy", 1, 60), *await outbox.take("web_push", 1, 60)]
+
+        async def fails(db: Database, row: DeliveryRow) -> bool:
+            async with db.together(ann) as opened:
+                await opened(Deliveries).end(row.id, row.attempt, "failed", "refused")
+                return await opened(Notices).send_instead(row.notice_id, [MAIL])
+
+        async with second_process(db) as other:
+            sent_by = await asyncio.gather(*(fails(one, row) for one, row in zip((db, other), taken, strict=True)))
+        assert sorted(sent_by) == [False, True]
+        states = {channel: row.state for channel, row in (await sent(db, name, ann)).items()}
+        assert states == {"ntfy": "failed", "web_push": "failed", "email": "pending"}
+
+
+async def test_what_a_page_shows_and_what_is_muted_is_read(db: Database, ann: str, ben: str) -> None:
+    notices = db.open(Notices, ann)
+    await notices.add("job", replace(TOLD, kind="job", path="/jobs/1"))
+    await notices.add("other", replace(TOLD, kind="job", path="/jobs/2"))
+    await notices.add("agent", replace(TOLD, kind="agent", path="/c/1"))
+    await notices.add("quiet", TOLD, is_read=True)
+    await db.open(Notices, ben).add("theirs", replace(TOLD, kind="job", path="/jobs/1"))
+    assert await notices.unread() == 3
+    assert await notices.read_of_path("/jobs/1") == 1
+    assert await notices.read_kinds(["agent"]) == 1
+    assert await notices.read_kinds([]) == 0
+    assert [row.id for row in await notices.list(NoticeFilter(is_unread=True))] == ["other"]
+    assert await db.open(Notices, ben).unread() == 1
+
+
 async def test_old_notices_are_forgotten_but_those_on_their_way(db: Database, ann: str, clock: StillClock) -> None:
     notices = db.open(Notices, ann)
     for number in range(5):
