@@ -59,3 +59,25 @@ def test_a_job_is_previewed_and_saved_without_script(house: Daemon, ada: Caller,
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("heading", name="Week ahead", level=1)).to_be_visible()
+
+
+def test_a_job_is_made_with_the_keyboard_and_shows_what_it_takes_of_a_long_list(
+    house: Daemon, ada: Caller, opens: Opens
+) -> None:
+    page = go(opens(house.origin, ada.token), "/jobs/new")
+    page.get_by_label("Name", exact=True).focus()
+    for words in ("Milk", "every day at 7"):
+        page.keyboard.type(words)
+        page.keyboard.press("Tab")
+    for _ in range(3):  # past zone, kind and the link to models
+        page.keyboard.press("Tab")
+    page.keyboard.type("add milk to my shopping list")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # unfolds
+    page.get_by_label("Only these tools").press("Space")
+    page.get_by_label("Tools", exact=True).press_sequentially("all")
+    expect(page.locator("#carried")).to_contain_text("every run takes: task_list task_create")
+    page.get_by_label("Tools", exact=True).press("Enter")
+    expect(page.get_by_role("heading", name="Milk", level=1)).to_be_visible()
+    expect(page.locator("#carried")).to_contain_text("every run takes: task_list task_create")
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") == 0

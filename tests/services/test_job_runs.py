@@ -256,12 +256,26 @@ async def test_a_job_slower_than_its_rhythm_loses_runs_in_the_open(shift: Shift)
 async def test_what_was_read_is_not_counted_again(shift: Shift) -> None:
     await shift.job(EVERY_MINUTES, on_miss="skip", fire_within_s=60)
     told = []
-    for minutes in (58, 31):
+    for minutes in (58, 30.5):
         shift.clock.forward(minutes=minutes)
         await shift.tick()
         told.append((await shift.told())[-1][0])
         await shift.house.cortex.reach.notices.read_all(shift.admin.id, shift.clock())
     assert told == ["Brief: 24 runs were missed", "Brief: 14 runs were missed"]
+
+
+async def test_what_waited_too_long_stands_in_the_next_digest(shift: Shift) -> None:
+    await shift.house.cortex.reach.choices.change(shift.admin, digest_hour="18")
+    job = await parking(shift, AT_NOON, on_miss="catchup", fire_within_s=3600)
+    await shift.house.cortex.clockwork.jobs.run_now(shift.admin, job.id)
+    await shift.until_asked(job)
+    for minutes in (58, 62, 300):
+        shift.clock.forward(minutes=minutes)
+        await shift.tick()
+    assert await scheduled(shift, job) == {"missed": 24}
+    await shift.house.cortex.reach.digests.go_round()
+    (digest,) = [text for title, text in await shift.told() if "digest" in title]
+    assert digest == "- Brief: 24 runs were missed"
 
 
 async def test_what_nobody_will_run_is_told_once(shift: Shift) -> None:
