@@ -9,7 +9,6 @@ from typing import Self
 
 from cortex.base.beside import beside
 from cortex.base.time_ports import Jobs, Reminders, Timings
-from cortex.schedule.reading import Reader
 from cortex.services.accounts import Accounts
 from cortex.services.alarm import Alarm
 from cortex.services.due_reminders import DueReminders
@@ -20,6 +19,7 @@ from cortex.services.job_tools import JobTools
 from cortex.services.jobs import JobsService
 from cortex.services.models import Models
 from cortex.services.notices import Notices
+from cortex.services.reader import LateReader
 from cortex.services.reminders import RemindersService
 from cortex.services.roles import Roles
 from cortex.services.scope import ToolScope
@@ -33,7 +33,7 @@ from cortex.storage.slots import AllSlots
 
 def open_ports(house: House, scope: ToolScope, notices: Notices) -> RemindersService:
     """Let tools read times, and reach jobs and reminders; the reminders, which hear of their notices from now on."""
-    timings = Reader()
+    timings = LateReader()
     reminders = RemindersService(house=house, timings=timings, tell=notices)
     notices.on_acknowledged("reminder", reminders.answered)
     scope.add(Timings, lambda _: timings)
@@ -53,7 +53,7 @@ class Clockwork:
         self._has_open_slots = True
         self.runs = runs
         self.jobs = JobsService(
-            house=house, timings=Reader(), roles=roles, models=models, tools=jobs, changed=self.look
+            house=house, timings=LateReader(), roles=roles, models=models, tools=jobs, changed=self.look
         )
 
     @classmethod
@@ -75,7 +75,7 @@ class Clockwork:
             runs=JobRuns(house=house, runs=runs, tools=job_tools, tell=notices),
             roles=roles,
             models=models,
-            due=DueReminders(house=house, timings=Reader(), tell=notices),
+            due=DueReminders(house=house, timings=LateReader(), tell=notices),
         )
 
     async def run(self) -> None:
