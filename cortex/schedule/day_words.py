@@ -20,6 +20,7 @@ _DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: day)?(?: of)? ({_MON
 _MONTH_DAY = re.compile(
     rf"\b({_MONTH}) (?:the )?(\d{{1,2}})(?:st|nd|rd|th)?\b(?![:.]\d| ?[ap]m\b| oclock| ?h\b)(?: ?,? {_YEAR}\b)?"
 )
+_MONTH_YEAR = re.compile(rf"\b({_MONTH}) {_YEAR}\b")
 _RELATIVE = re.compile(r"\b(?:the )?(day after tomorrow|tomorrow|today|tonight)\b|\bthis (?=morning|afternoon|evening)")
 _NEXT_UNIT = re.compile(rf"\b(next) (week|month|year)\b|\b(this|next|coming) (?={_DAY}\b)")
 _NTH = re.compile(
@@ -53,6 +54,8 @@ def take_days(phrase: Phrase) -> Days:
         raise _every_nth(phrase, unsure[1], unsure[2].capitalize())
     nths = _take_nths(phrase)
     monthdays = _take_monthdays(phrase)
+    if found := phrase.take(_MONTH_YEAR):
+        dated, monthdays = _in_month(phrase, MONTHS.index(found[1]) + 1, int(found[2]), monthdays), ()
     is_of_month = bool(phrase.take(_OF_MONTH))
     ahead: Literal["", "this", "next"] = ""
     unit = _UNITS[""]
@@ -101,6 +104,15 @@ def _take_date(phrase: Phrase) -> OnDate | None:
     if found:
         _checked(phrase, found[0])
     return found[0] if found else None
+
+
+def _in_month(phrase: Phrase, month: int, year: int, monthdays: tuple[int, ...]) -> OnDate:
+    """`in March 2027 on the 1st`."""
+    if len(monthdays) != 1:
+        raise phrase.refusal(f"write a date such as 5 {MONTHS[month - 1].capitalize()} {year}.")
+    on = OnDate(year=year, month=month, day=monthdays[0])
+    _checked(phrase, on)
+    return on
 
 
 def _slashed(phrase: Phrase, first: int, second: int, year: int | None) -> OnDate:

@@ -23,7 +23,7 @@ _DEADLINE = re.compile(r"\s+by$", re.IGNORECASE)  # "pay it by Friday" is told o
 _EDGES = " \t,;:.\u2013\u2014-"
 
 _MONTH = rf"(?:{'|'.join(MONTHS)})"
-_DATED = rf"(?:\d\w*(?: of)? {_MONTH}|{_MONTH} (?:the )?\d)"
+_DATED = rf"(?:\d\w*(?: of)? {_MONTH}|{_MONTH} (?:the )?\d\w*)"
 _LIST = rf"{_MONTH}(?:(?: , (?:and )?| and | or | ?- ?| to | until ){_MONTH})*"
 _OF_TIME = rf"(?:in|of|every|each|next|this|last|until) {_LIST}"
 _LONE_MONTH = re.compile(rf"\b{_MONTH}\b")
@@ -32,10 +32,12 @@ _DAY = re.compile(
     rf"\b(?:{'|'.join(WEEKDAYS)}|weekday|weekend|today|tomorrow|tonight)s?\b|\b\d{{1,2}}(?:st|nd|rd|th)\b"
     rf"|\b\d+[-./]\d+|{_DATED}"
 )
-_RHYTHM = re.compile(rf"\b(?:every|each|\w+ly|(?:{'|'.join(WEEKDAYS)}|weekday|weekend)s|weekday)\b")
+_RHYTHM = re.compile(
+    rf"\b(?:every|each|(?:{'|'.join(WEEKDAYS)}|weekday|weekend)s|weekday|(?:dai|week|month|year|hour|night|quarter)ly)\b"
+)
 _ADJECTIVE = re.compile(r"morning|afternoon|evening|night")  # "evening class on Tuesday"
 _DANGLING = re.compile(r".*\b(?:the|an?|on|at|of|in|and|for)")  # "tomorrow at the office …"
-_NO_START = re.compile(r"time\b")  # "… a second time at 9"
+_NO_START = re.compile(r"time\b|and\b|(?:morning|afternoon|evening|night)\b(?! (?:and|,))")  # "film night at 20:00"
 
 
 def parted(said: str, timings: Timings, now: datetime, time_zone: str) -> tuple[str, Timing]:

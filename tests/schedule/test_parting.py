@@ -27,10 +27,11 @@ def test_a_sentence_is_parted_as_the_table_says(said: str, text: str, words: str
         ("lunch with May", "no time to come"),
         ("in March call June", "no time to come"),
         ("may I", "no time to come"),
+        ("take pills morning and evening", "no time to come"),
         ("Friday, Friday", "nothing to be told"),
         ("call May on 2020-01-01", "has passed"),
     ],
-    ids=["a name", "a month without a day", "a question", "days alone", "past"],
+    ids=["a name", "a month without a day", "a question", "several times of one day", "days alone", "past"],
 )
 def test_what_lacks_a_part_says_which(said: str, says: str) -> None:
     with pytest.raises(UserError, match=says):
