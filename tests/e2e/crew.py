@@ -2,12 +2,10 @@
 
 import re
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Literal, Self
 import psycopg
 
 from tests.e2e.caller import Caller
-from tests.e2e.daemon import START_S, Daemon
+from tests.e2e.daemon import Daemon
 
 READY = {"web": "Cortex is at ", "worker": "Cortex works "}
 
@@ -39,20 +37,7 @@ class Part(Daemon):
     def start(self) -> None:
         """Start it and wait until it says that it is ready."""
         self.home.mkdir(parents=True, exist_ok=True)
-        lives = self.log.count(READY[self.kind])
-        with self.output.open("ab") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "web", self.kind],
-                cwd=self.home,
-                env=self._environment(),
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-        deadline_s = time.monotonic() + START_S
-        while self.log.count(READY[self.kind]) == lives:
-            assert self._process.poll() is None, f"{self.kind} ended at its start:\n{self.log[-3000:]}"
-            assert time.monotonic() < deadline_s, f"{self.kind} did not get ready:\n{self.log[-3000:]}"
-            time.sleep(0.03)
+        self._begin(self.kind, READY[self.kind])
 
 
 class Crew:
@@ -65,13 +50,15 @@ class Crew:
         self.workers = [Part(home, "worker", f"worker{number}", url, **settings) for number in range(2)]
 
     def __enter__(self) -> Self:
-        for one in (*self.pages, *self.workers):
-            one.start()
+        with ExitStack() as started:
+            for one in (*self.pages, *self.workers):
+                started.callback(one.close)
+                one.start()
+            self._started = started.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        for one in (*self.pages, *self.workers):
-            one.close()
+        self._started.close()
 
     def worker_of(self, conversation: str) -> Part:
         """The worker that runs the conversation's turn now."""
