@@ -64,6 +64,34 @@ def test_it_is_said_changed_and_removed_without_javascript(house: Daemon, ada: C
     expect(page.get_by_role("table", name="Next reminders")).to_have_count(0)
 
 
+def test_an_agents_card_asks_only_while_somebody_looks(daemon: Daemon, opens: Opens) -> None:
+    daemon.set(offline_delay_ms=900)
+    daemon.start()
+    with Caller(daemon) as caller:
+        page = go(opens(daemon.origin, caller.set_up().token), "/c/new")
+        asked = list[str]()
+        page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/card") else None)
+        page.fill("#text", "start a background agent that looks up what the weather is like")
+        page.keyboard.press("Enter")
+        card = page.get_by_role("group", name="Background agent")
+        expect(card).to_contain_text("at work", timeout=60_000)
+        page.wait_for_timeout(4_000)
+        seen = len(asked)
+        page.evaluate("Object.defineProperty(document, 'hidden', {configurable: true, get: () => true})")
+        page.wait_for_timeout(7_000)
+        hidden = len(asked)
+        page.evaluate("delete document.hidden")
+        page.wait_for_timeout(4_000)
+        assert (seen > 1, hidden - seen, len(asked) > hidden) == (True, 0, True)
+        card.get_by_role("button", name="Stop the agent").click()
+        expect(card).to_contain_text("stopped")
+        expect(page.locator(".turn.bot").last).to_contain_text("was stopped before it was done")
+        page.wait_for_timeout(500)
+        ended = len(asked)
+        page.wait_for_timeout(4_000)
+        assert len(asked) == ended
+
+
 def test_a_background_agent_shows_how_far_it_is_and_brings_its_result(house: Daemon, ada: Caller, opens: Opens) -> None:
     page = go(opens(house.origin, ada.token), "/c/new")
     page.fill("#text", "start a background agent that looks up what the weather is like")
