@@ -167,9 +167,9 @@ async def test_another_persons_run_is_unknown(house: LivingHouse) -> None:
 async def test_one_that_is_stopped_says_so_once_and_no_model_is_asked(
     house: LivingHouse, scripted: ScriptedServer
 ) -> None:
-    scripted.delay_s = 1.0
     cid = await house.conversation()
     await house.say(cid, "hello")
+    scripted.delay_s = 1.0
     run = await by_hand(house, cid, "run1")
     assert (await house.cortex.agents.cancel(house.admin.id, run.id)).state == "cancelled"
     await ended(house, cid, run, "cancelled")
@@ -179,7 +179,7 @@ async def test_one_that_is_stopped_says_so_once_and_no_model_is_asked(
         words
         == f"“{TASK.rstrip('.')}”, which I had handed over, was stopped before it was done. I did not try it again."
     )
-    asked = len(scripted.log)
+    asked, scripted.delay_s = len(scripted.log), 0.0
     await house.say(cid, "hello")
     assert len(scripted.log) == asked + 1
     assert words in str(scripted.log[-1].body), "the model knows of it from the next message on"
@@ -194,10 +194,10 @@ async def test_one_that_fails_says_why_once_also_after_a_restart(tmp_path: Path,
         await house.say(cid, "hello")
         scripted.fail(Fault(kind="status", status=401))
         run = await by_hand(house, cid, "run1")
+        assert (await told(house))[0].row.title == "Failed: Find the cheapest of the three offers"
         await ended(house, cid, run, "failed")
         words = await word(house, cid, run)
         assert "which I had handed over, failed: " in words
-        assert (await told(house))[0].row.title == "Failed: Find the cheapest of the three offers"
     async with living_house(tmp_path / "home") as house:
         turns = await house.cortex.house.db.open(Turns, house.admin.id).list(cid)
         assert [(row.channel, row.state) for row in turns] == [("chat", "done"), ("result", "done")]
@@ -227,9 +227,9 @@ async def word(house: LivingHouse, cid: str, run: AgentRun) -> str:
 
 
 async def test_it_ends_with_the_conversation_that_started_it(house: LivingHouse, scripted: ScriptedServer) -> None:
-    scripted.delay_s = 1.0
     cid = await house.conversation()
     await house.say(cid, "hello")
+    scripted.delay_s = 1.0
     run = await by_hand(house, cid, "run1")
     await house.cortex.conversations.delete(house.admin, cid)
     assert (await house.cortex.agents.view(house.admin.id, run.id)).run.state == "cancelled"
