@@ -12,7 +12,7 @@ from cortex.base.user import User
 from cortex.storage.notices import Notices
 from tests.e2e.caller import Caller
 from tests.e2e.clockroom import Clockroom, check
-from tests.e2e.crew import Crew, Listener, at, until
+from tests.e2e.crew import Crew, Listener, at, events_of, until
 from tests.e2e.tables import ask
 from tests.notify.loopback import Loopback
 from tests.postgres import private_postgres
@@ -23,6 +23,7 @@ pytestmark = [
     pytest.mark.names_its_database("several processes on a PostgreSQL of their own"),
 ]
 
+RESULT = 'aria-label="What it found"'
 TOLD_S = 60.0
 
 
@@ -139,6 +140,21 @@ def test_a_jobs_question_outlives_its_worker_and_is_answered_on_the_other_page(
     until(lambda: "up-42" in here.get(f"/jobs/{job}/runs").text, TOLD_S)
     killed.start()
     assert here.get(f"/c/{chat}").text.count("up-42") >= 1
+
+
+def test_an_agent_of_one_page_brings_its_result_to_the_other_once_though_its_worker_is_killed(
+    crew: Crew, here: Caller, there: Caller
+) -> None:
+    cid = here.send("new", "start a background agent that looks up what the weather is like")
+    with Listener(crew.pages[0].origin, there.token, events_of(cid)) as listener:
+        listener.first("", 'aria-label="Background agent"')
+        killed = crew.workers[0]
+        killed.kill9()
+        listener.first("", RESULT, timeout_s=TOLD_S)
+        killed.start()
+    until(lambda: 'class="working"' not in there.get(f"/c/{cid}").text)
+    for page in (here, there):
+        assert page.get(f"/c/{cid}").text.count(RESULT) == 1
 
 
 def test_each_second_comes_once_while_a_worker_is_killed(crew: Crew, here: Caller, there: Caller) -> None:
