@@ -16,6 +16,7 @@ from cortex.base import scan
 from cortex.base.settings import Settings
 from web.errors import add_handlers, not_found
 from web.render import NavEntry, Renderer
+from web.routes import LateRoute
 from web.security import Shield, host_rule
 
 STATIC = Path(__file__).parent / "static"
@@ -23,7 +24,7 @@ FOR_EVER = "public, max-age=31536000, immutable"
 PAGES = "web.pages"
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".png": "image/png"}
 
-frame_routes = APIRouter()
+frame_routes = APIRouter(route_class=LateRoute)
 
 
 def create_app(cortex: Cortex) -> FastAPI:
@@ -33,11 +34,11 @@ def create_app(cortex: Cortex) -> FastAPI:
     app.state.pages = Renderer()
     app.state.closing = asyncio.Event()
     app.state.warning = lasting_warning(cortex.settings)
-    app.include_router(frame_routes)
+    app.router.routes.extend(frame_routes.routes)  # `include_router` would work out all of them
     navigation: list[NavEntry] = []
     for stem in scan.modules(PAGES):
         page = scan.load(f"{PAGES}.{stem}")
-        app.router.routes.extend(page.router.routes)  # `include_router` would work out all of them
+        app.router.routes.extend(page.router.routes)
         navigation.extend(_entries(getattr(page, "NAV", None)))
     app.state.nav = tuple(sorted(navigation, key=lambda entry: (entry.order, entry.title)))
     add_handlers(app)

@@ -67,12 +67,8 @@ def test_the_pages_are_found() -> None:
 
 
 def test_every_page_works_out_its_routes_when_they_are_asked_for() -> None:
-    early = [
-        route
-        for stem in scan.modules(PAGES)
-        for route in scan.load(f"{PAGES}.{stem}").router.routes
-        if not isinstance(route, LateRoute)
-    ]
+    routers = [frame_routes, *(scan.load(f"{PAGES}.{stem}").router for stem in scan.modules(PAGES))]
+    early = [route for router in routers for route in router.routes if not isinstance(route, LateRoute)]
     assert early == []
 
 
