@@ -19,6 +19,7 @@ from cortex.storage import notices as rows
 from cortex.storage.db import Database
 from cortex.storage.preferences import AllPreferences
 
+FIRST_AFTER_S = 2.0  # the start belongs to the people
 QUARTER_S = 900  # every hour of every zone begins at one
 REACHES_BACK = timedelta(days=7)
 LOOKED_AT = 500
@@ -37,7 +38,8 @@ class Digests:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def run(self) -> None:
-        """For ever: now, then at each quarter of an hour."""
+        """For ever: soon after the start, then at each quarter of an hour."""
+        await self.sleep(FIRST_AFTER_S)
         while True:
             try:
                 await self.go_round()
