@@ -3,6 +3,7 @@
 What a job does when it is due is `job_runs.py`'s. Tools reach jobs through `job_book.py`.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -252,17 +253,20 @@ class JobsService:
 
     async def _views(self, user: User, rows: Sequence[JobRow]) -> tuple[JobView, ...]:
         ids = [row.id for row in rows]
-        history = self.house.db.open(SlotHistory, user.id)
-        latest, bars, means = await history.latest(ids), await history.bars(ids), await history.means(ids)
         chats = [row.conversation_id for row in rows if row.conversation_id]
-        standing = await self.house.db.open(Conversations, user.id).standing(chats)
+        history = self.house.db.open(SlotHistory, user.id)
+        async with asyncio.TaskGroup() as group:
+            latest = group.create_task(history.latest(ids))
+            bars = group.create_task(history.bars(ids))
+            means = group.create_task(history.means(ids))
+            standing = group.create_task(self.house.db.open(Conversations, user.id).standing(chats))
         return tuple(
             JobView(
                 job=row,
-                chat=row.conversation_id if row.conversation_id in standing else "",
-                last=latest.get(row.id),
-                bars=bars.get(row.id, ()),
-                mean=means.get(row.id),
+                chat=row.conversation_id if row.conversation_id in standing.result() else "",
+                last=latest.result().get(row.id),
+                bars=bars.result().get(row.id, ()),
+                mean=means.result().get(row.id),
             )
             for row in rows
         )
