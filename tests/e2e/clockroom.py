@@ -3,7 +3,7 @@
 import random
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -74,15 +74,19 @@ class Clockroom:
 
         ask(self.daemons[0], added)
 
-    def pause_jobs(self) -> None:
-        """No more of them: two processes that write at once on SQLite would keep one another from ending in time."""
+    def stop_the_clock(self) -> None:
+        """No slot comes after those that are decided, which still run (a pause would leave them out)."""
 
-        async def paused(cortex: Cortex, ada: User) -> None:
+        async def stopped(cortex: Cortex, ada: User) -> None:
             jobs = cortex.house.db.open(Jobs, ada.id)
-            for job in await jobs.list():
-                await jobs.pause(job.id, None)
+            for job in await self._own(cortex, ada):
+                while (now := await jobs.get(job.id)).next_at is not None:
+                    await jobs.advance(now.id, now.next_at, now.version, None)
 
-        ask(self.daemons[0], paused)
+        ask(self.daemons[0], stopped)
+
+    async def _own(self, cortex: Cortex, ada: User) -> list[JobRow]:
+        return [job for job in await cortex.house.db.open(Jobs, ada.id).list() if job.id.startswith("job")]
 
     def die(self, kills: int, seed: int) -> None:
         """Kill one or the other, at any moment, and start it again."""
@@ -98,44 +102,42 @@ class Clockroom:
             victim.start()
 
     def wait_until(self, end: datetime) -> list[Kept]:
-        """What is kept, once every slot up to `end` is decided and over."""
+        """What is kept, once every slot up to `end` is decided and over. Later ones come no more."""
+        self._wait(lambda one: one.job.next_at is not None and one.job.next_at > end)
+        self.stop_the_clock()
+        return self._wait(lambda one: not any(slot.state in ("planned", "running") for slot in one.slots))
+
+    def _wait(self, holds: Callable[[Kept], bool]) -> list[Kept]:
+        """What is kept of this room's jobs, once it holds of each."""
         deadline_s = time.monotonic() + END_S
         while True:
             with suppress(OperationalError):
-                kept = ask(self.daemons[0], _kept)
-                if all(_is_over(one, end) for one in kept):
+                kept = ask(self.daemons[0], self._kept)
+                if all(holds(one) for one in kept):
                     return kept
             assert time.monotonic() < deadline_s, [
                 (one.job.name, one.job.next_at, Counter(slot.state for slot in one.slots)) for one in kept
             ]
             time.sleep(0.5)
 
+    async def _kept(self, cortex: Cortex, ada: User) -> list[Kept]:
+        history, turns = cortex.house.db.open(SlotHistory, ada.id), cortex.house.db.open(Turns, ada.id)
+        return [
+            Kept(
+                job=job,
+                slots=list(await history.list(job.id, limit=5_000)),
+                turns=list(await turns.list(job.conversation_id)) if job.conversation_id else [],
+            )
+            for job in await self._own(cortex, ada)
+        ]
+
     def told(self) -> list[NoticeRow]:
         """All that was told."""
         return ask(self.daemons[0], _told)
 
 
-async def _kept(cortex: Cortex, ada: User) -> list[Kept]:
-    jobs = await cortex.house.db.open(Jobs, ada.id).list()
-    history = cortex.house.db.open(SlotHistory, ada.id)
-    turns = cortex.house.db.open(Turns, ada.id)
-    return [
-        Kept(
-            job=job,
-            slots=list(await history.list(job.id, limit=5_000)),
-            turns=list(await turns.list(job.conversation_id)) if job.conversation_id else [],
-        )
-        for job in jobs
-    ]
-
-
 async def _told(cortex: Cortex, ada: User) -> list[NoticeRow]:
     return list(await cortex.house.db.open(Notices, ada.id).list(limit=50_000))
-
-
-def _is_over(kept: Kept, end: datetime) -> bool:
-    is_decided = kept.job.next_at is not None and kept.job.next_at > end
-    return is_decided and not any(slot.due_at <= end and slot.state in ("planned", "running") for slot in kept.slots)
 
 
 def check(kept: list[Kept], told: list[NoticeRow], end: datetime) -> Counter[str]:
