@@ -36,7 +36,9 @@ def check(crowd: Crowd, found: Found) -> None:
 
 
 def _check_effects(found: Found) -> None:
-    """No effect is made twice; each that was told is there; each that is there was told, or its outcome is unknown.
+    """No call acts twice; what was told is there; what is there was told, or its call's outcome is unknown.
+
+    Two calls may write the same: a message whose answer got lost on the way was sent again.
 
     Unknown: the process died between the effect and its record, or its turn was broken off for good meanwhile; the
     page says so of it.
@@ -45,12 +47,11 @@ def _check_effects(found: Found) -> None:
     ended = {event.payload["call"]: event.payload["state"] for event in events if event.kind == "tool.result"}
     for tool, made in (("task_create", found.titles), ("scratch_append", found.jotted)):
         called = [event.payload for event in events if event.kind == "tool.call" and event.payload["name"] == tool]
-        told = {_thing(call) for call in called if ended.get(call["call"]) == "ok"}
-        unknown = {_thing(call) for call in called if ended.get(call["call"], "unknown") == "unknown"}
-        there = [line.removeprefix("- ") for line in made if line.strip()]
-        assert max(Counter(there).values()) == 1, f"{tool} acted twice"
-        assert told <= set(there)
-        assert set(there) <= told | unknown
+        told = Counter(_thing(call) for call in called if ended.get(call["call"]) == "ok")
+        unknown = Counter(_thing(call) for call in called if ended.get(call["call"], "unknown") == "unknown")
+        there = Counter(line for line in made if line.strip())
+        assert told <= there, f"{tool} says more than it did"
+        assert there <= told + unknown, f"{tool} acted twice"
     broken_off = {turn.id for story in found.stories.values() for turn in story.turns if turn.state == "interrupted"}
     assert {e.turn_id for e in events if e.kind == "tool.call" and e.payload["call"] not in ended} <= broken_off
     for story in found.stories.values():
