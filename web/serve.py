@@ -36,11 +36,14 @@ BACKLOG = 256
 class Server(uvicorn.Server):
     """Uvicorn that tells the streams to end, and leaves the rest of the shutdown to whoever opened the house."""
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI, on_ready: Callable[[], None]) -> None:
-        """`on_ready` is called once it accepts connections."""
+    def __init__(
+        self, config: uvicorn.Config, app: FastAPI, on_ready: Callable[[], None], on_end: Callable[[], None]
+    ) -> None:
+        """`on_ready` is called once it accepts connections, `on_end` when it has to close those that stay open."""
         super().__init__(config)
         self._app = app
         self._on_ready = on_ready
+        self._on_end = on_end
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept, then say so."""
@@ -74,6 +77,7 @@ class Server(uvicorn.Server):
         self.force_exit = self.should_exit
         self.should_exit = True
         self._app.state.closing.set()
+        self._on_end()
 
 
 def main() -> None:
@@ -107,7 +111,12 @@ async def serve(settings: Settings, opened: Opened = Cortex.open) -> None:
         listening = listen(settings)
         token = "" if has_account else await cortex.accounts.setup_link()
         app = create_app(cortex)
-        server = Server(configured(app, settings), app, lambda: announce(settings, listening, token))
+        server = Server(
+            configured(app, settings),
+            app,
+            on_ready=lambda: announce(settings, listening, token),
+            on_end=cortex.chat.end_all_streams,
+        )
         with listening:
             await server.serve(sockets=[listening])
         log.info("closing: open turns are brought to a safe point")

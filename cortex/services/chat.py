@@ -191,6 +191,11 @@ class Chat:
         for conversation_id in list(self.watched.get(user_id, ())):
             self.house.hub.ring(conversation_id)
 
+    def end_all_streams(self) -> None:
+        """Close every stream of this process, which is about to end."""
+        for user_id in list(self.watched):
+            self.end_streams(user_id)
+
     async def access_ended(self, user_id: str) -> None:
         """A user's logins ended or their rank changed: their streams close and their running turns stop, at once."""
         self.end_streams(user_id)

@@ -180,6 +180,20 @@ def test_an_answer_outlives_the_daemon(daemon: Daemon, opens: Opens, whole: str,
     forgive_lost_requests(window)
 
 
+def test_the_daemon_ends_quietly_while_a_page_is_open(daemon: Daemon, opens: Opens) -> None:
+    daemon.start()
+    with Caller(daemon) as caller:
+        window = opens(daemon.origin, caller.set_up().token)
+    page = new_chat(window)
+    ask(page, "hello")
+    daemon.stop()
+    assert "closing: open turns" in daemon.log
+    assert "Traceback" not in daemon.log
+    assert "exceeded" not in daemon.log
+    expect(page.locator("#offline")).to_be_visible()
+    forgive_lost_requests(window)
+
+
 def test_two_windows_show_the_same(house: Daemon, ada: Caller, opens: Opens) -> None:
     left, right = opens(house.origin, ada.token), opens(house.origin, ada.token)
     page = new_chat(left)
