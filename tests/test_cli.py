@@ -155,6 +155,7 @@ def test_bench_says_what_conversations_cost(tmp_path: Path) -> None:
     assert wrong.stderr.startswith("cortex: There is no role 'nobody'")
 
 
+@pytest.mark.names_its_database("a home whose file has no tables yet")
 def test_the_doctor_says_what_is_wrong_and_how_to_mend_it(tmp_path: Path) -> None:
     home = tmp_path / "home"
     before = cortex(home, "doctor", "--json")
