@@ -190,5 +190,5 @@ async def test_a_database_that_is_down_is_no_silent_success(world: World, ann: U
     await world.db.close()
     async with world.db.write.begin() as connection:
         await connection.exec_driver_sql("DROP TABLE tasks")
-    with pytest.raises(Exception, match="no such table|does not exist"):
+    with pytest.raises(Exception, match=r"no such table|does not exist"):
         await world.text(ann, "task_create", title="milk")
