@@ -1,7 +1,6 @@
 """Who there is: accounts, their ranks, how one comes to be. The admin's page and the command line call it."""
 
 import secrets
-import zoneinfo
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,6 +10,7 @@ from cortex.base.errors import NotAllowed, NotFound, UserError
 from cortex.base.ids import new_id
 from cortex.base.user import Rank, User
 from cortex.services.passwords import Passwords, refuse_weak
+from cortex.services.zones import zone_named
 from cortex.storage import accounts as rows
 from cortex.storage.accounts import Account as Account
 from cortex.storage.accounts import Logins, name_key
@@ -91,11 +91,8 @@ class People:
         return await self._alter(name, "user.opened" if on else "user.closed", by, is_active=on)
 
     async def set_time_zone(self, user: User, time_zone: str) -> User:
-        """Say where the user lives (an IANA name); UserError for a name that is none."""
-        if time_zone not in zoneinfo.available_timezones():
-            raise UserError(f"{time_zone[:40]!r} is no time zone; write one such as Europe/Berlin.", field="time_zone")
-        accounts = self._db.open(rows.Accounts)
-        await accounts.set_time_zone(user.id, time_zone)
+        """Say where the user lives: an IANA name or a city. UserError when it names no zone, or several."""
+        await self._db.open(rows.Accounts).set_time_zone(user.id, zone_named(time_zone))
         return await self.user(user.id)
 
     async def _alter(

@@ -332,8 +332,30 @@ async def test_a_closed_account_cannot_be_used_until_it_is_opened_again(accounts
 
 async def test_the_time_zone_must_be_one(accounts: Accounts, ann: User) -> None:
     assert (await accounts.set_time_zone(ann, "Asia/Tokyo")).time_zone == "Asia/Tokyo"
-    with pytest.raises(UserError):
+    with pytest.raises(UserError, match="no time zone"):
         await accounts.set_time_zone(ann, "../etc/passwd")
+
+
+@pytest.mark.parametrize(
+    ("typed", "zone"),
+    [
+        ("Berlin", "Europe/Berlin"),
+        ("new york", "America/New_York"),
+        (" New  York ", "America/New_York"),
+        ("São Paulo", "America/Sao_Paulo"),
+        ("europe/berlin", "Europe/Berlin"),
+        ("utc", "UTC"),
+        ("Asia/Calcutta", "Asia/Calcutta"),
+    ],
+)
+async def test_a_city_alone_names_its_time_zone(accounts: Accounts, ann: User, typed: str, zone: str) -> None:
+    assert (await accounts.set_time_zone(ann, typed)).time_zone == zone
+
+
+async def test_a_city_of_several_time_zones_lists_them(accounts: Accounts, ann: User) -> None:
+    with pytest.raises(UserError, match=r"several time zones: Asia/Nicosia, Europe/Nicosia\. Write") as refused:
+        await accounts.set_time_zone(ann, "nicosia")
+    assert refused.value.field == "time_zone"
 
 
 async def test_the_audit_log_tells_who_came_and_what_changed(accounts: Accounts, ann: User, db: Database) -> None:

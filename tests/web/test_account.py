@@ -45,8 +45,15 @@ async def test_a_wrong_value_changes_nothing_and_says_where(house: Cortex, ada: 
     assert 'value="99"' in answer.text
     zone = await ada.post("/account/preferences", theme="dark", time_zone="Mars")
     assert 'id="f-time_zone-e"' in zone.text
+    assert "&#39;Mars&#39; is no time zone" in zone.text
     chosen = await house.preferences.get(ada.user)
     assert (chosen.role, chosen.theme) == ("orchestrator", "auto")
+
+
+async def test_a_city_typed_as_the_hint_says_is_taken(house: Cortex, ada: Browser) -> None:
+    assert "Type a city, such as Berlin." in (await ada.get("/account")).text
+    await ada.post("/account/preferences", time_zone="Berlin")
+    assert (await house.accounts.named("Ada")).time_zone == "Europe/Berlin"
 
 
 async def test_a_name_and_a_password_that_were_refused_say_so_beside_their_field(ada: Browser) -> None:

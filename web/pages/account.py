@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Annotated
-from zoneinfo import available_timezones
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
@@ -15,6 +13,7 @@ from cortex.services.approvals import Grant
 from cortex.services.role_settings import RoleSettings
 from cortex.services.roles import PERSONA
 from cortex.services.settings import Origin, Preferences
+from cortex.services.zones import places
 from web.deps import CurrentLogin, Defaults, House, Learning, learning
 from web.frame import frame_of
 from web.render import Context, described, respond
@@ -25,17 +24,6 @@ from web.toast import redirect
 router = APIRouter(route_class=LateRoute)
 
 Text = Annotated[str, Form()]
-CONTINENTS = (
-    "Africa/",
-    "America/",
-    "Antarctica/",
-    "Asia/",
-    "Atlantic/",
-    "Australia/",
-    "Europe/",
-    "Indian/",
-    "Pacific/",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +178,7 @@ async def _page(
         frame=await frame_of(request, house, view.user, here="/account"),
         chosen=chosen,
         origins=await house.preferences.origins(view.user),
-        zones=time_zones(),
+        zones=places(),
         time_zone=view.user.time_zone if time_zone is None else time_zone,
         rounds=str(chosen.max_rounds or "") if rounds is None else rounds,
         role_names=[(one.name, one.name) for one in roles],
@@ -205,12 +193,6 @@ async def _page(
         errors=errors,
     )
     return respond(request, "account.html", context, status=status)
-
-
-@lru_cache(maxsize=1)
-def time_zones() -> tuple[str, ...]:
-    """The names of places, as a person would look for theirs, and UTC; read from the disk once."""
-    return ("UTC", *sorted(name for name in available_timezones() if name.startswith(CONTINENTS)))
 
 
 def _status(refused: CortexError) -> int:
