@@ -4,7 +4,9 @@
 """
 
 import json
+import re
 import zoneinfo
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -20,6 +22,7 @@ from cortex.schedule.phrase import YEARS
 from cortex.schedule.reading import Reader
 
 MOST = 1000
+OPTION = re.compile(r"--?[A-Za-z]")
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 jobs = typer.Typer(help="Scheduled jobs.", no_args_is_help=True)
@@ -39,9 +42,10 @@ def about() -> None:
     """Scheduled jobs."""
 
 
-@jobs.command("preview", context_settings={"ignore_unknown_options": True})  # they are words that cannot be read
+@jobs.command("preview", context_settings={"ignore_unknown_options": True})  # a cron line may begin with a dash
 def preview(when: When = None, tz: Zone = "", since: From = "", count: Count = "10", as_json: Json = False) -> None:
     """Show when it comes next: the reading in words, the times, and the days on which the clock changes."""
+    _refuse_options(when or ())
     zone = _zone(tz or read_settings().time_zone)
     after = _moment(since, zone)
     if not (count.isdecimal() and count.isascii() and len(count) < 6 and 1 <= int(count) <= MOST):
@@ -63,6 +67,12 @@ def _tell(timing: Timing, times: list[datetime], after: datetime) -> None:
         typer.echo(f"  {at:%a} {at.isoformat(sep=' ', timespec='seconds' if at.second else 'minutes')}")
     for change in clock_changes(timing, times, after):
         typer.echo(change.words)
+
+
+def _refuse_options(words: Sequence[str]) -> None:
+    """UserError for a word that is an option which this command does not have."""
+    if strange := next((word for word in words if OPTION.match(word)), ""):
+        raise UserError(f"There is no option {strange!r} here; there are --tz, --from, --count and --json.")
 
 
 def _zone(name: str) -> zoneinfo.ZoneInfo:
