@@ -94,8 +94,11 @@ class Accounts(People):
 
     # --- signing in and out
 
-    async def login(self, name: str, password: str, address: str, agent: str) -> str:
-        """The token of a new login. NotAllowed when name or password are wrong, Throttled after too many tries."""
+    async def login(self, name: str, password: str, address: str, agent: str, *, time_zone: str = "") -> str:
+        """The token of a new login. NotAllowed when name or password are wrong, Throttled after too many tries.
+
+        `time_zone`: as the browser names it; it becomes the person's while they have none of their own.
+        """
         account = await self._db.open(rows.Accounts).named(name)
         account_key = f"account:{token_hash(name_key(name))}"
         if account and any(login.address == address for login in await self._db.open(Logins, account.id).list()):
@@ -113,6 +116,7 @@ class Accounts(People):
             await self._db.open(Audit).add("", "login.failed", subject, {"address": address})
             raise NotAllowed(WRONG)
         await self._refresh_hash(account, password)
+        await self._take_browsers_zone(account, time_zone)
         token, at = secrets.token_urlsafe(32), self._clock()
         async with self._db.together(account.id) as opened:
             login = await opened(Logins).add(new_id(self._clock), token, address, agent, at + LOGIN_LIFE)

@@ -10,14 +10,16 @@ from cortex.base.errors import NotAllowed, NotFound, UserError
 from cortex.base.ids import new_id
 from cortex.base.user import Rank, User
 from cortex.services.passwords import Passwords, refuse_weak
-from cortex.services.zones import zone_named
+from cortex.services.zones import is_zone, zone_named
 from cortex.storage import accounts as rows
 from cortex.storage.accounts import Account as Account
 from cortex.storage.accounts import Logins, name_key
 from cortex.storage.audit import Audit
 from cortex.storage.db import Database
+from cortex.storage.preferences import Preferences
 
 LINK_LIFE = timedelta(minutes=15)
+OWN_ZONE = "time_zone.own"  # the time zone was chosen, or taken from the browser: no login changes it any more
 
 Listener = Callable[[str], Awaitable[None]]
 
@@ -92,8 +94,20 @@ class People:
 
     async def set_time_zone(self, user: User, time_zone: str) -> User:
         """Say where the user lives: an IANA name or a city. UserError when it names no zone, or several."""
-        await self._db.open(rows.Accounts).set_time_zone(user.id, zone_named(time_zone))
+        await self._keep_time_zone(user.id, zone_named(time_zone))
         return await self.user(user.id)
+
+    async def _take_browsers_zone(self, account: Account, time_zone: str) -> None:
+        """Take the zone a browser names for an account that still has the default; a name that is none is ignored."""
+        is_default = account.time_zone == self._time_zone
+        if not is_zone(time_zone) or not is_default or await self._db.open(Preferences, account.id).get(OWN_ZONE):
+            return
+        await self._keep_time_zone(account.id, time_zone)
+
+    async def _keep_time_zone(self, user_id: str, time_zone: str) -> None:
+        async with self._db.together(user_id) as opened:
+            await opened(rows.Accounts).set_time_zone(user_id, time_zone)
+            await opened(Preferences).set(OWN_ZONE, True)
 
     async def _alter(
         self, name: str, action: str, by: str, *, rank: Rank | None = None, is_active: bool | None = None

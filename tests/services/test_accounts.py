@@ -358,6 +358,37 @@ async def test_a_city_of_several_time_zones_lists_them(accounts: Accounts, ann: 
     assert refused.value.field == "time_zone"
 
 
+async def zone_after_login(accounts: Accounts, name: str, browsers: str) -> str:
+    await accounts.login(name, PASSWORD, *HERE, time_zone=browsers)
+    return (await accounts.named(name)).time_zone
+
+
+async def test_the_first_login_that_names_a_zone_gives_it_to_the_person(accounts: Accounts, ann: User) -> None:
+    await accounts.add_user("Ben", "member", PASSWORD)
+    for name in ("Ann", "Ben"):
+        assert await zone_after_login(accounts, name, "") == "Europe/Berlin"
+        assert await zone_after_login(accounts, name, "Asia/Tokyo") == "Asia/Tokyo"
+        assert await zone_after_login(accounts, name, "America/Lima") == "Asia/Tokyo", "on a journey it stays"
+
+
+@pytest.mark.parametrize("odd", ["Mars/North", "../etc/passwd", "undefined", "x" * 5_000])
+async def test_what_is_no_zone_is_ignored_at_a_login(accounts: Accounts, ann: User, odd: str) -> None:
+    assert await zone_after_login(accounts, "Ann", odd) == "Europe/Berlin"
+    assert await zone_after_login(accounts, "Ann", "Asia/Tokyo") == "Asia/Tokyo", "it was not taken for a choice"
+
+
+@pytest.mark.parametrize("chosen", ["America/Lima", "Europe/Berlin"], ids=["another", "the default one"])
+async def test_a_zone_that_was_chosen_outlives_every_login(accounts: Accounts, ann: User, chosen: str) -> None:
+    await accounts.set_time_zone(ann, chosen)
+    assert await zone_after_login(accounts, "Ann", "Asia/Tokyo") == chosen
+
+
+async def test_a_wrong_password_changes_no_zone(accounts: Accounts, ann: User) -> None:
+    with pytest.raises(NotAllowed):
+        await accounts.login("Ann", OTHER, *HERE, time_zone="Asia/Tokyo")
+    assert (await accounts.named("Ann")).time_zone == "Europe/Berlin"
+
+
 async def test_the_audit_log_tells_who_came_and_what_changed(accounts: Accounts, ann: User, db: Database) -> None:
     await refused(accounts, "Ann", "typed into the wrong field")
     await refused(accounts, "my secret password", "")

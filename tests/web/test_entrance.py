@@ -25,6 +25,22 @@ async def test_the_first_visitor_sets_up_and_is_logged_in(
     assert [user.name for user in await empty_house.accounts.users()] == ["Ada"]
 
 
+async def test_who_sets_up_lives_where_the_browser_says(empty_house: Cortex, first_visitor: httpx.AsyncClient) -> None:
+    token = await empty_house.accounts.setup_link()
+    assert 'name="time_zone"' in (await first_visitor.get("/setup")).text
+    data = {"token": token, "name": "Ada", "password": PASSWORD, "time_zone": "Europe/Berlin"}
+    await first_visitor.post("/setup", data=data)
+    assert (await empty_house.accounts.named("Ada")).time_zone == "Europe/Berlin"
+
+
+async def test_who_logs_in_lives_where_the_browser_says(house: Cortex, visitor: httpx.AsyncClient) -> None:
+    assert 'name="time_zone"' in (await visitor.get("/login")).text
+    await visitor.post("/login", data={"name": "Ada", "password": PASSWORD, "time_zone": "Mars"})
+    assert (await house.accounts.named("Ada")).time_zone == "UTC"
+    await visitor.post("/login", data={"name": "Ada", "password": PASSWORD, "time_zone": "Europe/Berlin"})
+    assert (await house.accounts.named("Ada")).time_zone == "Europe/Berlin"
+
+
 @pytest.mark.parametrize(
     ("token", "name", "password", "field"),
     [("wrong", "Ada", PASSWORD, "f-token-e"), ("", "", PASSWORD, "f-name-e"), ("", "Ada", "short", "f-password-e")],
@@ -109,8 +125,11 @@ async def test_an_invited_person_chooses_a_password_and_is_in(
     assert found
     token = found.group(1)
     assert token not in (await ada.get("/admin/users")).text
-    answer = await visitor.post("/welcome", data={"token": token, "password": PASSWORD})
+    assert 'name="time_zone"' in (await visitor.get("/welcome")).text
+    data = {"token": token, "password": PASSWORD, "time_zone": "Asia/Tokyo"}
+    answer = await visitor.post("/welcome", data=data)
     assert answer.headers["location"] == "/"
+    assert (await house.accounts.named("Cleo")).time_zone == "Asia/Tokyo"
     assert (await visitor.get("/tasks")).status_code == 200
     async with browser(app) as late:
         assert (await late.post("/welcome", data={"token": token, "password": PASSWORD})).status_code == 422

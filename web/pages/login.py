@@ -46,10 +46,12 @@ async def show(request: Request, house: House, view: MaybeLogin, next: str = "/"
 
 
 @router.post("/login")
-async def log_in(request: Request, house: House, name: Text = "", password: Text = "", next: Text = "/") -> Response:
+async def log_in(
+    request: Request, house: House, name: Text = "", password: Text = "", next: Text = "/", time_zone: Text = ""
+) -> Response:
     """Check and remember; what was wrong is not said more closely than that."""
     try:
-        token = await house.accounts.login(name, password, *client(request))
+        token = await house.accounts.login(name, password, *client(request), time_zone=time_zone)
     except (NotAllowed, Throttled) as refused:
         context = LoginContext(name=name, next=local_path(next), error=refused.message)
         answer: Response = respond(

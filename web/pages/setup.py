@@ -37,11 +37,13 @@ async def show(request: Request, house: House) -> Response:
 
 
 @router.post("/setup")
-async def set_up(request: Request, house: House, token: Text = "", name: Text = "", password: Text = "") -> Response:
+async def set_up(
+    request: Request, house: House, token: Text = "", name: Text = "", password: Text = "", time_zone: Text = ""
+) -> Response:
     """Make the admin, log them in, and go on to the models."""
     try:
         user = await house.accounts.redeem_setup(token.strip().removeprefix("#"), name, password)
-        cookie = await house.accounts.login(user.name, password, *client(request))
+        cookie = await house.accounts.login(user.name, password, *client(request), time_zone=time_zone)
     except (UserError, NotAllowed, Throttled) as refused:
         context = SetupContext(name=name, token=token, error=refused.message, error_field=_field(refused))
         return respond(request, "setup.html", context, status=422)

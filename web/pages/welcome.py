@@ -35,13 +35,15 @@ async def show(request: Request, house: House) -> Response:
 
 
 @router.post("/welcome")
-async def choose(request: Request, house: House, token: Text = "", password: Text = "") -> Response:
+async def choose(
+    request: Request, house: House, token: Text = "", password: Text = "", time_zone: Text = ""
+) -> Response:
     """Take the password and come in."""
     if not await house.accounts.has_users():
         return RedirectResponse("/setup", 303)
     try:
         user = await house.accounts.redeem_setup(token.strip().removeprefix("#"), "", password)
-        cookie = await house.accounts.login(user.name, password, *client(request))
+        cookie = await house.accounts.login(user.name, password, *client(request), time_zone=time_zone)
     except (UserError, NotAllowed, Throttled) as refused:
         field = "password" if isinstance(refused, UserError) else "token"
         context = WelcomeContext(token=token, error=refused.message, error_field=field)

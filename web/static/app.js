@@ -194,8 +194,21 @@
   });
   on('htmx:after:request', ({ detail: { ctx } }) => { if (isAct(ctx) && ctx.response.status < 400) told?.remove(); });
 
+  // --- what is told while this page is open, unless it stands here; gone when it was answered elsewhere
+  on('told', ({ detail: { data } }) => {
+    const news = document.createRange().createContextualFragment(data).firstElementChild;
+    if (news.dataset.path === location.pathname) return;
+    $('#toasts').append(news);
+    htmx.process(news);
+    all('#toasts .news').slice(0, -3).forEach(old => old.remove());
+  });
+  on('heard', ({ detail: { data } }) => $('#told-' + data)?.remove());
+
   // --- the code of a one-time link stands after #, which no server sees: into the form, out of the address
   const code = $('[data-setup] [name=token]');
   const take = () => { if (code && location.hash.length > 8) { code.value = location.hash.slice(1); history.replaceState(null, '', location.pathname); } };
   take(); addEventListener('hashchange', take);
+
+  // --- whoever comes in says where they live: it counts while they have no zone of their own
+  all('[data-browser-zone]').forEach(box => box.value = Intl.DateTimeFormat().resolvedOptions().timeZone ?? '');
 })();
