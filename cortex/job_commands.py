@@ -1,6 +1,7 @@
 """`cortex jobs`: list them, and run one now, while the daemon runs. `preview` stands by itself in `job_preview.py`.
 
 Both open the house at rest: a run is noted in the ledger, where the running daemon finds it within two seconds.
+Where it can be known that none runs, nothing is noted; on a shared database what nobody begins is withdrawn.
 """
 
 import asyncio
@@ -13,6 +14,8 @@ import typer
 from cortex.app import Cortex
 from cortex.base.errors import NotFound, UserError
 from cortex.base.job import SLOT_ENDS
+from cortex.base.serve_lock import is_served
+from cortex.base.settings import Settings
 from cortex.base.start import settings_in_force
 from cortex.base.user import User
 from cortex.job_preview import jobs
@@ -25,6 +28,8 @@ __all__ = ["jobs"]
 LOOK_S = 0.2
 BEGUN_WITHIN_S = 8.0
 SHORT_ID = 6
+NOT_RUNNING = "Cortex is not running: start it with `cortex serve`, then run the job again. Nothing was planned."
+NOT_BEGUN = "no Cortex began it"
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Person = Annotated[str, typer.Option("--user", help="Only the jobs of this account; empty: everybody's.")]
@@ -78,10 +83,36 @@ async def _all(cortex: Cortex, name: str) -> list[Owned]:
 
 
 async def _run(wanted: str, name: str, wait_s: float) -> SlotRow:
-    async with Cortex.at_rest(settings_in_force()) as cortex:
+    settings = settings_in_force()
+    is_shared = _is_shared(settings)
+    if not is_shared and not is_served(settings.home):
+        raise UserError(NOT_RUNNING)
+    async with Cortex.at_rest(settings) as cortex:
         owner, view = _one(await _all(cortex, name), wanted)
         id = await cortex.clockwork.jobs.run_now(owner, view.job.id)
+        if is_shared and wait_s:
+            await _begun(cortex, owner, id, min(wait_s, BEGUN_WITHIN_S))
         return await _ended(cortex, owner, id, wait_s)
+
+
+def _is_shared(settings: Settings) -> bool:
+    """Whether others may serve this house without the lock of HOME, so that the lock says nothing."""
+    return settings.is_postgresql or settings.allow_second_process
+
+
+async def _begun(cortex: Cortex, owner: User, id: str, within_s: float) -> None:
+    """Once somebody has begun the run, or lets it wait for a reason; else it is withdrawn, and UserError."""
+    ends_s = time.monotonic() + within_s
+    while time.monotonic() < ends_s:
+        slot = await cortex.clockwork.jobs.slot(owner, id)
+        if slot.state != "planned" or slot.attempt or slot.why:
+            return
+        await asyncio.sleep(LOOK_S)
+    if await cortex.clockwork.jobs.withdraw(owner, id, NOT_BEGUN):
+        raise UserError(
+            f"Nobody began it within {within_s:g} s, so it was withdrawn: is Cortex running (`cortex serve`, or "
+            "`cortex worker`), and not busy with other jobs?"
+        )
 
 
 async def _ended(cortex: Cortex, owner: User, id: str, wait_s: float) -> SlotRow:
@@ -89,11 +120,8 @@ async def _ended(cortex: Cortex, owner: User, id: str, wait_s: float) -> SlotRow
     began_s = time.monotonic()
     while True:
         slot = await cortex.clockwork.jobs.slot(owner, id)
-        passed_s = time.monotonic() - began_s
-        if slot.state in SLOT_ENDS or passed_s >= wait_s:
+        if slot.state in SLOT_ENDS or time.monotonic() - began_s >= wait_s:
             return slot
-        if slot.attempt == 0 and not slot.why and BEGUN_WITHIN_S < passed_s < BEGUN_WITHIN_S + LOOK_S * 2:
-            typer.echo("Nobody has begun it yet: is Cortex running (`cortex serve`)? It stays noted.", err=True)
         await asyncio.sleep(LOOK_S)
 
 

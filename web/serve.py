@@ -4,7 +4,6 @@ Loaded on use by `web/__main__.py`, so that the other commands start without a w
 """
 
 import asyncio
-import fcntl
 import gc
 import logging
 import os
@@ -12,13 +11,14 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 
 import uvicorn
 from fastapi import FastAPI
 
 from cortex.app import Cortex
 from cortex.base.errors import ConfigError
+from cortex.base.serve_lock import serving
 from cortex.base.settings import Settings, unknown_variables
 from cortex.base.start import settings_in_force
 from web.app import create_app
@@ -164,19 +164,5 @@ def announce(settings: Settings, listening: socket.socket, token: str) -> None:
 @contextmanager
 def only_one(settings: Settings) -> Iterator[None]:
     """Hold the lock of HOME while serving; ConfigError when another process has it."""
-    if settings.allow_second_process:
-        yield
-        return
-    path = settings.home / "serve.lock"
-    with path.open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            file.seek(0)
-            holder = file.read().strip() or "another"
-            raise ConfigError(f"process {holder} already serves {str(settings.home)!r}; end it first") from error
-        file.seek(0)
-        file.truncate()
-        file.write(f"{os.getpid()}\n")
-        file.flush()
+    with nullcontext() if settings.allow_second_process else serving(settings.home):
         yield

@@ -120,8 +120,7 @@ class JobsService:
     ) -> tuple[Run, ...]:
         """Its slots, the newest first, 50 at a time; `before`: the `due_at` of the last one shown."""
         await self._jobs(user).get(job_id)
-        found = self.house.db.open(SlotHistory, user.id)
-        slots = await found.list(job_id, states=states, before=before, limit=HISTORY)
+        slots = await self.house.db.open(SlotHistory, user.id).list(job_id, states=states, before=before, limit=HISTORY)
         told = {slot.id: notice_id(user.id, f"slot:{slot.id}") for slot in slots}
         deliveries = await self.house.db.open(Deliveries, user.id).of_notices(list(told.values()))
         chats = await self.house.db.open(Turns, user.id).places([slot.turn_id for slot in slots if slot.turn_id])
@@ -141,10 +140,9 @@ class JobsService:
         except ToolFailed as error:
             raise UserError(error.message, field="when") from error
         found = self._next_times(timing, count)
-        times = found.times
-        if not times:
+        if not found.times:
             raise UserError(f"{when!r} never comes. Give a time in the future.", field="when")
-        if any(later - sooner < LEAST_GAP for sooner, later in pairwise(times)):
+        if any(later - sooner < LEAST_GAP for sooner, later in pairwise(found.times)):
             raise UserError("A job may run once a minute at most. Give a longer interval.", field="when")
         return found
 
@@ -234,6 +232,10 @@ class JobsService:
                 self.changed()
                 return slot_id(job_id, at)
         raise Conflict("It was begun many times just now. Wait a moment.")
+
+    async def withdraw(self, user: User, id: str, why: str) -> bool:
+        """Take back a run that was noted; False when it was begun before, or has ended."""
+        return await self.house.db.open(Slots, user.id).withdraw(id, why)
 
     # --- crontabs -----------------------------------------------------------------------------------------------
 

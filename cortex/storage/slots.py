@@ -141,6 +141,12 @@ class Slots(Repository):
         values = {"state": "missed", "why": why, "ready_at": None, "ended_at": self.clock()}
         return len(await self._touched(change.values(**values), SlotTable.id))
 
+    async def withdraw(self, id: str, why: str) -> bool:
+        """End it as stopped, unless it was begun before."""
+        change = self._change(SlotTable).where(SlotTable.id == id, SlotTable.state == "planned", SlotTable.attempt == 0)
+        values = {"state": "stopped", "why": why, "ready_at": None, "ended_at": self.clock()}
+        return bool(await self._touched(change.values(**values), SlotTable.id))
+
     @reading
     async def missed_since(self, id: str, *, but: str) -> Misses | None:
         """The missed slots of this one's job from this one on, but those with that reason; None when it is gone."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cortex.base.errors import Conflict, NotFound, UserError
+from cortex.base.serve_lock import serving
 from cortex.base.time_ports import Jobs as JobsPort
 from cortex.services.job_forms import JobForm
 from cortex.services.jobs import JobsService
@@ -252,13 +253,14 @@ async def test_tools_reach_the_same_jobs(house: LivingHouse) -> None:
     assert (await port.restore(job.id)).name == "News"
 
 
-def cortex(home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+def cortex(home: Path, *words: str, **more: str) -> "subprocess.CompletedProcess[str]":
     """A command beside the house that runs in this process."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CORTEX_")}
+    own = {"CORTEX_HOME": str(home), "CORTEX_DATABASE_URL": database_of(home), "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [sys.executable, "-m", "web", "jobs", *words],
         cwd=home.parent,
-        env={**clean, "CORTEX_HOME": str(home), "CORTEX_DATABASE_URL": database_of(home), "PYTHONPATH": str(ROOT)},
+        env={**clean, **own, **more},
         capture_output=True,
         text=True,
         check=False,
@@ -269,21 +271,47 @@ def cortex(home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 async def test_commands_list_and_run_jobs_while_cortex_runs(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with living_house(home) as house:
-        empty = await asyncio.to_thread(cortex, home, "list")
-        assert (empty.returncode, empty.stdout[:10]) == (0, "No job yet")
-        await jobs_of(house).add(house.admin, replace(DAILY, prompt="what is on my list?"))
-        run = await asyncio.to_thread(cortex, home, "run", "news")
-        assert (run.returncode, run.stdout.splitlines()[0], run.stderr) == (0, "done", "")
-        listed = await asyncio.to_thread(cortex, home, "list", "--json", "--user", "ada")
-        (told,) = json.loads(listed.stdout)
-        assert (told["name"], told["when"], told["last"]) == ("News", "every day at 07:00", "done")
-    absent = cortex(home, "run", "weather")
-    assert (absent.returncode, absent.stdout) == (1, "")
-    assert "There is no job 'weather'" in absent.stderr
+        with serving(home):
+            empty = await asyncio.to_thread(cortex, home, "list")
+            assert (empty.returncode, empty.stdout[:10]) == (0, "No job yet")
+            await jobs_of(house).add(house.admin, replace(DAILY, prompt="what is on my list?"))
+            run = await asyncio.to_thread(cortex, home, "run", "news")
+            assert (run.returncode, run.stdout.splitlines()[0], run.stderr) == (0, "done", "")
+            listed = await asyncio.to_thread(cortex, home, "list", "--json", "--user", "ada")
+            (told,) = json.loads(listed.stdout)
+            assert (told["name"], told["when"], told["last"]) == ("News", "every day at 07:00", "done")
+            absent = await asyncio.to_thread(cortex, home, "run", "weather")
+            assert (absent.returncode, absent.stdout) == (1, "")
+            assert "There is no job 'weather'" in absent.stderr
 
 
-async def test_a_run_that_nobody_begins_is_noted_and_said_so(tmp_path: Path) -> None:
+async def test_no_run_is_planned_while_cortex_does_not_run(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with living_house(home) as house:
+        made = await jobs_of(house).add(house.admin, DAILY)
+        for more in ((), ("--wait", "0")):
+            refused = await asyncio.to_thread(cortex, home, "run", "news", *more, CORTEX_DATABASE_URL="")
+            assert (refused.returncode, refused.stdout) == (1, "")
+            assert refused.stderr.startswith("cortex: Cortex is not running")
+            assert refused.stderr.count("\n") == 1
+        assert await jobs_of(house).history(house.admin, made.id) == ()
+
+
+async def test_a_run_that_nobody_begins_on_a_shared_database_is_withdrawn(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with living_house(home) as house:
+        made = await jobs_of(house).add(house.admin, DAILY)
+    alone = cortex(home, "run", made.id[-6:], "--wait", "0.5", CORTEX_ALLOW_SECOND_PROCESS="true")
+    assert (alone.returncode, alone.stdout) == (1, "")
+    assert "within 0.5 s, so it was withdrawn" in alone.stderr
+    async with living_house(home) as house:
+        (run,) = await jobs_of(house).history(house.admin, made.id)
+        assert (run.slot.state, run.slot.why, run.slot.attempt) == ("stopped", "no Cortex began it", 0)
+        assert not await jobs_of(house).withdraw(house.admin, run.slot.id, "again"), "it has ended"
+
+
+async def test_a_run_may_be_noted_on_a_shared_database_without_waiting(tmp_path: Path) -> None:
     async with living_house(tmp_path / "home") as house:
         made = await jobs_of(house).add(house.admin, DAILY)
-    noted = cortex(tmp_path / "home", "run", made.id[-6:], "--wait", "0")
+    noted = cortex(tmp_path / "home", "run", made.id[-6:], "--wait", "0", CORTEX_ALLOW_SECOND_PROCESS="true")
     assert (noted.returncode, noted.stdout) == (0, "planned\n")

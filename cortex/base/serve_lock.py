@@ -1,0 +1,45 @@
+"""The lock that says who serves a HOME: `cortex serve` holds it, commands that need the daemon ask for it.
+
+It says nothing of a house that several processes share (PostgreSQL): those may serve from other machines.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cortex.base.errors import ConfigError
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[None]:
+    """Hold the lock of HOME; ConfigError when another process has it."""
+    with _path(home).open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.seek(0)
+            holder = file.read().strip() or "another"
+            raise ConfigError(f"process {holder} already serves {str(home)!r}; end it first") from error
+        file.seek(0)
+        file.truncate()
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
+
+
+def is_served(home: Path) -> bool:
+    """Whether a process holds the lock now."""
+    try:
+        with _path(home).open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _path(home: Path) -> Path:
+    return home / "serve.lock"
