@@ -65,6 +65,7 @@ def open_window(
     is_dark: bool = False,
     is_phone: bool = False,
     has_script: bool = True,
+    time_zone: str = "UTC",
 ) -> Window:
     """A new profile whose relative addresses belong to `origin`; it asks for less motion, so that scrolling is done."""
     context = browser.new_context(
@@ -75,6 +76,7 @@ def open_window(
         has_touch=is_phone,
         java_script_enabled=has_script,
         reduced_motion="reduce",
+        timezone_id=time_zone,
     )
     window = Window(context=context, page=context.new_page())
     window.page.set_default_timeout(10_000)

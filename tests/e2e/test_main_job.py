@@ -41,10 +41,11 @@ def reloads_the_same(page: Page) -> bool:
 
 def test_from_the_printed_link_to_a_task_that_is_done_and_taken_back(daemon: Daemon, opens: Opens) -> None:
     daemon.start()
-    window = opens(daemon.origin)
+    window = opens(daemon.origin, time_zone="Asia/Tokyo")
     page = window.page
     set_up(window, daemon)
     page.goto("/account")
+    expect(page.locator("[name=time_zone]")).to_have_value("Asia/Tokyo")  # as the browser has it
     page.click("text=Log out")
     page.wait_for_url("**/login")
     log_in(window)
