@@ -15,18 +15,20 @@ from web.sse import KEEP_ALIVE, RETRY_MS, Message, partial
 
 
 async def bell(house: Cortex, pages: Renderer, user: User, shown: int) -> AsyncGenerator[str, None]:
-    """The messages that keep the number current on a page that showed `shown`, encoded."""
+    """The messages that keep the number current on a page that showed `shown`, and say what is new, encoded."""
     macros = pages.macros("ui.html", Context())
     yield Message(data="", event="ready", retry_ms=RETRY_MS).encode()
-    async for count in Bell(notices=house.reach.notices, chat=house.chat).follow(user, shown):
-        if isinstance(count, Tick):
+    async for ring in Bell(notices=house.reach.notices, chat=house.chat).follow(user, shown):
+        if isinstance(ring, Tick):
             yield KEEP_ALIVE
             continue
-        html = partial("#bell-n", "innerHTML", macros.unread(count)) + partial(
-            "#menu-n", "innerHTML", macros.unread(count)
-        )
-        yield Message(data=html).encode()
-        yield Message(data=str(count), event="unread").encode()
+        number = macros.unread(ring.unread)
+        yield Message(data=partial("#bell-n", "innerHTML", number) + partial("#menu-n", "innerHTML", number)).encode()
+        yield Message(data=str(ring.unread), event="unread").encode()
+        for notice_id in ring.over:
+            yield Message(data=notice_id, event="heard").encode()
+        for notice in ring.news:
+            yield Message(data=macros.told(notice), event="told").encode()
 
 
 async def woven(leading: AsyncGenerator[str, None], beside: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.browser import axe
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
@@ -33,6 +34,28 @@ def test_one_that_is_set_in_a_chat_fires_while_the_page_is_open_and_is_heard(
     expect(due).to_have_count(0)
     expect(page.get_by_role("table", name="Past reminders")).to_contain_text("bread")
     expect(page.locator("#bell-n")).not_to_contain_text("1")
+
+
+@pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
+def test_one_that_comes_due_says_its_words_on_whatever_page_is_open(
+    house: Daemon, ada: Caller, opens: Opens, is_phone: bool
+) -> None:
+    page = go(opens(house.origin, ada.token, is_phone=is_phone), "/tasks")
+    expect(page.locator("#toasts .toast")).to_have_count(0)
+    ada.post("/reminders", words=f"{'take the bread out of the oven, ' * 6} please in 3 seconds")
+    toast = page.locator("#toasts .toast")
+    expect(toast).to_contain_text("take the bread out", timeout=20_000)
+    box, wide = toast.bounding_box(), page.evaluate("innerWidth")
+    assert box
+    assert (box["x"] >= 0, box["x"] + box["width"] <= wide) == (True, True)
+    assert axe(page) == []
+    toast.get_by_role("button", name="Done").click()
+    expect(toast).to_have_count(0)
+    expect(page.locator("#bell-n .badge")).to_have_count(0)
+    assert page.url.endswith("/tasks")
+    ada.post("/reminders", words="air the room in 3 seconds")
+    toast.get_by_role("button", name="air the room", exact=True).click(timeout=20_000)
+    page.wait_for_url("**/reminders")
 
 
 def test_words_are_read_while_they_are_typed_and_a_removal_is_taken_back(

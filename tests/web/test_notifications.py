@@ -175,6 +175,33 @@ async def test_the_bell_rings_on_an_open_page(house: Cortex, ada: Browser, app: 
     await stream.aclose()
 
 
+async def test_an_open_page_says_what_is_new_once_and_takes_back_what_was_answered(
+    house: Cortex, ada: Browser, app: FastAPI, clock: StillClock
+) -> None:
+    await told(house, ada, "Told long ago")
+    clock.forward(seconds=1)
+    stream = bell(house, app.state.pages, ada.user, 0)
+
+    async def heard(event: str) -> str:
+        async with asyncio.timeout(5):
+            return await anext(text async for text in stream if f"event: {event}\n" in text)
+
+    first = asyncio.ensure_future(heard("told"))
+    await asyncio.sleep(0.05)
+    await house.reach.choices.change(ada.user, muted=["agent"])
+    await told(house, ada, "Nobody hears this", "agent")
+    notice = await told(house, ada, "Water <b>the figs</b>")
+    said = await first
+    assert f'action="/notifications/{notice}/open"' in said
+    assert "Water &lt;b&gt;the figs&lt;/b&gt;" in said
+    assert 'data-path="/tasks"' in said
+    await told(house, ada, "And the palms")
+    assert "And the palms" in await heard("told")
+    await house.reach.notices.acknowledge(ada.user.id, notice)
+    assert await heard("heard") == f"event: heard\ndata: {notice}\n\n"
+    await stream.aclose()
+
+
 async def test_the_bell_falls_silent_when_the_access_ends(house: Cortex, ada: Browser, app: FastAPI) -> None:
     stream = bell(house, app.state.pages, ada.user, 0)
     await anext(stream)
