@@ -39,6 +39,10 @@ _ADJECTIVE = re.compile(r"morning|afternoon|evening|night")  # "evening class on
 _DANGLING = re.compile(r".*\b(?:the|an?|on|at|of|in|and|for)")  # "tomorrow at the office …"
 _NO_START = re.compile(r"time\b|and\b|(?:morning|afternoon|evening|night)\b(?! (?:and|,))")  # "film night at 20:00"
 
+_PAST_DAY = r"\b(?:yesterday|last night)\b(?!['\u2019])(?: (?:morning|afternoon|evening|night)\b)?"
+_ENDS_IN_PAST = re.compile(rf"{_PAST_DAY}(?= ?,?$)")
+_FROM_NOW = re.compile(r"(?:in|after|within)\b")
+
 
 def parted(said: str, timings: Timings, now: datetime, time_zone: str) -> tuple[str, Timing]:
     """What is told, and when. UserError when no time is in it, or nothing but a time."""
@@ -58,8 +62,20 @@ def parted(said: str, timings: Timings, now: datetime, time_zone: str) -> tuple[
             continue
         text = _text(words[ahead : len(words) - behind], has_end=behind > 0)
         if text:
+            _refuse_past(text, words[:ahead], words[len(words) - behind :], timing)
             return text, timing
     raise UserError(f"I find no time to come in it. {SUCH_AS}", field="words")
+
+
+def _refuse_past(text: str, front: list[str], end: list[str], timing: Timing) -> None:
+    """Refuse a past day beside a time of day that names no day itself: "call mum yesterday at 9"."""
+    ahead, behind = plain(" ".join(front)), plain(" ".join(end))
+    if timing.kind != "at" or any(_DAY.search(time) or _FROM_NOW.match(time) for time in (ahead, behind)):
+        return
+    past = (behind and _ENDS_IN_PAST.search(text.casefold())) or (ahead and re.match(_PAST_DAY, text.casefold()))
+    if past:
+        hint = "give a time to come, or name its day too, such as 'today at 18:00', if that belongs to the text."
+        raise UserError(f"{past[0]!r} has passed; {hint}", field="words")
 
 
 def _places(words: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -30,8 +30,21 @@ def test_a_sentence_is_parted_as_the_table_says(said: str, text: str, words: str
         ("take pills morning and evening", "no time to come"),
         ("Friday, Friday", "nothing to be told"),
         ("call May on 2020-01-01", "has passed"),
+        ("call the dentist yesterday at 9", "'yesterday' has passed"),
+        ("Call the dentist Yesterday morning, at 9", "'yesterday' has passed"),
+        ("at 9 yesterday call the dentist", "'yesterday' has passed"),
     ],
-    ids=["a name", "a month without a day", "a question", "several times of one day", "days alone", "past"],
+    ids=[
+        "a name",
+        "a month without a day",
+        "a question",
+        "several times of one day",
+        "days alone",
+        "past",
+        "past day",
+        "and part",
+        "in front",
+    ],
 )
 def test_what_lacks_a_part_says_which(said: str, says: str) -> None:
     with pytest.raises(UserError, match=says):
