@@ -22,6 +22,10 @@ class Timing:
     time_zone: str
     words: str
 
+    def words_in(self, time_zone: str) -> str:
+        """The words beside moments of this zone: they name their own where it is another."""
+        return self.words if self.time_zone == time_zone else f"{self.words}, {self.time_zone}"
+
 
 class Timings(Protocol):
     """Reads times as people and crontabs write them."""

@@ -149,12 +149,12 @@ async def _find(ctx: Ctx, wanted: str) -> Job:
 
 
 def _fact(ctx: Ctx, job: Job) -> str:
-    return f"{job.name} (id {job.id[-SHORT_ID:]}, {job.timing.words})"
+    return f"{job.name} (id {job.id[-SHORT_ID:]}, {job.timing.words_in(ctx.user.time_zone)})"
 
 
 def _line(ctx: Ctx, job: Job) -> str:
     """One job in one line: `- News (id 1a2b3c, every day at 07:00, next 2026-11-21 07:00, last: done): Sum up ...`."""
-    facts = [f"id {job.id[-SHORT_ID:]}", job.timing.words]
+    facts = [f"id {job.id[-SHORT_ID:]}", job.timing.words_in(ctx.user.time_zone)]
     if not job.is_enabled:
         facts.append("paused")
     elif job.next_at is not None:

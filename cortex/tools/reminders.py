@@ -118,7 +118,7 @@ def _fact(ctx: Ctx, row: Reminder) -> str:
     """`call mum (id 1a2b3c, 2026-11-21 (tomorrow) 09:00)`, with the rule of one that comes again."""
     here = local(row.next_at, ctx.user.time_zone)
     at = f"{day(here.date(), local(ctx.now, ctx.user.time_zone).date())} {here:%H:%M}"
-    again = "" if row.timing.kind == "at" else f", {row.timing.words}"
+    again = "" if row.timing.kind == "at" else f", {row.timing.words_in(ctx.user.time_zone)}"
     return f"{row.text} (id {row.id[-SHORT_ID:]}, {at}{again})"
 
 

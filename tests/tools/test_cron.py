@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from pydantic import ValidationError
@@ -39,6 +40,12 @@ async def test_a_new_job_is_told_with_its_next_three_times(
     assert text.endswith("every day at 07:00). Next: 2026-11-21 07:00, 2026-11-22 07:00, 2026-11-23 07:00.")
     (job,) = kept[ann.id].rows.values()
     assert (job.prompt, job.role, job.timing.time_zone) == ("Sum up the news.", "research", "Europe/Berlin")
+
+
+async def test_a_job_of_another_zone_names_it(world: World, ann: User, kept: dict[str, MemoryJobs]) -> None:
+    await _news(world, ann)
+    text = await world.text(replace(ann, time_zone="America/New_York"), "cron_list")
+    assert "every day at 07:00, Europe/Berlin)" in text
 
 
 async def test_a_repeated_step_adds_one(world: World, ann: User, kept: dict[str, MemoryJobs]) -> None:

@@ -38,6 +38,13 @@ async def test_a_reminder_is_told_in_the_users_zone(world: World, ann: User, ben
     assert text.endswith("2026-11-21 (tomorrow) 07:00, every day at 07:00)")
 
 
+async def test_a_rhythm_of_another_zone_names_it(world: World, ann: User, kept: dict[str, MemoryReminders]) -> None:
+    await world.text(ann, "reminders_add", text="take the pill", when="every day at 7")
+    moved = replace(ann, time_zone="America/New_York")
+    text = await world.text(moved, "reminders_list")
+    assert text.endswith("2026-11-21 (tomorrow) 01:00, every day at 07:00, Europe/Berlin)")
+
+
 async def test_a_repeated_step_adds_one(world: World, ann: User, kept: dict[str, MemoryReminders]) -> None:
     for _ in range(2):
         await world.run(world.ctx(ann, call_id="one"), "reminders_add", text="call mum", when="tomorrow at 9")

@@ -92,7 +92,7 @@ async def add(
         context = await _context(request, house, user, "", 0)
         context = replace(context, draft=words, draft_repeat=repeat_s, error=refused.message, error_field=refused.field)
         return respond(request, "reminders.html", context, status=422)
-    told = f"Will remind: {row.text}, {row.words}"
+    told = f"Will remind: {row.text}, {row.words}, {row.time_zone}"
     return redirect(request, local_path(back, HOME), told, undo_href=f"{HOME}/{row.id}/remove")
 
 
@@ -175,7 +175,7 @@ async def save(
             error_field=refused.field if isinstance(refused, UserError) else "",
         )
         return respond(request, "reminder.html", context, status=refused.status)
-    return redirect(request, HOME, f"Saved: {row.text}, {row.words}")
+    return redirect(request, HOME, f"Saved: {row.text}, {row.words}, {row.time_zone}")
 
 
 @router.post(HOME + "/{reminder_id}/ack")
