@@ -161,11 +161,9 @@ class Notices:
     async def seen(self, user_id: str, path: str, notice_id: str = "") -> int:
         """The person came to this page, perhaps by a notification: read are that notice and all that lead there.
 
-        What leads to a page that says nothing of it stays unread.
+        What leads to a page that says nothing of it stays unread, and a reminder until it is done or put off.
         """
-        rows = self._rows(user_id)
-        count = await rows.read([notice_id]) if notice_id else 0
-        count += await rows.read_of_path(path) if path not in SAY_NOTHING else 0
+        count = await self._rows(user_id).seen(None if path in SAY_NOTHING else path, notice_id)
         return self._rung(user_id, count)
 
     async def read_all(self, user_id: str, upto: datetime) -> int:

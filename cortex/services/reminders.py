@@ -92,6 +92,11 @@ class RemindersService:
             has_more=len(past) > most,
         )
 
+    async def put_off(self, user: User) -> dict[str, datetime]:
+        """Until when those that were put off wait, by their ids."""
+        rows = await self._of(user).list(("snoozed",))
+        return {row.id: row.again_at for row in rows if row.again_at is not None}
+
     async def get(self, user: User, reminder_id: str) -> ReminderRow:
         """One reminder; NotFound."""
         return await self._of(user).get(reminder_id)
@@ -128,6 +133,14 @@ class RemindersService:
             row = await opened(Reminders).acknowledge(reminder_id)
             await opened(Notices).settle(reminder_id)
         self.tell.ring(user_id)
+        return row
+
+    async def wait_again(self, user: User, reminder_id: str) -> ReminderRow:
+        """Take back that it was heard or put off: it waits for an answer as before, and so does its notice."""
+        async with self.house.db.together(user.id) as opened:
+            row = await opened(Reminders).wait_again(reminder_id)
+            await opened(Notices).unsettle(reminder_id)
+        self.tell.ring(user.id)
         return row
 
     async def snooze(self, user: User, reminder_id: str, choice: Snooze, words: str = "") -> ReminderRow:

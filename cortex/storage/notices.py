@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, case, delete, exists, func, or_, select, tuple_
 
 from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id, new_id
@@ -161,9 +161,12 @@ class Notices(Repository):
         """Mark as read what was told until then; how many were not before."""
         return await self._mark(NoticeTable.created_at <= upto)
 
-    async def read_of_path(self, path: str) -> int:
-        """Mark as read what opens this page; how many were not before."""
-        return await self._mark(NoticeTable.path == path)
+    async def seen(self, path: str | None, id: str = "") -> int:
+        """Mark as read this notice and what opens this page; how many were not before.
+
+        No reminder: looking at it is not doing it, so it counts until it is done or put off.
+        """
+        return await self._mark(or_(NoticeTable.path == path, NoticeTable.id == id), NoticeTable.kind != "reminder")
 
     async def read_kinds(self, kinds: Sequence[NoticeKind]) -> int:
         """Mark as read all of these kinds; how many were not before."""
@@ -178,6 +181,15 @@ class Notices(Repository):
     async def settle(self, subject_id: str) -> Sequence[str]:
         """Acknowledge all that was told of this subject, and send no more of it; the ids of what waited for it."""
         return await self._settle(NoticeTable.subject_id == subject_id)
+
+    async def unsettle(self, subject_id: str) -> None:
+        """What was told of this subject last waits for an answer again; nothing of it is sent anew.
+
+        It is unread again if the answer was what read it: neither a muted one nor one that was read before.
+        """
+        change = self._change(NoticeTable).where(NoticeTable.subject_id == subject_id, ~NoticeTable.is_replaced)
+        read_before = case((NoticeTable.read_at != NoticeTable.acknowledged_at, NoticeTable.read_at), else_=None)
+        await self.session.execute(change.values(acknowledged_at=None, read_at=read_before))
 
     async def _settle(self, which: ColumnElement[bool]) -> Sequence[str]:
         at = self.clock()
@@ -203,8 +215,8 @@ class Notices(Repository):
             values = {"state": "dropped", "error": why, "next_at": None, "ended_at": self.clock()}
             await self.session.execute(change.values(**values))
 
-    async def _mark(self, which: ColumnElement[bool]) -> int:
-        change = self._change(NoticeTable).where(which, NoticeTable.read_at.is_(None))
+    async def _mark(self, *which: ColumnElement[bool]) -> int:
+        change = self._change(NoticeTable).where(*which, NoticeTable.read_at.is_(None))
         return len(await self._touched(change.values(read_at=self.clock()), NoticeTable.id))
 
 

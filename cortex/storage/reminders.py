@@ -186,6 +186,16 @@ class Reminders(Repository):
             raise Conflict(f"The reminder {before.text!r} is not waiting for an answer.")
         return await self.get(id)
 
+    async def wait_again(self, id: str) -> ReminderRow:
+        """Take an acknowledgement or a snooze back; Conflict when there is none: it waits, or was never told."""
+        answered = and_(ReminderTable.told_at.is_not(None), ReminderTable.state != "due")
+        due_at = func.coalesce(ReminderTable.due_at, ReminderTable.told_at)
+        change = self._at(id).where(answered).values(due_at=due_at, again_at=None, state="due")
+        if not await self._touched(change, ReminderTable.id):
+            before = await self.get(id)
+            raise Conflict(f"The reminder {before.text!r} was not answered; there is nothing to take back.")
+        return await self._repeated(await self.get(id))
+
     async def remove(self, ids: Sequence[str]) -> int:
         """Take them off in one step, kept for `restore` a day long; how many there were."""
         change = self._counted_up(ReminderTable.removed_at.is_(None), ReminderTable.id.in_(ids))
@@ -203,11 +213,14 @@ class Reminders(Repository):
         touched = await self._touched(change, ReminderTable.id)
         if not touched:
             return None
-        told = await self.get(touched[0])
+        return await self._repeated(await self.get(touched[0]))
+
+    async def _repeated(self, told: ReminderRow) -> ReminderRow:
+        """Told again as often as the person wished, from now on."""
         if told.repeat_s is None or told.is_given_up:
             return told
         repeat = self._change(ReminderTable).where(ReminderTable.id == told.id)
-        await self.session.execute(repeat.values(again_at=at + timedelta(seconds=told.repeat_s)))
+        await self.session.execute(repeat.values(again_at=self.clock() + timedelta(seconds=told.repeat_s)))
         return await self.get(told.id)
 
     def _at(self, id: str) -> Update:

@@ -66,6 +66,7 @@ def test_words_are_read_while_they_are_typed_and_a_removal_is_taken_back(
     expect(page.locator("#reading")).to_contain_text("water the plants, every Friday at 18:00")
     page.get_by_role("button", name="Add").click()
     expect(page.locator("#toasts")).to_contain_text("Will remind: water the plants, every Friday at 18:00")
+    expect(page.get_by_label("New reminder")).to_be_focused()
     row = page.get_by_role("table", name="Repeating reminders").get_by_role("row").last
     row.get_by_role("button", name="Remove: water the plants").click()
     expect(page.get_by_role("table", name="Repeating reminders")).to_have_count(0)

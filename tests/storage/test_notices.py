@@ -189,6 +189,20 @@ async def test_of_two_ways_that_fail_at_once_one_sends_by_another(db: Database, 
         assert states == {"ntfy": "failed", "web_push": "failed", "email": "pending"}
 
 
+async def test_an_answer_that_is_taken_back_leaves_unread_what_it_had_read(
+    db: Database, ann: str, clock: StillClock
+) -> None:
+    notices, told = db.open(Notices, ann), replace(TOLD, kind="reminder", subject_id="r1")
+    await notices.add("new", told)
+    await notices.add("muted", told, is_read=True)
+    clock.forward(seconds=1)
+    await notices.settle("r1")
+    assert await notices.unread() == 0
+    await notices.unsettle("r1")
+    assert [row.id for row in await notices.list(NoticeFilter(is_unread=True))] == ["new"]
+    assert [(await notices.get(id)).acknowledged_at for id in ("new", "muted")] == [None, None]
+
+
 async def test_what_a_page_shows_and_what_is_muted_is_read(db: Database, ann: str, ben: str) -> None:
     notices = db.open(Notices, ann)
     await notices.add("job", replace(TOLD, kind="job", path="/jobs/1"))
@@ -197,7 +211,9 @@ async def test_what_a_page_shows_and_what_is_muted_is_read(db: Database, ann: st
     await notices.add("quiet", TOLD, is_read=True)
     await db.open(Notices, ben).add("theirs", replace(TOLD, kind="job", path="/jobs/1"))
     assert await notices.unread() == 3
-    assert await notices.read_of_path("/jobs/1") == 1
+    await notices.add("due", replace(TOLD, kind="reminder", path="/jobs/1"))
+    assert await notices.seen("/jobs/1", "due") == 1
+    assert await notices.read(["due"]) == 1
     assert await notices.read_kinds(["agent"]) == 1
     assert await notices.read_kinds([]) == 0
     assert [row.id for row in await notices.list(NoticeFilter(is_unread=True))] == ["other"]

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
@@ -12,6 +13,7 @@ from cortex.services.due_reminders import DueReminders, Waking
 from cortex.services.reminders import ReminderRow
 from cortex.storage.reminders import Reminders
 from tests.web.conftest import Browser
+from web.figures import moment
 
 
 async def due_now(house: Cortex, who: Browser, text: str = "take the bread out") -> ReminderRow:
@@ -59,7 +61,7 @@ async def test_a_time_alone_is_read_for_the_editor(ada: Browser) -> None:
 
 async def test_what_is_added_is_told_as_it_was_read_and_can_be_undone(house: Cortex, ada: Browser) -> None:
     answer = await ada.post("/reminders", words="call <b>mum</b> tomorrow at 9", repeat_s="300")
-    assert answer.headers["location"] == "/reminders"
+    assert answer.headers["location"] == "/reminders#words"
     (row,) = (await house.reminders.listing(ada.user)).next
     assert (row.text, row.repeat_s) == ("call <b>mum</b>", 300)
     page = (await ada.get("/reminders")).text
@@ -91,6 +93,44 @@ async def test_a_due_one_stands_on_top_and_is_heard(house: Cortex, ada: Browser)
     assert f'id="due-{row.id}"' not in page
     assert f'id="past-{row.id}"' in page
     assert (await house.reach.notices.unread(ada.user.id)) == 0
+
+
+@pytest.mark.parametrize("answer", [("ack", ""), ("snooze", "1h")], ids=["done", "put off"])
+async def test_an_answer_can_be_taken_back(house: Cortex, ada: Browser, answer: tuple[str, str]) -> None:
+    row = await due_now(house, ada)
+    verb, choice = answer
+    await ada.post(f"/reminders/{row.id}/{verb}", choice=choice)
+    page = (await ada.get("/reminders")).text
+    assert f'action="/reminders/{row.id}/again"' in page
+    assert f'id="due-{row.id}"' not in page
+    await ada.post(f"/reminders/{row.id}/again")
+    assert f'id="due-{row.id}"' in (await ada.get("/reminders")).text
+    assert await house.reach.notices.unread(ada.user.id) == 1
+    back = await house.reminders.get(ada.user, row.id)
+    assert (back.state, back.again_at) == ("due", None)
+    assert (await ada.post(f"/reminders/{row.id}/again")).status_code == 409
+
+
+async def test_looking_at_a_due_one_is_not_doing_it(house: Cortex, ada: Browser) -> None:
+    row = await due_now(house, ada)
+    (notice,) = (await house.reach.notices.page(ada.user.id)).notices
+    await ada.http.post("/notifications/seen", data={"path": "/reminders", "notice": notice.row.id})
+    await ada.post(f"/notifications/{notice.row.id}/open")
+    assert await house.reach.notices.unread(ada.user.id) == 1
+    await ada.post(f"/reminders/{row.id}/snooze", choice="1h")
+    assert await house.reach.notices.unread(ada.user.id) == 0
+
+
+async def test_one_that_was_put_off_is_not_called_done_in_the_list_of_notices(house: Cortex, ada: Browser) -> None:
+    row = await due_now(house, ada)
+    (notice,) = (await house.reach.notices.page(ada.user.id)).notices
+    await house.reach.notices.snooze(ada.user.id, notice.row.id, "1h")
+    page = (await ada.get("/notifications")).text
+    until = (await house.reminders.put_off(ada.user))[row.id]
+    assert f"snoozed until {moment(until, ZoneInfo(ada.user.time_zone))}" in page
+    assert "· done" not in page
+    await house.reminders.acknowledge(ada.user.id, row.id)
+    assert "snoozed until" not in (await ada.get("/notifications")).text
 
 
 async def test_a_repeated_one_says_when_it_ends_and_that_it_did(house: Cortex, ada: Browser) -> None:
@@ -161,7 +201,7 @@ async def test_removing_one_or_all_can_be_taken_back(house: Cortex, ada: Browser
 async def test_anothers_reminder_is_not_there(house: Cortex, ada: Browser, bob: Browser) -> None:
     row = await house.reminders.add(ada.user, "call mum tomorrow at 9")
     assert (await bob.get(f"/reminders/{row.id}")).status_code == 404
-    for verb, fields in (("ack", {}), ("remove", {}), ("snooze", {"choice": "1h"}), ("restore", {})):
+    for verb, fields in (("ack", {}), ("remove", {}), ("snooze", {"choice": "1h"}), ("restore", {}), ("again", {})):
         assert (await bob.post(f"/reminders/{row.id}/{verb}", **fields)).status_code == 404
     assert "call mum" not in (await bob.get("/reminders")).text
     assert await house.reminders.get(ada.user, row.id) == row

@@ -40,6 +40,7 @@ class NotificationsContext(Context):
     muted: Sequence[NoticeKind] = described("the kinds that stand in the list alone, without a number on the bell")
     devices: dict[str, str] = described("push device's id -> its name")
     snoozes: dict[str, str] = described("for how long something can be put off: value, words")
+    put_off: dict[str, datetime] = described("id of a reminder that was put off -> until when")
     upto: str = described("the moment of the newest one shown: 'all read' goes so far")
     here: str = described("this page's own address, for forms to come back to and to look again")
     newest: str = described("address of the first page, or empty there")
@@ -70,6 +71,7 @@ async def show(
         muted=(await house.reach.choices.of(user.id)).muted,
         devices={one.id: one.name for one in await house.reach.devices.list(user)},
         snoozes={str(value): words for value, words in SNOOZES.items()},
+        put_off=await house.reminders.put_off(user),
         upto=found.notices[0].row.created_at.isoformat() if found.notices else "",
         here=place(before),
         newest=place("") if before else "",
@@ -125,9 +127,9 @@ async def send_again(request: Request, house: House, user: CurrentUser, delivery
 
 @router.post("/notifications/{notice_id}/open")
 async def open_it(request: Request, house: House, user: CurrentUser, notice_id: str) -> Response:
-    """It is read, and on to what it is about."""
+    """It is seen, and on to what it is about."""
     notice = (await house.reach.notices.get(user.id, notice_id)).row
-    await house.reach.notices.read(user.id, [notice_id])
+    await house.reach.notices.seen(user.id, notice.path, notice_id)
     return redirect(request, local_path(notice.path))
 
 

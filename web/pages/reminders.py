@@ -93,7 +93,8 @@ async def add(
         context = replace(context, draft=words, draft_repeat=repeat_s, error=refused.message, error_field=refused.field)
         return respond(request, "reminders.html", context, status=422)
     told = f"Will remind: {row.text}, {row.words}, {row.time_zone}"
-    return redirect(request, local_path(back, HOME), told, undo_href=f"{HOME}/{row.id}/remove")
+    place = local_path(back, HOME) + "#words"  # the browser puts the focus there, for the next one
+    return redirect(request, place, told, undo_href=f"{HOME}/{row.id}/remove")
 
 
 @router.post(f"{HOME}/reading")
@@ -184,7 +185,8 @@ async def acknowledge(
 ) -> Response:
     """Heard: it is not told again before its next time."""
     row = await house.reminders.acknowledge(user.id, reminder_id)
-    return redirect(request, local_path(back, HOME), f"Done: {row.text}")
+    undo = f"{HOME}/{reminder_id}/again"
+    return redirect(request, local_path(back, HOME), f"Done: {row.text}", undo_href=undo)
 
 
 @router.post(HOME + "/{reminder_id}/snooze")
@@ -207,7 +209,15 @@ async def snooze(
         )
         return respond(request, "reminder.html", context, status=422)
     again = SNOOZES.get(chosen, words.strip())
-    return redirect(request, local_path(back, HOME), f"Again {again}: {row.text}")
+    undo = f"{HOME}/{reminder_id}/again"
+    return redirect(request, local_path(back, HOME), f"Again {again}: {row.text}", undo_href=undo)
+
+
+@router.post(HOME + "/{reminder_id}/again")
+async def wait_again(request: Request, house: House, user: CurrentUser, reminder_id: str) -> Response:
+    """Not done after all, nor put off: it waits for an answer."""
+    row = await house.reminders.wait_again(user, reminder_id)
+    return redirect(request, HOME, f"Back again: {row.text}")
 
 
 @router.post(HOME + "/{reminder_id}/remove")
