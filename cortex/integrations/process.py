@@ -7,6 +7,7 @@ import asyncio
 import os
 import signal
 import threading
+import time
 from asyncio.subprocess import PIPE, Process
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -22,6 +23,7 @@ FLOOD_FACTOR = 64
 GRACE_S = 2.0
 KILL_ROUNDS = 20
 KILL_AT_ONCE = 1_000
+REAP_S = 0.01
 
 Watch = Callable[[int], Awaitable[str]]
 
@@ -172,8 +174,8 @@ def tree_of(root: int, most: int) -> list[int]:
 def kill_below(root: int) -> None:
     """Kill what stands below `root` until nothing does; a group kill misses children that left the group.
 
-    Its own children go first: one of them is the init of a PID namespace, and the kernel ends all of that at once,
-    however fast it multiplies (pid_namespaces(7)).
+    Its own children go first, before anything is counted: one of them is the init of a PID namespace, and the kernel
+    ends all of that at once, however fast it multiplies (pid_namespaces(7)).
     """
     _send(children_of(root), signal.SIGKILL)
     for _ in range(KILL_ROUNDS):
@@ -182,6 +184,7 @@ def kill_below(root: int) -> None:
             return
         _send(below, signal.SIGSTOP)
         _send(below, signal.SIGKILL)
+        time.sleep(REAP_S)  # for whoever has to reap them
 
 
 def _send(pids: Sequence[int], sign: signal.Signals) -> None:
