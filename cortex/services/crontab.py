@@ -9,6 +9,7 @@ from datetime import datetime
 
 from cortex.base.errors import ToolFailed
 from cortex.base.time_ports import Timing, Timings
+from cortex.storage.job_rows import JobValues
 
 LINES_MOST = 500
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*=\s*(.*)")
@@ -71,6 +72,18 @@ def _job(number: int, line: str, above: str, timings: Timings, now: datetime, zo
         timing=timing,
         next_at=next(iter(timings.following(timing, now, 1)), None),
         why="what follows the % sign, the command's input, is left out" if has_input else "",
+    )
+
+
+def values_of(line: CrontabLine, timing: Timing) -> JobValues:
+    """The job that a line would be."""
+    return JobValues(
+        name=line.name,
+        prompt=line.prompt,
+        timing_kind=timing.kind,
+        expression=timing.expression,
+        time_zone=timing.time_zone,
+        words=timing.words,
     )
 
 

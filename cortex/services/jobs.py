@@ -16,7 +16,7 @@ from cortex.base.role import Channel
 from cortex.base.time_ports import Timing, Timings
 from cortex.base.user import User
 from cortex.schedule.clock_changes import ClockChange, clock_changes
-from cortex.services.crontab import CrontabLine, read_crontab
+from cortex.services.crontab import CrontabLine, read_crontab, values_of
 from cortex.services.house import House
 from cortex.services.job_forms import JobForm, Known, checked
 from cortex.services.job_tools import Carried, JobTools, Wanted
@@ -24,9 +24,10 @@ from cortex.services.models import Models
 from cortex.services.roles import Roles
 from cortex.services.settings import DEFAULT_ROLE
 from cortex.services.tell import notice_id
+from cortex.services.zones import zone_named
 from cortex.storage.conversations import Conversations
 from cortex.storage.deliveries import Deliveries, DeliveryRow
-from cortex.storage.job_rows import JobCounts, JobRow, JobValues
+from cortex.storage.job_rows import JobCounts, JobRow
 from cortex.storage.job_rows import JobFilter as JobFilter
 from cortex.storage.jobs import Jobs
 from cortex.storage.slot_history import Bar as Bar
@@ -78,11 +79,12 @@ class Preview:
 class Run:
     """A slot of the history. `deliveries`: how what was told of it went out.
 
-    `chat`: the conversation that has its transcript, "" where it has none (any more).
+    `chat`: the conversation that has its transcript, "" where it has none (any more). `is_told`: a notice of it stands.
     """
 
     slot: SlotRow
     chat: str
+    is_told: bool
     deliveries: tuple[DeliveryRow, ...]
 
 
@@ -120,12 +122,19 @@ class JobsService:
     ) -> tuple[Run, ...]:
         """Its slots, the newest first, 50 at a time; `before`: the `due_at` of the last one shown."""
         await self._jobs(user).get(job_id)
-        slots = await self.house.db.open(SlotHistory, user.id).list(job_id, states=states, before=before, limit=HISTORY)
+        history = self.house.db.open(SlotHistory, user.id)
+        slots = await history.list(job_id, states=states, before=before, limit=HISTORY)
+        noticed = await history.told([slot.id for slot in slots])
         told = {slot.id: notice_id(user.id, f"slot:{slot.id}") for slot in slots}
         deliveries = await self.house.db.open(Deliveries, user.id).of_notices(list(told.values()))
         chats = await self.house.db.open(Turns, user.id).places([slot.turn_id for slot in slots if slot.turn_id])
         return tuple(
-            Run(slot=slot, chat=chats.get(slot.turn_id or "", ""), deliveries=deliveries.get(told[slot.id], ()))
+            Run(
+                slot=slot,
+                chat=chats.get(slot.turn_id or "", ""),
+                is_told=slot.id in noticed,
+                deliveries=deliveries.get(told[slot.id], ()),
+            )
             for slot in slots
         )
 
@@ -134,9 +143,10 @@ class JobsService:
         return await self.house.db.open(Slots, user.id).get(id)
 
     def preview(self, user: User, when: str, time_zone: str = "", *, count: int = PREVIEWED) -> Preview:
-        """What the words mean and when that is next; UserError (field `when`) for what is not read or never comes."""
+        """What the words mean and when that is next; UserError with its field for what is not read or never comes."""
+        zone = zone_named(time_zone or user.time_zone)
         try:
-            timing = self.timings.read(when, self.house.clock(), time_zone or user.time_zone)
+            timing = self.timings.read(when, self.house.clock(), zone)
         except ToolFailed as error:
             raise UserError(error.message, field="when") from error
         found = self._next_times(timing, count)
@@ -250,7 +260,7 @@ class JobsService:
         made = []
         for line in self.crontab(user, text, time_zone):
             if line.timing is not None and line.next_at is not None and (numbers is None or line.number in numbers):
-                made.append(await self._jobs(user).add(None, _values_of(line, line.timing), None, is_enabled=False))
+                made.append(await self._jobs(user).add(None, values_of(line, line.timing), None, is_enabled=False))
         return tuple(made)
 
     async def _views(self, user: User, rows: Sequence[JobRow]) -> tuple[JobView, ...]:
@@ -287,14 +297,3 @@ class JobsService:
 
     def _next(self, job: JobRow) -> datetime | None:
         return next(iter(self.timings.following(job.timing, self.house.clock(), 1)), None)
-
-
-def _values_of(line: CrontabLine, timing: Timing) -> JobValues:
-    return JobValues(
-        name=line.name,
-        prompt=line.prompt,
-        timing_kind=timing.kind,
-        expression=timing.expression,
-        time_zone=timing.time_zone,
-        words=timing.words,
-    )

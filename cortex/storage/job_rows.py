@@ -88,16 +88,17 @@ class JobName:
 class JobFilter:
     """Which jobs are wanted; `words`: all of them in name, prompt, tool or timing. What is empty narrows nothing."""
 
-    state: Literal["", "enabled", "paused", "failing"] = ""
+    state: Literal["", "enabled", "over", "paused", "failing"] = ""
     words: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobCounts:
-    """How many jobs there are of each state."""
+    """How many jobs there are of each state; `over`: switched on, and no time of it is to come."""
 
     all: int
     enabled: int
+    over: int
     paused: int
     failing: int
 

@@ -43,11 +43,11 @@ class Jobs(Repository):
         """How many jobs have these words, in each state."""
         columns: tuple[ColumnElement[Any], ...] = (
             func.count().label("all"),
-            *(_sum(_STATES[state]).label(state) for state in ("enabled", "paused", "failing")),
+            *(_sum(_STATES[state]).label(state) for state in _STATES),
         )
         statement = select(*columns).where(JobTable.owner_id == self.owner_id, JobTable.removed_at.is_(None))
         found = await self._first(JobCounts, statement.where(*_narrowed(JobFilter(words=words))))
-        return found or JobCounts(all=0, enabled=0, paused=0, failing=0)
+        return found or JobCounts(all=0, enabled=0, over=0, paused=0, failing=0)
 
     @reading
     async def get(self, id: str) -> JobRow:
@@ -212,8 +212,10 @@ class AllJobs(HouseRepository):
 
 
 _IS_ON = JobTable.is_enabled.is_(True)
+_IS_TO_COME = JobTable.next_at.is_not(None)
 _STATES: dict[str, ColumnElement[bool]] = {
-    "enabled": _IS_ON,
+    "enabled": _IS_ON & _IS_TO_COME,
+    "over": _IS_ON & ~_IS_TO_COME,
     "paused": ~_IS_ON,
     "failing": JobTable.failures > 0,
 }

@@ -13,7 +13,7 @@ from sqlalchemy.orm import aliased
 
 from cortex.base.job import SLOT_ENDS, SlotState
 from cortex.storage.repository import Repository, reading
-from cortex.storage.schema import JobTable, SlotTable
+from cortex.storage.schema import JobTable, NoticeTable, SlotTable
 from cortex.storage.slots import SlotRow
 
 BARS = 14
@@ -59,6 +59,14 @@ class SlotHistory(Repository):
         if before is not None:
             statement = statement.where(SlotTable.due_at < before)
         return await self._all(SlotRow, statement.order_by(SlotTable.due_at.desc()).limit(limit))
+
+    @reading
+    async def told(self, slot_ids: Sequence[str]) -> frozenset[str]:
+        """Those of these slots of which a notice stands."""
+        statement = select(NoticeTable.subject_id).where(
+            NoticeTable.owner_id == self.owner_id, NoticeTable.subject_id.in_(slot_ids)
+        )
+        return frozenset((await self.session.execute(statement)).scalars())
 
     @reading
     async def bars(self, job_ids: Sequence[str], each: int = BARS) -> Mapping[str, tuple[Bar, ...]]:

@@ -79,7 +79,7 @@ async def test_another_persons_job_is_unknown(house: LivingHouse) -> None:
     [
         (replace(DAILY, when="when mum comes"), "when", "I can't read"),
         (replace(DAILY, when="0 0 31 2 *"), "when", "never comes"),
-        (replace(DAILY, when="every day at 7", time_zone="Mars/North"), "when", "no time zone"),
+        (replace(DAILY, when="every day at 7", time_zone="Mars/North"), "time_zone", "no time zone"),
         (replace(DAILY, prompt=" "), "prompt", "Write what"),
         (replace(DAILY, prompt="x" * 4_001), "prompt", "At most 4,000"),
         (replace(DAILY, role="pirate"), "role", "no role 'pirate'"),

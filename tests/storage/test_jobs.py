@@ -134,17 +134,20 @@ async def test_jobs_are_filtered_counted_and_paged(db: Database, ann: str) -> No
     jobs = db.open(Jobs, ann)
     ids = [(await jobs.add(None, named(name), NINE - n * HOUR)).id for n, name in enumerate("eDcBa")]
     await jobs.pause(ids[0], 1)
+    await jobs.enable(ids[2], 1, None)
     slots = db.open(Slots, ann)
     await slots.open(ids[1], NINE)
     await slots.end((await slots.open_of(ids[1]))[0].id, "failed")
     assert "".join(job.name for job in await jobs.list()) == "aBcDe"
     assert "".join(job.name for job in await jobs.list(skip=1, limit=2)) == "Bc"
-    assert "".join(job.name for job in await jobs.list(by="next")) == "aBcDe"
+    assert "".join(job.name for job in await jobs.list(by="next")) == "aBDce"
+    assert [job.name for job in await jobs.list(JobFilter(state="over"))] == ["c"]
+    assert [job.name for job in await jobs.list(JobFilter(state="enabled"))] == ["a", "B", "D"]
     assert [job.name for job in await jobs.list(JobFilter(state="paused"))] == ["e"]
     assert [job.name for job in await jobs.list(JobFilter(state="failing", words="NEWS 09:00"))] == ["D"]
     assert await jobs.list(JobFilter(words="100%")) == []
-    assert await jobs.count() == JobCounts(all=5, enabled=4, paused=1, failing=1)
-    assert await jobs.count("nothing has this") == JobCounts(all=0, enabled=0, paused=0, failing=0)
+    assert await jobs.count() == JobCounts(all=5, enabled=3, over=1, paused=1, failing=1)
+    assert await jobs.count("nothing has this") == JobCounts(all=0, enabled=0, over=0, paused=0, failing=0)
 
 
 async def test_a_removed_job_can_be_restored_for_a_day(db: Database, ann: str, clock: StillClock) -> None:

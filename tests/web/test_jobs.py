@@ -99,6 +99,13 @@ async def test_the_form_shows_every_choice_with_a_line_of_help(house: Cortex, ad
     assert helped >= set(asdict(JobForm())) - {"conversation_id"}
 
 
+async def test_a_way_to_be_told_says_at_its_box_what_is_missing(house: Cortex, ada: Browser) -> None:
+    page = (await ada.get("/jobs/new")).text
+    assert len(re.findall(r"<span>(?:ntfy|Webhook)<br><span[^>]*>Leads nowhere yet", page)) == 2
+    await house.reach.addresses.put(ada.user, "ntfy", "https://ntfy.sh/some-topic")
+    assert "<span>ntfy</span>" in (await ada.get("/jobs/new")).text
+
+
 async def test_without_a_model_the_form_says_that_none_answers(ada: Browser) -> None:
     assert "Offline demo model (no AI)" in (await ada.get("/jobs/new")).text
     form = {"name": "m", "provider": "openai", "model": "s", "base_url": "http://127.0.0.1:9/v1", "api_key": "test-key"}
@@ -150,6 +157,7 @@ async def test_what_a_list_of_tools_costs_is_told_before_saving(ada: Browser) ->
     [
         ({"when": "whenever"}, "when"),
         ({"when": "* * * * * *"}, "when"),
+        ({"time_zone": "Mars/Olympus"}, "time_zone"),
         ({"prompt": ""}, "prompt"),
         ({"kind": "dance"}, "kind"),
         ({"kind": "call", "tool": "nothing_such"}, "tool"),
@@ -221,6 +229,21 @@ async def test_it_is_paused_and_goes_on(house: Cortex, ada: Browser) -> None:
     assert (await house.clockwork.jobs.get(ada.user, job.id)).job.next_at
 
 
+async def test_a_job_whose_last_time_has_passed_is_over_and_not_on(house: Cortex, ada: Browser) -> None:
+    job = await made(house, ada, replace(BRIEF, when="2100-01-01 10:00"))
+    await made(house, ada, replace(BRIEF, name="Daily"))
+    assert job.next_at
+    assert await house.house.db.open(Jobs, ada.user.id).advance(job.id, job.next_at, job.version, None)
+    page = (await ada.get("/jobs")).text
+    assert re.search(r'On <span class="count">1</span>.*Over <span class="count">1</span>', page, re.DOTALL)
+    assert f'id="toggle-{job.id}"' not in page
+    assert page.count("Run now:") == 2
+    assert re.findall(r'<tr id="job-(\w+)"', (await ada.get("/jobs?state=over")).text) == [job.id]
+    own = (await ada.get(f"/jobs/{job.id}")).text
+    assert "<b>Over:</b> no time of it is to come." in own
+    assert "Pause:" not in own
+
+
 async def test_a_run_by_hand_is_noted_and_shown(house: Cortex, ada: Browser) -> None:
     job = await made(house, ada)
     answer = await ada.post(f"/jobs/{job.id}/run")
@@ -263,11 +286,13 @@ async def test_a_run_whose_chat_was_deleted_says_so_and_leads_nowhere(house: Cor
 async def test_the_history_says_how_each_run_ended_and_who_was_told(house: Cortex, ada: Browser) -> None:
     job = await made(house, ada)
     slot = await ran(house, ada, job)
-    await ran(house, ada, job, "failed", 2, "the provider said no")
+    failed_slot = await ran(house, ada, job, "failed", 2, "the provider said no")
     await ran(house, ada, job, "missed", 3, "Cortex was off")
     async with house.house.db.together(ada.user.id) as opened:
         told = NoticeValues(kind="job", title="Brief", text="done", subject_id=slot.id)
         await opened(Notices).add(notice_id(ada.user.id, f"slot:{slot.id}"), told, [Way(channel="email")])
+        unsent = replace(told, subject_id=failed_slot.id)
+        await opened(Notices).add(notice_id(ada.user.id, f"slot:{failed_slot.id}"), unsent)
     page = (await ada.get(f"/jobs/{job.id}/runs")).text
     for words in (
         "result of 1",
@@ -281,6 +306,9 @@ async def test_the_history_says_how_each_run_ended_and_who_was_told(house: Corte
     assert f'href="/runs/{slot.id.replace(":", "-")}"' in page
     failed = (await ada.get(f"/jobs/{job.id}/runs?show=failed")).text
     assert "the provider said no" in failed
+    assert "on the page</span>" in failed, "told by the bell alone"
+    assert "nobody</span>" not in failed
+    assert "nobody</span>" in (await ada.get(f"/jobs/{job.id}/runs?show=missed")).text
     assert "result of 1" not in failed
 
 

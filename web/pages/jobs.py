@@ -24,7 +24,7 @@ from web.toast import redirect
 router = APIRouter(route_class=LateRoute)
 HOME = "/jobs"
 NAV = NavEntry(title="Jobs", href=HOME, icon="repeat", order=14)
-LABELS = (("", "All"), ("enabled", "On"), ("paused", "Paused"), ("failing", "Failing"))
+LABELS = (("", "All"), ("enabled", "On"), ("over", "Over"), ("paused", "Paused"), ("failing", "Failing"))
 EXAMPLES = (
     (
         "A brief every weekday morning",
@@ -96,7 +96,7 @@ async def show_all(
     request: Request, house: House, user: CurrentUser, state: str = "", q: str = "", page: int = 1
 ) -> Response:
     """The jobs that fit, the next to run first."""
-    chosen = cast("Any", state if state in dict(LABELS) else "")  # Any: mypy does not see that it is one of the four
+    chosen = cast("Any", state if state in dict(LABELS) else "")  # Any: mypy does not see that it is one of them
     wanted = JobFilter(state=chosen, words=q.strip()[:200])
     view = await house.clockwork.jobs.list(user, wanted, page=page)
 
@@ -217,9 +217,10 @@ async def _context(
     refused: UserError | Conflict | None = None,
 ) -> JobContext:
     form = form if form.time_zone else replace(form, time_zone=user.time_zone)
-    push = ChannelView(name="web_push", lacks=(await house.reach.devices.key()).lacks)
+    devices = ", ".join(device.name for device in await house.reach.devices.list(user))
+    push = ChannelView(name="web_push", lacks=(await house.reach.devices.key()).lacks, address=devices)
     reading = await _read(house, user, form, job)
-    if isinstance(refused, UserError) and refused.field == "when":
+    if isinstance(refused, UserError) and refused.field in ("when", "time_zone"):
         reading.pop("unread", None)  # the same words stand at the field
     return JobContext(
         frame=await frame_of(request, house, user, here=HOME),
