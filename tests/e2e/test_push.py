@@ -235,7 +235,7 @@ def test_a_notice_that_is_opened_from_its_push_is_read(house: Daemon, ada: Calle
     phone.add()
     with_words(ada)
     ada.post("/notifications/read", upto="2099-01-01T00:00:00+00:00")
-    ada.post("/reminders", words="air the room in 2 seconds")
+    chat = ada.send("new", SHELL)
     (payload,) = phone.pushed()
     assert unread(ada) == 1
     phone.deliver(payload)
@@ -243,20 +243,38 @@ def test_a_notice_that_is_opened_from_its_push_is_read(house: Daemon, ada: Calle
     (place,) = phone.click()
     poll(lambda: unread(ada) == 0)  # the worker said it, before any page came up
     phone.page.goto(place)
+    phone.page.wait_for_url(f"**/c/{chat}")  # without the mark of the notice
+    ada.post(f"/c/{chat}/stop")
+
+
+def test_a_reminder_that_is_looked_at_counts_until_it_is_done(house: Daemon, ada: Caller, phone: Phone) -> None:
+    phone.add()
+    with_words(ada)
+    ada.post("/notifications/read", upto="2099-01-01T00:00:00+00:00")
+    ada.post("/reminders", words="air the room in 2 seconds")
+    (payload,) = phone.pushed()
+    phone.deliver(payload)
+    phone.notes()
+    (place,) = phone.click()
+    phone.page.goto(place)
     phone.page.wait_for_url("**/reminders")  # without the mark of the notice
-    assert reminder(house, "air the room").state == "due"  # seen is not done
+    assert (reminder(house, "air the room").state, unread(ada)) == ("due", 1)
+    phone.page.get_by_role("button", name="Done: air the room").click()
+    expect(phone.page.locator("#bell-n .badge")).to_have_count(0)
+    assert unread(ada) == 0
 
 
 def test_what_a_page_shows_is_no_news_any_more(house: Daemon, ada: Caller, phone: Phone) -> None:
     with_words(ada)
     ada.post("/notifications/read", upto="2099-01-01T00:00:00+00:00")
-    ada.post("/reminders", words="fold the towels in 1 second")
+    chat = ada.send("new", SHELL)
     poll(lambda: unread(ada) == 1)
     phone.page.goto("/tasks")
     expect(phone.page.locator("#bell-n .badge")).to_contain_text("1")
-    phone.page.goto("/reminders")
+    phone.page.goto(f"/c/{chat}")
     expect(phone.page.locator("#bell-n .badge")).to_have_count(0)
     assert unread(ada) == 0
+    ada.post(f"/c/{chat}/stop")
 
 
 @pytest.mark.parametrize(
