@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar, cast
 import typer
 
 from cortex.app import Cortex
+from cortex.base.errors import UserError
 from cortex.base.role import ToolMode
 from cortex.base.settings import load_settings
 from cortex.base.start import settings_in_force
@@ -121,10 +122,8 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Show which tools this message would be given, and why. No model is asked."""
-    receipt = _at_rest(
-        lambda cortex: _tools(cortex, assume_configured).explain(
-            _somebody(rank), role, message, mode=mode, recipe=recipe
-        )
+    receipt = _of_role(
+        rank, role, assume_configured, lambda tools, user: tools.explain(user, role, message, mode=mode, recipe=recipe)
     )
     if as_json:
         _print_json(receipt)
@@ -153,10 +152,11 @@ def prompt_size(
     as_json: Json = False,
 ) -> None:
     """Count the tokens of the exact first request that this message makes."""
-    parts = _at_rest(
-        lambda cortex: _tools(cortex, assume_configured).prompt_size(
-            _somebody(rank), role, message, mode=mode, recipe=recipe
-        )
+    parts = _of_role(
+        rank,
+        role,
+        assume_configured,
+        lambda tools, user: tools.prompt_size(user, role, message, mode=mode, recipe=recipe),
     )
     if as_json:
         _print_json(parts)
@@ -174,16 +174,16 @@ def list_tools(
 ) -> None:
     """List every tool with its risk, its price in tokens and what it still needs."""
 
-    async def listed(cortex: Cortex) -> list[dict[str, Any]]:
-        tools = _tools(cortex, assume_configured)
+    async def listed(tools: ToolsService, user: User) -> list[dict[str, Any]]:
         rows = await tools.listing()
-        permitted = await tools.permitted(_somebody(rank), role) if role else {row["name"] for row in rows}
+        permitted = await tools.permitted(user, role) if role else {row["name"] for row in rows}
         return [row for row in rows if row["name"] in permitted]
 
-    rows = _at_rest(listed)
+    rows = _of_role(rank, role, assume_configured, listed)
     if as_json:
         _print_json(rows)
         return
+    _say(f"{'category':<14} {'tool':<26} {'risk':<7} {'full':>5} {'stub':>5}  (tokens in full and as a stub)")
     for row in rows:
         marks = [name for name in ("admin", "confirm") if row[name]]
         marks += [f"not set up: needs {' and '.join(row['missing'])}"] if row["missing"] else []
@@ -199,6 +199,19 @@ def _at_rest(ask: Callable[[Cortex], Awaitable[T]], *, is_migrating: bool = True
             return await ask(cortex)
 
     return asyncio.run(asked())
+
+
+def _of_role(rank: Rank, role: str, assume_configured: bool, ask: Callable[[ToolsService, User], Awaitable[T]]) -> T:
+    """Ask the tools, as somebody of this rank, of a role that there is, or of none ("")."""
+
+    async def asked(cortex: Cortex) -> T:
+        user = _somebody(rank)
+        names = await cortex.roles.names(user)
+        if role and role not in names:
+            raise UserError(f"There is no role {role!r} for a person of rank {rank}; there are {', '.join(names)}.")
+        return await ask(_tools(cortex, assume_configured), user)
+
+    return _at_rest(asked)
 
 
 def _tools(cortex: Cortex, assume_configured: bool) -> ToolsService:

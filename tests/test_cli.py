@@ -61,6 +61,17 @@ def test_explain_says_what_would_be_sent_and_why(tmp_path: Path) -> None:
     assert "task_create" in words.stdout
 
 
+@pytest.mark.parametrize(
+    "words", [("tools",), ("explain", "hello"), ("prompt-size", "hello")], ids=lambda words: words[0]
+)
+def test_a_role_that_is_none_is_one_line_that_names_the_roles(words: tuple[str, ...], tmp_path: Path) -> None:
+    done = cortex(tmp_path / "home", *words, "--role", "nosuch")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("cortex: There is no role 'nosuch' for a person of rank admin; there are ")
+    assert "orchestrator" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_a_chat_role_is_given_no_tool(tmp_path: Path) -> None:
     assert parsed(cortex(tmp_path / "home", "explain", "add milk to my list", "--role", "chat", "--json"))["sent"] == []
 
@@ -85,6 +96,7 @@ def test_tools_says_what_a_category_still_needs(tmp_path: Path) -> None:
     assert (rows["cron_add"]["configured"], rows["cron_add"]["missing"]) == (True, [])
     assert (rows["ae_task_list"]["configured"], rows["ae_task_list"]["missing"]) == (True, [])
     words = cortex(tmp_path / "home", "tools").stdout
+    assert words.splitlines()[0].split()[:5] == ["category", "tool", "risk", "full", "stub"]
     assert "not set up: needs HomeAssistant" in words
 
 
