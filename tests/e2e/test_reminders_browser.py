@@ -56,6 +56,8 @@ def test_one_that_comes_due_says_its_words_on_whatever_page_is_open(
     ada.post("/reminders", words="air the room in 3 seconds")
     toast.get_by_role("button", name="air the room", exact=True).click(timeout=20_000)
     page.wait_for_url("**/reminders")
+    page.get_by_role("button", name="Done: air the room").click()
+    expect(page.locator("#bell-n .badge")).to_have_count(0)
 
 
 def test_words_are_read_while_they_are_typed_and_a_removal_is_taken_back(
