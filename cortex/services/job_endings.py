@@ -5,7 +5,7 @@ Reads the turn as it stands, so that a slot whose turn ended while nobody listen
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from cortex.base.errors import NotFound
 from cortex.base.job import JobKind, SlotState
@@ -44,6 +44,7 @@ class Facts:
     calls: Sequence[CallRow]
     approvals: Sequence[Approval]
     text: str
+    timeout_s: int
     timeout_at: datetime
 
     @property
@@ -63,7 +64,7 @@ class Facts:
             case "done":
                 return self._done()
             case "stopped":
-                return ("failed", _too_long(self.turn, self.timeout_at)) if self._is_over_time else ("stopped", "")
+                return ("failed", _too_long(self.timeout_s)) if self._is_over_time else ("stopped", "")
             case "out_of_rounds":
                 return "failed", NO_ROUNDS
             case _:
@@ -160,6 +161,7 @@ class JobEndings:
             calls=calls,
             approvals=approvals,
             text=calls[-1].text if by_call else said[-1] if said else turn.error,
+            timeout_s=job.timeout_s,
             timeout_at=deadline(policy_of(job), began),
         )
 
@@ -211,6 +213,6 @@ def _sentence(why: str) -> str:
     return f"{why[:1].upper()}{why[1:].rstrip('.')}." if why else ""
 
 
-def _too_long(turn: TurnRow, timeout_at: datetime) -> str:
-    minutes = (timeout_at - (turn.started_at or turn.created_at)) / timedelta(minutes=1)
-    return f"it took longer than {minutes:.0f} minutes"
+def _too_long(timeout_s: int) -> str:
+    took = f"{timeout_s} seconds" if timeout_s < 2 * 60 else f"{timeout_s / 60:.0f} minutes"
+    return f"it took longer than {took}"
