@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
-from tests.e2e.pages import go
+from tests.e2e.pages import forgive, go
 
 pytestmark = pytest.mark.browser
 
@@ -43,6 +43,23 @@ def test_a_job_is_made_in_words_run_now_and_read_in_its_transcript(house: Daemon
     page.keyboard.press("g")
     page.keyboard.press("j")
     page.wait_for_url("**/jobs")
+
+
+def test_a_refused_time_that_is_corrected_is_wrong_no_more(house: Daemon, ada: Caller, opens: Opens) -> None:
+    window = opens(house.origin, ada.token)
+    page = go(window, "/jobs/new")
+    when = page.get_by_label("When", exact=True)
+    when.fill("whenever")
+    page.get_by_label("Prompt or message").fill("say hello")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#f-when-e")).to_contain_text("whenever")
+    when.fill("every day at 7")
+    expect(page.locator("#reading")).to_contain_text("Every day at 07:00")
+    expect(page.locator("#f-when-e")).to_have_count(0)
+    expect(page.locator("[aria-invalid]")).to_have_count(0)
+    expect(page.get_by_text("one field needs a look")).to_have_count(0)
+    expect(when).to_be_focused()
+    forgive(window, 422)
 
 
 def test_a_job_is_previewed_and_saved_without_script(house: Daemon, ada: Caller, opens: Opens) -> None:

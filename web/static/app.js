@@ -87,6 +87,16 @@
     text().value = ''; delete sessionStorage[draft]; typed();
   });
 
+  // --- a time that can be read now: what the last saving said of it is over
+  on('htmx:after:swap', () => {
+    if (!$('#reading .read')) return;
+    for (const field of all('#f-when[aria-invalid],#f-time_zone[aria-invalid]')) {
+      const box = field.closest('.fr');
+      field.removeAttribute('aria-invalid'); field.setAttribute('aria-describedby', field.id + '-h');
+      box.classList.remove('bad'); $('.fr-e', box).remove(); $('.say.bad', field.form)?.remove();
+    }
+  });
+
   // --- clicks: copy, steps, examples, dialogs, why
   const closeTo = async (link, event) => {
     const box = link.closest(link.dataset.close);
