@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from cortex.base.clock import ticks_s
+from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.events import Event, OpenPart
 from cortex.base.settings import Settings, load_settings
@@ -22,6 +22,7 @@ from cortex.engine.hub import Hub
 from cortex.services.accounts import LoginView
 from cortex.services.chat import LogPage, Tick
 from cortex.services.composer import Composer
+from cortex.services.notices import NoticeFilter, NoticePage
 from cortex.services.settings import Preferences
 from cortex.services.transcript import Transcript
 from cortex.storage.conversations import Conversation
@@ -158,6 +159,10 @@ class FakeNotices:
     """Nothing is ever told here."""
 
     hub: Hub
+    clock: Clock = now
+
+    async def page(self, user_id: str, wanted: NoticeFilter | None = None, before_id: str = "") -> NoticePage:
+        return NoticePage(notices=(), earlier="")
 
     async def unread(self, user_id: str) -> int:
         return 0
