@@ -70,6 +70,9 @@ class Served:
         self._port = self._server.servers[0].sockets[0].getsockname()[1]
         self._ready.set()
         await task
+        for connection in list(self._server.server_state.connections):  # a forced end leaves those that still stream
+            connection.transport.abort()
+        await asyncio.sleep(0.05)
 
 
 class Tab:

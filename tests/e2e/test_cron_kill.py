@@ -26,7 +26,7 @@ def survive(daemons: Sequence[Daemon], *, messages: int, prompts: int, kills: in
     for daemon in room.daemons:
         assert daemon.stop() == 0
     states = check(kept, room.told(), end)
-    assert states["done"] > kills
+    assert states["done"] > 10
     log.info("%d kills and more; slots: %s", kills, states)
 
 
@@ -64,7 +64,7 @@ def test_each_slot_runs_once_over_kills(two: list[Daemon]) -> None:
 
 
 def test_each_prompt_is_asked_once_over_kills(one: list[Daemon]) -> None:
-    survive(one, messages=1, prompts=2, kills=2, seed=8)
+    survive(one, messages=3, prompts=2, kills=3, seed=8)
 
 
 @pytest.mark.full
