@@ -14,6 +14,9 @@ class Role:
 
     `admin_tools` are added for an admin's account. `models` names entries of the user's model registry, in the
     order they are tried; empty = the user's default chain. None = not set on this level.
+
+    `within`: what bounds `tools`, None = nothing (a job's own list: what its owner could have in a chat). `lacks`:
+    names that they never grant, in a job and in whatever it starts.
     """
 
     name: str
@@ -29,3 +32,5 @@ class Role:
     budget_usd: float | None = None
     tool_budget_tokens: int | None = None
     is_admin_only: bool = False
+    within: tuple[str, ...] | None = None
+    lacks: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ Fails closed: what is not written out is not permitted, an unknown name permits 
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Protocol
 
@@ -19,8 +20,20 @@ CHANNEL_LACKS: dict[Channel, frozenset[str]] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What is granted, as categories, names or `all`: the tools that `words` and, unless it is None, `within` mean.
+
+    `lacks`: names that are taken out of it again.
+    """
+
+    words: frozenset[str]
+    within: frozenset[str] | None = None
+    lacks: frozenset[str] = frozenset()
+
+
 class Grants(Protocol):
-    """The part of a role that grants tools."""
+    """The part of a role that grants tools; `base/role.py` says what the fields mean."""
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -33,25 +46,36 @@ class Grants(Protocol):
         ...
 
     @property
+    def within(self) -> tuple[str, ...] | None:
+        """Categories or names that bound what the others grant."""
+        ...
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """Names that it does not grant."""
+        ...
+
+    @property
     def is_admin_only(self) -> bool:
         """Whether the role is for admins alone."""
         ...
 
 
-def granted(role: Grants, *, is_admin: bool) -> frozenset[str]:
-    """The categories and names that the role writes out for this account; empty for a role it may not take."""
+def granted(role: Grants, *, is_admin: bool) -> Grant:
+    """What the role grants to this account; nothing where it may not take the role."""
     if role.is_admin_only and not is_admin:
-        return frozenset()
-    return frozenset((*role.tools, *role.admin_tools) if is_admin else role.tools)
+        return Grant(words=frozenset())
+    words = (*role.tools, *role.admin_tools) if is_admin else role.tools
+    within = None if role.within is None else frozenset(role.within)
+    return Grant(words=frozenset(words), within=within, lacks=frozenset(role.lacks))
 
 
-def permits(
-    words: frozenset[str], *, name: str, category: str, is_admin_tool: bool, is_admin: bool, channel: Channel
-) -> bool:
-    """Whether the granted words permit this tool to this account on this channel."""
-    if is_admin_tool and not is_admin:
+def permits(grant: Grant, *, name: str, category: str, is_admin_tool: bool, is_admin: bool, channel: Channel) -> bool:
+    """Whether the grant permits this tool to this account on this channel."""
+    if (is_admin_tool and not is_admin) or name in CHANNEL_LACKS[channel] or name in grant.lacks:
         return False
-    return name not in CHANNEL_LACKS[channel] and not words.isdisjoint({"all", name, category})
+    meant = {"all", name, category}
+    return not grant.words.isdisjoint(meant) and (grant.within is None or not grant.within.isdisjoint(meant))
 
 
 def digest(entries: Iterable[Entry]) -> str:

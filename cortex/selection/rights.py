@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cortex.base.role import Channel
-from cortex.selection.gate import digest, granted, permits
+from cortex.selection.gate import Grant, digest, granted, permits
 from cortex.selection.types import Entry, PlanInput, Snapshot
 
 
@@ -57,8 +57,8 @@ class Ready:
 
 def rights_of(given: PlanInput) -> Rights:
     """What this user may use in this role on this channel."""
-    words = granted(given.role, is_admin=given.is_admin)
-    return _rights(_Key(given.snapshot), given.ready, words, given.role.core, given.is_admin, given.channel)
+    grant = granted(given.role, is_admin=given.is_admin)
+    return _rights(_Key(given.snapshot), given.ready, grant, given.role.core, given.is_admin, given.channel)
 
 
 def ready_of(given: PlanInput) -> Ready:
@@ -81,7 +81,7 @@ class _Key:
 
 @lru_cache(maxsize=64)
 def _rights(
-    key: _Key, ready: tuple[str, ...], words: frozenset[str], core: tuple[str, ...], is_admin: bool, channel: Channel
+    key: _Key, ready: tuple[str, ...], grant: Grant, core: tuple[str, ...], is_admin: bool, channel: Channel
 ) -> Rights:
     there, own = frozenset(ready), frozenset(core)
     found = [entry for entry in key.snapshot.entries if entry.name in there]
@@ -90,7 +90,7 @@ def _rights(
         for entry in found
         if not entry.is_meta
         and permits(
-            words,
+            grant,
             name=entry.name,
             category=entry.category,
             is_admin_tool=entry.is_admin,

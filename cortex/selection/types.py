@@ -124,6 +124,8 @@ class RoleView:
     core: tuple[str, ...] = ()
     budget_tokens: int | None = None
     is_admin_only: bool = False
+    within: tuple[str, ...] | None = None
+    lacks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

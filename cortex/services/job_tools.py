@@ -74,7 +74,7 @@ class JobTools:
         own = await self.roles.role(wanted.user, wanted.role)
         asked = Asked(
             user=wanted.user,
-            role=replace(own, tools=tuple(wanted.words), admin_tools=()),
+            role=await self.roles.with_tools(wanted.user, own, wanted.words),
             message=wanted.prompt,
             channel=wanted.channel,
             now=self.house.clock(),

@@ -10,7 +10,7 @@ from typing import Any
 from cortex.base.errors import NotAllowed, NotFound, UserError
 from cortex.base.role import Role
 from cortex.base.user import User
-from cortex.selection.gate import granted, permits
+from cortex.selection.gate import Grant, granted, permits
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import META
 from cortex.services.role_settings import RoleDefaults, RoleSettings
@@ -152,7 +152,7 @@ class RoleEditing:
     async def priced(self, words: Sequence[str]) -> Priced:
         """What these words let an admin use, in full."""
         ground = await self.tools.ground()
-        ready, given = frozenset(ground.ready), frozenset(words)
+        ready, given = frozenset(ground.ready), Grant(words=frozenset(words))
         found = [
             entry
             for entry in ground.snapshot.entries
@@ -232,7 +232,7 @@ class RoleEditing:
 
 
 def _words(role: Role) -> tuple[str, ...]:
-    return tuple(sorted(granted(role, is_admin=True)))
+    return tuple(sorted(granted(role, is_admin=True).words))
 
 
 def _value(field: str, role: Role, origin: Origin, beneath: Role) -> Value:

@@ -3,7 +3,7 @@
 A missing `tools` key is the shipped default of that role, never everything; an unknown role has no tools.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +11,7 @@ from typing import Any, Literal
 from cortex.base.errors import NotFound, UserError
 from cortex.base.role import Role
 from cortex.base.user import User
+from cortex.selection.gate import CHANNEL_LACKS, granted
 from cortex.services.role_files import checked, fields_of
 from cortex.storage.audit import Audit
 from cortex.storage.db import Database
@@ -67,7 +68,8 @@ class Roles:
     async def role(self, user: User, name: str, job_id: str = "") -> Role:
         """The role in force; one that nobody wrote has no prompt and no tools. In a job with what the job sets itself.
 
-        A job's own tools take the place of the role's, never of the user's rights; a job that is gone has none.
+        A job's own tools take the place of the role's, within what its owner could have in a chat; a job that is gone
+        has none. Whatever a job starts lacks what the job lacks.
         """
         role = (await self.in_force(user, name)).role
         if not job_id or self._db is None:
@@ -75,15 +77,31 @@ class Roles:
         job = await self._db.open(Jobs, user.id).lately(job_id)
         if job is None:
             return replace(role, tools=(), admin_tools=())
+        if job.tools is not None:
+            role = await self.with_tools(user, role, job.tools)
         return replace(
             role,
-            tools=role.tools if job.tools is None else job.tools,
-            admin_tools=role.admin_tools if job.tools is None else (),
+            lacks=tuple(sorted(CHANNEL_LACKS["maker" if job.may_make_jobs else "cron"])),
             core=(*role.core, *(job.planned or ())),
             models=(job.model, *role.models) if job.model else role.models,
             budget_tokens=role.budget_tokens if job.budget_tokens is None else job.budget_tokens,
             budget_usd=role.budget_usd if job.budget_usd is None else job.budget_usd,
         )
+
+    async def with_tools(self, user: User, role: Role, tools: Sequence[str]) -> Role:
+        """The role with these tools in place of its own, within what this user could have in a chat."""
+        return replace(role, tools=tuple(tools), admin_tools=(), within=tuple(sorted(await self.reach(user))))
+
+    async def reach(self, user: User) -> frozenset[str]:
+        """The categories and names that some role grants this user; a role whose file has a slip grants none."""
+        words: set[str] = set()
+        for name in await self.names(user):
+            try:
+                role = (await self.in_force(user, name)).role
+            except UserError:
+                continue
+            words |= granted(role, is_admin=user.is_admin).words
+        return frozenset(words)
 
     async def in_force(self, user: User, name: str, *, with_browser: bool = True) -> RoleInForce:
         """The role with the origin of each field. UserError when the user's own file or setting has a slip.

@@ -175,6 +175,8 @@ def role_view(role: Role) -> RoleView:
         core=role.core,
         budget_tokens=role.tool_budget_tokens,
         is_admin_only=role.is_admin_only,
+        within=role.within,
+        lacks=role.lacks,
     )
 
 

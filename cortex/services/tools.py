@@ -15,7 +15,7 @@ from cortex.base.tool_ports import Discovered
 from cortex.base.user import User
 from cortex.selection.discover import discover
 from cortex.selection.edits import edited
-from cortex.selection.gate import granted, permits
+from cortex.selection.gate import Grant, granted, permits
 from cortex.selection.snapshot import snapshot_of
 from cortex.selection.stages.epoch import BRIDGE
 from cortex.selection.types import META, Snapshot
@@ -95,10 +95,10 @@ class ToolsService:
         return found | metas if found else frozenset()
 
     async def grantable(self, user: User, *, channel: Channel = "chat") -> frozenset[str]:
-        """Names of all that some role could permit this user on this channel; no meta tool."""
-        return await self._open_to(user, frozenset({"all"}), channel)
+        """Names of all that this user could have in a chat, by some role, less what the channel lacks; no meta tool."""
+        return await self._open_to(user, Grant(words=await self._roles.reach(user)), channel)
 
-    async def _open_to(self, user: User, words: frozenset[str], channel: Channel) -> frozenset[str]:
+    async def _open_to(self, user: User, grant: Grant, channel: Channel) -> frozenset[str]:
         off = (await self.in_force()).off
         tools = self._registry.tools
         return frozenset(
@@ -107,7 +107,7 @@ class ToolsService:
             if tools[name].category != META
             and name not in off
             and permits(
-                words,
+                grant,
                 name=name,
                 category=tools[name].category,
                 is_admin_tool=tools[name].admin,

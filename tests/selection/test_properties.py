@@ -144,13 +144,13 @@ def conversation(recipe: str, case: Case, outside: str = "", seen: str = "") -> 
 
 def permitted(each: PlanInput) -> set[str]:
     """What the gate's one rule lets through, meta tools where there is anything."""
-    words = granted(each.role, is_admin=each.is_admin)
+    grant = granted(each.role, is_admin=each.is_admin)
     business = {
         entry.name
         for entry in each.snapshot.entries
         if not entry.is_meta
         and permits(
-            words,
+            grant,
             name=entry.name,
             category=entry.category,
             is_admin_tool=entry.is_admin,
