@@ -68,7 +68,7 @@ class Executor:
             arguments_hash=record.hash,
         )
         plea = question(standing, checked)
-        if plea is None or await self.desk.granted(turn, record, plea):
+        if plea is None or (not standing.is_tainted and await self.desk.granted(turn, record, plea)):
             return decision
         approval_id = await self.desk.ask(turn, record, plea)
         return Decision(
@@ -121,6 +121,7 @@ class Executor:
             now=standing.now,
             scope=self.scope,
             is_tainted=standing.is_tainted,
+            has_read_private=standing.has_read_private,
         )
         started_s = self.ticks_s()
         output, state = await run_tool(tool, ctx, checked.arguments)

@@ -94,7 +94,9 @@ class Jobs(Protocol):
         """All of them, by name."""
         ...
 
-    async def add(self, id: str, name: str, prompt: str, timing: Timing, role: str, is_tainted: bool) -> Job:
+    async def add(
+        self, id: str, name: str, prompt: str, timing: Timing, role: str, *, is_tainted: bool, is_private: bool
+    ) -> Job:
         """A new job, switched on; the one that stands under this id already is handed back."""
         ...
 

@@ -117,6 +117,7 @@ class AgentResults:
             job_id=row.job_id,
             max_rounds=parent.max_rounds,
             is_tainted=True,
+            reads=await opened(Turns).reads(row),
         )
 
     def _closed(self, turn_id: str) -> None:

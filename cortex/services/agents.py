@@ -47,6 +47,7 @@ class AgentsService:
         parent = await self._house.db.open(Turns, user_id).get(parent_turn)
         await self._must_be_possible(user_id, parent, role)
         async with self._house.telling(user_id, parent.conversation_id) as opened:
+            reads = await opened(Turns).reads(parent)
             await opened(Conversations).create(
                 role, "auto", title(task), id=id, source="agent", parent_id=parent.conversation_id
             )
@@ -59,6 +60,7 @@ class AgentsService:
                 channel="agent",
                 job_id=parent.job_id,
                 is_tainted=is_tainted or parent.is_tainted,
+                reads=reads,
             )
             await opened(Conversations).append(id, [message_row(row, False)])
             await opened(Conversations).append(parent.conversation_id, [card_row(row, id)])

@@ -35,7 +35,7 @@ class ApprovalsService:
     is_watched: Callable[[str, str], bool] = lambda user_id, conversation_id: True
 
     async def granted(self, turn: Turn, call: CallRecord, plea: Plea) -> bool:
-        """Whether a live grant of this conversation covers this call; none covers what the taint rule refuses."""
+        """Whether a live grant of this conversation covers this call; the gate asks in an untainted turn only."""
         scope = scope_of(plea.destination, plea.detail, call.hash)
         return await self.house.db.open(Grants, turn.user_id).find(plea.tool, scope, turn.conversation_id) is not None
 
@@ -125,12 +125,14 @@ class ApprovalsService:
         """The person's word: once | conversation | deny. Conflict when it was answered before or came too late.
 
         `conversation` also allows the same again in this conversation, up to 12 hours: this tool to this
-        destination or, where nothing leaves, exactly this call.
+        destination or, where nothing leaves, exactly this call. UserError where the turn read words from outside.
         """
         if choice not in ("once", "conversation", "deny"):
             raise UserError(f"Choose once, conversation or deny, not {choice!r}.")
         state: Literal["allowed", "denied"] = "denied" if choice == "deny" else "allowed"
         waiting = await self.house.db.open(Approvals, user.id).get(approval_id)
+        if choice == "conversation" and waiting.why:
+            raise UserError("This turn read text from outside, so each call is asked for. Allow it once, or deny it.")
         async with self.house.telling(user.id, waiting.conversation_id) as opened:
             row = await opened(Approvals).answer(approval_id, state, user.id)
             if choice == "conversation":

@@ -21,7 +21,7 @@ from cortex.storage.calls import CallRow, Calls, CallState
 from cortex.storage.conversations import Conversations
 from cortex.storage.home import Homes
 from cortex.storage.plans import Plans
-from cortex.storage.turns import Turns
+from cortex.storage.turns import Reads, Turns
 from cortex.storage.undo import Undos
 
 UNDO_HOURS = 24
@@ -52,6 +52,7 @@ class Book:
         async with self.house.db.together(turn.user_id) as opened:
             earlier = await opened(Calls).of_conversation(turn.conversation_id)
             turns = await opened(Turns).list(turn.conversation_id)
+            reads = await opened(Turns).reads(await opened(Turns).get(turn.id))
             state = (await opened(Conversations).get(turn.conversation_id)).selection_state
         mine = [row for row in earlier if row.turn_id == turn.id]
         if turn.job_id:  # it knows nothing of the runs before it
@@ -60,14 +61,13 @@ class Book:
             row.text for row in turns if row.channel not in ("agent", "result") and not (row.job_id and row.is_tainted)
         ]
         tainted = [row for row in earlier if row.is_tainted]
-        has_come = any(row.is_tainted for row in turns)  # such as what a background agent found
         return Standing(
             user=user,
             role=turn.role,
             permitted=permitted,
-            is_tainted=turn.is_tainted or has_come or bool(tainted),
+            is_tainted=reads.outside,
             taint_source=f"what {tainted[-1].name} brought" if tainted else "text from outside",
-            has_read_private=any(self._is_private(row) for row in earlier),
+            has_read_private=reads.private,
             typed_hosts=hosts(typed),
             discoveries=sum(row.name == "tools_discover" for row in mine),
             same_calls=dict(Counter(f"{row.name} {row.arguments}" for row in mine)),
@@ -84,10 +84,11 @@ class Book:
         made = sum(row.state != "refused" and not (row.name in tools and tools[row.name].free) for row in mine)
         return max(0, CALLS_A_TURN[recipe] - made)
 
-    def _is_private(self, row: CallRow) -> bool:
-        """Whether this call put data of the user's own before the model; a tool that is gone counts as such."""
-        tool = self.house.registry.get(row.name)
-        return row.state == "done" and (tool is None or tool.reads_private)
+    def _reads(self, call: CallRecord, ending: Ending) -> Reads:
+        """What this call put before the model; a tool that is gone counts as one that reads private data."""
+        tool = self.house.registry.get(call.tool)
+        is_private = ending.state in ("ok", "err") and (tool is None or tool.reads_private)
+        return Reads(outside=ending.is_tainted, private=is_private)
 
     async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:
         """Note the call and show its card; a repeat is a no-op."""
@@ -145,6 +146,7 @@ class Book:
             )
             if not is_new:
                 return _stored(await calls.get(call.id), ending)
+            await opened(Turns).add_reads(turn.id, self._reads(call, ending))
             undo_id = await self._offer(opened(Undos), call, ending)
             payload = {
                 "turn": turn.id,

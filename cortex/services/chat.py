@@ -19,9 +19,10 @@ from cortex.services.house import House
 from cortex.services.parts import Row, message_row
 from cortex.services.turns import TurnRuns
 from cortex.storage.conversations import Conversation, Conversations
+from cortex.storage.db import Opener
 from cortex.storage.plans import Plans
 from cortex.storage.summaries import Summaries
-from cortex.storage.turns import TurnRow, Turns
+from cortex.storage.turns import NOTHING_READ, Reads, TurnRow, Turns
 
 MESSAGE_CHARS_MAX = 32_000
 FOLLOW_S = 300.0
@@ -69,30 +70,13 @@ class Chat:
         While another turn runs it is queued: taken in at that turn's next tool boundary, or answered after it.
         """
         words = _checked(text, max_rounds)
-        turn_id = f"turn:{new_id()}"
         async with self.house.telling(user.id, conversation_id) as opened:
-            conversation = await opened(Conversations).get(conversation_id)
-            if role is not None and role != conversation.role:
+            if role is not None and role != (await opened(Conversations).get(conversation_id)).role:
                 await opened(Conversations).set_role(conversation_id, role)
-            row = await opened(Turns).create(
-                turn_id,
-                conversation_id,
-                words,
-                mode=mode or conversation.mode,
-                role=role or conversation.role,
-                max_rounds=max_rounds if max_rounds is not None else conversation.max_rounds,
-            )
-            ahead = [turn for turn in await opened(Turns).queued(conversation_id) if turn.ordinal < row.ordinal]
-            is_queued = bool(ahead) or await opened(Turns).running(conversation_id) is not None
-            rows: list[Row] = [message_row(row, is_queued)]
-            if conversation.is_title_auto and not conversation.title:
-                name = title(words)
-                await opened(Conversations).rename(conversation_id, name, by_user=False)
-                rows.append(("title", {"title": name}, None))
-            await opened(Conversations).append(conversation_id, rows)
+            row, is_queued = await _sent(opened, conversation_id, words, mode, max_rounds)
         if not is_queued:
             await self.runs.start(row)
-        return turn_id
+        return row.id
 
     async def stop(self, user: User, conversation_id: str) -> None:
         """End the running turn now; what it said so far stays visible. Nothing running: nothing happens."""
@@ -237,17 +221,54 @@ class Chat:
         return row
 
     async def _replace(self, user: User, row: TurnRow, text: str, mode: ToolMode) -> str:
-        """Set a turn and what followed aside and send a text in its place."""
+        """Set a turn and what followed aside and send a text in its place, in one commit.
+
+        What was set aside has been seen, by a person at least: the new turn counts as having read it.
+        """
         running = await self.house.db.open(Turns, user.id).running(row.conversation_id)
         if running is not None:
             raise Conflict("An answer is being written. Stop it first.")
         async with self.house.telling(user.id, row.conversation_id) as opened:
+            reads = await opened(Turns).reads_from(row.conversation_id, row.ordinal)
             dropped = await opened(Turns).drop_from(row.conversation_id, row.ordinal)
             for summary in await opened(Summaries).of_conversation(row.conversation_id):
                 if summary.undone_at is None and summary.upto_ordinal >= row.ordinal:
                     await opened(Summaries).undo(summary.id)
             await opened(Conversations).append(row.conversation_id, [("turn.drop", {"turns": dropped}, None)])
-        return await self.send(user, row.conversation_id, text, mode=mode, max_rounds=row.max_rounds)
+            made, is_queued = await _sent(opened, row.conversation_id, text, mode, row.max_rounds, reads)
+        if not is_queued:
+            await self.runs.start(made)
+        return made.id
+
+
+async def _sent(
+    opened: Opener,
+    conversation_id: str,
+    words: str,
+    mode: ToolMode | None,
+    max_rounds: int | None,
+    reads: Reads = NOTHING_READ,
+) -> tuple[TurnRow, bool]:
+    """The message as a turn of the conversation, and whether it waits behind another one."""
+    conversation = await opened(Conversations).get(conversation_id)
+    row = await opened(Turns).create(
+        f"turn:{new_id()}",
+        conversation_id,
+        words,
+        mode=mode or conversation.mode,
+        role=conversation.role,
+        max_rounds=max_rounds if max_rounds is not None else conversation.max_rounds,
+        reads=reads,
+    )
+    ahead = [turn for turn in await opened(Turns).queued(conversation_id) if turn.ordinal < row.ordinal]
+    is_queued = bool(ahead) or await opened(Turns).running(conversation_id) is not None
+    rows: list[Row] = [message_row(row, is_queued)]
+    if conversation.is_title_auto and not conversation.title:
+        name = title(words)
+        await opened(Conversations).rename(conversation_id, name, by_user=False)
+        rows.append(("title", {"title": name}, None))
+    await opened(Conversations).append(conversation_id, rows)
+    return row, is_queued
 
 
 def _checked(text: str, max_rounds: int | None) -> str:

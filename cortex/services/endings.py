@@ -19,7 +19,7 @@ from cortex.storage.approvals import Approvals
 from cortex.storage.calls import CallRow, Calls
 from cortex.storage.conversations import Conversations
 from cortex.storage.db import Opener
-from cortex.storage.messages import Messages
+from cortex.storage.messages import Messages, is_from_outside
 from cortex.storage.plans import Plan, Plans
 from cortex.storage.rounds import Rounds
 from cortex.storage.turns import TurnRow, Turns
@@ -59,8 +59,7 @@ class Endings:
             row = await opened(Turns).get(turn.id)
             if row.state not in LIVING:
                 return ""
-            for index, message in enumerate(outcome.messages):
-                await opened(Messages).add(turn.id, index, message, is_tainted=_is_tainted(turn.is_tainted, message))
+            await self._keep(opened, row, outcome.messages)
             if not outcome.messages:
                 await self._mend(opened, row, "", FAILED)
             error = outcome.text if outcome.state == "failed" else ""
@@ -121,8 +120,13 @@ class Endings:
         messages += [user(text) for text in taken if text not in said]
         if messages[-1].speaker != "assistant":
             messages.append(assistant(f"{partial}\n{note}".strip()))
+        await self._keep(opened, row, messages)
+
+    async def _keep(self, opened: Opener, row: TurnRow, messages: Sequence[Message]) -> None:
+        """The turn's messages in the transcript, each once."""
+        reads = await opened(Turns).reads(row)
         for index, message in enumerate(messages):
-            await opened(Messages).add(row.id, index, message, is_tainted=_is_tainted(row.is_tainted, message))
+            await opened(Messages).add(row.id, index, message, is_from_outside(message, row.is_tainted, reads))
 
     async def _results(self, opened: Opener, row: TurnRow, last: Message) -> Message:
         """The results of the calls that the last message made, as far as they came."""
@@ -199,8 +203,3 @@ def _cut(part: OpenPart) -> Row:
         "is_partial": True,
     }
     return "part.end", payload, part.turn_id
-
-
-def _is_tainted(turn_is_tainted: bool, message: Message) -> bool:
-    """Whether the message holds words from outside."""
-    return turn_is_tainted or any(getattr(part, "tainted", False) for part in message.parts)

@@ -26,7 +26,9 @@ class JobBook:
         latest = await self.house.db.open(SlotHistory, self.user_id).latest([row.id for row in rows])
         return [_job(row, latest.get(row.id)) for row in rows]
 
-    async def add(self, id: str, name: str, prompt: str, timing: Timing, role: str, is_tainted: bool) -> Job:
+    async def add(
+        self, id: str, name: str, prompt: str, timing: Timing, role: str, *, is_tainted: bool, is_private: bool
+    ) -> Job:
         """A new job, switched on; the one that stands under this id already is handed back."""
         values = JobValues(
             name=name,
@@ -37,6 +39,7 @@ class JobBook:
             words=timing.words,
             role=role,
             is_tainted=is_tainted,
+            is_private=is_private,
         )
         return _job(await self._jobs.add(id, values, self._next(timing)))
 

@@ -104,7 +104,7 @@ class Known:
     words: Collection[str]
 
 
-def checked(form: JobForm, timing: Timing, known: Known, *, is_tainted: bool = False) -> JobValues:
+def checked(form: JobForm, timing: Timing, known: Known) -> JobValues:
     """The job that the form says. UserError with its field for what cannot be."""
     kind = cast("JobKind", _choice(form, "kind", JobKind))
     prompt = "" if kind == "call" else _text(form.prompt, "prompt", PROMPT_CHARACTERS, "Write what it does or tells.")
@@ -138,7 +138,6 @@ def checked(form: JobForm, timing: Timing, known: Known, *, is_tainted: bool = F
         keeps_quiet_hours=bool(form.keeps_quiet_hours),
         pause_after=_whole(form, "pause_after"),
         may_make_jobs=bool(form.may_make_jobs),
-        is_tainted=is_tainted,
     )
 
 

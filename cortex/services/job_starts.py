@@ -21,7 +21,7 @@ from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import Jobs
 from cortex.storage.notices import NoticeValues
 from cortex.storage.slots import SlotRow, Slots
-from cortex.storage.turns import TurnRow, Turns
+from cortex.storage.turns import Reads, TurnRow, Turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +81,7 @@ class JobStarts:
                 job_id=job.id,
                 max_rounds=job.max_rounds,
                 is_tainted=job.is_tainted,
+                reads=Reads(outside=job.is_tainted, private=job.is_private),
             )
             ahead = [turn for turn in await opened(Turns).queued(conversation_id) if turn.ordinal < row.ordinal]
             is_queued = bool(ahead) or await opened(Turns).running(conversation_id) is not None

@@ -202,9 +202,11 @@ class JobsService:
         else:
             found = self.preview(user, form.when, form.time_zone, count=3)
             timing, next_at = found.timing, found.times[0]
-        values = checked(form, timing, await self.known(user), is_tainted=before.is_tainted)
-        if values.prompt != before.prompt or values.arguments != before.arguments:
-            values = replace(values, is_tainted=False)  # the words are the person's own now
+        values = checked(form, timing, await self.known(user))
+        if (
+            values.prompt == before.prompt and values.arguments == before.arguments
+        ):  # else they are the person's own now
+            values = replace(values, is_tainted=before.is_tainted, is_private=before.is_private)
         row = await self._jobs(user).change(job_id, version, values, next_at)
         self.changed()
         return await self.tools.settle(row)

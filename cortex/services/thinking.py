@@ -28,9 +28,10 @@ from cortex.services.profiles import Profiles, endpoint_of
 from cortex.services.story import count_message, spoken
 from cortex.storage.conversations import Conversations
 from cortex.storage.db import Opener
-from cortex.storage.messages import Messages
+from cortex.storage.messages import Messages, is_from_outside
 from cortex.storage.round_rows import Before, Spent
 from cortex.storage.rounds import Rounds
+from cortex.storage.turns import Turns
 
 TOO_LONG = "The answer reached the model's output limit and was cut there."
 
@@ -91,8 +92,9 @@ class Thinking:
     async def keep(self, turn: Turn, added: Sequence[Message]) -> Message | None:
         """Put the turn's messages into the transcript; the answer to them, if that stands there already."""
         async with self.house.db.together(turn.user_id) as opened:
+            reads = await opened(Turns).reads(await opened(Turns).get(turn.id))
             for index, message in enumerate(added):
-                await opened(Messages).add(turn.id, index, message, is_tainted=_is_tainted(turn, message))
+                await opened(Messages).add(turn.id, index, message, is_from_outside(message, turn.is_tainted, reads))
             stored = await opened(Messages).of_turn(turn.id)
         answers = (row.message for row in stored if row.round == len(added) and row.message.speaker == "assistant")
         return next(answers, None)
@@ -127,7 +129,8 @@ class Thinking:
         profile = (await self.profiles.of(user, entry)).profile
         limits = await self.budgets.limits(user, turn)
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
-            await opened(Messages).add(turn.id, index, message, is_tainted=turn.is_tainted)
+            reads = await opened(Turns).reads(await opened(Turns).get(turn.id))
+            await opened(Messages).add(turn.id, index, message, is_from_outside(message, turn.is_tainted, reads))
             known = {**known, **await self._cache(opened, turn, plan, reply, entry, profile, known["history"])}
             await opened(Rounds).answered(turn.id, plan.round, reply.model, usage, cost, **known)
             used = Spent(tokens=usage.input_tokens + usage.output_tokens, usd=cost or 0.0)
@@ -185,11 +188,6 @@ async def _fitted(turn: Turn, plan: RoundPlan, past: Sequence[Message], added: S
     if sum(len(text.encode()) for text in (*beside, *(spoken(message) for message in past))) <= limit:
         return past  # bytes are never fewer than tokens: nothing to count
     return await asyncio.to_thread(lambda: fitted(past, limit - sum(map(count, beside)), count_message))
-
-
-def _is_tainted(turn: Turn, message: Message) -> bool:
-    """Whether the message holds words from outside."""
-    return turn.is_tainted or any(getattr(part, "tainted", False) for part in message.parts)
 
 
 def _with_ids(turn: Turn, round_number: int, message: Message) -> Message:

@@ -46,6 +46,7 @@ class JobValues:
     pause_after: int = 5
     may_make_jobs: bool = False
     is_tainted: bool = False
+    is_private: bool = False
 
     @property
     def timing(self) -> Timing:

@@ -9,9 +9,10 @@ from sqlalchemy import Select, insert
 
 from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id
-from cortex.base.messages import Message, from_json, to_json
+from cortex.base.messages import Message, ToolResult, from_json, to_json
 from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import MessageTable, TurnTable
+from cortex.storage.turns import Reads
 from cortex.storage.words import indexed
 
 
@@ -119,6 +120,13 @@ class Messages(Repository):
             )
             for row in await self._all(_Kept, statement)
         ]
+
+
+def is_from_outside(message: Message, turn_is_tainted: bool, reads: Reads) -> bool:
+    """Whether a message of a turn holds words from outside; an answer may repeat whatever stood before the model."""
+    if message.speaker == "assistant":
+        return reads.outside
+    return turn_is_tainted or any(isinstance(part, ToolResult) and part.tainted for part in message.parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

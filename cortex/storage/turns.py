@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
-from sqlalchemy import Select, select
+from sqlalchemy import ColumnElement, Select, select
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.role import Channel, ToolMode
@@ -20,7 +20,8 @@ AGENT_MOST = timedelta(days=1)  # longer than that no background agent is at wor
 class TurnRow:
     """A turn as it is kept. `taken_by`: the turn that took this queued message in as steering, at `taken_round`.
 
-    `job_id`: the job that it runs for, "" for none.
+    `job_id`: the job that it runs for, "" for none. `is_tainted`: its text is not its person's own. `has_read_outside`,
+    `has_read_private`: its calls, or what its text was written from, brought words from outside, or private data.
     """
 
     id: str
@@ -44,6 +45,19 @@ class TurnRow:
     taken_by: str | None
     taken_round: int | None
     is_tainted: bool
+    has_read_outside: bool
+    has_read_private: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reads:
+    """What stands before a model: words from outside, and private data of the user's."""
+
+    outside: bool = False
+    private: bool = False
+
+
+NOTHING_READ = Reads()
 
 
 class TurnFields(TypedDict, total=False):
@@ -77,9 +91,11 @@ class Turns(Repository):
         models: Sequence[str] = (),
         state: TurnState = "queued",
         is_tainted: bool = False,
+        reads: Reads = NOTHING_READ,
     ) -> TurnRow:
         """A new turn at the end of the conversation; one that stands already is handed back as it is.
 
+        reads: what its text was written from, such as the conversation that hands a task over.
         NotFound for a foreign or deleted conversation, Conflict for an id that another user's turn has.
         """
         known = await self._find(id)
@@ -107,6 +123,8 @@ class Turns(Repository):
             "taken_by": None,
             "taken_round": None,
             "is_tainted": is_tainted,
+            "has_read_outside": reads.outside,
+            "has_read_private": reads.private,
         }
         if not await self._is_new(TurnTable, values):
             raise Conflict(f"The turn {id!r} stands already.")
@@ -155,9 +173,35 @@ class Turns(Repository):
         await self.session.execute(change.values(**values))
         return await self.get(id)
 
-    async def mark_tainted(self, id: str) -> None:
-        """Remember that the turn has read words from outside; never taken back."""
-        await self.session.execute(self._change(TurnTable).where(TurnTable.id == id).values(is_tainted=True))
+    async def add_reads(self, id: str, reads: Reads) -> None:
+        """Remember what a call of the turn brought; never taken back."""
+        found = (("has_read_outside", reads.outside), ("has_read_private", reads.private))
+        if values := {name: True for name, is_so in found if is_so}:
+            await self.session.execute(self._change(TurnTable).where(TurnTable.id == id).values(**values))
+
+    @reading
+    async def reads(self, turn: TurnRow) -> Reads:
+        """What the model of this turn has before it: of the turns up to this one and taken into it, and of itself.
+
+        A job's run sees itself alone.
+        """
+        own = TurnTable.id == turn.id
+        seen = own if turn.job_id else own | (TurnTable.ordinal <= turn.ordinal) | (TurnTable.taken_by == turn.id)
+        return await self._reads(turn.conversation_id, seen, ~TurnTable.is_dropped)
+
+    @reading
+    async def reads_from(self, conversation_id: str, ordinal: int) -> Reads:
+        """What the turns from this ordinal on have read, dropped ones too."""
+        return await self._reads(conversation_id, TurnTable.ordinal >= ordinal)
+
+    async def _reads(self, conversation_id: str, *which: ColumnElement[bool]) -> Reads:
+        columns = (TurnTable.is_tainted, TurnTable.has_read_outside, TurnTable.has_read_private)
+        mine = (TurnTable.owner_id == self.owner_id, TurnTable.conversation_id == conversation_id)
+        found = (await self.session.execute(select(*columns).where(*mine, *which).distinct())).all()
+        return Reads(
+            outside=any(is_tainted or outside for is_tainted, outside, _ in found),
+            private=any(private for *_, private in found),
+        )
 
     @reading
     async def running(self, conversation_id: str) -> TurnRow | None:

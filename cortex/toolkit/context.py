@@ -24,9 +24,9 @@ class UndoNote:
 class Ctx:
     """The world of one call.
 
-    `call_id` seeds deterministic primary keys (uuid5), so that a repeated step writes the same row. `is_tainted`:
-    the turn has read words from outside; what is written then is marked so. `undo_notes` collects what
-    `leave_undo` was given; the executor stores it with the result.
+    `call_id` seeds deterministic primary keys (uuid5), so that a repeated step writes the same row. `is_tainted`,
+    `has_read_private`: the turn has read words from outside, or private data; what is written then is marked so.
+    `undo_notes` collects what `leave_undo` was given; the executor stores it with the result.
     """
 
     user: User
@@ -37,6 +37,7 @@ class Ctx:
     now: datetime
     scope: Scope
     is_tainted: bool = False
+    has_read_private: bool = False
     undo_notes: list[UndoNote] = field(default_factory=list)
 
     def use(self, kind: type[T]) -> T:

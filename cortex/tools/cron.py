@@ -53,7 +53,8 @@ async def cron_add(ctx: Ctx, prompt: str, when: str, name: str = "") -> str:
         raise ToolFailed(f"A prompt has 1 to {PROMPT_CHARACTERS} characters.")
     title = " ".join(name.split())[:NAME_CHARACTERS] or " ".join(asked.split())[:40]
     timing, times = _times(ctx, when)
-    job = await ctx.use(Jobs).add(derived_id(ctx.call_id, "job"), title, asked, timing, ctx.role, ctx.is_tainted)
+    marks = {"is_tainted": ctx.is_tainted, "is_private": ctx.has_read_private}
+    job = await ctx.use(Jobs).add(derived_id(ctx.call_id, "job"), title, asked, timing, ctx.role, **marks)
     ctx.leave_undo(target=job.id, before=None, expected=str(job.version), label="Remove the job again")
     return f"Scheduled: {_fact(ctx, job)}. Next: {_shown(ctx, times)}."
 

@@ -71,7 +71,9 @@ class MemoryJobs:
     async def list(self) -> Sequence[Job]:
         return sorted(self.rows.values(), key=lambda job: job.name)
 
-    async def add(self, id: str, name: str, prompt: str, timing: Timing, role: str, is_tainted: bool) -> Job:
+    async def add(
+        self, id: str, name: str, prompt: str, timing: Timing, role: str, *, is_tainted: bool, is_private: bool
+    ) -> Job:
         job = Job(
             id=id,
             name=name,

@@ -79,6 +79,8 @@ class TurnTable(Table):
     taken_by: Mapped[str | None]
     taken_round: Mapped[int | None]
     is_tainted: Mapped[bool]
+    has_read_outside: Mapped[bool]
+    has_read_private: Mapped[bool]
 
 
 class MessageTable(Table):

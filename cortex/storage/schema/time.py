@@ -44,6 +44,7 @@ class JobTable(Table):
     pause_after: Mapped[int]
     may_make_jobs: Mapped[bool]
     is_tainted: Mapped[bool]
+    is_private: Mapped[bool]
     planned: Mapped[tuple[str, ...] | None] = mapped_column(Names(none_as_null=True))
     planned_for: Mapped[str]
     is_enabled: Mapped[bool]
