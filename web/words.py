@@ -13,6 +13,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from cortex.base import scan
+from cortex.base.json_text import parsed
 from cortex.services.transcript_views import dom_id
 from web.browsers import browser_name
 
@@ -61,7 +62,7 @@ def pretty(text: str) -> str:
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:
-        value = json.loads(text)
+        value = parsed(text)
     except ValueError:
         return text
     return json.dumps(value, indent=2, ensure_ascii=False) if value else text

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ValidationError
 
+from cortex.base.json_text import parsed
 from cortex.base.messages import ToolCall
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Risk, Tool
@@ -86,9 +87,17 @@ def destination(checked: Checked) -> str:
     """Where a call sends to, lower case: the host of its `url`, else its `to`; "" when it stays here."""
     url = getattr(checked.arguments, "url", None)
     if url:
-        return (urlsplit(str(url)).hostname or "").lower()
+        return host_of(str(url))
     to = getattr(checked.arguments, "to", None) if checked.tool.sends_out else None
     return " ".join(str(to or "").lower().split())
+
+
+def host_of(url: str) -> str:
+    """The host of an address, lower case; "" for what is none, such as `http://[x`."""
+    try:
+        return (urlsplit(url).hostname or "").lower()
+    except ValueError:
+        return ""
 
 
 def visible(checked: Checked) -> str:
@@ -131,7 +140,7 @@ def behind_bridge(call: ToolCall) -> tuple[str, dict[str, Any]]:
 def _parse(arguments: str) -> dict[str, Any] | str:
     """The argument object; no text at all means no arguments."""
     try:
-        values = json.loads(arguments or "{}")
+        values = parsed(arguments or "{}")
     except ValueError as error:
         return f"The arguments are not valid JSON ({error}); nothing ran."
     if not isinstance(values, dict):

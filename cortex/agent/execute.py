@@ -219,7 +219,8 @@ def taint_refusal(standing: Standing, checked: Checked) -> str:
         return ""
     return (
         f"Refused: this turn has read {standing.taint_source or 'text from outside'} and private data, and the user "
-        f"did not name {host or 'this destination'}. Tell the user; they can ask for it in their own words."
+        f"did not name {host or 'this destination'}. Tell the user; they can ask for it in their own words, with the "
+        "full address."
     )
 
 

@@ -10,7 +10,7 @@ part.end     {turn, round, part, kind, text, attempt, is_partial?}   "" drops th
 tool.call    {turn, round, call, name, arguments, brief, risk}
 tool.result  {turn, call, name, state, text, ms, undo, spill, is_tainted}   state ok | err | unknown |
              refused: it was not run
-approval     {turn, call, approval, state, tool, verb, destination, detail, why, risk, expires_at}
+approval     {turn, call, approval, state, tool, verb, destination, detail, why, risk, expires_at, can_be_granted}
              state asked | allowed | denied | expired
 usage        {turn, round, model, input, output, cached, written, cost_usd, request_tokens}
 notice       {turn, level, text}                        level info | warn: retries, fallbacks, limits met

@@ -1,7 +1,6 @@
 """Searches the web through what an admin configured: a SearXNG, Brave's API, or DuckDuckGo."""
 
 import asyncio
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -10,6 +9,7 @@ from urllib.parse import urlencode, urlsplit
 from cortex.base import scan
 from cortex.base.address import PUBLIC, Policy, named
 from cortex.base.errors import ConfigError, ToolFailed
+from cortex.base.json_text import parsed
 
 if TYPE_CHECKING:  # httpx is read with the first request
     import httpx
@@ -113,7 +113,7 @@ async def _rows(
         hint = " Its settings must allow `json` under search.formats." if got.status == 403 else ""
         raise ToolFailed(f"The search engine answered with status {got.status}.{hint}")
     try:
-        value: Any = json.loads(got.text)
+        value = parsed(got.text)
     except ValueError as error:
         raise ToolFailed("The search engine's answer was no JSON.") from error
     for key in path:

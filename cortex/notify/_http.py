@@ -3,7 +3,6 @@
 Used by web_push, ntfy and webhook. Addresses may be secrets by themselves: errors name the host alone.
 """
 
-import json
 import re
 import ssl
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from cortex.base.address import PUBLIC, Policy
 from cortex.base.address import named as named_policy
 from cortex.base.errors import DeliveryError, NotAllowed, ToolFailed, UserError
 from cortex.base.http import Fetched, fetch, open_client
+from cortex.base.json_text import parsed
 from cortex.notify import Surroundings
 from cortex.notify._words import cut, one_line
 
@@ -152,8 +152,8 @@ def _meaning(status: int) -> str:
 
 def _object(got: Fetched) -> Mapping[str, Any]:
     try:
-        value = json.loads(got.text)
-    except (ValueError, RecursionError):  # the second: an answer of nothing but brackets
+        value = parsed(got.text)
+    except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
 

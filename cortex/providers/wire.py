@@ -27,6 +27,7 @@ from pydantic_ai.settings import ModelSettings
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import CortexError, ProviderError
+from cortex.base.json_text import parsed
 from cortex.base.messages import Message, Usage, to_json
 from cortex.base.model import ModelEntry
 from cortex.base.ports import Delta, Finished, Request
@@ -189,6 +190,6 @@ def _extra(entry: ModelEntry) -> dict[str, Any]:
 
 def _is_json(text: str) -> bool:
     try:
-        return isinstance(json.loads(text), dict)
+        return isinstance(parsed(text), dict)
     except ValueError:
         return False

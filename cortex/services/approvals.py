@@ -64,12 +64,18 @@ class ApprovalsService:
             )
             if is_new:
                 await opened(Turns).set_state(turn.id, "waiting")
-                await opened(Conversations).append(turn.conversation_id, [("approval", told(row, "asked"), turn.id)])
+                asked = {**told(row, "asked"), "can_be_granted": self._can_be_granted(row)}
+                await opened(Conversations).append(turn.conversation_id, [("approval", asked, turn.id)])
                 if draft is not None:
                     await replace(draft, values=replace(draft.values, subject_id=row.id)).write(opened)
         if draft is not None:
             self.tell.ring(turn.user_id)
         return row.id
+
+    def _can_be_granted(self, row: Approval) -> bool:
+        """Whether a grant could ever hold: not where outside text was read, nor for a tool that itself brings some."""
+        tool = self.house.registry.get(row.tool)
+        return not row.why and tool is not None and not tool.reads_untrusted
 
     async def _has_parked_enough(self, turn: Turn) -> bool:
         """Whether this chat turn must not wait long: others of this person do already."""
@@ -131,8 +137,10 @@ class ApprovalsService:
             raise UserError(f"Choose once, conversation or deny, not {choice!r}.")
         state: Literal["allowed", "denied"] = "denied" if choice == "deny" else "allowed"
         waiting = await self.house.db.open(Approvals, user.id).get(approval_id)
-        if choice == "conversation" and waiting.why:
-            raise UserError("This turn read text from outside, so each call is asked for. Allow it once, or deny it.")
+        if choice == "conversation" and not self._can_be_granted(waiting):
+            raise UserError(
+                "Text from outside is in this conversation, or comes with this call, so each call is asked for."
+            )
         async with self.house.telling(user.id, waiting.conversation_id) as opened:
             row = await opened(Approvals).answer(approval_id, state, user.id)
             if choice == "conversation":

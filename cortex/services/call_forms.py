@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from cortex.base.json_text import parsed
 from cortex.toolkit.spec import Tool
 
 Kind = Literal["text", "date", "number", "choice", "list", "json"]
@@ -125,7 +126,7 @@ def _value(field: CallField, said: str, faults: dict[str, str]) -> Any:
         return said == "true"
     if field.kind == "json":
         try:
-            return json.loads(said)
+            return parsed(said)
         except ValueError as error:
             faults[field.name] = f"This is not JSON: {error}."
             return None
@@ -134,7 +135,7 @@ def _value(field: CallField, said: str, faults: dict[str, str]) -> Any:
 
 def _object(whole: str, faults: dict[str, str]) -> dict[str, Any]:
     try:
-        values = json.loads(whole)
+        values = parsed(whole)
     except ValueError as error:
         faults[WHOLE] = f"This is not JSON: {error}."
         return {}

@@ -1,12 +1,10 @@
 """The book of calls: rows, cards and results of tool calls, each method one transaction. Serves `agent/execute.py`."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
-from urllib.parse import urlsplit
 
 from cortex.base.ids import derived_id
 from cortex.base.ports import CallRecord, Ending, Standing
@@ -16,6 +14,7 @@ from cortex.services.accounts import Accounts
 from cortex.services.house import House
 from cortex.services.lessons import came, came_late
 from cortex.services.tools import ToolsService
+from cortex.services.typed_places import typed_places
 from cortex.storage.audit import Audit
 from cortex.storage.calls import CallRow, Calls, CallState
 from cortex.storage.conversations import Conversations
@@ -27,11 +26,6 @@ from cortex.storage.undo import Undos
 UNDO_HOURS = 24
 SPILL_FOLDER = "results"
 CALLS_A_TURN = {"ora": ora.CALLS_A_TURN}
-_URL = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
-_HOST = re.compile(r"(?<![\w@.-])(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,24}(?![\w.-])", re.IGNORECASE)
-_MAIL = re.compile(
-    r"(?<![\w@.+%-])[\w.+%-]{1,64}@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,24}(?![\w-]|\.\w)", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +62,7 @@ class Book:
             is_tainted=reads.outside,
             taint_source=f"what {tainted[-1].name} brought" if tainted else "text from outside",
             has_read_private=reads.private,
-            typed_hosts=hosts(typed),
+            typed_hosts=typed_places(typed),
             discoveries=sum(row.name == "tools_discover" for row in mine),
             same_calls=dict(Counter(f"{row.name} {row.arguments}" for row in mine)),
             now=self.house.clock(),
@@ -197,13 +191,3 @@ _ENDINGS: dict[str, Literal["ok", "err", "unknown", "refused"]] = {
 def _stored(row: CallRow, ending: Ending) -> Ending:
     """The ending that stands in the book already."""
     return replace(ending, text=row.text, state=_ENDINGS.get(row.state, "err"), is_tainted=row.is_tainted, undo=None)
-
-
-def hosts(texts: list[str]) -> frozenset[str]:
-    """Places that stand in the user's own words, lower case: hosts of URLs, bare host names, mail addresses."""
-    found: set[str] = set()
-    for text in texts:
-        found.update((urlsplit(url).hostname or "").lower() for url in _URL.findall(text))
-        found.update(address.lower() for address in _MAIL.findall(_URL.sub(" ", text)))
-        found.update(name.lower() for name in _HOST.findall(_URL.sub(" ", text)))
-    return frozenset(found - {""})

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar, cast, get_args
 from cortex.agent.arguments import check
 from cortex.base.errors import UserError
 from cortex.base.job import JobKind, NotifyOn, OnMiss, Overlap
+from cortex.base.json_text import parsed
 from cortex.base.messages import ToolCall
 from cortex.base.notify_ports import ChannelName
 from cortex.base.role import ToolMode
@@ -208,7 +209,7 @@ def _arguments(form: JobForm, known: Known) -> dict[str, Any]:
     if form.tool not in known.tools:
         raise UserError(f"There is no tool {form.tool!r} here that you may use in a job.", field="tool")
     try:
-        found = json.loads(form.arguments or "{}")
+        found = parsed(form.arguments or "{}")
     except ValueError as error:
         raise UserError(f"The arguments are no JSON: {error}.", field="arguments") from error
     if not isinstance(found, dict):

@@ -281,4 +281,5 @@ def _question(data: dict[str, Any]) -> ApprovalCard:
         why=data.get("why") or "",
         risk=data.get("risk") or "",
         expires_at=datetime.fromisoformat(until) if until else None,
+        can_be_granted=data.get("can_be_granted", False),
     )

@@ -96,6 +96,7 @@ class ApprovalCard:
     why: str
     risk: str
     expires_at: datetime | None
+    can_be_granted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

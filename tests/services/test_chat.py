@@ -9,6 +9,7 @@ from cortex.base.events import Event
 from cortex.storage.messages import Messages
 from cortex.storage.turns import Turns
 from tests.living_house import LivingHouse, living_house
+from tests.scripted_server import ScriptedServer, Use, rule
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ async def test_another_users_undo_is_not_to_be_found(house: LivingHouse) -> None
         await house.cortex.undo.undo(house.member, undo_id)
 
 
-@pytest.mark.parametrize(("choice", "state"), [("deny", "refused"), ("once", "ok"), ("conversation", "ok")], ids=str)
+@pytest.mark.parametrize(("choice", "state"), [("deny", "refused"), ("once", "ok")], ids=str)
 async def test_a_shell_command_runs_only_on_the_admins_word(house: LivingHouse, choice: str, state: str) -> None:
     cid = await house.conversation()
     await house.cortex.chat.send(house.admin, cid, "run `echo hi-$((40+2))` in the shell")
@@ -91,26 +92,37 @@ async def test_an_approval_answers_once_and_to_its_owner_alone(house: LivingHous
         await house.cortex.approvals.answer(house.admin, approval, "once")
 
 
-async def test_a_grant_covers_the_same_command_in_this_conversation_and_no_other(house: LivingHouse) -> None:
+async def test_a_grant_covers_the_same_call_in_this_conversation_and_no_other(house: LivingHouse) -> None:
     cid = await house.conversation()
-    await house.cortex.chat.send(house.admin, cid, "run `echo one` in the shell")
+    await house.cortex.chat.send(house.admin, cid, "every weekday at 7 sum up my tasks")
     asked = await house.until(cid, "approval", state="asked")
     await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "conversation")
     await house.until(cid, "turn.end")
     granted = await house.cortex.approvals.grants(house.admin)
-    assert [(grant.tool, grant.conversation_id) for grant in granted] == [("shell_exec", cid)]
+    assert [(grant.tool, grant.conversation_id) for grant in granted] == [("cron_add", cid)]
     with pytest.raises(NotFound):
         await house.cortex.approvals.revoke(house.member, granted[0].id)
-    await house.say(cid, "run `echo one` in the shell")
+    await house.say(cid, "every weekday at 7 sum up my tasks")
     assert len(await house.events(cid, "approval")) == 2
-    await house.cortex.chat.send(house.admin, cid, "run `echo two` in the shell")
-    assert (await house.until(cid, "approval", detail="echo two")).payload["state"] == "asked"
+    turn = await house.cortex.chat.send(house.admin, cid, "every weekday at 8 sum up my tasks")
+    assert (await house.until(cid, "approval", turn=turn)).payload["state"] == "asked"
     await house.cortex.chat.stop(house.admin, cid)
     await house.cortex.approvals.revoke(house.admin, granted[0].id)
     assert await house.cortex.approvals.grants(house.admin) == []
     other = await house.conversation()
-    await house.cortex.chat.send(house.admin, other, "run `echo three` in the shell")
-    assert (await house.until(other, "approval", state="asked")).payload["detail"] == "echo three"
+    await house.cortex.chat.send(house.admin, other, "every weekday at 7 sum up my tasks")
+    await house.until(other, "approval", state="asked")
+
+
+async def test_no_grant_is_offered_for_what_brings_text_from_outside(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.cortex.chat.send(house.admin, cid, "run `echo one` in the shell")
+    asked = await house.until(cid, "approval", state="asked")
+    assert asked.payload["can_be_granted"] is False
+    with pytest.raises(UserError, match="each call is asked for"):
+        await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "conversation")
+    await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "once")
+    await house.until(cid, "turn.end")
 
 
 async def test_a_question_closes_with_its_stopped_turn(house: LivingHouse) -> None:
@@ -237,3 +249,39 @@ async def test_a_message_sent_before_a_tool_boundary_steers_the_running_turn(slo
     stored = await slow_house.cortex.house.db.open(Messages, slow_house.admin.id).of_turn(first)
     assert [row.message.text for row in stored if row.message.speaker == "user"][-1] == "and be brief"
     assert [event.payload["turn"] for event in await slow_house.events(cid, "turn.start")] == [first]
+
+
+BRACKETS = "[" * 100_000
+
+
+@pytest.mark.moves_cache_prefix(reason="so long a call is summarised before the next message")
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [(BRACKETS, "not valid JSON"), (f'{{"title": {BRACKETS}', "not valid JSON"), ('{"url": "http://[x"}', "address")],
+    ids=["brackets", "brackets in an object", "half an address"],
+)
+async def test_arguments_that_cannot_be_read_are_an_error_result(
+    tmp_path: Path, scripted: ScriptedServer, kind: str, arguments: str, says: str
+) -> None:
+    tool = "http_fetch" if "url" in arguments else "task_create"
+    scripted.rules = [rule("^add", Use(tool, arguments, is_blind=True), "That did not work."), rule("", "Hello.")]
+    async with living_house(tmp_path / "home") as house:
+        form = {"name": "m", "provider": kind, "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+        await house.cortex.models.save(house.admin, form)
+        cid = await house.conversation()
+        for text in ("add milk", "thanks"):
+            turn = await house.say(cid, text)
+            await house.until(cid, "turn.end", turn=turn, state="done")
+        (result,) = await house.events(cid, "tool.result")
+        assert result.payload["state"] != "ok"
+        assert says in result.payload["text"]
+        assert [event.payload["text"] for event in await house.events(cid, "part.end")][-1] == "Hello."
+
+
+async def test_half_an_address_in_a_message_is_plain_text(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "look at http://[x please")
+    turn = await house.say(cid, "add milk to my shopping list")
+    (result,) = [event for event in await house.events(cid, "tool.result") if event.payload["turn"] == turn]
+    assert result.payload["state"] == "ok"
