@@ -19,6 +19,7 @@ from cortex.base.crypto import Vault
 from cortex.base.engine_ports import Runner, SharedHub, Signals
 from cortex.base.log import Blotter, LineFormatter
 from cortex.base.logbook import LogBook
+from cortex.base.ports import Targets
 from cortex.base.settings import Settings
 from cortex.base.start import shared_database
 from cortex.base.tool_ports import Discovery, Status
@@ -64,6 +65,7 @@ from cortex.services.tools import ToolsService
 from cortex.services.turn_loop import turn_runs
 from cortex.services.turns import WORKFLOW, Durable, TurnRuns
 from cortex.services.undo import UndoService
+from cortex.storage.calls import Calls
 from cortex.storage.conversations import AllConversations
 from cortex.storage.db import Database
 from cortex.storage.home import Homes
@@ -223,6 +225,7 @@ def _services(
     """The services over their shared ground."""
     roles, skills = Roles(homes, house.db), SkillFiles(homes, house.db)
     status = StatusService(house=house, doctor=doctor, started_at=house.clock())
+    scope.add(Targets, partial(house.db.open, Calls))
     scope.add(Status, lambda _: status)
     scope.add(Board, lambda user_id: TaskBoard(db=house.db, user_id=user_id, clock=house.clock))
     reach = Reach.over(house, scope)

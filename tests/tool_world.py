@@ -1,5 +1,6 @@
 """A house small enough for tool tests: real database, homes and files; what else is wired, the test says."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 from cortex import tools
 from cortex.base.errors import NotFound
+from cortex.base.ports import Targets
 from cortex.base.user import User
 from cortex.integrations.files import Files, Root
 from cortex.storage.db import Database
@@ -20,6 +22,19 @@ from cortex.toolkit.spec import Output
 
 T = TypeVar("T")
 NOW = datetime(2026, 11, 20, 22, 30, tzinfo=UTC)  # in Berlin a quarter of a day from midnight: 23:30
+
+
+@dataclass(slots=True)
+class KeptTargets:
+    """What calls act on, in memory."""
+
+    kept: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    async def target(self, call_id: str) -> dict[str, Any] | None:
+        return self.kept.get(call_id)
+
+    async def keep_target(self, call_id: str, target: dict[str, Any]) -> None:
+        self.kept.setdefault(call_id, json.loads(json.dumps(target)))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,10 +51,13 @@ class World:
     bound: dict[type[Any], Callable[[str], object]] = field(default_factory=dict)
     registry: Registry = field(default_factory=cache(tools.load))
     calls: int = 0
+    targets: KeptTargets = field(default_factory=KeptTargets)
 
     def open(self, kind: type[T], user_id: str) -> T:
         if issubclass(kind, Repository):
             return cast("T", self.db.open(kind, user_id))
+        if kind is Targets:
+            return cast("T", self.targets)
         if kind is Home:
             return cast("T", self.homes.of(user_id))
         if kind is Files:
@@ -55,7 +73,15 @@ class World:
     async def roots(self) -> tuple[Root, ...]:
         return tuple(Root(name=name, path=path) for name, path in self.allowed.items())
 
-    def ctx(self, user: User, *, is_tainted: bool = False, call_id: str = "", role: str = "orchestrator") -> Ctx:
+    def ctx(
+        self,
+        user: User,
+        *,
+        is_tainted: bool = False,
+        call_id: str = "",
+        role: str = "orchestrator",
+        is_again: bool = False,
+    ) -> Ctx:
         self.calls += 1
         return Ctx(
             user=user,
@@ -66,6 +92,7 @@ class World:
             now=NOW,
             scope=self,
             is_tainted=is_tainted,
+            is_again=is_again,
         )
 
     async def run(self, ctx: Ctx, name: str, /, **arguments: Any) -> Output:

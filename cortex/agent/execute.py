@@ -99,7 +99,7 @@ class Executor:
         needs_approval = intent == "first" and decision.verdict == "ask"
         if needs_approval and not await self.desk.consume(turn, decision.approval_id, record.hash):
             return await self._end(turn, call, record, Ending(text=USED_UP, state="refused"))
-        return await self._effect(turn, call, checked, record, standing)
+        return await self._effect(turn, call, checked, record, standing, is_again=intent == "again")
 
     async def _end(self, turn: Turn, call: ToolCall, record: CallRecord, ending: Ending) -> Performed:
         """Store an ending that needed no effect; one that stands already is what counts."""
@@ -108,7 +108,7 @@ class Executor:
         return Performed(result=_result(call, stored.text, is_error=is_error, is_tainted=stored.is_tainted))
 
     async def _effect(
-        self, turn: Turn, call: ToolCall, checked: Checked, record: CallRecord, standing: Standing
+        self, turn: Turn, call: ToolCall, checked: Checked, record: CallRecord, standing: Standing, *, is_again: bool
     ) -> Performed:
         """The effect and its result; the intent stands already."""
         tool = checked.tool
@@ -122,6 +122,7 @@ class Executor:
             scope=self.scope,
             is_tainted=standing.is_tainted,
             has_read_private=standing.has_read_private,
+            is_again=is_again,
         )
         started_s = self.ticks_s()
         output, state = await run_tool(tool, ctx, checked.arguments)

@@ -235,6 +235,18 @@ class Desk(Protocol):
 # --- what tools reach -------------------------------------------------------------------------------------------
 
 
+class Targets(Protocol):
+    """What calls act on, by the call's id, kept with their intent."""
+
+    async def target(self, call_id: str) -> dict[str, Any] | None:
+        """What an earlier try of this call acts on; None when it died before it knew."""
+        ...
+
+    async def keep_target(self, call_id: str, target: dict[str, Any]) -> None:
+        """Keep what the call acts on, ahead of its act; what was kept first stays."""
+        ...
+
+
 class Scope(Protocol):
     """Opens what a tool asks for by type: a repository bound to the user, or a client."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import func, select
 
@@ -51,12 +51,23 @@ class Calls(Repository):
         """
         await self._must_own(TurnTable, call.turn_id, "turn")
         values = {name: getattr(call, name) for name in CallRow.__dataclass_fields__}
-        return await self._is_new(CallTable, {**values, "created_at": self.clock()})
+        return await self._is_new(CallTable, {**values, "acts_on": None, "created_at": self.clock()})
 
     async def intend(self, call_id: str) -> bool:
         """Record that the call is about to act; False when that stood before: it may or may not have happened."""
         change = self._change(CallTable).where(CallTable.id == call_id, CallTable.state == "decided")
         return bool(await self._touched(change.values(state="intended"), CallTable.id))
+
+    async def keep_target(self, call_id: str, target: dict[str, Any]) -> None:
+        """Keep what the call acts on, ahead of its act, until it has ended; what was kept first stays."""
+        change = self._change(CallTable).where(CallTable.id == call_id, CallTable.acts_on.is_(None))
+        await self.session.execute(change.values(acts_on=target))
+
+    @reading
+    async def target(self, call_id: str) -> dict[str, Any] | None:
+        """What an earlier try of this call acts on; None when it died before it knew."""
+        mine = (CallTable.owner_id == self.owner_id, CallTable.id == call_id)
+        return (await self.session.execute(select(CallTable.acts_on).where(*mine))).scalar_one_or_none()
 
     async def finish(
         self,
@@ -71,7 +82,8 @@ class Calls(Repository):
     ) -> bool:
         """Keep how the call ended, once; False when an ending stands already. NotFound for a foreign call."""
         change = self._change(CallTable).where(CallTable.id == call_id, CallTable.state.in_(("decided", "intended")))
-        values = change.values(state=state, text=text, is_error=is_error, is_tainted=is_tainted, ms=ms, spill=spill)
+        ended = {"state": state, "text": text, "is_error": is_error, "is_tainted": is_tainted, "ms": ms, "spill": spill}
+        values = change.values(**ended, acts_on=None)
         if await self._touched(values, CallTable.id):
             return True
         await self.get(call_id)

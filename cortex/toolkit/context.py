@@ -1,10 +1,11 @@
 """`Ctx`: what a tool function gets besides its arguments. Hidden from the schema; bound to one user and one call."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
-from cortex.base.ports import Scope
+from cortex.base.ports import Scope, Targets
 from cortex.base.user import User
 
 T = TypeVar("T")
@@ -26,7 +27,8 @@ class Ctx:
 
     `call_id` seeds deterministic primary keys (uuid5), so that a repeated step writes the same row. `is_tainted`,
     `has_read_private`: the turn has read words from outside, or private data; what is written then is marked so.
-    `undo_notes` collects what `leave_undo` was given; the executor stores it with the result.
+    `undo_notes` collects what `leave_undo` was given; the executor stores it with the result. `is_again`: an earlier
+    try of this call was killed, ahead of its act or behind it.
     """
 
     user: User
@@ -38,11 +40,24 @@ class Ctx:
     scope: Scope
     is_tainted: bool = False
     has_read_private: bool = False
+    is_again: bool = False
     undo_notes: list[UndoNote] = field(default_factory=list)
 
     def use(self, kind: type[T]) -> T:
         """A repository or client of this kind, bound to this user."""
         return self.scope.open(kind, self.user.id)
+
+    async def target(self, find: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        """What this call acts on, found and kept ahead of the act; a try after a kill is given the same.
+
+        find: looks it up: portable JSON with ids and versions, never words that may mean another thing by then.
+        """
+        targets = self.use(Targets)
+        if self.is_again and (kept := await targets.target(self.call_id)) is not None:
+            return kept
+        found = await find()
+        await targets.keep_target(self.call_id, found)
+        return found
 
     def leave_undo(self, *, target: str, before: dict[str, Any] | None, expected: str, label: str) -> None:
         """Offer to take this call back for 24 hours; `label` is the button's words ("Delete the task again")."""

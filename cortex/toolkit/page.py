@@ -68,6 +68,11 @@ def mark_of(path: str) -> str:
     return f"tainted:{path}"
 
 
+def _before(was: dict[str, Any]) -> dict[str, Any] | None:
+    """The page as it was, for `undo`; None when there was none."""
+    return None if was["version"] == ABSENT else {"text": was["text"], "is_marked": was["is_marked"]}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """A page at `path`; `title` is what the model and the person call it."""
@@ -89,8 +94,12 @@ class Page:
 
     async def write(self, text: str) -> str:
         """Replace all of it."""
-        _, version = await self._now()
-        await self._put(text.strip() + "\n", version, is_marked=self.ctx.is_tainted, label=f"Put the {self.title} back")
+        label, new = f"Put the {self.title} back", text.strip() + "\n"
+        was = await self.ctx.target(self._as_it_is)
+        if self.ctx.is_again and (now := await self._now())[0] == new:  # an earlier try has written it
+            self.ctx.leave_undo(target=self.path, before=_before(was), expected=now[1], label=label)
+        else:
+            await self._put(new, was["version"], is_marked=self.ctx.is_tainted, label=label)
         return f"The {self.title} now holds {len(text.strip())} characters."
 
     async def append(self, text: str) -> str:
@@ -103,13 +112,14 @@ class Page:
 
     async def clear(self) -> str:
         """Empty it."""
-        text, version = await self._now()
-        if version == ABSENT:
+        was = await self.ctx.target(self._as_it_is)
+        if was["version"] == ABSENT:
             return f"The {self.title} was empty already."
-        before = {"text": text, "is_marked": await self._is_marked()}
-        await self.texts.remove(self.path, version)
+        if not self.ctx.is_again or (await self._now())[1] != ABSENT:  # else an earlier try has emptied it
+            await self.texts.remove(self.path, was["version"])
         await self.marks.unset(mark_of(self.path))
-        self.ctx.leave_undo(target=self.path, before=before, expected=ABSENT, label=f"Put the {self.title} back")
+        label = f"Put the {self.title} back"
+        self.ctx.leave_undo(target=self.path, before=_before(was), expected=ABSENT, label=label)
         return f"The {self.title} is empty now."
 
     async def undo(self, before: dict[str, Any] | None, expected: str) -> str:
@@ -123,6 +133,11 @@ class Page:
             await self.texts.write(self.path, str(before["text"]), expected)
         await self._mark(bool(before and before["is_marked"]))
         return f"The {self.title} is as it was."
+
+    async def _as_it_is(self) -> dict[str, Any]:
+        """Text, version and mark, to be kept with the intent."""
+        text, version = await self._now()
+        return {"text": text, "version": version, "is_marked": await self._is_marked()}
 
     async def _now(self) -> tuple[str, str]:
         """Text and version as they stand; empty and `ABSENT` when there is no page."""

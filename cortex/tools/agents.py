@@ -1,5 +1,7 @@
 """Background agents: hand a piece of work to a turn of its own, look after it, stop it. It may start no other."""
 
+from typing import Any
+
 from cortex.base.agent_ports import AgentRun, Agents
 from cortex.base.errors import ToolFailed
 from cortex.base.ids import derived_id
@@ -59,8 +61,12 @@ async def agent_cancel(ctx: Ctx, agent: str) -> Output:
     Args:
         agent: Its id, or words of its task.
     """
-    run = await _find(ctx, agent)
-    if run.state not in OPEN:
+
+    async def find() -> dict[str, Any]:
+        return {"id": (await _find(ctx, agent)).id}
+
+    run = await ctx.use(Agents).get((await ctx.target(find))["id"])
+    if run.state not in OPEN and not (ctx.is_again and run.state == "cancelled"):
         return Output(text=f"It has ended already: {_fact(ctx, run)}", is_tainted=True)
     return Output(text=f"Stopped: {_fact(ctx, await ctx.use(Agents).cancel(run.id))}", is_tainted=True)
 

@@ -66,10 +66,12 @@ async def cron_remove(ctx: Ctx, job: str) -> Output:
     Args:
         job: Its id, or words of its name.
     """
-    found = await _find(ctx, job)
-    await ctx.use(Jobs).remove(found.id, found.version)
-    ctx.leave_undo(target=found.id, before={"name": found.name}, expected="", label="Put the job back")
-    return Output(text=f"Deleted the job {found.name!r}; it will not run again.", is_tainted=found.is_tainted)
+    target = await ctx.target(lambda: _target(ctx, job))
+    if not ctx.is_again or await _now(ctx, target["id"]) is not None:  # else an earlier try has deleted it
+        await ctx.use(Jobs).remove(target["id"], target["version"])
+    ctx.leave_undo(target=target["id"], before={"name": target["name"]}, expected="", label="Put the job back")
+    text = f"Deleted the job {target['name']!r}; it will not run again."
+    return Output(text=text, is_tainted=target["is_tainted"])
 
 
 @tool(idempotent=True)
@@ -80,12 +82,14 @@ async def cron_toggle(ctx: Ctx, job: str, enabled: bool) -> Output:
         job: Its id, or words of its name.
         enabled: False pauses it.
     """
-    found = await _find(ctx, job)
-    if found.is_enabled == enabled:
-        told = f"The job {found.name!r} is {'on' if enabled else 'paused'} already."
-        return Output(text=told, is_tainted=found.is_tainted)
-    made = await ctx.use(Jobs).enable(found.id, enabled, found.version)
-    before = {"is_enabled": found.is_enabled}
+    target = await ctx.target(lambda: _target(ctx, job))
+    if target["is_enabled"] == enabled:
+        told = f"The job {target['name']!r} is {'on' if enabled else 'paused'} already."
+        return Output(text=told, is_tainted=target["is_tainted"])
+    made = await _now(ctx, target["id"]) if ctx.is_again else None
+    if made is None or made.is_enabled != enabled:  # else an earlier try has switched it
+        made = await ctx.use(Jobs).enable(target["id"], enabled, target["version"])
+    before = {"is_enabled": not enabled}
     label = "Pause the job again" if enabled else "Let the job run again"
     ctx.leave_undo(target=made.id, before=before, expected=str(made.version), label=label)
     if not enabled:
@@ -120,6 +124,17 @@ def _times(ctx: Ctx, when: str) -> tuple[Timing, tuple[datetime, ...]]:
     if any(later - sooner < LEAST_GAP for sooner, later in pairwise(times)):
         raise ToolFailed("A job may run once a minute at most. Give a longer interval.")
     return timing, times
+
+
+async def _target(ctx: Ctx, wanted: str) -> dict[str, Any]:
+    """The job that is meant, as it stands now."""
+    job = await _find(ctx, wanted)
+    return {name: getattr(job, name) for name in ("id", "version", "name", "is_enabled", "is_tainted")}
+
+
+async def _now(ctx: Ctx, id: str) -> Job | None:
+    """The job as it stands now; None when it is gone."""
+    return next((job for job in await ctx.use(Jobs).list() if job.id == id), None)
 
 
 def _holds(job: Job, words: list[str]) -> bool:

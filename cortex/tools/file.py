@@ -9,7 +9,7 @@ from cortex.base import scan
 from cortex.base.clock import ticks_s
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.zone import moment
-from cortex.integrations.files import Entry, Files, version_of
+from cortex.integrations.files import WRITE_BYTES, Entry, Files, version_of
 from cortex.integrations.sandbox import Sandbox
 from cortex.integrations.text import decoded
 from cortex.toolkit.context import Ctx
@@ -71,20 +71,22 @@ async def file_write(ctx: Ctx, path: str, text: str, replace: str = "") -> str:
         replace: The old passage, exactly and once in the file; empty writes the whole file.
     """
     files = ctx.use(Files)
-    content, expected = text, None
-    if replace:
-        raw = await files.read(path)
-        old = decoded(raw, path)
-        if text not in old and old.count(replace) != 1:
-            raise ToolFailed(f"That passage is {old.count(replace)} times in {path!r}; it must be there exactly once.")
-        content = old.replace(replace, text) if old.count(replace) == 1 else old
-        expected = version_of(raw)
-    made = await files.write(path, content.encode(), expected=expected)
-    if made.before == content.encode():
+
+    async def find() -> dict[str, Any]:
+        old = await (_raw(files, path) if not replace else files.read(path, limit_bytes=WRITE_BYTES))
+        return {"before": None if old is None else old.hex()}
+
+    target = await ctx.target(find)
+    old = None if target["before"] is None else bytes.fromhex(target["before"])
+    content = _replaced(decoded(old, path), replace, text, path) if replace and old is not None else text
+    new = content.encode()
+    if new == old:
         return f"{path} has that content already."
-    before = None if made.before is None else {"hex": made.before.hex()}
-    ctx.leave_undo(target=path, before=before, expected=made.version, label="Put the file back")
-    return f"{'Wrote' if made.before is None else 'Changed'} {path} ({len(content)} characters)."
+    if not ctx.is_again or await _raw(files, path) != new:  # else an earlier try has written it
+        await files.write(path, new, expected="" if old is None else version_of(old))
+    before = None if old is None else {"hex": old.hex()}
+    ctx.leave_undo(target=path, before=before, expected=version_of(new), label="Put the file back")
+    return f"{'Wrote' if old is None else 'Changed'} {path} ({len(content)} characters)."
 
 
 @tool(effect="read", reads_private=True, reads_untrusted=True)
@@ -169,6 +171,24 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
         return f"{target} is removed again."
     await files.write(target, bytes.fromhex(before["hex"]), expected=expected)
     return f"{target} is as it was."
+
+
+async def _raw(files: Files, path: str) -> bytes | None:
+    """What stands there, None for nothing."""
+    try:
+        return await files.read(path, limit_bytes=WRITE_BYTES)
+    except NotFound:
+        return None
+
+
+def _replaced(old: str, passage: str, text: str, path: str) -> str:
+    """The text with the passage replaced; as it is where that was done before."""
+    times = old.count(passage)
+    if times == 0 and text and text in old:
+        return old
+    if times != 1:
+        raise ToolFailed(f"That passage is {times} times in {path!r}; it must be there exactly once.")
+    return old.replace(passage, text)
 
 
 async def _text(ctx: Ctx, path: str) -> str:

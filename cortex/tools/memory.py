@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cortex.base.errors import ToolFailed
+from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.ids import derived_id
 from cortex.base.memory_ports import Fact, Memory
 from cortex.base.zone import local
@@ -58,10 +58,19 @@ async def memory_forget(ctx: Ctx, fact: str) -> Output:
         fact: Its id, or its words.
     """
     memory = ctx.use(Memory)
-    found = await _find(memory, fact)
-    await memory.forget(found.id)
-    ctx.leave_undo(target=found.id, before={"text": found.text}, expected="", label="Remember it again")
-    return Output(text=f"Forgotten: {found.text}", is_tainted=found.is_tainted)
+
+    async def find() -> dict[str, Any]:
+        found = await _find(memory, fact)
+        return {"id": found.id, "text": found.text, "is_tainted": found.is_tainted}
+
+    target = await ctx.target(find)
+    try:
+        await memory.forget(target["id"])
+    except NotFound:
+        if not ctx.is_again:  # else an earlier try has forgotten it
+            raise
+    ctx.leave_undo(target=target["id"], before={"text": target["text"]}, expected="", label="Remember it again")
+    return Output(text=f"Forgotten: {target['text']}", is_tainted=target["is_tainted"])
 
 
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:

@@ -62,22 +62,31 @@ async def reminders_remove(ctx: Ctx, reminder: str) -> Output:
     Args:
         reminder: Its id, or words of its text.
     """
-    found = await _find(ctx, reminder)
-    await ctx.use(Reminders).remove([found.id])
-    ctx.leave_undo(target=found.id, before={"ids": [found.id]}, expected="", label="Put the reminder back")
-    return Output(text=f"Removed: {_fact(ctx, found)}", is_tainted=found.is_tainted)
+
+    async def find() -> dict[str, Any]:
+        found = await _find(ctx, reminder)
+        return {"id": found.id, "fact": _fact(ctx, found), "is_tainted": found.is_tainted}
+
+    target = await ctx.target(find)
+    await ctx.use(Reminders).remove([target["id"]])
+    ctx.leave_undo(target=target["id"], before={"ids": [target["id"]]}, expected="", label="Put the reminder back")
+    return Output(text=f"Removed: {target['fact']}", is_tainted=target["is_tainted"])
 
 
 @tool(idempotent=True)
 async def reminders_clear(ctx: Ctx) -> str:
     """Delete all reminders, alarms and timers."""
     reminders = ctx.use(Reminders)
-    ids = [row.id for row in await reminders.list()]
+
+    async def find() -> dict[str, Any]:
+        return {"ids": [row.id for row in await reminders.list()]}
+
+    ids = (await ctx.target(find))["ids"]
     if not ids:
         return "There was no reminder."
-    count = await reminders.remove(ids)
+    await reminders.remove(ids)
     ctx.leave_undo(target="all", before={"ids": ids}, expected="", label="Put the reminders back")
-    return f"Removed {_counted(count)}."
+    return f"Removed {_counted(len(ids))}."
 
 
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:

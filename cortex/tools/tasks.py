@@ -99,7 +99,6 @@ async def task_update(
         notes: New notes.
     """
     tasks = ctx.use(Tasks)
-    row = await _find(tasks, task)
     wanted: dict[str, Any] = {
         "title": None if title is None else _title(title),
         "due": due,
@@ -108,17 +107,26 @@ async def task_update(
     }
     if list_name:
         wanted["list_name"] = await _known_list(tasks, list_name)
-    changes = {key: value for key, value in wanted.items() if value is not None and value != getattr(row, key)}
-    if clear_due and row.due is not None:
-        changes["due"] = None
+
+    async def find() -> dict[str, Any]:
+        row = await _find(tasks, task)
+        changes = {key: value for key, value in wanted.items() if value is not None and value != getattr(row, key)}
+        if clear_due and row.due is not None:
+            changes["due"] = None
+        before = {key: _plain(getattr(row, key)) for key in changes}
+        made = {key: _plain(value) for key, value in changes.items()}
+        return {"id": row.id, "version": row.version, "before": before, "changes": made}
+
+    target = await ctx.target(find)
+    row, changes = await tasks.get(target["id"]), _typed(target["changes"])
     if not changes:
         return Output(text=f"Nothing to change: {_fact(ctx, row)}", is_tainted=row.is_tainted)
-    before = {key: _plain(getattr(row, key)) for key in changes}
-    if ctx.is_tainted:
-        changes["is_tainted"] = True
-    made = await tasks.update(row.id, expected_version=row.version, **changes)
-    ctx.leave_undo(target=row.id, before=before, expected=str(made.version), label="Put the task back as it was")
-    return Output(text=f"Changed: {_fact(ctx, made)}", is_tainted=made.is_tainted)
+    if not _is_made(row, target["version"], changes):
+        marked = {**changes, "is_tainted": True} if ctx.is_tainted else changes
+        row = await tasks.update(row.id, expected_version=target["version"], **marked)
+    undone_by = {"target": row.id, "before": target["before"], "expected": str(row.version)}
+    ctx.leave_undo(**undone_by, label="Put the task back as it was")
+    return Output(text=f"Changed: {_fact(ctx, row)}", is_tainted=row.is_tainted)
 
 
 @tool(idempotent=True)
@@ -129,11 +137,18 @@ async def task_complete(ctx: Ctx, task: str) -> Output:
         task: Its id, or words of its title.
     """
     tasks = ctx.use(Tasks)
-    row = await _find(tasks, task)
-    if row.is_done:
-        return Output(text=f"It was done already: {row.title}", is_tainted=row.is_tainted)
-    made = await tasks.complete(row.id, row.version)
-    ctx.leave_undo(target=row.id, before={"is_done": False}, expected=str(made.version), label="Open the task again")
+
+    async def find() -> dict[str, Any]:
+        row = await _find(tasks, task)
+        return {"id": row.id, "version": row.version}
+
+    target = await ctx.target(find)
+    row = await tasks.get(target["id"])
+    if not _is_made(row, target["version"], {"is_done": True}):
+        if row.is_done:
+            return Output(text=f"It was done already: {row.title}", is_tainted=row.is_tainted)
+        row = await tasks.complete(row.id, target["version"])
+    ctx.leave_undo(target=row.id, before={"is_done": False}, expected=str(row.version), label="Open the task again")
     left = await tasks.list(list_name=row.list_name, is_done=False)
     return Output(text=f"Done: {row.title} ({len(left)} left on {row.list_name})", is_tainted=row.is_tainted)
 
@@ -147,9 +162,7 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
     if before is None:
         await tasks.remove(target, row.version)
         return f"Removed {row.title!r} again."
-    fields = dict(before)
-    if isinstance(fields.get("due"), str):
-        fields["due"] = date.fromisoformat(fields["due"])
+    fields = _typed(before)
     await tasks.update(target, expected_version=row.version, **fields)
     return f"{row.title!r} is open again." if fields == {"is_done": False} else f"{row.title!r} is as it was."
 
@@ -231,6 +244,17 @@ def _fact(ctx: Ctx, row: Task) -> str:
 def _plain(value: object) -> object:
     """A field as portable JSON."""
     return value.isoformat() if isinstance(value, date) else value
+
+
+def _typed(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields from portable JSON."""
+    due = fields.get("due")
+    return {**fields, "due": date.fromisoformat(due)} if isinstance(due, str) else fields
+
+
+def _is_made(row: Task, from_version: int, changes: dict[str, Any]) -> bool:
+    """Whether the task is what these changes made of that version: an earlier try of this call did it."""
+    return row.version == from_version + 1 and all(getattr(row, key) == value for key, value in changes.items())
 
 
 PHRASES = (

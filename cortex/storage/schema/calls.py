@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index
+from sqlalchemy import JSON, ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cortex.storage.table import Table, in_turn, owner
@@ -31,6 +31,7 @@ class CallTable(Table):
     came: Mapped[str]
     ms: Mapped[int | None]
     spill: Mapped[str | None]
+    acts_on: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime]
 
 
