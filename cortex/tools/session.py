@@ -50,7 +50,7 @@ async def session_read(ctx: Ctx, conversation: str = "", offset: int = 0) -> Out
         offset: Character to start at.
     """
     if not conversation:
-        return Output(text=await _latest(ctx))
+        return await _latest(ctx)
     try:
         head = await ctx.use(Conversations).get(conversation.strip())
     except NotFound:
@@ -65,13 +65,15 @@ async def session_read(ctx: Ctx, conversation: str = "", offset: int = 0) -> Out
     return Output(text=title + (shown or "(nothing was said)") + more, is_tainted=any(map(_is_tainted, stored)))
 
 
-async def _latest(ctx: Ctx) -> str:
+async def _latest(ctx: Ctx) -> Output:
+    """The newest conversations; that of a job bears a name that a model may have given it over outside text."""
     heads = [head for head in await ctx.use(Conversations).list(limit=RECENT + 1) if head.id != ctx.conversation_id]
     lines = [
         f"- {moment(head.updated_at, ctx.user.time_zone)} {head.title or '(no title)'!r} (conversation {head.id})"
         for head in heads[:RECENT]
     ]
-    return "\n".join(lines) or "There is no earlier conversation."
+    text = "\n".join(lines) or "There is no earlier conversation."
+    return Output(text=text, is_tainted=any(head.source == "job" for head in heads[:RECENT]))
 
 
 def _is_tainted(stored: StoredMessage) -> bool:
