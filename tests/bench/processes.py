@@ -10,6 +10,7 @@ import psutil  # type: ignore[import-untyped]  # ships no types
 
 from tests.e2e.caller import Caller
 from tests.e2e.daemon import Daemon
+from tests.scripted_server import ScriptedServer
 
 MB = 1e6
 
@@ -55,6 +56,21 @@ def ask(caller: Caller, text: str, conversation: str = "new") -> str:
     conversation = caller.send(conversation, text)
     until_idle(caller, conversation)
     return conversation
+
+
+def add_model(caller: Caller, model: ScriptedServer) -> None:
+    """Set the scripted model up as the page's form does with its boxes ticked: a box that is not sent is off."""
+    reach = {"provider": "openai", "model": "scripted-1", "base_url": model.base_url, "api_key": model.api_key}
+    caller.post("/models", name="scripted", streams="1", tools="1", parallel_calls="1", **reach)
+
+
+def check_streamed(model: ScriptedServer) -> None:
+    """RuntimeError unless the model was asked, and every time for a stream: else another thing was measured."""
+    asked = [bool(seen.body.get("stream")) for seen in model.log]
+    if not asked or not all(asked):
+        raise RuntimeError(
+            f"{asked.count(True)} of {len(asked)} answers of the scripted model were asked for as a stream"
+        )
 
 
 def until_idle(caller: Caller, conversation: str, patience_s: float = 30.0) -> None:

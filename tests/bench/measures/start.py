@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from tests.bench.figure import Bench, Figure
-from tests.bench.processes import ask, cpu_s, process_of, resident_mb, running
+from tests.bench.processes import add_model, ask, check_streamed, cpu_s, process_of, resident_mb, running
 from tests.e2e.caller import Caller
 from tests.scripted_server import ScriptedServer, rule
 
@@ -51,11 +51,11 @@ def _idle(home: Path) -> list[Figure]:
             ask(caller, "add milk and eggs to my shopping list")
             time.sleep(SETTLE_S)
             after_offline = resident_mb(process)
-            fields = {"provider": "openai", "model": "scripted-1", "base_url": model.base_url, "api_key": model.api_key}
-            caller.post("/models", name="scripted", **fields)
+            add_model(caller, model)
             ask(caller, "hello")
             time.sleep(SETTLE_S)
             after_sdk = resident_mb(process)
+        check_streamed(model)
     return [
         Figure(what="idle memory", value=idle, unit="MB", how="resident, 30 s after ready", goal=130, stretch=95),
         Figure(what="memory after a turn of the offline model", value=after_offline, unit="MB", how="20 s after it"),

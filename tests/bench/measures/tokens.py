@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.figure import Bench, Figure
-from tests.bench.processes import ask, running
+from tests.bench.processes import add_model, ask, check_streamed, running
 from tests.e2e.caller import Caller
 from tests.e2e.daemon import ROOT
 from tests.scripted_server import ScriptedServer, rule
@@ -56,8 +56,8 @@ def _size(home: Path, message: str) -> dict[str, Any]:
 def _calls_for_hello(home: Path) -> int:
     with ScriptedServer(rule(".", "Hello.")) as model, running(home) as daemon, Caller(daemon) as caller:
         caller.set_up()
-        fields = {"provider": "openai", "model": "scripted-1", "base_url": model.base_url, "api_key": model.api_key}
-        caller.post("/models", name="scripted", **fields)
+        add_model(caller, model)
         before = len(model.log)
         ask(caller, "hello")
+        check_streamed(model)
         return len(model.log) - before
