@@ -11,7 +11,17 @@ from cortex.base.errors import CortexError, ProviderError
 from cortex.base.model import ModelEntry
 
 _QUOTED = 240
-_KEYS = re.compile(r"\b(?:sk|pk|key|Bearer)[-_ ][\w.*-]{6,}", re.IGNORECASE)
+_VALUE = r"[\w.*+/=~-]*[\w*=]"  # up to the stop that ends the sentence
+_LIKE_A_KEY = rf"(?=[\w.*+/=~-]{{6}})(?=[\w.+/=~-]*[\d*])(?=[\d.+/=~-]*[A-Za-z*]){_VALUE}"  # no word, no mere number
+_LABEL = r"(?:\b|_)(?:key|token|secret|password|authorization)"
+_SAID = r"(?: (?:you|has|been|is|was|provided|given|used|sent|supplied|value))*"
+_KEYS = re.compile(
+    rf"\b(?:sk|pk|rk)[-_](?=[\w.*-]{{3}}){_VALUE}"  # by its own look
+    rf"|(?<=\bbearer ){_LIKE_A_KEY}|(?<=\bbearer )(?=\S{{20}}){_VALUE}"
+    rf"|(?P<label>{_LABEL}{_SAID}[\"'`]?\s*[:=]?\s*[\"'`(]?(?:bearer )?)(?:{_LIKE_A_KEY}|(?=\S{{24}}){_VALUE})"
+    rf"|(?P<given>{_LABEL}(?:=[\"']?|[\"']\s*[:=]\s*[\"']))(?=\S{{6}}){_VALUE}",  # api_key=…, "token": "…"
+    re.IGNORECASE,
+)
 
 
 def cut(entry: ModelEntry) -> ProviderError:
@@ -132,5 +142,9 @@ def _said(error: ai.ModelAPIError) -> str:
 
 
 def _short(text: str) -> str:
-    plain = " ".join(_KEYS.sub("…", text).split())
+    plain = " ".join(_KEYS.sub(_blotted, text).split())
     return plain if len(plain) <= _QUOTED else plain[:_QUOTED] + "…"
+
+
+def _blotted(found: re.Match[str]) -> str:
+    return f"{found['label'] or found['given'] or ''}…"
