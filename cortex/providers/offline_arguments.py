@@ -11,6 +11,7 @@ from typing import Any
 
 from cortex.base import scan
 from cortex.base.messages import ToolSchema
+from cortex.providers.offline_rhythms import find_rhythm
 
 _CODE = re.compile(r"`+([^`]+?)`+")
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|(?<!\w)'([^']+)'(?!\w)")
@@ -34,7 +35,7 @@ _VERBS = (
 _VERB = re.compile(rf"^(?:{_VERBS})\b[\s:]*", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:a|an|the|my|our|new|me|us|this|that|some)\s+", re.IGNORECASE)
 _LINK = re.compile(r"^(?:to|for|that|about|called|named|saying|of|with|on|in)\b[\s:]*", re.IGNORECASE)
-_EDGE = " \t\r\n,;:-"
+_EDGE = " \t\r\n,;:\u2013\u2014-"
 _WHEN = re.compile(r"\b(?:when|date|time|day|due|moment|deadline)\b", re.IGNORECASE)
 _WHERE = re.compile(r"\b(?:path|file|folder|directory)\b", re.IGNORECASE)
 _LINKED = re.compile(r"\b(?:url|uri|link|web address)\b", re.IGNORECASE)
@@ -43,15 +44,6 @@ _MAYBE_WHEN = re.compile(
     r"\d|\b(?:today|tonight|tomorrow|noon|midnight|morning|evening|next|week|month|year|hour|minute|an? half|"
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|april|june|july|august|september|october|november|"
     r"december)s?\b",
-    re.IGNORECASE,
-)
-_HOUR = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|noon|midnight"
-_AT = rf"at (?:(?:half|quarter) (?:past|to) )?(?:\d{{1,2}}(?:[:.]\d\d)?|{_HOUR})(?: ?(?:am|pm|o'clock))?(?![\w:])"
-_DAY = r"(?:minute|hour|day|morning|afternoon|evening|night|week|weekday|workday|weekend|month|year|(?:mon|tues|wednes|"
-_DAY += r"thurs|fri|satur|sun)day)s?"
-_RHYTHM = re.compile(
-    rf"\b(?:{_AT} )?(?:(?:every|each)(?: (?:other|second|\d+))? {_DAY}(?:(?:,| and|, and) {_DAY})*|daily|hourly|weekly|"
-    rf"on (?:week|work)days)\b(?: {_AT})?",
     re.IGNORECASE,
 )
 _NOT = re.compile(r"\b(?:no|not|don'?t|without|never)\b", re.IGNORECASE)
@@ -213,9 +205,9 @@ def _path(said: _Sentence, *, is_required: bool) -> str | None:
 
 def _moment(said: _Sentence, kind: str) -> str | None:
     """The first date in the sentence, as the format asks; the words themselves, or those of a rhythm, without one."""
-    if not kind and (rhythm := _RHYTHM.search(said.rest)):
-        said.cut(rhythm[0])
-        return rhythm[0].strip()
+    if not kind and (rhythm := find_rhythm(said.rest)):
+        words, said.rest = rhythm
+        return words
     if not _MAYBE_WHEN.search(said.rest):
         return None
     words = scan.load("cortex.providers.offline_words").find_moment(said.rest, said.now)

@@ -37,7 +37,9 @@ _RHYTHM = re.compile(
 )
 _ADJECTIVE = re.compile(r"morning|afternoon|evening|night")  # "evening class on Tuesday"
 _DANGLING = re.compile(r".*\b(?:the|an?|on|at|of|in|and|for)")  # "tomorrow at the office …"
-_NO_START = re.compile(r"time\b|and\b|(?:morning|afternoon|evening|night)\b(?! (?:and|,))")  # "film night at 20:00"
+_PARTS = r"(?:morning|afternoon|evening|night)\b"
+_NO_START = re.compile(rf"time\b|and\b|{_PARTS}(?! and| , (?:noon|{_PARTS}))")  # "film night at 20:00"
+_MARK = re.compile(r".*[:;]|[\u2013\u2014-]+")  # a word that ends what was said so far
 
 _PAST_DAY = r"\b(?:yesterday|last night)\b(?!['\u2019])(?: (?:morning|afternoon|evening|night)\b)?"
 _ENDS_IN_PAST = re.compile(rf"{_PAST_DAY}(?= ?,?$)")
@@ -46,7 +48,7 @@ _FROM_NOW = re.compile(r"(?:in|after|within)\b")
 
 def parted(said: str, timings: Timings, now: datetime, time_zone: str) -> tuple[str, Timing]:
     """What is told, and when. UserError when no time is in it, or nothing but a time."""
-    words = _ASKING.sub("", " ".join(said.split())).split()
+    words = _ASKING.sub("", " ".join(said.replace("\u2014", " \u2014 ").split())).split()
     if not words:
         raise UserError(f"What shall you be reminded of? {SUCH_AS}", field="words")
     if len(words) > WORDS_MOST:
@@ -58,7 +60,7 @@ def parted(said: str, timings: Timings, now: datetime, time_zone: str) -> tuple[
         timing = _read(time, timings, now, time_zone)
         if timing is None and _read(time, timings, LONG_AGO, time_zone) is not None:
             raise UserError(f"{' '.join(time)!r} has passed; give a time to come.", field="words")
-        if timing is None or _is_a_number_of_the_text(time, timings, now, time_zone):
+        if timing is None or _is_a_number_of_the_text(time, timings, now, time_zone) or _ends_in_text(time[:ahead]):
             continue
         text = _text(words[ahead : len(words) - behind], has_end=behind > 0)
         if text:
@@ -119,6 +121,11 @@ def _is_a_number_of_the_text(words: list[str], timings: Timings, now: datetime, 
     """Whether the first word is a bare number that time does not need: the 5 of "chapter 5 tomorrow"."""
     is_number = plain(words[0]).isdigit()
     return is_number and (len(words) == 1 or _read(words[1:], timings, now, time_zone) is not None)
+
+
+def _ends_in_text(front: list[str]) -> bool:
+    """Whether its last word is a bare number behind a mark: the 30 of "every day at 7: 30 minutes of yoga"."""
+    return len(front) > 1 and plain(front[-1]).isdigit() and _MARK.fullmatch(front[-2]) is not None
 
 
 def _text(words: list[str], *, has_end: bool) -> str:

@@ -94,6 +94,7 @@ def plain(words: str) -> str:
     text = re.sub(r"\ba (?=2 weeks)", "", _digits(text))
     text = re.sub(r"(?<=\d) ?([ap])\.? ?m\b\.?", r"\1m", text)
     text = re.sub(r"(?<=[a-z])\.(?= |$|-|,)|[!?;\"]|(?<!\d)[.]|[.](?!\d)", " ", text)
+    text = re.sub(r":(?=\s|$)", " , ", text)  # a mark, not the sign within a time
     return " ".join(text.replace(",", " , ").split())
 
 
