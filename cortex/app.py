@@ -45,6 +45,7 @@ from cortex.services.composer import ComposerService
 from cortex.services.conversations import ConversationsService
 from cortex.services.doctor import Doctor
 from cortex.services.encoders import Encoders
+from cortex.services.home_files import HomeFiles
 from cortex.services.house import House
 from cortex.services.housekeeping import Housekeeping
 from cortex.services.models import Connect, Models
@@ -207,7 +208,8 @@ async def _opened(
         clock=clock,
         ticks_s=ticks_s,
     )
-    cortex, runs = _services(house, scope, homes, accounts, models, Doctor(settings, db, sandbox, accounts, models))
+    files = HomeFiles(roles=Roles(homes, db), models=models)
+    cortex, runs = _services(house, scope, homes, accounts, files, Doctor(settings, db, sandbox, accounts, files))
     accounts.on_access_ended(cortex.chat.access_ended)
     logging.getLogger().addHandler(book)
     try:
@@ -220,10 +222,10 @@ async def _opened(
 
 
 def _services(
-    house: House, scope: ToolScope, homes: Homes, accounts: Accounts, models: Models, doctor: Doctor
+    house: House, scope: ToolScope, homes: Homes, accounts: Accounts, files: HomeFiles, doctor: Doctor
 ) -> tuple[Cortex, TurnRuns]:
     """The services over their shared ground."""
-    roles, skills = Roles(homes, house.db), SkillFiles(homes, house.db)
+    roles, models, skills = files.roles, files.models, SkillFiles(homes, house.db)
     status = StatusService(house=house, doctor=doctor, started_at=house.clock())
     scope.add(Targets, partial(house.db.open, Calls))
     scope.add(Status, lambda _: status)

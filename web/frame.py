@@ -18,6 +18,7 @@ async def frame_of(
     """The frame of a logged-in user's page. `house`: the wired Cortex; `here`: the href of the open nav entry."""
     nav: tuple[NavEntry, ...] = getattr(request.app.state, "nav", ())
     chosen = await house.preferences.get(user)
+    warnings = (getattr(request.app.state, "warning", ""), *await house.doctor.slips(user))
     return Frame(
         user=user,
         theme=chosen.theme,
@@ -30,7 +31,7 @@ async def frame_of(
         waiting=tuple(dict.fromkeys(one.conversation_id for one in await house.approvals.pending(user))),
         unread=await house.reach.notices.unread(user.id),
         is_well=await house.doctor.is_well(),
-        warning=getattr(request.app.state, "warning", ""),
+        warning=" ".join(filter(None, warnings)),
         toast=toast or take(request),
     )
 

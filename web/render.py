@@ -84,7 +84,7 @@ class Frame:
     waiting: tuple[str, ...] = described("conversations with a question that waits for the person", default=())
     unread: int = described("how many notices wait to be read", default=0)
     is_well: bool = described("whether the daemon's checks are all green", default=True)
-    warning: str = described("a lasting red banner, e.g. plain HTTP on a network", default="")
+    warning: str = described("a lasting red banner: plain HTTP on a network, a slip in a file", default="")
     toast: Toast | None = described("news after a redirect", default=None)
 
     @property

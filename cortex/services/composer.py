@@ -5,6 +5,7 @@ Read by the chat page for each conversation and for a new one.
 
 from dataclasses import dataclass
 
+from cortex.base.errors import UserError
 from cortex.base.role import ToolMode
 from cortex.base.user import User
 from cortex.selection.recipes import RECIPES
@@ -55,9 +56,8 @@ class ComposerService:
         """For this conversation, or for a new one in `role` (else the user's preferred role)."""
         chosen = await self.preferences.get(user)
         name = conversation.role if conversation else role or chosen.role
-        current = await self.roles.role(user, name)
-        names = await self.models.names(user, current)
-        entry = await self.models.entry(user, names[0])
+        current = (await self.roles.in_force(user, name, is_shown=True)).role
+        entry = (await self.models.shown(user)).first(current)
         own = conversation.max_rounds if conversation else chosen.max_rounds
         rounds, origin = max_rounds(self.house.settings.max_rounds, entry, current, own)
         return Composer(
@@ -85,7 +85,10 @@ class ComposerService:
             await conversations.set_max_rounds(conversation_id, rounds)
 
     async def _examples(self, user: User, role: str) -> tuple[str, ...]:
-        permitted = set(await self.tools.permitted(user, role, channel="chat", mode="auto"))
+        try:
+            permitted = set(await self.tools.permitted(user, role, channel="chat", mode="auto"))
+        except UserError:  # a slip in the role's file: the page opens and the frame tells it
+            return ()
         return examples(self.house.registry, permitted)
 
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import stat
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from cortex.base.settings import Settings, unknown_variables
 from cortex.base.user import User
 from cortex.integrations.sandbox import Sandbox
 from cortex.services.accounts import Accounts
-from cortex.services.models import Models
+from cortex.services.home_files import HomeFiles
 from cortex.storage import revisions
 from cortex.storage.db import Database
 
@@ -46,13 +47,15 @@ class Finding:
 class Doctor:
     """Looks at disk, keys, database, sandbox, models, page and port."""
 
-    def __init__(self, settings: Settings, db: Database, sandbox: Sandbox, accounts: Accounts, models: Models) -> None:
+    def __init__(
+        self, settings: Settings, db: Database, sandbox: Sandbox, accounts: Accounts, files: HomeFiles
+    ) -> None:
         """`settings` as in force; the other parts as `app.py` wired them."""
         self._settings = settings
         self._db = db
         self._sandbox = sandbox
         self._accounts = accounts
-        self._models = models
+        self._files = files
         self._looked_at: tuple[float, bool] | None = None
 
     async def is_ready(self) -> bool:
@@ -66,6 +69,10 @@ class Doctor:
             found = (self._disk(), self._key(), await self._database())
             self._looked_at = (at, all(one.state != "bad" for one in found))
         return self._looked_at[1]
+
+    async def slips(self, user: User) -> Sequence[str]:
+        """What is wrong in the files of this person's home, for every page of theirs."""
+        return await self._files.slips(user)
 
     async def examine(self, *, of: User | None = None) -> list[Finding]:
         """Every check, in the order in which one would mend them.
@@ -146,10 +153,19 @@ class Doctor:
                 )
             ]
         found = [Finding(name="accounts", state="good", text=f"{len(people)} of them.")]
-        return found + [await self._models_of(person) for person in people if of is None or of.id == person.id]
+        for person in people:
+            if of is None or of.id == person.id:
+                found += [await self._models_of(person), *await self._slips_of(person)]
+        return found
+
+    async def _slips_of(self, user: User) -> list[Finding]:
+        mend = f"Correct it in the folder {user.id!r} of CORTEX_HOME; turns that need it fail until then."
+        return [
+            Finding(name=f"files of {user.name}", state="bad", text=slip, mend=mend) for slip in await self.slips(user)
+        ]
 
     async def _models_of(self, user: User) -> Finding:
-        registry = await self._models.registry(user)
+        registry = await self._files.models.shown(user)
         name = f"models of {user.name}"
         if not registry.entries:
             return Finding(

@@ -29,6 +29,7 @@ STOPPED = "(stopped by the user)"
 BROKEN_OFF = "(broken off when Cortex stopped)"
 UNKNOWN = "Stopped before it ended: it may or may not have happened."
 NOT_RUN = "Stopped before it began: not run."
+NOT_BEGUN = "(not answered: this turn could not begin)"
 FAILED = "(broken off by a fault inside Cortex)"
 
 With = Callable[[Opener, TurnRow], Awaitable[str]]
@@ -36,7 +37,7 @@ With = Callable[[Opener, TurnRow], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endings:
-    """The three ways a turn ends. Each gives back the id of the queued turn to start next, or ""."""
+    """The ways a turn ends. Each gives back the id of the queued turn to start next, or ""."""
 
     house: House
     company: list[With] = field(default_factory=list)
@@ -70,6 +71,19 @@ class Endings:
                 await note(opened, row, self.house.settings.secret_key)
             following = await self._leave(opened, ended)
         self._closed(turn.id)
+        return following
+
+    async def refuse(self, user_id: str, turn_id: str, text: str) -> str:
+        """It could not begin, and this is why: a file with a slip. The message stays and can be asked again."""
+        row = await self.house.db.open(Turns, user_id).get(turn_id)
+        async with self.house.telling(user_id, row.conversation_id) as opened:
+            if (await opened(Turns).get(turn_id)).state not in LIVING:
+                return ""
+            await self._mend(opened, row, "", NOT_BEGUN)
+            rows = await self._last_rows(opened, row, "failed", 0, text)
+            await opened(Conversations).append(row.conversation_id, rows)
+            following = await self._leave(opened, await opened(Turns).set_state(turn_id, "failed", error=text))
+        self._closed(turn_id)
         return following
 
     async def stop(self, row: TurnRow, partial: Sequence[OpenPart]) -> str:

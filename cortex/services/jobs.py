@@ -178,7 +178,7 @@ class JobsService:
         return Known(
             registry=self.house.registry,
             roles=await self.roles.names(user),
-            models=tuple(entry.name for entry in (await self.models.registry(user)).entries),
+            models=tuple(entry.name for entry in (await self.models.shown(user)).entries),
             tools=names,
             words=names | categories | {"all"},
         )

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 
 from cortex.base.errors import UserError
 from cortex.base.model import OFFLINE, ModelEntry, Price, Profile
+from cortex.base.role import Role
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.selection.late_tools import is_native
 from cortex.selection.profiles import shipped
@@ -239,6 +240,18 @@ class Registry:
     default: tuple[str, ...] = ()
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     with_key: frozenset[str] = frozenset()
+
+    def chain(self, role: Role) -> tuple[str, ...]:
+        """The names for a role: its own, else the registry's for it, else the default; at least one name, always."""
+        for names in (role.models, self.roles.get(role.name, ()), self.default):
+            known = tuple(name for name in names if self.get(name) is not None)
+            if known:
+                return known
+        return tuple(entry.name for entry in self.entries) or (OFFLINE.name,)
+
+    def first(self, role: Role) -> ModelEntry:
+        """The entry that a role tries first."""
+        return self.get(self.chain(role)[0]) or OFFLINE
 
     def get(self, name: str) -> ModelEntry | None:
         """The entry of this name; the offline model under its own."""

@@ -78,14 +78,16 @@ class Models:
         """All of it; UserError when the file has a slip (it is left as it is)."""
         return registry_of((await self._file(user.id))[0])
 
+    async def shown(self, user: User) -> Registry:
+        """As far as a page can show it: an empty one when the file has a slip, which the frame tells."""
+        try:
+            return await self.registry(user)
+        except UserError:
+            return Registry()
+
     async def names(self, user: User, role: Role) -> tuple[str, ...]:
         """The chain for a role: its own, else the registry's for it, else the default; at least one name, always."""
-        registry = await self.registry(user)
-        for names in (role.models, registry.roles.get(role.name, ()), registry.default):
-            known = tuple(name for name in names if registry.get(name) is not None)
-            if known:
-                return known
-        return tuple(entry.name for entry in registry.entries) or (OFFLINE.name,)
+        return (await self.registry(user)).chain(role)
 
     async def chain(self, user: User, role: Role) -> list[ModelEntry]:
         """The entries of `names`."""
@@ -220,11 +222,8 @@ class Models:
             await provider.close()
 
     async def _file(self, user_id: str) -> tuple[RegistryFile, str]:
-        try:
-            found = await self._homes.of(user_id).read(FILE)
-        except NotFound:
-            return RegistryFile(), ABSENT
-        return read(found.text), found.version
+        found = await self._homes.of(user_id).configured(FILE)
+        return (read(found.text), found.version) if found else (RegistryFile(), ABSENT)
 
     async def _write(self, user_id: str, file: RegistryFile, version: str) -> None:
         await self._homes.of(user_id).write(FILE, written(file), expected_version=version)

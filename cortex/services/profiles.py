@@ -47,7 +47,7 @@ class Profiles:
 
     async def all(self, user: User) -> tuple[Backend, ...]:
         """Every model of the registry with its cache."""
-        entries = (await self.models.registry(user)).entries
+        entries = (await self.models.shown(user)).entries
         return tuple([Backend(entry=entry, learned=await self.of(user, entry)) for entry in entries])
 
 

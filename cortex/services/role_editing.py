@@ -86,8 +86,8 @@ class RoleEditing:
     async def sheet(self, user: User, name: str) -> RoleSheet:
         """One role; NotFound for a name that nobody wrote."""
         settings = await self.defaults.get(user, name)
-        found = await self.roles.in_force(user, name)
-        beneath = (await self.roles.in_force(user, name, with_browser=False)).role
+        found = await self.roles.in_force(user, name, is_shown=True)
+        beneath = (await self.roles.in_force(user, name, with_browser=False, is_shown=True)).role
         words = self.here(_words(found.role))
         origins = (found.origins["tools"], found.origins["admin_tools"])
         return RoleSheet(
@@ -132,7 +132,7 @@ class RoleEditing:
         if set(wanted) == set(sheet.words_beneath):
             await self.roles.change(user, name, {"tools": None, "admin_tools": None}, is_audited=True)
             return
-        beneath = (await self.roles.in_force(user, name, with_browser=False)).role
+        beneath = (await self.roles.in_force(user, name, with_browser=False, is_shown=True)).role
         for_admins = [word for word in wanted if self._is_for_admins(word, beneath)]
         values = {"tools": [word for word in wanted if word not in for_admins], "admin_tools": for_admins}
         await self.roles.change(user, name, values, is_audited=True)

@@ -10,6 +10,7 @@ from cortex.base.errors import NotFound, UserError
 from cortex.base.role import Role, ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
+from cortex.services.model_files import Registry as ModelRegistry
 from cortex.services.models import Models
 from cortex.services.openings import max_rounds
 from cortex.services.roles import Origin, Roles
@@ -58,16 +59,16 @@ class RoleDefaults:
         """One role; NotFound when this user may not take it."""
         if name not in await self.roles.names(user):
             raise NotFound(f"There is no role {name!r}.")
-        found = await self.roles.in_force(user, name)
-        beneath = (await self.roles.in_force(user, name, with_browser=False)).role
-        names = await self.models.names(user, found.role)
-        entry = await self.models.entry(user, names[0])
+        found = await self.roles.in_force(user, name, is_shown=True)
+        beneath = (await self.roles.in_force(user, name, with_browser=False, is_shown=True)).role
+        registry = await self.models.shown(user)
+        entry = registry.first(found.role)
         rounds, rounds_from = max_rounds(self.setting_rounds, entry, beneath, None)
         return RoleSettings(
             name=name,
             tools=self._here((*beneath.tools, *(beneath.admin_tools if user.is_admin else ()))),
-            models=names,
-            models_from=await self._models_from(user, found.role, found.origins["models"]),
+            models=registry.chain(found.role),
+            models_from=_models_from(registry, found.role, found.origins["models"]),
             mode=found.role.mode,
             mode_from=found.origins["mode"],
             mode_beneath=beneath.mode,
@@ -102,10 +103,11 @@ class RoleDefaults:
         there = {"all", *self.registry.categories, *self.registry.tools}
         return tuple(one for one in named if one in there)
 
-    async def _models_from(self, user: User, role: Role, origin: Origin) -> str:
-        if role.models:
-            return origin
-        return OF_REGISTRY if (await self.models.registry(user)).roles.get(role.name) else OF_EVERY_ROLE
+
+def _models_from(registry: ModelRegistry, role: Role, origin: Origin) -> str:
+    if role.models:
+        return origin
+    return OF_REGISTRY if registry.roles.get(role.name) else OF_EVERY_ROLE
 
 
 def _rounds(text: str) -> int | None:

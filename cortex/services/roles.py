@@ -3,7 +3,7 @@
 A missing `tools` key is the shipped default of that role, never everything; an unknown role has no tools.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -54,16 +54,18 @@ class Roles:
 
     async def names(self, user: User) -> tuple[str, ...]:
         """The roles that this user may take: shipped ones and their own, sorted; admin-only ones for admins."""
-        own: list[str] = []
-        if self._homes is not None:
-            try:
-                entries = await self._homes.of(user.id).list("roles")
-            except NotFound:
-                entries = []
-            own = [entry.name[:-3] for entry in entries if not entry.is_folder and entry.name.endswith(".md")]
+        own = await self.own(user)
         shipped = [name for name, found in self._shipped.items() if user.is_admin or not found.get("is_admin_only")]
         hidden = self._shipped.keys() - set(shipped)
         return tuple(sorted({*shipped, *own} - hidden))
+
+    async def own(self, user: User) -> tuple[str, ...]:
+        """The roles that this user's home says something of, whatever stands there."""
+        try:
+            entries = await self._homes.of(user.id).list("roles") if self._homes is not None else ()
+        except (NotFound, UserError):
+            return ()
+        return tuple(entry.name[:-3] for entry in entries if entry.name.endswith(".md"))
 
     async def role(self, user: User, name: str, job_id: str = "") -> Role:
         """The role in force; one that nobody wrote has no prompt and no tools. In a job with what the job sets itself.
@@ -103,16 +105,24 @@ class Roles:
             words |= granted(role, is_admin=user.is_admin).words
         return frozenset(words)
 
-    async def in_force(self, user: User, name: str, *, with_browser: bool = True) -> RoleInForce:
+    async def in_force(
+        self, user: User, name: str, *, with_browser: bool = True, is_shown: bool = False
+    ) -> RoleInForce:
         """The role with the origin of each field. UserError when the user's own file or setting has a slip.
 
         `with_browser`: False leaves out what was set in the browser, so that a page can say what lies beneath.
+        `is_shown`: a page shows it, nothing runs by it: what has a slip is left out, and the frame says what it is.
         """
-        layers: tuple[tuple[Origin, Mapping[str, Any]], ...] = (
-            ("shipped", self._shipped.get(name, {})),
-            ("yours", await self._file(user, name)),
-            ("browser", await self._chosen(user, name) if with_browser else {}),
-        )
+        layers: list[tuple[Origin, Mapping[str, Any]]] = [("shipped", self._shipped.get(name, {}))]
+        above: list[tuple[Origin, Callable[[User, str], Awaitable[Mapping[str, Any]]]]] = [("yours", self.file)]
+        if with_browser:
+            above.append(("browser", self._chosen))
+        for origin, read in above:
+            try:
+                layers.append((origin, await read(user, name)))
+            except UserError:
+                if not is_shown:
+                    raise
         values: dict[str, Any] = {"prompt": ""}
         origins: dict[str, Origin] = {field.name: "default" for field in fields(Role) if field.name != "name"}
         for origin, layer in layers:
@@ -152,8 +162,8 @@ class Roles:
         """Who speaks: the user's persona.md, else the shipped words."""
         return (await self._read(user, PERSONA_FILE)).strip() or PERSONA
 
-    async def _file(self, user: User, name: str) -> dict[str, Any]:
-        """What the user's own role file sets."""
+    async def file(self, user: User, name: str) -> dict[str, Any]:
+        """What the user's own role file sets; UserError names the file and its slip."""
         if not name.isidentifier():
             return {}
         path = f"roles/{name}.md"
@@ -164,10 +174,8 @@ class Roles:
         """A file of the user's home, "" when it is not there."""
         if self._homes is None:
             return ""
-        try:
-            return (await self._homes.of(user.id).read(path)).text
-        except NotFound:
-            return ""
+        found = await self._homes.of(user.id).configured(path)
+        return found.text if found else ""
 
     async def _chosen(self, user: User, name: str) -> dict[str, Any]:
         """What the browser's layer sets."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
-from cortex.base.errors import NotFound, UserError
+from cortex.base.errors import UserError
 from cortex.base.role import ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
@@ -74,10 +74,7 @@ class PreferencesService:
 
     async def persona(self, user: User) -> HomeFile:
         """The person's own words on who the assistant is to them; empty while the shipped ones are in force."""
-        try:
-            return await self._homes.of(user.id).read(PERSONA_FILE)
-        except NotFound:
-            return HomeFile(text="", version=ABSENT)
+        return await self._homes.of(user.id).configured(PERSONA_FILE) or HomeFile(text="", version=ABSENT)
 
     async def save_persona(self, user: User, text: str, version: str) -> str:
         """Put these words in force; none at all brings the shipped ones back. Conflict when `version` is an old one."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from cortex.agent.history import FULL_AT, SUMMARY_AT, TurnMessages, cut, newest, view
+from cortex.base.errors import UserError
 from cortex.base.messages import Message, ToolCall, ToolResult, user
 from cortex.base.ports import Request
 from cortex.base.role import Role
@@ -119,7 +120,10 @@ class Telling:
 
     async def _distil(self, person: User, conversation_id: str, turn_id: str, told: Sequence[Message]) -> str:
         """The summary in the words of the role `distill`'s model; "" when it could not be had."""
-        role: Role = await self.roles.role(person, "distill")
+        try:
+            role: Role = await self.roles.role(person, "distill")
+        except UserError as error:  # a slip in its file; a turn that can do without a summary goes on
+            return await self._not_distilled(person, conversation_id, turn_id, error.message)
         names = await self.models.names(person, role)
         script = "\n".join(f"{message.speaker}: {spoken(message)}" for message in told)
         payer = replace(await self.house.db.open(Turns, person.id).get(turn_id), role=role.name)
@@ -134,6 +138,9 @@ class Telling:
             if reply.message is not None and reply.message.text:
                 return reply.message.text
             failure = reply.failure
+        return await self._not_distilled(person, conversation_id, turn_id, failure)
+
+    async def _not_distilled(self, person: User, conversation_id: str, turn_id: str, failure: str) -> str:
         text = f"The older part of this conversation could not be summarised ({failure}); it is left out."
         async with self.house.telling(person.id, conversation_id) as opened:
             await opened(Conversations).append(

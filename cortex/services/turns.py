@@ -95,8 +95,9 @@ class TurnRuns:
         """Compose the loop's world from durable ports."""
         self.house = house
         self.openings = durable(openings, ("open",))
-        self.endings = durable(endings, ("close",))
-        self.sudden = endings
+        self.endings = durable(endings, ("close", "refuse"))
+        self.sudden, self.desk = endings, desk
+        self._left: set[str] = set()  # turns that the last look found without a living run
         self.world = World(
             story=durable(story, ("steer", "say")),
             planner=durable(planning, ("plan",)),
@@ -133,22 +134,28 @@ class TurnRuns:
 
     async def run(self, run_id: str, argument: dict[str, Any]) -> None:
         """The durable body of one turn."""
-        turn = await self.openings.open(argument["user"], argument["turn"])
-        if turn is None:
-            return
+        turn: Turn | None = None
         try:
-            if "call" in argument:
-                outcome = await run_call(turn, ToolCall(**argument["call"]), self.world.hands)
-            else:
-                outcome = await run_turn(turn, self.world)
+            turn = await self.openings.open(argument["user"], argument["turn"])
+            if turn is None:
+                return
+            outcome = await self._outcome(turn, argument)
         except CortexError as error:
             outcome = Outcome(state="failed", rounds=0, text=error.message)
         except Exception:  # the job runner's broad except: a turn must end, and say so
             log.exception("turn %s failed", run_id)
             outcome = Outcome(state="failed", rounds=0, text=FAULT)
-        following = await self.endings.close(turn, outcome)
+        if turn is None:
+            following = await self.endings.refuse(argument["user"], argument["turn"], outcome.text)
+        else:
+            following = await self.endings.close(turn, outcome)
         if following:
-            await self.start_id(turn.user_id, following)
+            await self.start_id(argument["user"], following)
+
+    async def _outcome(self, turn: Turn, argument: dict[str, Any]) -> Outcome:
+        if "call" in argument:
+            return await run_call(turn, ToolCall(**argument["call"]), self.world.hands)
+        return await run_turn(turn, self.world)
 
     async def start_id(self, user_id: str, turn_id: str) -> None:
         """Start a queued turn by its id."""
@@ -164,7 +171,7 @@ class TurnRuns:
             await self.start_id(row.owner_id, following)
 
     async def recover(self, stranded: Sequence[str] = ()) -> None:
-        """At the start: end the turns that no run will end, and start the queued ones that nobody started.
+        """At the start: end the turns that nobody may go on with, then look after all others.
 
         stranded: unfinished runs of another version, which nobody here may resume.
         """

@@ -71,6 +71,13 @@ class Home:
         """The file's text with its version tag; NotFound when there is none."""
         return await asyncio.to_thread(self._read, _checked(path))
 
+    async def configured(self, path: str) -> HomeFile | None:
+        """A file that need not be there: None for nothing.
+
+        UserError, with the path, for what stands there and cannot be read: a folder, a link, another's file, no text.
+        """
+        return await asyncio.to_thread(self._configured, _checked(path))
+
     async def version(self, path: str) -> str:
         """The version tag of what stands there, `ABSENT` for nothing."""
         try:
@@ -107,6 +114,19 @@ class Home:
     def _read(self, names: tuple[str, ...]) -> HomeFile:
         with self._parent(names, create=False) as parent:
             return _read_in(parent, names[-1])
+
+    def _configured(self, names: tuple[str, ...]) -> HomeFile | None:
+        try:
+            return self._read(names)
+        except NotFound:
+            if not os.path.lexists(self.path.joinpath(*names)):
+                return None
+            why = "a folder or a link stands in its place."
+        except UserError as error:
+            why = error.message
+        except OSError as error:
+            why = f"{error.strerror or error}."
+        raise UserError(f"{'/'.join(names)} cannot be read: {why}")
 
     def _write(self, names: tuple[str, ...], data: bytes, expected_version: str | None) -> str:
         with self._locked(), self._parent(names, create=True) as parent:
@@ -268,7 +288,7 @@ def _or_not_found(opening: Callable[[], T], name: str) -> T:
     except OSError as error:
         if error.errno == errno.ELOOP:  # a symlink, which is never followed
             raise NotFound(f"There is no {os.path.basename(name)!r}.") from error
-        raise
+        raise UserError(f"{os.path.basename(name)!r} cannot be opened: {error.strerror or error}.") from error
 
 
 def _tag(data: bytes) -> str:

@@ -98,6 +98,9 @@ class FakeHouse:
     async def is_well(self) -> bool:
         return True
 
+    async def slips(self, user: User) -> tuple[str, ...]:
+        return ()
+
     def book(self, user: User, conversation_id: str) -> Book:
         book = self.books.get(conversation_id)
         if book is None or book.owner != user:

@@ -130,7 +130,7 @@ async def _page(
     block: str = "content",
 ) -> Response:
     sheet = await roles.sheet(user, name)
-    registry = await house.models.registry(user)
+    registry = await house.models.shown(user)
     own = {field: getattr(typed, field) if typed else value.own for field, value in sheet.values.items()}
     words = sheet.words if ticked is None else ticked
     context = RoleContext(

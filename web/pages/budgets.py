@@ -89,7 +89,7 @@ async def _page(
         frame=await frame_of(request, house, user, here="/usage"),
         standings=await house.records.budgets.standings(people),
         names=[*(one.name for one in people), *await house.roles.names(user), *await house.records.budgets.jobs()],
-        models=[*(entry.name for entry in (await house.models.registry(user)).entries), "offline"],
+        models=[*(entry.name for entry in (await house.models.shown(user)).entries), "offline"],
         typed=typed,
         error=refused.message if refused else "",
         error_field=refused.field if refused else "",

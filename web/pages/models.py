@@ -184,7 +184,7 @@ async def set_chain(
 
 
 async def _entry(house: House, user: CurrentUser, name: str) -> ModelEntry:
-    found = next((entry for entry in (await house.models.registry(user)).entries if entry.name == name), None)
+    found = next((entry for entry in (await house.models.shown(user)).entries if entry.name == name), None)
     if found is None:
         raise not_found()
     return found
@@ -199,7 +199,7 @@ async def _list(
     report: TestReport | None = None,
     error: str = "",
 ) -> ModelsContext:
-    registry = await house.models.registry(user)
+    registry = await house.models.shown(user)
     return ModelsContext(
         frame=await frame_of(request, house, user, here="/models"),
         registry=registry,
@@ -223,7 +223,7 @@ async def _form(
     status: int = 200,
     block: str = "content",
 ) -> Response:
-    registry = await house.models.registry(user)
+    registry = await house.models.shown(user)
     errors = dict(refused.fields) if isinstance(refused, Slips) else {}
     is_part = block != "content" and wants_fragment(request)  # the fields are not there to stand beside
     context = ModelContext(

@@ -76,7 +76,7 @@ async def _page(
     typed: tuple[Sequence[str], str, str] | None = None,
     refused: UserError | Conflict | None = None,
 ) -> Response:
-    registry = await house.models.registry(user)
+    registry = await house.models.shown(user)
     own = (
         registry.roles.get(role.name, ()),
         role.mode if role.mode_from == "browser" else "",
