@@ -31,11 +31,11 @@ class Signals(Protocol):
     """Durable messages to a run."""
 
     async def signal(self, run_id: str, topic: str, value: str) -> None:
-        """Deliver a value to a run, now or when it next waits."""
+        """Deliver a topic's value to a run, now or when it next waits. A second one of the same topic is a no-op."""
         ...
 
     async def wait(self, topic: str, timeout_s: float) -> str | None:
-        """Inside a run, outside any step: the next value of the topic, or None after the time limit."""
+        """Inside a run, outside any step: the value of the topic, or None after the time limit."""
         ...
 
 

@@ -238,14 +238,14 @@ class Engine:
     # --- Signals ------------------------------------------------------------------------------------------------
 
     async def signal(self, run_id: str, topic: str, value: str) -> None:
-        """Deliver a value, from anywhere; it is kept until the run waits. NotFound for an unknown run."""
+        """Deliver a topic's one value, from anywhere; it is kept until the run waits. NotFound for an unknown run."""
         try:
-            await DBOS.send_async(run_id, value, topic)
+            await DBOS.send_async(run_id, value, topic, idempotency_key=topic)
         except dbos_error.DBOSNonExistentWorkflowError as error:
             raise NotFound(f"No run {run_id!r}") from error
 
     async def wait(self, topic: str, timeout_s: float) -> str | None:
-        """Inside a run, outside any step: the next value of the topic, or None when the time is up. Durable."""
+        """Inside a run, outside any step: the value of the topic, or None when the time is up. Durable."""
         run = runs.current()
         if run is None:
             raise RuntimeError("wait belongs into a run")

@@ -87,9 +87,9 @@ class Remote:
         return [state.workflow_id for state in states]
 
     async def signal(self, run_id: str, topic: str, value: str) -> None:
-        """Deliver a value to a run, wherever it runs. NotFound for an unknown one."""
+        """Deliver a topic's one value to a run, wherever it runs. NotFound for an unknown one."""
         try:
-            await self._client.send_async(run_id, value, topic)
+            await self._client.send_async(run_id, value, topic, idempotency_key=topic)
         except dbos_error.DBOSNonExistentWorkflowError as error:
             raise NotFound(f"No run {run_id!r}") from error
 

@@ -16,7 +16,7 @@ from cortex.storage.approvals import Approval, Approvals, Grants
 from cortex.storage.approvals import Grant as Grant
 from cortex.storage.conversations import Conversations
 from cortex.storage.notices import Notices, NoticeValues
-from cortex.storage.turns import Turns
+from cortex.storage.turns import TurnRow, Turns
 
 WATCHED_MINUTES = 5
 PARKED_MINUTES = 12 * 60  # a run that nobody watches: until its person looks
@@ -153,7 +153,16 @@ class ApprovalsService:
             await opened(Notices).settle(approval_id)
             await opened(Conversations).append(row.conversation_id, [("approval", told(row, state), row.turn_id)])
         self.tell.ring(user.id)
-        await self.house.signals.signal(row.turn_id, f"approval:{approval_id}", state)
+        await self._signal(row)
+
+    async def signal_again(self, turn: TurnRow) -> None:
+        """Send on what was answered: the process that took the answer may have died before it did. Heard once."""
+        for row in await self.house.db.open(Approvals, turn.owner_id).of_turn(turn.id):
+            if row.state in ("allowed", "denied"):
+                await self._signal(row)
+
+    async def _signal(self, row: Approval) -> None:
+        await self.house.signals.signal(row.turn_id, f"approval:{row.id}", row.state)
 
     async def grants(self, user: User) -> Sequence[Grant]:
         """What the user allowed beyond a single call and is still in force, the newest first."""

@@ -179,11 +179,32 @@ class TurnRuns:
             if row.id in stranded:
                 await self.house.runner.cancel(row.id)
                 await self.sudden.interrupt(row, OUTDATED)
-                continue
-            status = await self.house.runner.status(row.id)
-            if status in ("failed", "cancelled", "done") or (status == "unknown" and row.state != "queued"):
-                await self.sudden.interrupt(row, LOST)
+        await self.look()
+
+    async def look(self) -> None:
+        """Bring every turn on that stands still: end it, tell it the person's answer, start it."""
+        left: set[str] = set()
+        for row in await self.house.db.open(AllTurns).unfinished():
+            try:
+                if await self._look_at(row):
+                    left.add(row.id)
+            except CortexError as error:  # one that cannot be helped keeps no other waiting
+                log.warning("cannot look after turn %s: %s", row.id, error)
+        self._left = left
         await self.start_waiting()
+
+    async def _look_at(self, row: TurnRow) -> bool:
+        """Whether it was left by its run. One that was so in the look before too is ended.
+
+        Not at first sight: whoever stops a turn cancels the run, and then writes down what was said.
+        """
+        status = await self.house.runner.status(row.id)
+        is_left = status in ("cancelled", "done") or (status == "unknown" and row.state != "queued")
+        if status == "failed" or (is_left and row.id in self._left):
+            await self.sudden.interrupt(row, LOST)
+        elif not is_left and row.state != "queued":
+            await self.desk.signal_again(row)
+        return is_left
 
     async def start_waiting(self) -> None:
         """Start the queued turns at the head of their line that nobody started."""
@@ -195,19 +216,12 @@ class TurnRuns:
                 if await self.house.runner.status(row.id) == "unknown":
                     await self.start(row)
 
-    async def end_given_up(self) -> None:
-        """End the turns whose runs the engine gave up: the process was killed too often in the middle of them."""
-        for row in await self.house.db.open(AllTurns).unfinished():
-            if await self.house.runner.status(row.id) == "failed":
-                await self.sudden.interrupt(row, LOST)
-
     async def look_after(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """For ever: end what the engine gave up, start what a process committed and died before starting."""
+        """For ever: end what no run will end, and bring on what a process committed and died before sending on."""
         for wait_s in chain(LOOKS_S, repeat(LOOK_S)):
             await sleep(wait_s)
             try:
-                await self.end_given_up()
-                await self.start_waiting()
+                await self.look()
             except (CortexError, SQLAlchemyError) as error:
                 log.warning("cannot look for turns that wait: %s", error)
 

@@ -163,6 +163,24 @@ async def test_a_signal_is_kept_until_the_run_waits(opened: Opener) -> None:
     assert got == ["allowed", "too early for the first"]
 
 
+async def test_a_signal_that_is_sent_again_is_heard_once(opened: Opener) -> None:
+    got: list[str | None] = []
+
+    def prepare(engine: Engine) -> dict[str, Body]:
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            got.append(await engine.wait("approval:1", 10))
+            got.append(await engine.wait("approval:1", 0.1))
+
+        return {"turn": body}
+
+    async with opened(prepare) as engine:
+        await engine.start("turn:1", "turn", {})
+        for value in ("allowed", "allowed", "denied"):
+            await engine.signal("turn:1", "approval:1", value)
+        await until(lambda: is_state(engine, "turn:1", "done"))
+    assert got == ["allowed", None]
+
+
 async def test_a_wait_ends_with_nothing_when_the_time_is_up(opened: Opener) -> None:
     got: list[str | None] = []
 
