@@ -7,6 +7,7 @@ they are. The run may still find others of its list.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from cortex.base.errors import UserError
 from cortex.base.ids import digest
 from cortex.base.role import Channel, ToolMode
 from cortex.base.user import User
@@ -101,7 +102,10 @@ class JobTools:
             planned_for = digest("\n".join((version, wanted.role, *listed, "", wanted.prompt)))
             if planned_for == job.planned_for:
                 return job
-            names = await self.chosen(wanted)
+            try:
+                names = await self.chosen(wanted)
+            except UserError:  # a slip in a file of the owner's home: the turn begins all the same, and fails with it
+                return job
         if (names, planned_for) != (job.planned, job.planned_for):
             await self.house.db.open(Jobs, job.owner_id).keep_plan(job.id, names, planned_for)
         return replace(job, planned=names, planned_for=planned_for)

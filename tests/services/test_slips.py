@@ -6,6 +6,8 @@ import pytest
 
 from cortex.base.errors import UserError
 from tests.living_house import LivingHouse, living_house
+from tests.services.test_job_runs import NOON, Shift
+from tests.still_clock import StillClock
 
 ROLE, MODELS = "roles/orchestrator.md", "model_registry.json"
 SLIPS = {
@@ -93,3 +95,17 @@ async def test_what_would_be_sent_is_refused_with_the_sentence(tmp_path: Path) -
         place_of(house, ROLE).write_text("---\nmode: odd\n---\n")
         with pytest.raises(UserError, match=r"roles/orchestrator.md: 'mode' must be one of"):
             await house.cortex.planning.preview(house.admin, cid, "hello", "auto")
+
+
+@pytest.mark.parametrize("tools", [None, ("all",)], ids=["tools of its role", "a list that is chosen from"])
+async def test_a_job_whose_role_has_a_slip_fails_with_the_sentence(
+    tmp_path: Path, tools: tuple[str, ...] | None
+) -> None:
+    clock = StillClock(NOON)
+    async with living_house(tmp_path, clock=clock) as house:
+        shift = Shift(house=house, clock=clock)
+        job = await shift.job(kind="prompt", tools=tools, retries=0)
+        place_of(house, ROLE).write_text("---\nmode: odd\n---\n")
+        clock.forward(minutes=61)
+        slot = await shift.until(job, "failed")
+        assert "roles/orchestrator.md: 'mode' must be one of" in slot.why
