@@ -21,7 +21,7 @@ from web.render import described
 from web.security import local_path
 from web.sse import TurnContext, open_streams
 
-OLD_FROM = 8  # turns above the newest eight are skipped by the browser's layout until they come into view
+OLD_FROM = 8  # turns above the newest eight begun are skipped by the browser's layout until they come into view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ async def chat_context(
         title=log.title or "New chat",
         log=log,
         turns=log.turns,
-        old_from=max(0, len(log.turns) - OLD_FROM),
+        old_from=max(0, sum(turn.state != "queued" for turn in log.turns) - OLD_FROM),
         earlier=page.earlier if page else None,
         is_past=before is not None,
         seq=page.seq if page else 0,

@@ -102,9 +102,13 @@ class Chat:
         return await self.send(user, row.conversation_id, text, mode=row.mode, max_rounds=row.max_rounds)
 
     async def log(self, user: User, conversation_id: str, *, before: int | None = None, turns: int = 30) -> LogPage:
-        """The events of the newest `turns` turns, or of those ahead of the turn with ordinal `before`."""
+        """The events of the newest `turns` turns, or of those ahead of the turn with ordinal `before`.
+
+        Messages that wait their turn come on top: however many there are, the turn they wait for is among the newest.
+        """
         async with self.house.db.together(user.id) as opened:
             conversation = await opened(Conversations).get(conversation_id)
+            turns += len(await opened(Turns).queued(conversation_id)) if before is None else 0
             rows = await opened(Turns).list(conversation_id, before=before, limit=turns + 1)
             shown, has_more = rows[-turns:], len(rows) > turns
             first = await opened(Conversations).first_seq(conversation_id, shown[0].id) if has_more else None

@@ -139,6 +139,66 @@ def test_a_message_sent_meanwhile_waits_visibly(chat: Tab, served: Served) -> No
     chat.idle()
 
 
+COVERED = """part => {
+  const box = selector => document.querySelector(selector).getBoundingClientRect(), card = box(part);
+  return Math.max(0, box('.top').bottom - card.top, card.bottom - box('#composer').top) }"""
+COUNT = "() => { window.heard = 0; document.addEventListener('turn', () => window.heard++) }"
+LONG = "and what else is there to say of it? " * 60
+WINDOWS = pytest.mark.parametrize(
+    ("size", "part"),
+    [({"is_phone": True}, ".ask"), ({}, ".ask"), ({"width": 390, "height": 420}, ".ask-row")],
+    ids=["phone", "desk", "lower than the card"],
+)
+
+
+@WINDOWS
+@pytest.mark.parametrize("queued", [["in passing"], [LONG], ["one", LONG, *"23456789"]], ids=["short", "long", "ten"])
+def test_messages_sent_meanwhile_leave_the_approval_in_view(
+    browser: Browser, served: Served, size: dict[str, Any], part: str, queued: list[str]
+) -> None:
+    with tab(browser, served.url, TOKEN, **size) as one, tab(browser, served.url, TOKEN, **size) as other:
+        for each in (one, other):
+            each.go("/c/0004")
+            each.page.evaluate(COUNT)
+        one.send("disk space, by shell", waits=False)
+        for each in (one, other):
+            each.page.wait_for_selector(".ask")
+        for heard, text in enumerate(queued, start=2):
+            one.send(text, waits=False)
+            for each in (one, other):
+                each.until(f"() => window.heard === {heard}")
+                assert each.page.evaluate(COVERED, part) == 0
+        other.page.reload()
+        assert other.page.evaluate(COVERED, part) == 0
+
+
+def test_messages_sent_meanwhile_take_no_more_room_than_they_need(chat: Tab) -> None:
+    height = "() => document.querySelector('.turn.user:has(.queued)').offsetHeight"
+    chat.send("disk space, by shell", waits=False)
+    chat.send(LONG, waits=False)
+    assert chat.page.evaluate(height) < 130
+    chat.page.locator(".queued").click()
+    assert chat.page.evaluate(height) > 250
+
+
+def test_focus_stays_where_it_is_while_an_approval_and_messages_wait(chat: Tab) -> None:
+    focus = "() => document.activeElement.value"
+    chat.page.fill("#text", "disk space, by shell")
+    chat.page.press("#text", "Enter")
+    chat.until("() => !document.querySelector('#text').value")
+    chat.page.keyboard.type("in pas")
+    chat.page.wait_for_selector(".ask")
+    chat.page.keyboard.type("sing")
+    assert chat.page.evaluate(focus) == "in passing"
+    chat.page.keyboard.press("Enter")
+    chat.page.wait_for_selector(".queued")
+    assert chat.page.evaluate("() => document.activeElement.id") == "text"
+    chat.page.evaluate("() => document.activeElement.blur()")
+    chat.page.keyboard.press(".")
+    assert chat.page.evaluate(focus) == "deny"
+    assert chat.page.evaluate(COVERED, ".ask") == 0
+
+
 def test_editing_in_place_sets_the_rest_aside(chat: Tab) -> None:
     chat.send("add milk")
     chat.page.hover(".turn.user:nth-last-child(2)")

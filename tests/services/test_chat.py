@@ -236,6 +236,16 @@ async def test_a_long_conversation_opens_by_its_newest_turns(house: LivingHouse)
     assert {event.turn_id for event in above.events} - {None} == set(turns[1:3])
 
 
+async def test_a_page_holds_what_waits_for_a_word_however_many_messages_wait_behind_it(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.cortex.chat.send(house.admin, cid, "run `true` in the shell")
+    asked = await house.until(cid, "approval", state="asked")
+    for text in ("one", "two", "three"):
+        await house.cortex.chat.send(house.admin, cid, text)
+    page = await house.cortex.chat.log(house.admin, cid, turns=1)
+    assert asked.seq in [event.seq for event in page.events]
+
+
 async def test_a_message_sent_before_a_tool_boundary_steers_the_running_turn(slow_house: LivingHouse) -> None:
     cid = await slow_house.conversation()
     first = await slow_house.cortex.chat.send(slow_house.admin, cid, "run `sleep 1` in the shell")

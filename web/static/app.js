@@ -12,21 +12,30 @@
 
   // --- reading position: the question goes to the top, the answer grows below it, nothing else moves the page
   const px = (element, name) => parseFloat(getComputedStyle(element)[name]) || 0;
+  const tall = element => element.offsetHeight + px(element, 'marginBottom');
   const room = () => {
-    const answer = log?.lastElementChild, question = answer?.previousElementSibling;
-    if (!answer?.matches('.bot')) return;
-    const above = question?.matches('.user') ? question.offsetHeight + px(question, 'marginBottom') : 0;
-    log.style.setProperty('--room', Math.max(0, innerHeight - px(root, 'scrollPaddingTop') - dock.offsetHeight
-      - px($('main'), 'paddingBottom') - px(answer, 'marginBottom') - above) + 'px');
+    const answer = last('.turn.bot'), question = answer?.previousElementSibling;
+    if (!answer) return;
+    let left = innerHeight - px(root, 'scrollPaddingTop') - dock.offsetHeight - px($('main'), 'paddingBottom') - px(answer, 'marginBottom');
+    if (question?.matches('.user')) left -= tall(question);
+    for (let below = answer.nextElementSibling; below; below = below.nextElementSibling) left -= tall(below); // what waits its turn
+    log.style.setProperty('--room', Math.max(0, left) + 'px');
   };
+  if (log) new MutationObserver(() => 'roomy' in log.dataset && room()).observe(log, { childList: true });
   const below = () => (log?.lastElementChild?.lastElementChild?.getBoundingClientRect().bottom ?? 0) - innerHeight + (dock?.offsetHeight ?? 0);
   let frame;
   const spot = () => { cancelAnimationFrame(frame); frame = requestAnimationFrame(() => { if (jump) jump.hidden = below() < 30; }); };
   const toQuestion = (id, behavior) => { log.dataset.roomy = ''; room(); $('#' + id)?.scrollIntoView({ block: 'start', behavior }); };
+  const bring = (...elements) => elements.forEach(one => one?.scrollIntoView({ block: 'nearest', behavior: 'instant' }));
+  const bringCard = () => bring(last('.ask'), last('.ask .ask-row')); // its buttons at least, where it is taller than the view
   addEventListener('scroll', spot, { passive: true });
   jump?.addEventListener('click', () => { root.scrollBy({ top: below() + 16, behavior: calm() }); text().focus({ preventScroll: true }); });
   on('htmx:sse:after:message', spot);
-  on('turn', event => { toQuestion(event.detail.data, calm()); say('Sent. Cortex is answering.'); });
+  on('turn', event => {
+    const sent = $('#' + event.detail.data), waits = sent && $('.queued', sent);
+    if (!waits) { toQuestion(event.detail.data, calm()); return say('Sent. Cortex is answering.'); }
+    bring(sent); bringCard(); say('Sent. It waits its turn.');
+  });
   on('run', event => {
     const now = event.detail.data;
     if (now !== 'ask') form().dataset.running = now === 'start' ? 1 : 0;
@@ -35,8 +44,9 @@
   on('ended', event => say({ done: 'Answer complete.', stopped: 'Stopped.', failed: 'The answer stopped with an error.' }[event.detail.data] ?? 'The answer ended early.'));
   on('title', event => document.title = event.detail.data + ' · Cortex');
   if (log && !location.hash && !location.search.includes('before')) {
-    const running = form()?.dataset.running === '1' && last('.turn.user');
+    const running = form()?.dataset.running === '1' && last('.turn.bot')?.previousElementSibling;
     running ? toQuestion(running.id, 'instant') : root.scrollTo({ top: root.scrollHeight, behavior: 'instant' });
+    bringCard();
   }
   spot();
 
