@@ -29,7 +29,10 @@ class World:
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """What one turn remembers while it runs. `counted`: rounds that count against `max_rounds`."""
+    """What one turn remembers while it runs. `counted`: rounds that count against `max_rounds`.
+
+    `heard`: what the person sent last meanwhile, read from the round `heard_at` on.
+    """
 
     turn: Turn
     world: World
@@ -41,6 +44,19 @@ class _Run:
     has_retried_missing: bool = False
     found: list[str] = field(default_factory=list)
     seen: dict[str, int] = field(default_factory=dict)
+    heard: tuple[str, ...] = ()
+    heard_at: int = 0
+
+    def need(self, *, is_last: bool = False, missing: str = "") -> Need:
+        """What the planner must know before the coming round."""
+        return Need(
+            round=self.number + 1,
+            is_last=is_last,
+            found=tuple(self.found),
+            missing=missing,
+            heard=self.heard,
+            heard_at=self.heard_at,
+        )
 
     def count(self, key: str) -> int:
         """Note the key once more; how often it was seen."""
@@ -67,7 +83,7 @@ async def run_turn(turn: Turn, world: World) -> Outcome:
     run = _Run(turn=turn, world=world, past=past.messages, added=[user(turn.text)])
     while True:
         is_last = run.is_last
-        plan, reply = await _round(run, Need(round=run.number + 1, is_last=is_last, found=tuple(run.found)))
+        plan, reply = await _round(run, run.need(is_last=is_last))
         while reply.message is not None and not reply.message.calls:
             retry = await _missing_round(run, reply, is_last=is_last)
             if retry is None:
@@ -115,8 +131,7 @@ async def _missing_round(run: _Run, reply: Reply, *, is_last: bool) -> tuple[Rou
     if is_last or run.has_retried_missing or run.turn.mode != "auto" or not says_missing(text):
         return None
     run.has_retried_missing = True
-    need = Need(round=run.number + 1, found=tuple(run.found), missing=text)
-    plan = await run.world.planner.plan(run.turn, need)
+    plan = await run.world.planner.plan(run.turn, run.need(missing=text))
     if not plan.added:
         return None
     names = ", ".join(plan.added)
@@ -159,9 +174,20 @@ async def _act(run: _Run, message: Message, plan: RoundPlan) -> Outcome | None:
     if broken:
         await _speak(run, broken)
         return run.ended("done", broken)
-    for text in await run.world.story.steer(run.turn, run.number):
-        run.added.append(user(text))
+    if not run.is_last:
+        await _hear(run)
     return None
+
+
+async def _hear(run: _Run) -> None:
+    """Take in what the person sent meanwhile: the coming round reads it, with tools planned for its words.
+
+    Before the last round, which carries no tools, it is left in line and answered after this turn.
+    """
+    texts = await run.world.story.steer(run.turn, run.number)
+    if texts:
+        run.heard, run.heard_at = texts, run.number + 1
+        run.added += [user(text) for text in texts]
 
 
 async def _wait(run: _Run, decision: Decision) -> Answer | None:

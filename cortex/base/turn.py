@@ -56,13 +56,16 @@ class Need:
     """What the loop tells the planner before a round.
 
     `round` counts every model call from 1; `is_last`: answer without tools; `found`: names that discovery or a
-    rescued call brought in; `missing`: the text of an answer that said a tool is missing, else "".
+    rescued call brought in; `missing`: the text of an answer that said a tool is missing, else "". `heard`: what the
+    person sent last while the turn ran, () for nothing; the round `heard_at` is the first that reads it.
     """
 
     round: int
     is_last: bool = False
     found: tuple[str, ...] = ()
     missing: str = ""
+    heard: tuple[str, ...] = ()
+    heard_at: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

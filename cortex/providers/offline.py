@@ -65,17 +65,17 @@ class Offline:
 
     def _answer(self, request: Request) -> Message:
         start = _last_user(request.messages)
-        words = _asked(request.messages, start)
-        results = [
-            part for each in request.messages[start + 1 :] for part in each.parts if isinstance(part, ToolResult)
-        ]
+        first = _first_sent(request.messages, start)
+        words = "; ".join(_asked(request.messages, at) for at in range(first, start + 1))
+        results = _results(request.messages[start + 1 :])
+        told = _results(request.messages[max(0, first - 1) : start]) + results
         if request.purpose == "summary":
             return assistant(_extract(words))
         call = self._next_call(request, words, results) if request.tool_choice != "none" else None
         if call is not None:
             return assistant("", call)
-        if results:
-            return assistant("\n\n".join(_worded(each) for each in results))
+        if told:
+            return assistant("\n\n".join(_worded(each) for each in told))
         return assistant(_introduction(request))
 
     def _next_call(self, request: Request, words: str, results: list[ToolResult]) -> ToolCall | None:
@@ -114,6 +114,18 @@ def _last_user(messages: tuple[Message, ...]) -> int:
         and not (index and messages[index - 1].speaker == "tool" and each.text.startswith("("))
     ]
     return spoken[-1] if spoken else -1
+
+
+def _first_sent(messages: tuple[Message, ...], last: int) -> int:
+    """Where what was sent while a turn ran begins: several messages in a row, right behind results; else `last`."""
+    first = last
+    while first > 0 and messages[first - 1].speaker == "user":
+        first -= 1
+    return first if first > 0 and messages[first - 1].speaker == "tool" else last
+
+
+def _results(messages: tuple[Message, ...]) -> list[ToolResult]:
+    return [part for each in messages for part in each.parts if isinstance(part, ToolResult)]
 
 
 def _asked(messages: tuple[Message, ...], start: int) -> str:

@@ -191,7 +191,8 @@ class PlanInput:
     """Everything that a plan depends on. `ready`: names of the tools whose services are configured and enabled.
 
     `found`: tools that a discovery, a rescue or a call of this turn brought in; `missing`: an answer that said it
-    lacks a tool. `fixed_tokens`: system prompt, history and message as they will be sent, without tools.
+    lacks a tool. `is_heard`: the message was sent while its turn ran, and this round is the first to read it.
+    `fixed_tokens`: system prompt, history and message as they will be sent, without tools.
     `embedding`: the message's, where the caller has it already (recipe `vector`); () = it is made here.
     `encoder_skipped`: why the sentence model is left out this time; "" where there is none to leave out.
     """
@@ -214,6 +215,7 @@ class PlanInput:
     is_last: bool = False
     found: tuple[str, ...] = ()
     missing: str = ""
+    is_heard: bool = False
     summary: str = ""
     fixed_tokens: int = 0
     history_tokens: int = 0

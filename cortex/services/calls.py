@@ -12,7 +12,7 @@ from cortex.base.turn import Turn
 from cortex.selection.ways import ora
 from cortex.services.accounts import Accounts
 from cortex.services.house import House
-from cortex.services.lessons import came, came_late
+from cortex.services.lessons import came, was_late
 from cortex.services.tools import ToolsService
 from cortex.services.typed_places import typed_places
 from cortex.storage.audit import Audit
@@ -98,7 +98,7 @@ class Book:
                 arguments=call.arguments,
                 arguments_hash=call.hash,
                 risk=call.risk,
-                is_rescued=bool(plans) and came_late(plans[0].receipt, call.tool),
+                is_rescued=was_late(plans, call.tool),
                 came=came(plans, round_number, earlier, call.tool),
             )
             if await opened(Calls).decided(row):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cortex.selection.types import META
+from cortex.services.tool_plans import PLANNED_FOR
 from cortex.storage.calls import CallRow, Came
 from cortex.storage.plans import Plan
 
@@ -37,9 +38,15 @@ def came_late(first: Mapping[str, Any], name: str) -> bool:
     )
 
 
+def was_late(plans: Sequence[Plan], name: str) -> bool:
+    """Whether each plan that read new words of the person, the first and those for what was sent later, left it out."""
+    firsts = [plan.receipt for at, plan in enumerate(plans) if not at or _is_for_later_words(plan)]
+    return bool(firsts) and all(came_late(first, name) for first in firsts)
+
+
 def came(plans: Sequence[Plan], round_number: int, earlier: Sequence[CallRow], name: str) -> Came:
     """How the tool of a call was had; "" where the first request had it or an earlier call of the turn told already."""
-    if not plans or not came_late(plans[0].receipt, name) or any(row.name == name for row in earlier):
+    if not was_late(plans, name) or any(row.name == name for row in earlier):
         return ""
     now = next((plan.receipt for plan in plans if plan.round == round_number), {})
     decided = next((each for each in now.get("decisions", ()) if each["name"] == name), None)
@@ -52,7 +59,12 @@ def came(plans: Sequence[Plan], round_number: int, earlier: Sequence[CallRow], n
 
 
 def lesson(plans: Sequence[Plan], calls: Sequence[CallRow]) -> Lesson | None:
-    """What the turn teaches; None where its first request fitted."""
+    """What the turn teaches; None where its first request fitted, or where two messages wanted tools.
+
+    Of those nobody can tell which words asked for what.
+    """
+    if any(_is_for_later_words(plan) for plan in plans):
+        return None
     ran = {row.name for row in calls if row.state in ("done", "failed", "unknown")}
     needed = {row.name: row.came for row in calls if row.came and row.name in ran}
     unused = [name for plan in plans for name in _chosen(plan.receipt) if name not in ran]
@@ -61,6 +73,11 @@ def lesson(plans: Sequence[Plan], calls: Sequence[CallRow]) -> Lesson | None:
     metas = {item["name"] for plan in plans for item in plan.receipt["sent"] if item["category"] == META}
     called = dict.fromkeys(row.name for row in calls if row.name in ran - metas)
     return Lesson(needed=needed, called=tuple(called), unused=tuple(dict.fromkeys(unused)))
+
+
+def _is_for_later_words(plan: Plan) -> bool:
+    """Whether this round was the first to read what was sent while the turn ran."""
+    return PLANNED_FOR in plan.receipt.get("labels", {})
 
 
 def _chosen(receipt: Mapping[str, Any]) -> list[str]:

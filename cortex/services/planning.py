@@ -23,8 +23,17 @@ from cortex.services.profiles import Profiles, endpoint_of
 from cortex.services.replays import recorded
 from cortex.services.roles import Roles
 from cortex.services.story import by_turn, size_bytes
-from cortex.services.tool_plans import PAST_TURNS, Asked, Planned, past_turns, request_tokens
+from cortex.services.tool_plans import (
+    PAST_TURNS,
+    Asked,
+    Planned,
+    as_one,
+    past_turns,
+    request_tokens,
+    with_so_far,
+)
 from cortex.services.tools import ToolsService
+from cortex.storage.calls import Calls
 from cortex.storage.conversations import Conversation, Conversations
 from cortex.storage.messages import Messages, StoredMessage
 from cortex.storage.plans import Plans
@@ -76,15 +85,27 @@ class Planning:
             role = await self.roles.role(user, turn.role, turn.job_id)
             memory = asked.memory if need.round > 1 else {}
             asked = replace(asked, role=role, past=(), memory=memory, history_tokens=0)
-        return await self.tools.plan_turn(
-            replace(
-                asked,
-                channel=turn.channel,
-                turn_id=turn.id,
-                need=need,
-                now=self._moment(turn, need),
-                summary_id=turn.summary_id,
-            )
+        asked = replace(
+            asked,
+            channel=turn.channel,
+            turn_id=turn.id,
+            need=need,
+            now=self._moment(turn, need),
+            summary_id=turn.summary_id,
+        )
+        return await self.tools.plan_turn(await self._heard(turn, asked) if need.heard else asked)
+
+    async def _heard(self, turn: Turn, asked: Asked) -> Asked:
+        """With what was sent meanwhile as a message of its own, after all that the turn has done so far."""
+        calls = await self.house.db.open(Calls, turn.user_id).of_turn(turn.id)
+        used = [call.name for call in calls]
+        found = tuple(dict.fromkeys((*asked.need.found, *used)))
+        return replace(
+            asked,
+            message=as_one(asked.need.heard),
+            past=with_so_far(asked.past, turn.text, used),
+            need=replace(asked.need, found=found),
+            history_tokens=asked.history_tokens + len(turn.text.encode()) // BYTES_A_TOKEN,
         )
 
     async def _most(self, turn: Turn, planned: Planned) -> int:

@@ -19,8 +19,9 @@ from cortex.selection.recipes import RECIPES
 from cortex.selection.types import PlanInput, Snapshot
 from cortex.services.house import House
 from cortex.services.story import by_turn
-from cortex.services.tool_plans import PAST_TURNS, Planned, past_turns
+from cortex.services.tool_plans import PAST_TURNS, Planned, as_one, past_turns, with_so_far
 from cortex.services.tools import ToolsService
+from cortex.storage.calls import Calls
 from cortex.storage.messages import Messages
 from cortex.storage.plans import Plan, Plans
 from cortex.storage.texts import Texts
@@ -80,9 +81,14 @@ class Replays:
                 raise NotFound("What this round was planned from was not kept.")
             stored = await opened(Messages).of_conversation(turn.conversation_id, turn.ordinal)
             texts = await opened(Texts).get([kept.given["ready"]])
+            taken = await opened(Turns).taken(turn, round)
+            calls = await opened(Calls).of_turn(turn_id)
         past = past_turns([messages for _, messages in by_turn(stored)[-PAST_TURNS:]])
+        if taken:
+            past = with_so_far(past, turn.text, [call.name for call in calls if call.round < round])
         ready = json.loads(texts.get(kept.given["ready"], "[]"))
-        given = rebuilt(kept.given, turn, portable.plain(past), ready)
+        message = as_one([row.text for row in taken]) or turn.text
+        given = rebuilt(kept.given, turn, message, portable.plain(past), ready)
         snapshot = await self.tools.snapshot()
         asked = replace(given, snapshot=snapshot, recipe=recipe)
         made = await asyncio.to_thread(plan, asked)
@@ -99,9 +105,9 @@ def recorded(planned: Planned) -> tuple[dict[str, Any], Sequence[str]]:
     return {**kept, **named, "version": given.snapshot.version, "digest": fingerprint(given)}, tuple(texts.values())
 
 
-def rebuilt(kept: dict[str, Any], turn: TurnRow, past: Any, ready: Sequence[str]) -> PlanInput:
+def rebuilt(kept: dict[str, Any], turn: TurnRow, message: str, past: Any, ready: Sequence[str]) -> PlanInput:
     """The input that `recorded` wrote, without its snapshot."""
-    data = {**kept, "snapshot": portable.plain(_NO_TOOLS), "message": turn.text, "turn": turn.id}
+    data = {**kept, "snapshot": portable.plain(_NO_TOOLS), "message": message, "turn": turn.id}
     return portable.read(PlanInput, {**data, "past": past, "ready": ready})
 
 

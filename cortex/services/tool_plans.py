@@ -28,6 +28,7 @@ from cortex.selection.types import Memory, PastTurn, PlanInput, RoleView, Snapsh
 from cortex.selection.ways.punch import cut
 
 PAST_TURNS = 4
+PLANNED_FOR = "planned for"  # label of the receipts that read first what was sent while the turn ran
 TAINTED_CHARACTERS = 2_000
 
 
@@ -81,7 +82,7 @@ def planned(asked: Asked, snapshot: Snapshot, ready: Sequence[str], persona: str
     given = in_time(plan_input(asked, snapshot, ready, bare_tokens + asked.history_tokens + message_tokens))
     made = plan(given)
     system = system_prompt(persona, asked.role.prompt, made.catalog)
-    shown = listing(made.skills) if asked.need.round == 1 else ""
+    shown = listing(made.skills) if asked.need.round == 1 or given.is_heard else ""
     notes, skills = tokens.count(made.notes), tokens.count(shown)
     catalog = tokens.count_text_message("system", system) - bare_tokens
     costs = replace(made.costs, catalog=catalog, notes=notes, skills=skills)
@@ -103,6 +104,8 @@ def planned(asked: Asked, snapshot: Snapshot, ready: Sequence[str], persona: str
         "message_tokens": tokens.count_text_message("user", said) - notes - skills,
         "history_tokens": asked.history_tokens,
     }
+    if given.is_heard:
+        told["labels"] = {**told["labels"], PLANNED_FOR: "what was sent meanwhile"}
     out = RoundPlan(
         round=asked.need.round,
         system=system,
@@ -158,6 +161,7 @@ def plan_input(asked: Asked, snapshot: Snapshot, ready: Sequence[str], fixed_tok
         is_last=asked.need.is_last,
         found=asked.need.found,
         missing=asked.need.missing,
+        is_heard=bool(asked.need.heard) and asked.need.heard_at == asked.need.round,
         summary=asked.summary_id,
         fixed_tokens=fixed_tokens,
         history_tokens=asked.history_tokens,
@@ -181,14 +185,38 @@ def role_view(role: Role) -> RoleView:
 
 
 def past_turns(turns: Sequence[Sequence[Message]]) -> tuple[PastTurn, ...]:
-    """Earlier turns with their voices kept apart, from the stored messages of each turn, oldest first."""
-    return tuple(_past_turn(messages) for messages in turns)
+    """Earlier turns with their voices kept apart, from the stored messages of each turn, oldest first.
+
+    What was sent while one ran begins another, as it did when it was planned.
+    """
+    return tuple(_past_turn(part) for messages in turns for part in _by_message(messages))
 
 
 def memory_from(receipts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The planner's memory found again from a conversation's stored receipts, oldest first."""
     found: dict[str, Any] = portable.plain(remember(list(receipts)))
     return found
+
+
+def with_so_far(past: Sequence[PastTurn], text: str, called: Sequence[str]) -> tuple[PastTurn, ...]:
+    """The earlier turns and the running one, as they stand before what was sent while it ran."""
+    so_far = PastTurn(user=text, called=tuple(dict.fromkeys(called)))
+    return (*past, so_far)[-PAST_TURNS:]
+
+
+def as_one(heard: Sequence[str]) -> str:
+    """What was sent meanwhile as the message that a round is planned for."""
+    return "\n\n".join(heard)
+
+
+def _by_message(messages: Sequence[Message]) -> list[list[Message]]:
+    """A turn's messages, parted before each of the person's; a note of Cortex, in brackets, is none of them."""
+    parts: list[list[Message]] = []
+    for message in messages:
+        if not parts or (message.speaker == "user" and not message.said.startswith("(")):
+            parts.append([])
+        parts[-1].append(message)
+    return parts
 
 
 def _past_turn(messages: Sequence[Message]) -> PastTurn:

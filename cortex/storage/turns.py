@@ -237,6 +237,14 @@ class Turns(Repository):
         return await self._all(TurnRow, taken.order_by(TurnTable.ordinal))
 
     @reading
+    async def taken(self, by: TurnRow, round: int) -> Sequence[TurnRow]:
+        """The messages that this turn took in last before this round, oldest first."""
+        mine = self._of(by.conversation_id).where(TurnTable.taken_by == by.id, TurnTable.taken_round < round)
+        rows = await self._all(TurnRow, mine.order_by(TurnTable.ordinal))
+        last = max((row.taken_round or 0 for row in rows), default=0)
+        return [row for row in rows if row.taken_round == last]
+
+    @reading
     async def list(
         self,
         conversation_id: str,

@@ -128,6 +128,15 @@ async def test_a_message_sent_meanwhile_steers_at_the_next_tool_boundary() -> No
     scene.story.steering = ["and eggs"]
     await scene.run()
     assert scene.thinker.asked[1][1][-1] == user("and eggs")
+    assert [(need.heard, need.heard_at) for need in scene.planner.needs] == [((), 0), (("and eggs",), 2)]
+
+
+async def test_a_message_sent_meanwhile_waits_when_the_last_round_comes() -> None:
+    scene = Scene(assistant("", call("a")), assistant("Milk."))
+    scene.story.steering = ["and eggs"]
+    outcome = await scene.run(replace(TURN, max_rounds=2))
+    assert outcome.text == "Milk."
+    assert scene.story.steering == ["and eggs"]
 
 
 async def test_a_failed_model_ends_the_turn_as_failed_with_its_words() -> None:

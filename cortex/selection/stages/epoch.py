@@ -144,13 +144,16 @@ def _late(given: PlanInput, index: Index, draft: Draft, known: set[str]) -> list
     """Wanted tools that were not sent: what was named or found, and what a new message speaks for more than weakly.
 
     What the bridge has told of, or called lately, stands in the history already.
-    Later rounds of a message hear nothing new from the person: only what was found or used joins then.
+    Later rounds of a message hear nothing new from the person: only what was found or used joins then. One that was
+    sent meanwhile is heard by the round that reads it first; where nothing is cached, it is weighed like any other.
     """
     if BRIDGE in known:
         known = {*known, *given.memory.noted, *(name for turn in given.past for name in turn.called)}
     missing = [name for name in draft.wanted if name not in known]
-    if given.round > 1 and given.memory.turn == given.turn:
+    if given.round > 1 and given.memory.turn == given.turn and not given.is_heard:
         return [name for name in missing if name in draft.pins]
+    if not given.profile.caches:
+        return missing
     least = 0.0 if has_bridge(given.profile) or given.profile.late_tools == "native" else REWRITE_LEAST
     bars = {
         name: max(least, LATE_FACTOR * threshold(given.profile, index.entries[name].tokens_full)) for name in missing
