@@ -7,7 +7,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import typer
 
@@ -17,6 +17,7 @@ from cortex.base.role import ToolMode
 from cortex.base.settings import load_settings
 from cortex.base.start import settings_in_force
 from cortex.base.user import Rank, User
+from cortex.bench.ground import PROFILES
 from cortex.bench_commands import bench, train
 from cortex.encoder_commands import encoder
 from cortex.job_commands import jobs
@@ -47,6 +48,10 @@ RankName = Annotated[Rank, typer.Option("--rank", help="As whom: admin or member
 Mode = Annotated[ToolMode, typer.Option("--mode", help="Tool mode: auto, chat or all.")]
 Recipe = Annotated[str, typer.Option("--recipe", help="Another way of choosing tools; empty: the role's own.")]
 Configured = Annotated[bool, typer.Option("--assume-configured", help="As if every service were set up.")]
+Backend = Annotated[
+    Literal["anthropic", "openai", "local", "none"],
+    typer.Option("--profile", help="The kind of model that is planned for: what it caches. none: it caches nothing."),
+]
 Name = Annotated[str, typer.Argument(help="The account's name.")]
 
 
@@ -118,15 +123,20 @@ def explain(
     recipe: Recipe = "",
     mode: Mode = "auto",
     rank: RankName = "admin",
+    profile: Backend = "none",
     assume_configured: Configured = False,
     as_json: Json = False,
 ) -> None:
     """Show which tools this message would be given, and why. No model is asked."""
+    backend = PROFILES[profile]
     receipt = _of_role(
-        rank, role, assume_configured, lambda tools, user: tools.explain(user, role, message, mode=mode, recipe=recipe)
+        rank,
+        role,
+        assume_configured,
+        lambda tools, user: tools.explain(user, role, message, mode=mode, recipe=recipe, profile=backend),
     )
     if as_json:
-        _print_json(receipt)
+        _print_json({**receipt, "profile": profile})
         return
     saved = receipt["saved"]
     _say(
@@ -137,6 +147,7 @@ def explain(
     for one in receipt["decisions"]:
         if not one["is_in"]:
             _say(f"  {one['name']:<24} out          {one['reason']}")
+    _say(f"planned for a model of profile {profile}")
     if SENTENCE_MODEL in receipt["labels"]:
         _say(f"{SENTENCE_MODEL} {receipt['labels'][SENTENCE_MODEL]}")
 
@@ -148,21 +159,24 @@ def prompt_size(
     recipe: Recipe = "",
     mode: Mode = "auto",
     rank: RankName = "admin",
+    profile: Backend = "none",
     assume_configured: Configured = False,
     as_json: Json = False,
 ) -> None:
     """Count the tokens of the exact first request that this message makes."""
+    backend = PROFILES[profile]
     parts = _of_role(
         rank,
         role,
         assume_configured,
-        lambda tools, user: tools.prompt_size(user, role, message, mode=mode, recipe=recipe),
+        lambda tools, user: tools.prompt_size(user, role, message, mode=mode, recipe=recipe, profile=backend),
     )
     if as_json:
-        _print_json(parts)
+        _print_json({**parts, "profile": profile})
         return
     for name, count in parts.items():
         _say(f"{name:<12} {count:>6,}")
+    _say(f"{'profile':<12} {profile}")
 
 
 @app.command("tools")

@@ -45,10 +45,20 @@ def parsed(done: subprocess.CompletedProcess[str]) -> Any:
 
 def test_a_hello_costs_what_was_promised(tmp_path: Path) -> None:
     parts = parsed(cortex(tmp_path / "home", "prompt-size", "hello", "--role", "orchestrator", "--json"))
-    assert list(parts) == ["system", "tools", "catalog", "notes", "message", "total", "model_calls"]
+    assert list(parts) == ["system", "tools", "catalog", "notes", "message", "total", "model_calls", "profile"]
     assert parts["total"] == sum(parts[name] for name in ("system", "tools", "catalog", "notes", "message"))
     assert parts["total"] <= 350
     assert parts["model_calls"] == 1
+
+
+@pytest.mark.parametrize("command", ["prompt-size", "explain"])
+def test_a_plan_says_for_which_kind_of_model_it_is(tmp_path: Path, command: str) -> None:
+    home, asked = tmp_path / "home", "add milk and eggs to my shopping list"
+    assert parsed(cortex(home, command, asked, "--json"))["profile"] == "none"
+    assert "local" in cortex(home, command, asked, "--profile", "local").stdout
+    refused = cortex(home, command, asked, "--profile", "gemini")
+    assert refused.returncode == cortex(home, command, asked, "--mode", "gemini").returncode == 2
+    assert all(name in refused.stderr for name in ("anthropic", "openai", "local", "none"))
 
 
 def test_explain_says_what_would_be_sent_and_why(tmp_path: Path) -> None:

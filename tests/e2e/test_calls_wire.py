@@ -255,3 +255,24 @@ async def test_a_restart_knows_what_was_sent_and_goes_on_in_the_same_epoch(
         state = (await house.cortex.house.db.open(Conversations, house.admin.id).get(conversation)).selection_state
         assert state["number"] == 1
         assert [task.title for task in await house.cortex.house.db.open(Tasks, house.admin.id).list()] == ["Milk"]
+
+
+@pytest.mark.moves_cache_prefix(reason="a local model gets a late tool by a rewrite")
+async def test_a_model_on_a_private_address_gets_a_selection_and_the_rest_when_it_is_needed(
+    house: LivingHouse, strict: ScriptedServer
+) -> None:
+    reminder = Use("reminders_add", {"text": "water the plants", "when": "tomorrow at nine"})
+    strict.rules.insert(0, rule("remind me", reminder, "I will."))
+    form = {"name": "local", "provider": "openai", "model": "llama3.2", "base_url": strict.base_url}
+    await house.cortex.models.save(house.admin, {**form, "api_key": strict.api_key})
+    conversation = await house.conversation()
+    await house.say(conversation, "add milk to my shopping list")
+    turn_id = await house.say(conversation, "remind me tomorrow at nine to water the plants")
+    sent = [[tool["function"]["name"] for tool in seen.body["tools"]] for seen in strict.log]
+    assert "task_create" in sent[0]
+    assert "reminders_add" not in sent[0]
+    assert "reminders_add" in sent[-1]
+    assert max(len({*each} - {"tools_discover"}) for each in sent) <= 12
+    assert [(row.name, row.state, row.came) for row in await calls_of(house, turn_id)] == [
+        ("reminders_add", "done", "")
+    ]

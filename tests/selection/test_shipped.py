@@ -1,7 +1,10 @@
 """The shipped tools: ordinary requests find their tool at the first request, plain talk finds none."""
 
+from dataclasses import replace
+
 import pytest
 
+from cortex.bench.ground import LOCAL
 from cortex.selection.discover import rank
 from cortex.selection.pipeline import plan
 from cortex.selection.types import PlanInput, RoleView, Snapshot
@@ -49,3 +52,27 @@ def test_a_fact_may_be_looked_up_but_nothing_else(shipped: Snapshot) -> None:
 @pytest.mark.parametrize("query", ["zebra", "giraffe", "kubernetes", "quantum entanglement"])
 def test_a_search_for_what_no_tool_does_finds_none(shipped: Snapshot, query: str) -> None:
     assert rank(query, shipped, [entry.name for entry in shipped.entries], 5) == ()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "hello",
+        "add milk and eggs to my shopping list",
+        "run `df -h` in the shell, show file notes.md and remind me at nine",
+        "turn off the kitchen light",
+        "what did we say about the boiler",
+    ],
+)
+def test_a_local_model_begins_with_twelve_tools_at_most_and_reaches_the_rest(shipped: Snapshot, message: str) -> None:
+    ready = tuple(entry.name for entry in shipped.entries)
+    given = PlanInput(snapshot=shipped, ready=ready, role=ROLE, is_admin=True, message=message, fixed_tokens=700)
+    made = plan(replace(given, profile=LOCAL))
+    sent = [item.name for item in made.sent if item.name != "tools_discover"]
+    wanted = [item.name for item in plan(given).sent if item.name != "tools_discover"]
+    assert set(wanted) <= set(sent)
+    assert len(sent) <= 12
+    assert sum(made.sent_tokens) <= 700
+    assert "tools_discover" in [item.name for item in made.sent]
+    assert set(made.reachable) >= {entry.name for entry in shipped.entries if entry.category != "meta"}
+    assert all(decided.reason for decided in made.decisions)

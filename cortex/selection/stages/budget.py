@@ -53,8 +53,9 @@ def _is_whole(draft: Draft) -> bool:
 
 
 def _rank(draft: Draft, item: Sent) -> tuple[int, float, int]:
-    """Pins first, then by probability, stubs of neighbours last."""
-    return (0 if item.name in draft.pins else 1, -_p(draft, item.name), 0 if item.form == "full" else 1)
+    """Pins first, then the wanted by probability, stubs of neighbours last."""
+    kind = 0 if item.name in draft.pins else 2 if item.stage == "form" else 1
+    return (kind, -_p(draft, item.name), 0 if item.form == "full" else 1)
 
 
 def _p(draft: Draft, name: str) -> float:

@@ -4,6 +4,7 @@ The free boundaries are those of SELECTION section 2. A chat-only round leaves a
 still holds its prefix, so the next round in Auto goes on with it.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,11 +15,9 @@ from cortex.selection.rights import Rights
 from cortex.selection.types import Entry, Form, Memory, PlanInput, Sent
 
 BRIDGE = "tool_call"
-WHOLE_TOKENS = 5_000
+EARLY_MOST = 12
 WORTH_CACHING_TOKENS = 600
 LATE_FACTOR, REWRITE_LEAST = 3.0, 0.3
-REWRITES_AHEAD = 2.0
-AT_ONCE = "declared with the rest, so that the cached prefix need not be rewritten again"
 NEIGHBOUR = "declared early as a stub, for a model that does not find late tools"
 WAY_BACK = "the way to the tools that were not sent"
 QUIET = frozenset({"nothing is cached here", "the cache had run out", "too short to be cached yet"})
@@ -98,21 +97,27 @@ def _opened(given: PlanInput, index: Index, draft: Draft) -> tuple[Sent, ...]:
     wanted = {name for name in (*draft.wanted, *draft.resting)}
     chosen = [_sent(draft, index.entries[name]) for name in sorted(wanted, key=lambda name: index.place[name])]
     if takes_early_stubs(given.profile):
-        chosen += [item for item in _beside(given, index, draft) if item.name not in wanted]
+        chosen += _beside(index, draft, chosen)
     ways = [entry for entry in draft.rights.metas if entry.name != BRIDGE or has_bridge(given.profile)]
     short: Form = "stub" if given.profile.strength == "strong" else "full"
     return (*(Sent(name=entry.name, form=short, stage="epoch", reason=WAY_BACK) for entry in ways), *chosen)
 
 
-def _beside(given: PlanInput, index: Index, draft: Draft) -> list[Sent]:
-    """What is declared early: the categories of the wanted; everything where what is read again costs nothing."""
-    rights = draft.rights
-    rest = sum(entry.tokens_stub for entry in rights.business) if given.profile.read_factor == 0 else 0
-    if 0 < rest <= WHOLE_TOKENS and draft.boundary not in QUIET:
-        return [Sent(name=entry.name, form="stub", stage="epoch", reason=AT_ONCE) for entry in rights.business]
+def _beside(index: Index, draft: Draft, chosen: Sequence[Sent]) -> list[Sent]:
+    """Stubs declared early: what is likely but not wanted, then the rest of the wanted ones' categories.
+
+    With the chosen no more than twelve; the budget, which counts them after the wanted, keeps the tokens small.
+    """
+    known = {item.name for item in chosen}
     homes = {index.entries[name].category for name in draft.wanted}
-    near = [entry for home in sorted(homes) for entry in rights.by_category[home]]
-    return [Sent(name=entry.name, form="stub", stage="form", reason=NEIGHBOUR) for entry in near]
+    near: list[tuple[float, Entry]] = []
+    for entry in draft.rights.business:
+        p = draft.chances.get(entry.name, _NO_VOTE).p
+        if entry.name not in known and not entry.is_shy and (p > 0 or entry.category in homes):
+            near.append((p, entry))
+    near.sort(key=lambda each: -each[0])
+    room = max(0, EARLY_MOST - sum(not index.entries[name].is_meta for name in known))
+    return [Sent(name=entry.name, form="stub", stage="form", reason=NEIGHBOUR) for _, entry in near[:room]]
 
 
 def _grow(given: PlanInput, index: Index, draft: Draft) -> Draft:
@@ -134,9 +139,8 @@ def _grow(given: PlanInput, index: Index, draft: Draft) -> Draft:
         told = tuple(name for name in late if name not in given.found and name not in noted)
         return replace(draft, late=way if told else "", noted=(*noted, *told))
     fresh = tuple(_sent(draft, index.entries[name]) for name in late)
-    if way == "rewrite" and _is_cheaper_at_once(given, draft, known | set(late)):
-        rest = [entry for entry in draft.rights.business if entry.name not in known and entry.name not in late]
-        fresh += tuple(Sent(name=entry.name, form="stub", stage="epoch", reason=AT_ONCE) for entry in rest)
+    if way == "rewrite" and takes_early_stubs(given.profile):
+        fresh += tuple(_beside(index, draft, (*memory.sent, *fresh)))
     return replace(draft, late=way, fresh=fresh)
 
 
@@ -159,16 +163,6 @@ def _late(given: PlanInput, index: Index, draft: Draft, known: set[str]) -> list
         name: max(least, LATE_FACTOR * threshold(given.profile, index.entries[name].tokens_full)) for name in missing
     }
     return [name for name in missing if name in draft.pins or draft.chances[name].p >= bars[name]]
-
-
-def _is_cheaper_at_once(given: PlanInput, draft: Draft, declared: set[str]) -> bool:
-    """Whether the prefix, which is rewritten anyway, had better hold all the rest as stubs than be rewritten again."""
-    profile = given.profile
-    if not takes_early_stubs(profile):
-        return False
-    rest = sum(entry.tokens_stub for entry in draft.rights.business if entry.name not in declared)
-    again = (profile.write_factor - profile.read_factor) * given.fixed_tokens
-    return profile.write_factor * rest <= REWRITES_AHEAD * again
 
 
 def _sent(draft: Draft, entry: Entry) -> Sent:
