@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from cortex import tools as tool_files
+from cortex.base import private
 from cortex.base.aether_ports import Board
 from cortex.base.agent_ports import Agents
 from cortex.base.beside import beside
@@ -190,8 +191,10 @@ async def _opened(
     settings: Settings, clock: Clock, runner: Runner, signals: Signals, hub: SharedHub
 ) -> AsyncIterator[tuple[Cortex, TurnRuns]]:
     """Everything but the engine, wired and closed again."""
+    if not isinstance(runner, Resting):
+        await private.settle(settings.home)
     db = Database(settings.database, clock=clock)
-    homes, sandbox, registry = Homes(settings.home), Sandbox(), tool_files.load()
+    homes, sandbox, registry = Homes(settings.home), Sandbox(home=settings.home), tool_files.load()
     accounts = Accounts(db, settings, clock)
     models = Models(db, homes, Vault(settings.secret_key), _connector(settings), hosts=settings.model_places)
     book = LogBook()

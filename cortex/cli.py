@@ -209,7 +209,8 @@ def _at_rest(ask: Callable[[Cortex], Awaitable[T]], *, is_migrating: bool = True
     """Ask the house without starting it."""
 
     async def asked() -> T:
-        async with Cortex.at_rest(settings_in_force(), is_migrating=is_migrating) as cortex:
+        settings = settings_in_force(is_looking=not is_migrating)
+        async with Cortex.at_rest(settings, is_migrating=is_migrating) as cortex:
             return await ask(cortex)
 
     return asyncio.run(asked())

@@ -192,6 +192,58 @@ def test_the_doctor_says_what_is_wrong_and_how_to_mend_it(tmp_path: Path) -> Non
     assert "database" in after.stdout
 
 
+def test_the_doctor_tells_of_what_others_may_read_and_of_what_others_own(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert cortex(home, "migrate").returncode == 0
+    assert _finding(cortex(home, "doctor", "--json"), "files")["state"] == "good"
+    (home / "diary.txt").touch()
+    (home / "diary.txt").chmod(0o644)
+    loose = _finding(cortex(home, "doctor", "--json"), "files")
+    assert (loose["state"], "other users may read or enter 'diary.txt'." in loose["text"]) == ("bad", True)
+    assert f"chmod -R go= {home}" in loose["mend"]
+    assert (home / "diary.txt").stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file to somebody else")
+@pytest.mark.parametrize(("theirs", "named"), [("diary.txt", "'diary.txt'"), (".", "'.'")], ids=["a file", "HOME"])
+def test_the_doctor_tells_what_another_user_owns(tmp_path: Path, theirs: str, named: str) -> None:
+    home = tmp_path / "home"
+    assert cortex(home, "migrate").returncode == 0
+    (home / "diary.txt").touch(mode=0o600)
+    os.chown(home / theirs, 12_345, 12_345)
+    foreign = _finding(cortex(home, "doctor", "--json"), "files")
+    assert (foreign["state"], f"another user owns {named}." in foreign["text"]) == ("bad", True)
+    assert f"chown -R {os.geteuid()} {home}" in foreign["mend"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a folder to somebody else")
+@pytest.mark.parametrize("command", [("migrate",), ("user", "list"), ("encoder", "status")], ids=" ".join)
+def test_a_command_leaves_the_home_of_another_user_alone(tmp_path: Path, command: tuple[str, ...]) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, 12_345, 12_345)
+    refused = cortex(home, *command)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith(f"cortex: CORTEX_HOME: '{home}' belongs to the user number 12345, and this is ")
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [("migrate",), ("user", "add", "Ada"), ("user", "setup-link")], ids=" ".join)
+def test_what_a_command_makes_is_its_owners_alone(tmp_path: Path, command: tuple[str, ...]) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(0o777)
+    before = os.umask(0)
+    try:
+        done = cortex(home, *command)
+    finally:
+        os.umask(before)
+    assert done.returncode == 0, done.stderr
+    made = {str(one.relative_to(home)): one.stat().st_mode & 0o077 for one in [home, *home.rglob("*")]}
+    assert {"secret.key", "."} <= set(made)
+    assert set(made.values()) == {0}
+
+
 def _finding(done: subprocess.CompletedProcess[str], name: str) -> dict[str, str]:
     found: list[dict[str, str]] = json.loads(done.stdout)
     return next(one for one in found if one["name"] == name)

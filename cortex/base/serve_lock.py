@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cortex.base import private
 from cortex.base.errors import ConfigError
 
 
 @contextmanager
 def serving(home: Path) -> Iterator[None]:
     """Hold the lock of HOME; ConfigError when another process has it."""
-    with _path(home).open("a+") as file:
+    private.make_file(_path(home))
+    with _path(home).open("r+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

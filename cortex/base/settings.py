@@ -20,6 +20,7 @@ from dotenv import dotenv_values
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import SettingsConfigDict
 
+from cortex.base import private
 from cortex.base.errors import ConfigError
 from cortex.base.reach_settings import ReachSettings, Words, is_this_machine
 
@@ -220,6 +221,8 @@ def load_settings(env_file: Path | None = Path(".env"), **given: Any) -> Setting
     home = settings.home.expanduser().absolute()
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not settings.secret_key and not (home / KEY_FILE).exists():
+            private.own(home)  # nothing of ours in another user's folder
         key = settings.secret_key or read_or_make_key(home / KEY_FILE)
     except OSError as error:
         raise ConfigError(f"{PREFIX}HOME: cannot use {str(home)!r}: {error.strerror or error}") from error

@@ -1,13 +1,19 @@
 """How commands begin: settings, logging set up by them, and the database that several processes share."""
 
+from cortex.base import private
 from cortex.base.errors import ConfigError
 from cortex.base.log import Blotter, set_up
 from cortex.base.settings import Settings, load_settings
 
 
-def settings_in_force() -> Settings:
-    """The settings, with logging set up by them. ConfigError for a wrong one."""
+def settings_in_force(*, is_looking: bool = False) -> Settings:
+    """The settings, with logging set up by them. ConfigError for a wrong one, and for a HOME of another user.
+
+    is_looking: for who only says what is wrong with HOME.
+    """
     settings = load_settings()
+    if not is_looking:
+        private.own(settings.home)
     set_up(settings.log_level, Blotter(*settings.known_secrets))
     return settings
 

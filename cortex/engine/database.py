@@ -4,10 +4,13 @@ DBOS neither sets WAL nor bounds its pool on SQLite, so the SQLAlchemy engine is
 """
 
 import sqlite3
+from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
+
+from cortex.base import private
 
 BUSY_TIMEOUT_MS = 30_000
 SQLITE_POOL = 2  # measured 2026-11-20: 190 runs/s at p99 0.5 s; a pool of 20 made 117 at 1.6 s
@@ -31,14 +34,17 @@ def open_database(url: str) -> sa.Engine:
             pool_pre_ping=True,
             connect_args={"connect_timeout": 10, "application_name": "cortex-engine"},
         )
+    address = sa.make_url(url).set(drivername="sqlite")
     engine = sa.create_engine(
-        sa.make_url(url).set(drivername="sqlite"),
+        address,
         poolclass=QueuePool,
         pool_size=SQLITE_POOL,
         max_overflow=0,
         pool_timeout=30,
         connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
     )
+    file = Path(address.database or "")
+    sa.event.listen(engine, "do_connect", lambda *_: private.make_file(file))  # SQLite gives its side files that mode
     sa.event.listen(engine, "connect", _prepare)
     return engine
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from cortex.base import scan
+from cortex.base import private, scan
 from cortex.base.address import PUBLIC, Policy, named
 from cortex.base.errors import UserError
 
@@ -83,11 +83,11 @@ async def fetch(address: str, files: Sequence[Pinned], into: Path, policy: Polic
 
 def _put(into: Path, files: dict[str, bytes]) -> None:
     """Write all beside their places, then move them there."""
-    into.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private.make_folder(into)
     beside = {name: into / f"{name}.{os.getpid()}" for name in files}
     try:
         for name, data in files.items():
-            beside[name].write_bytes(data)
+            private.write_beside(beside[name], data)
         for name, path in beside.items():
             path.replace(into / name)
     finally:

@@ -204,7 +204,7 @@ class Files:
         with self._opened(root) as top:
             parent = jail.open_folder(top, folder or ".", make=bool(folder), is_old_kernel=self._is_old_kernel)
             try:
-                _replace(parent, name, data)
+                _replace(parent, name, data, bits=0o700 if root == self._own else 0o777)
             finally:
                 os.close(parent)
         return Written(before=before, version=version_of(data))
@@ -230,10 +230,13 @@ class Files:
         return before
 
 
-def _replace(parent: int, name: str, data: bytes) -> None:
-    """Write beside, flush, rename over: a reader sees the old or the new content, never a part."""
+def _replace(parent: int, name: str, data: bytes, *, bits: int) -> None:
+    """Write beside, flush, rename over: a reader sees the old or the new content, never a part.
+
+    `bits`: what of an old file's mode the new one may have.
+    """
     try:
-        mode = stat.S_IMODE(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode) & 0o777
+        mode = stat.S_IMODE(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode) & bits
     except FileNotFoundError:
         mode = 0o600
     beside = f".{secrets.token_hex(8)}.part"

@@ -79,10 +79,12 @@ async def run(
     stdin: bytes = b"",
     output_bytes: int = 65_536,
     watch: Watch | None = None,
+    umask: int = -1,
 ) -> Finished:
     """Run `argv` and wait; after `timeout_s`, a flood of output, or a word from `watch`, its whole group is killed.
 
     `watch(pid)` runs beside the program and returns a reason when it must die. ToolFailed when it cannot start.
+    `umask`: of the program; -1 for the one that Cortex was started with.
     """
     started_s = ticks_s()
     try:
@@ -94,6 +96,7 @@ async def run(
             stdout=PIPE,
             stderr=PIPE,
             start_new_session=True,
+            umask=umask,
         )
     except OSError as error:
         raise ToolFailed(f"{argv[0]!r} could not be started: {error.strerror or error}.") from error

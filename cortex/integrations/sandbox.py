@@ -12,10 +12,11 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from cortex.base import private
 from cortex.base.errors import ToolFailed
 from cortex.integrations import landlock
 from cortex.integrations.process import Finished, can_count, run, tree_of
@@ -71,6 +72,7 @@ class _Job:
     stdin: bytes = b""
     is_writable: bool = True
     folder: str = "."
+    umask: int = -1
 
 
 PROBE_JOB = _Job(
@@ -83,9 +85,13 @@ PROBE_JOB = _Job(
 
 
 class Sandbox:
-    """The one way to run somebody else's program. `forced` pins a level, `bubblewrap` is its program ("" = none)."""
+    """The one way to run somebody else's program. `forced` pins a level, `bubblewrap` is its program ("" = none).
 
-    def __init__(self, *, forced: Level | None = None, bubblewrap: str | None = None) -> None:
+    `home`: what a program makes below it is its owner's alone; elsewhere it is as the umask of Cortex's start says.
+    """
+
+    def __init__(self, *, forced: Level | None = None, bubblewrap: str | None = None, home: Path | None = None) -> None:
+        self._home = home
         self._forced = forced
         self._probe: Probe | None = None
         self._bwrap = (shutil.which("bwrap") or "") if bubblewrap is None else bubblewrap
@@ -120,7 +126,13 @@ class Sandbox:
             stdin=stdin,
             env={**ENVIRONMENT, **(env or {})},
         )
-        return await self._run(probe.level, job)
+        if self._home is None or not workspace.is_relative_to(self._home):
+            return await self._run(probe.level, job)
+        try:
+            return await self._run(probe.level, replace(job, umask=private.OTHERS))
+        finally:  # a program may also say what others may do: chmod, cp -p, tar
+            if is_writable:
+                await asyncio.to_thread(private.look, workspace, is_mending=True)
 
     async def _run(self, level: Level, job: _Job) -> Finished:
         return await (self._in_bubblewrap(job) if level == "bubblewrap" else _in_landlock(job))
@@ -138,6 +150,7 @@ class Sandbox:
             stdin=job.stdin,
             output_bytes=job.limits.output_bytes,
             watch=watch,
+            umask=job.umask,
         )
 
     async def _try_levels(self) -> Probe:
@@ -225,6 +238,7 @@ async def _in_landlock(job: _Job) -> Finished:
             stdin=job.stdin,
             output_bytes=job.limits.output_bytes,
             watch=watch,
+            umask=job.umask,
         )
     finally:
         await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)

@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.base import scan
+from cortex.base import private, scan
 from cortex.base.errors import EncoderFailed
 
 ASKED_MAX = 512
@@ -206,8 +206,8 @@ def _store(path: Path, kept: dict[bytes, Vectors]) -> None:
     np.savez(out, marks=marks, rows=np.stack(list(kept.values())).astype(np.float16))
     beside = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        beside.write_bytes(out.getvalue())
+        private.make_folder(path.parent)
+        private.write_beside(beside, out.getvalue())
         beside.replace(path)
     except OSError as error:
         log.warning("vectors cannot be kept in %s: %s", path.parent, error)

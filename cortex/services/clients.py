@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from cortex.base import private
 from cortex.base.logbook import LogBook
 from cortex.base.settings import Settings
 from cortex.base.tool_ports import Logs
@@ -27,7 +28,7 @@ async def clients(
             return roots if (await accounts.user(user_id)).is_admin else ()
 
         own = homes.of(user_id).path / "files"
-        own.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private.make_folder(own)
         return Files(own, allowed)
 
     search = web_search_from(searxng_url=settings.searxng_url, brave_api_key=settings.brave_api_key, ddgs=settings.ddgs)

@@ -1,6 +1,8 @@
 """What is wrong with this installation, in plain words, each with how to mend it. Changes nothing, asks no network."""
 
+import asyncio
 import os
+import shlex
 import shutil
 import socket
 import stat
@@ -11,6 +13,7 @@ from typing import Any, Literal
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from cortex.base import private
 from cortex.base.clock import ticks_s
 from cortex.base.settings import Settings, unknown_variables
 from cortex.base.user import User
@@ -26,7 +29,6 @@ MB = 1_000_000
 FREE_BAD_BYTES = 200 * MB
 FREE_WARN_BYTES = 1_000 * MB
 BUNDLE = Path(__file__).resolve().parents[2] / "web" / "static" / "vendor" / "bundle.js"
-OURS_TO_READ = 0o077
 LOOK_AGAIN_S = 60.0
 
 
@@ -79,7 +81,7 @@ class Doctor:
 
         `of`: asked by the running daemon for this person, so of others' models it says nothing and its port is its own.
         """
-        found = [self._disk(), self._key(), *self._variables()]
+        found = [self._disk(), self._key(), *await asyncio.to_thread(self._files), *self._variables()]
         database = await self._database()
         found.append(database)
         if database.state == "good":
@@ -105,7 +107,7 @@ class Doctor:
         if not path.exists():
             return Finding(name="secret key", state="good", text="It comes from CORTEX_SECRET_KEY.")
         mode = stat.S_IMODE(path.stat().st_mode)
-        if mode & OURS_TO_READ:
+        if mode & private.OTHERS:
             return Finding(
                 name="secret key",
                 state="bad",
@@ -113,6 +115,26 @@ class Doctor:
                 mend=f"chmod 600 {path}",
             )
         return Finding(name="secret key", state="good", text=f"{str(path)!r}, readable by its owner only.")
+
+    def _files(self) -> list[Finding]:
+        """Whether all of HOME is its owner's alone; the whole folder is looked through."""
+        home = self._settings.home
+        try:
+            seen = private.look(home)
+        except OSError as error:
+            return [_of_files(f"{str(home)!r} cannot be looked through: {error.strerror}.", private.give(home))]
+        found = []
+        if seen.foreign.count:
+            owned = f"In {str(home)!r} another user owns {seen.foreign}."
+            found.append(_of_files(owned, f"{private.give(home)}. `cortex serve` does not start before."))
+        if seen.loose.count:
+            open_to = f"In {str(home)!r} other users may read or enter {seen.loose}."
+            found.append(_of_files(open_to, f"`cortex serve` mends it at its start; or chmod -R go= {_quoted(home)}"))
+        if seen.stuck.count:
+            found.append(_of_files(f"In {str(home)!r} cannot be looked at: {seen.stuck}.", private.give(home)))
+        return found or [
+            Finding(name="files", state="good", text=f"Nobody else may read what stands in {str(home)!r}.")
+        ]
 
     def _variables(self) -> list[Finding]:
         return [
@@ -208,6 +230,14 @@ class Doctor:
                 mend="Fine when Cortex is running; else end what uses it or set CORTEX_PORT.",
             )
         return Finding(name="port", state="good", text=f"{place} is free.")
+
+
+def _of_files(text: str, mend: str) -> Finding:
+    return Finding(name="files", state="bad", text=text, mend=mend)
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))
 
 
 def _first_line(error: Exception) -> str:

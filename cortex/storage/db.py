@@ -6,7 +6,6 @@ SQLite has two engines on one file, because a deferred BEGIN that reads and then
 """
 
 import functools
-import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
-from cortex.base import scan
+from cortex.base import private, scan
 from cortex.base.clock import Clock, now
 from cortex.base.errors import ConfigError
 from cortex.storage import revisions
@@ -54,7 +53,7 @@ class Database:
             self.write = self.read = _postgresql(self.url)
             self.commits = Commits(None)
         else:
-            _make_private(Path(self.url.database or ""))
+            private.make_file(Path(self.url.database or ""))  # SQLite gives its side files the same mode
             self.write = _sqlite(self.url, begin="BEGIN IMMEDIATE", pool_size=1, is_reading=False)
             self.read = _sqlite(self.url, begin="BEGIN", pool_size=READERS, is_reading=True)
             self.commits = Commits(Path(self.url.database or ""))
@@ -167,12 +166,6 @@ def _normal(url: str) -> URL:
     if backend == "sqlite" and parsed.database and parsed.database != ":memory:":
         return parsed.set(drivername="sqlite+aiosqlite")
     raise ConfigError(f"the database {backend!r} is not known; write sqlite:///path or postgresql://…")
-
-
-def _make_private(path: Path) -> None:
-    """The file and its folder, readable by their owner only; SQLite gives its side files the same mode."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
 def _sqlite(url: URL, *, begin: str, pool_size: int, is_reading: bool) -> AsyncEngine:

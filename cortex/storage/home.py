@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from cortex.base import private
 from cortex.base.clock import ticks_s
 from cortex.base.errors import Conflict, NotFound, UserError
 
@@ -194,7 +195,7 @@ class Home:
     def _walk(self, names: tuple[str, ...], *, create: bool) -> Iterator[int]:
         """An open folder, reached name by name so that a symlink put in the way at any moment is refused."""
         if create:
-            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private.make_folder(self.path)
         handle = _open_folder(str(self.path), None, create=False)
         try:
             for name in names:

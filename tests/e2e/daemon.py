@@ -19,8 +19,9 @@ END_S = 30.0
 class Daemon:
     """`python -m web serve` with its home in a test's folder. It keeps its port over restarts."""
 
-    def __init__(self, home: Path, *, delay_ms: int = 2, **settings: object) -> None:
+    def __init__(self, home: Path, *, delay_ms: int = 2, umask: int = -1, **settings: object) -> None:
         self.home = home
+        self.umask = umask
         self.port = free_port()
         self.output = home.parent / "daemon.log"
         self.settings = {
@@ -83,6 +84,7 @@ class Daemon:
                 env=self._environment(),
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                umask=self.umask,
             )
         deadline_s = time.monotonic() + START_S
         while self.log.count(ready) == lives and process.poll() is None and time.monotonic() < deadline_s:

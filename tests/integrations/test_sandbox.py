@@ -53,6 +53,31 @@ async def test_a_read_only_workspace_stays_as_it_is(sandbox: Sandbox, house: Pat
 
 
 @pytest.mark.parametrize(
+    ("workspace", "modes"),
+    [
+        ("home/ada/files", {"new.txt": 0o600, "run.sh": 0o700, "open.txt": 0o600}),
+        ("projects", {"new.txt": 0o644, "run.sh": 0o755, "open.txt": 0o666}),
+    ],
+    ids=["below HOME", "elsewhere"],
+)
+@pytest.mark.parametrize("level", LEVELS)
+async def test_what_a_program_makes_below_home_is_its_owners_alone(
+    tmp_path: Path, level: Level, workspace: str, modes: dict[str, int]
+) -> None:
+    (tmp_path / workspace).mkdir(parents=True)
+    made = "touch new.txt run.sh open.txt; chmod +x run.sh; chmod 666 open.txt"
+    before = os.umask(0o022)
+    try:
+        await Sandbox(forced=level, home=tmp_path / "home").run(
+            ["bash", "-c", made], workspace=tmp_path / workspace, limits=SMALL
+        )
+    finally:
+        os.umask(before)
+    found = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / workspace).iterdir()}
+    assert found == modes
+
+
+@pytest.mark.parametrize(
     "command",
     [
         "cat {house}/cortex.db",
