@@ -17,7 +17,7 @@ from cortex.services.transcript import Transcript
 from cortex.services.transcript_views import TurnView
 from web.deps import House
 from web.frame import frame_of
-from web.render import described
+from web.render import Renderer, described
 from web.security import local_path
 from web.sse import TurnContext, open_streams
 
@@ -56,12 +56,13 @@ async def chat_context(
     """The context of a conversation's page, or of a new one (`page` None)."""
     conversation = page.conversation if page else None
     cid = conversation.id if conversation else "new"
+    pages: Renderer = request.app.state.pages
     composer = await house.composer.composer(user, conversation, role)
     log = Transcript(page.events if page else (), title=conversation.title if conversation else "")
     return ChatContext(
         frame=await frame_of(request, house, user, here="/" if page is None else "", conversation_id=cid),
         cid=cid,
-        opens=open_streams(house.hub.open_parts(cid)) if page else {},
+        opens=await pages.aside(open_streams, house.hub.open_parts(cid)) if page else {},
         conversation=conversation,
         title=log.title or "New chat",
         log=log,

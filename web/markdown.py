@@ -7,7 +7,8 @@ renders the same text while it is still arriving.
 import html as escape_html
 import re
 from collections.abc import MutableMapping, Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import nh3
 from markdown_it import MarkdownIt
@@ -20,6 +21,9 @@ from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
 LONGEST_COLOURED = 60_000  # characters; beyond that colouring costs more than it helps
+# What is rendered of one text. The worst that was found to fit takes a second (30,000 of "["), a list of so many lines
+# a tenth of one; 100,000 lines took 51 s (2026-11-22, one core).
+LONGEST_CHARACTERS, LONGEST_LINES = 30_000, 1_000
 FIRST_LEVEL = 2  # a turn's own heading is h2; the model's headings stand below it
 _BLOCKS = {"p", "br", "hr", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "div", "button"}
 _TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
@@ -131,14 +135,43 @@ def _parser() -> MarkdownIt:
 _markdown = _parser()
 
 
+class Left(NamedTuple):
+    """How much of a text is shown, and of how much: in lines, or in characters where one line is too long."""
+
+    shown: int
+    total: int
+    is_lines: bool
+
+
+def shown_to(text: str) -> int:
+    """Where the part that is rendered ends: with the text, unless that is too long; at a line's end if one is near."""
+    end = min(len(text), LONGEST_CHARACTERS)
+    lines = [match.end() for match in islice(re.finditer("\n", text[:end]), LONGEST_LINES)]
+    if len(lines) == LONGEST_LINES:
+        end = lines[-1]
+    if not text[end:].strip():
+        return len(text)
+    return lines[-1] if lines and lines[-1] > end // 2 else end
+
+
+def left_out(text: str) -> Left | None:
+    """How much of a long text `render` shows; None when that is all of it."""
+    end = shown_to(text)
+    if end == len(text):
+        return None
+    if text[end - 1] == "\n":
+        return Left(text.count("\n", 0, end), text.rstrip("\n").count("\n") + 1, is_lines=True)
+    return Left(end, len(text), is_lines=False)
+
+
 def parse(text: str) -> list[Token]:
     """The tokens of a text, with raw HTML as text."""
     return _markdown.parse(text)
 
 
 def render(text: str) -> str:
-    """Sanitised HTML of a whole text."""
-    return render_from(text, FIRST_LEVEL)[0]
+    """Sanitised HTML of a text; of a very long one its first part, see `left_out`."""
+    return render_from(text[: shown_to(text)], FIRST_LEVEL)[0]
 
 
 def render_from(text: str, level: int) -> tuple[str, int]:

@@ -1,18 +1,20 @@
 """Markdown that is still arriving: finished blocks are committed once, only the open block is sent again.
 
 One `Stream` per text part and watcher. What the operations build in the browser equals `markdown.render` of the
-whole text when it is finished; tests hold it to that.
+whole text when it is finished; tests hold it to that. A text that grows too long stops growing on the page.
 """
 
 import re
 from dataclasses import dataclass
 from typing import Literal
 
-from web.markdown import FIRST_LEVEL, code_block, language_of, parse, plain_code, render, render_from
+from web.markdown import FIRST_LEVEL, code_block, language_of, parse, plain_code, render, render_from, shown_to
 
 _FENCE = re.compile(r"^( {0,3})(`{3,}|~{3,})([^\n`]*)\n")
 _BARE_MARKER = re.compile(r"^\s*([-*+]|\d+[.)]|#{1,6})\s*$")
 _HALF_LINK = re.compile(r"!?\[[^\]\n]*(\]\([^)\n]*)?$")
+_OPEN_LONG = 4_000  # characters of an open block from which on it is rendered anew only when it has grown by a part
+_GROWTH = 1 / 16
 _TOO_SHORT = 4  # characters of a last line that may still turn into something else (a marker, an underline)
 
 
@@ -21,7 +23,7 @@ class Change:
     """What to do with the part on the page.
 
     commit: put before the open block, which becomes empty · open: the open block's new content ·
-    code: append to the live listing in the open block · replace: the whole part anew, at the end only.
+    code: append to the live listing in the open block · replace: the whole part anew, at the end and where it is cut.
     """
 
     kind: Literal["commit", "open", "code", "replace"]
@@ -42,7 +44,9 @@ class Stream:
     def __init__(self) -> None:
         self.text = ""
         self._committed: list[str] = []
+        self.is_cut = False
         self._settled = 0
+        self._looked_at = 0
         self._fence: _Fence | None = None
         self._open = ""
         self._level = FIRST_LEVEL
@@ -65,6 +69,11 @@ class Stream:
 
     def flush(self) -> list[Change]:
         """What changed on the page since the last flush."""
+        if self.is_cut or self._has_hardly_grown():
+            return []
+        if shown_to(self.text) < len(self.text):
+            return self._cut()
+        self._looked_at = len(self.text)
         changes: list[Change] = []
         while self._step(changes):
             pass
@@ -78,6 +87,10 @@ class Stream:
     def finish(self) -> list[Change]:
         """The last changes; afterwards the page shows exactly what `render` makes of the whole text."""
         changes = self.flush()
+        if not self.is_cut and shown_to(self.text) < len(self.text):
+            return self._cut()
+        if self.is_cut:
+            return changes
         tail = self.text[self._settled :]
         if tail.strip():
             self._commit(len(tail), changes)
@@ -87,6 +100,17 @@ class Stream:
             self._committed = [whole]
             changes = [Change(kind="replace", html=whole)]
         return changes
+
+    def _has_hardly_grown(self) -> bool:
+        """Whether a long open block may wait: each look at it costs all of it."""
+        size = len(self.text) - self._settled
+        return self._fence is None and size > _OPEN_LONG and len(self.text) - self._looked_at < size * _GROWTH
+
+    def _cut(self) -> list[Change]:
+        """From now on the page shows the first part, as it will in the end."""
+        self.is_cut, self._fence, self._open = True, None, ""
+        self._committed = [render(self.text)]
+        return [Change(kind="replace", html=self.committed_html)]
 
     def _step(self, changes: list[Change]) -> bool:
         if self._fence:

@@ -3,15 +3,18 @@
 Knows no route and no service. Called by `web/pages/*`, `web/sse.py` and the error pages of `web/app.py`.
 """
 
+import asyncio
 import hashlib
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar
 from zoneinfo import ZoneInfo
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context as JinjaContext
 from markupsafe import Markup
@@ -20,7 +23,12 @@ from cortex.base import scan
 from cortex.base.user import User
 from web import words
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 HERE = Path(__file__).parent
+PIECE_BYTES = 65_536
+THREADS = 2  # that make pages; more would only take the event loop's turns
 
 
 def described(words: str, **default: Any) -> Any:
@@ -118,6 +126,7 @@ class Renderer:
         """Templates are compiled on first use and kept; a file's address is hashed once."""
         self._static = static
         self._given = (templates, static)
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="page")
         self.env = Environment(
             loader=FileSystemLoader(templates),
             autoescape=True,
@@ -167,6 +176,10 @@ class Renderer:
         source = self.env.get_template(template)
         return Markup("".join(source.blocks[block](source.new_context(self.variables(context)))))  # noqa: S704 - our own template
 
+    async def aside(self, make: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T:
+        """What `make` gives, made in a thread: for what shows long texts, which must not keep everybody waiting."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(make, *given, **named))
+
     def macros(self, template: str, context: Context) -> Any:
         """The macros of a template as a module; Any because Jinja makes its attributes at run time."""
         return self.env.get_template(template).make_module(self.variables(context))
@@ -183,6 +196,30 @@ def respond(
     if hasattr(request.state, "shown"):
         answer.delete_cookie(request.state.shown)
     return answer
+
+
+async def respond_aside(
+    request: Request, template: str, context: Context, *, block: str = "content", status: int = 200
+) -> Response:
+    """`respond`, for a page that may show long texts."""
+    pages: Renderer = request.app.state.pages
+    return in_pieces(await pages.aside(respond, request, template, context, block=block, status=status))
+
+
+def in_pieces(answer: Response) -> Response:
+    """The same answer, a long one packed and sent a piece at a time: others are served in between."""
+    body = bytes(answer.body)
+    if len(body) <= PIECE_BYTES:
+        return answer
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(body), PIECE_BYTES):
+            yield body[start : start + PIECE_BYTES]
+            await asyncio.sleep(0)
+
+    made = StreamingResponse(pieces(), answer.status_code, background=answer.background)
+    made.raw_headers = [(name, value) for name, value in answer.raw_headers if name != b"content-length"]
+    return made
 
 
 def _part(pages: Renderer, template: str, block: str, context: Context) -> Markup:

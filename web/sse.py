@@ -36,6 +36,7 @@ RETRY_MS = 800
 # What grows is shown at most this often, a long open block (it is sent again whole) a little less often; the next
 # look sees all that came meanwhile.
 FLUSH_S, FLUSH_MOST_S, SLOW_CHARACTERS_S = 0.08, 0.16, 100_000
+SHORT = 4_000  # characters of a growing part that are painted in place: a thread for each few words would cost more
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 KEEP_ALIVE = ": still here\n\n"
@@ -82,6 +83,7 @@ class Painter:
 
     def __init__(self, pages: Renderer, context: TurnContext, transcript: Transcript) -> None:
         """`context.opens` must be empty: this painter fills it with what it has sent."""
+        self._pages = pages
         self._macros: Any = pages.macros("turn.html", context)  # Jinja makes the macros' names at run time
         self._ui: Any = pages.macros("ui.html", context)
         self._cid, self._window = context.cid, context.window_tokens
@@ -95,11 +97,15 @@ class Painter:
         async for item in items:
             if isinstance(item, Tick):
                 yield KEEP_ALIVE
-            sent = [message.encode() for message in self.paint(item)]
+            is_short = (isinstance(item, OpenPart) and len(item.text) < SHORT) or isinstance(item, Tick)
+            sent = self._painted(item) if is_short else await self._pages.aside(self._painted, item)
             for text in sent:
                 yield text
             if isinstance(item, OpenPart):
                 await asyncio.sleep(min(FLUSH_MOST_S, FLUSH_S + sum(map(len, sent)) / SLOW_CHARACTERS_S))
+
+    def _painted(self, item: Event | OpenPart | Tick) -> list[str]:
+        return [message.encode() for message in self.paint(item)]
 
     def paint(self, item: Event | OpenPart | Tick) -> list[Message]:
         """The messages that bring the page up to date with one item."""
@@ -218,7 +224,10 @@ class Painter:
         target = _element(turn, part)
         if isinstance(part, ThinkingPart):
             return partial(f"#{target}o", "beforeend", escape(more)) if more else ""
-        return _pieces(target, stream.flush())
+        pieces = stream.flush()
+        if pieces and stream.is_cut:
+            return partial(f"#{target}", "innerHTML", self._macros.text_open(turn.key, target, part))
+        return _pieces(target, pieces)
 
     def _restart(self, turn: TurnView, part: TextPart | ThinkingPart, new: OpenPart) -> str:
         self._shown[part.id] = _fed(new)
@@ -226,7 +235,7 @@ class Painter:
         target = _element(turn, part)
         if isinstance(part, ThinkingPart):
             return partial(f"#{target}o", "innerHTML", escape(new.text))
-        return partial(f"#{target}", "innerHTML", self._macros.text_open(target, part))
+        return partial(f"#{target}", "innerHTML", self._macros.text_open(turn.key, target, part))
 
     def _finish(self, turn: TurnView, part: TextPart) -> str:
         stream, target = self._shown.pop(part.id, None), _element(turn, part)
@@ -234,6 +243,8 @@ class Painter:
             return partial(f"#{target}", "outerHTML", self._macros.block(turn, part))
         stream.feed(part.text[len(stream.text) :])
         pieces = stream.finish()
+        if stream.is_cut:
+            return partial(f"#{target}", "outerHTML", self._macros.block(turn, part))
         rest = "" if any(piece.kind == "replace" for piece in pieces) else partial(f"#{target}o", "delete")
         return _pieces(target, pieces) + rest
 

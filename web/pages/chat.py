@@ -12,7 +12,7 @@ from cortex.services.transcript import Transcript
 from web.bell import bell, woven
 from web.chat_view import chat_context, done
 from web.deps import CurrentUser, House
-from web.render import Frame, Renderer, respond
+from web.render import Frame, Renderer, respond_aside
 from web.routes import LateRoute
 from web.sse import HEADERS, Painter, TurnContext
 
@@ -35,7 +35,7 @@ async def home(house: House, user: CurrentUser) -> Response:
 async def new(request: Request, house: House, user: CurrentUser, role: str = "", text: str = "") -> Response:
     """An empty conversation; nothing is stored before the first message."""
     context = await chat_context(request, house, user, None, role=role, draft=text)
-    return respond(request, "chat.html", context)
+    return await respond_aside(request, "chat.html", context)
 
 
 @router.get("/c/{cid}")
@@ -43,7 +43,7 @@ async def show(request: Request, house: House, user: CurrentUser, cid: str, befo
     """A conversation: its newest turns with the live stream, or an older stretch."""
     page = await house.chat.log(user, cid, before=before)
     context = await chat_context(request, house, user, page, before=before)
-    return respond(request, "chat.html", context)
+    return await respond_aside(request, "chat.html", context)
 
 
 @router.get("/c/{cid}/earlier")
@@ -52,10 +52,13 @@ async def earlier(request: Request, house: House, user: CurrentUser, cid: str, b
     page = await house.chat.log(user, cid, before=before)
     log = Transcript(page.events)
     pages: Renderer = request.app.state.pages
-    macros = pages.macros("turn.html", TurnContext(frame=Frame(user=user), cid=cid, opens={}))
-    link = [macros.earlier(page.earlier)] if page.earlier is not None else []
-    turns = [macros.turn(turn, True, log.marker_after(turn)) for turn in log.turns]
-    return HTMLResponse(Markup("").join([*link, *turns]), headers={"Vary": "HX-Request", "Cache-Control": "no-store"})
+
+    def stretch() -> Markup:
+        macros = pages.macros("turn.html", TurnContext(frame=Frame(user=user), cid=cid, opens={}))
+        link = [macros.earlier(page.earlier)] if page.earlier is not None else []
+        return Markup("").join([*link, *(macros.turn(turn, True, log.marker_after(turn)) for turn in log.turns)])
+
+    return HTMLResponse(await pages.aside(stretch), headers={"Vary": "HX-Request", "Cache-Control": "no-store"})
 
 
 @router.post("/c/{cid}/messages")
@@ -86,7 +89,7 @@ async def send(
     except UserError as refused:
         page = None if cid == "new" else await house.chat.log(user, cid)
         context = await chat_context(request, house, user, page, role=role, draft=text, error=refused.message)
-        return respond(request, "chat.html", context, block="composer", status=422)
+        return await respond_aside(request, "chat.html", context, block="composer", status=422)
     return done(request, f"/c/{cid}", is_new_place=is_new)
 
 

@@ -12,7 +12,7 @@ from cortex.services.transcript_views import key_of
 from web import toast
 from web.deps import CurrentUser, House
 from web.frame import frame_of, side_groups
-from web.render import ConfirmContext, Context, SideGroup, described, respond
+from web.render import ConfirmContext, Context, SideGroup, described, in_pieces, respond
 from web.routes import LateRoute
 
 router = APIRouter(route_class=LateRoute)
@@ -121,4 +121,4 @@ async def export_json(house: House, user: CurrentUser, cid: str) -> Response:
 
 def _file(body: str | bytes, kind: str, name: str) -> Response:
     headers = {"Content-Disposition": f'attachment; filename="{key_of(name)}"', "Cache-Control": "no-store"}
-    return Response(body, media_type=f"{kind}; charset=utf-8", headers=headers)
+    return in_pieces(Response(body, media_type=f"{kind}; charset=utf-8", headers=headers))

@@ -15,7 +15,7 @@ from cortex.services.traces import Trace
 from cortex.services.transcript_views import turn_of
 from web.deps import CurrentUser, House, reauthed_admin
 from web.frame import frame_of
-from web.render import Context, NavEntry, described, respond
+from web.render import Context, NavEntry, described, in_pieces, respond, respond_aside
 from web.routes import LateRoute
 
 router = APIRouter(route_class=LateRoute)
@@ -110,7 +110,7 @@ async def show(
         recipe=recipe,
         error=error,
     )
-    return respond(request, "trace.html", context, status=422 if error else 200)
+    return await respond_aside(request, "trace.html", context, status=422 if error else 200)
 
 
 @router.get("/runs/{key}/trace.json")
@@ -119,7 +119,7 @@ async def download(request: Request, house: House, user: CurrentUser, key: str) 
     await _owner(request, house, user, key)
     trace = await house.records.traces.trace(user, turn_of(key))
     headers = {"Content-Disposition": f'attachment; filename="cortex-{key[:40]}.json"'}
-    return Response(trace.to_json(), media_type="application/json", headers=headers)
+    return in_pieces(Response(trace.to_json(), media_type="application/json", headers=headers))
 
 
 async def _owner(request: Request, house: House, user: User, key: str) -> str:

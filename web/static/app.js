@@ -114,9 +114,14 @@
     event.preventDefault();
     box.close ? box.close() : box.remove();
   };
+  const wholeOf = async from => {
+    const link = $('.short a', from), answer = link && await fetch(link.href + '.txt');
+    if (answer && !answer.ok) throw answer;
+    return answer ? answer.text() : from.innerText;
+  };
   const copy = async button => {
     const from = button.matches('[data-copy]') ? button.closest('.code').querySelector('code') : button.closest('.turn').querySelector('.said,.prose');
-    try { await navigator.clipboard.writeText(from.innerText); say('Copied.'); button.classList.add('did'); setTimeout(() => button.classList.remove('did'), 1200); }
+    try { await navigator.clipboard.writeText(await wholeOf(from)); say('Copied.'); button.classList.add('did'); setTimeout(() => button.classList.remove('did'), 1200); }
     catch { say('Copying was blocked.'); }
   };
   const step = button => {

@@ -1,0 +1,51 @@
+"""All of an answer that the conversation shows shortened: as it was written, not rendered; and as plain text."""
+
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Request
+from fastapi.responses import PlainTextResponse, Response
+
+from cortex.base.user import User
+from cortex.services.transcript_views import TextPart, turn_of
+from web.chat_view import find_turn
+from web.deps import CurrentUser, House
+from web.frame import frame_of
+from web.render import Context, described, in_pieces, respond_aside
+from web.routes import LateRoute
+
+router = APIRouter(route_class=LateRoute)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeContext(Context):
+    """An answer's whole text."""
+
+    cid: str = described("the conversation it stands in")
+    key: str = described("its turn")
+    text: str = described("what was written, source and all")
+    is_open: bool = described("whether more of it is being written")
+
+
+@router.get("/c/{cid}/whole/{key}.txt")
+async def plain(house: House, user: CurrentUser, cid: str, key: str) -> Response:
+    """The text alone: what the copy button takes."""
+    text, _ = await _text(house, user, cid, key)
+    return in_pieces(PlainTextResponse(text))
+
+
+@router.get("/c/{cid}/whole/{key}")
+async def whole(request: Request, house: House, user: CurrentUser, cid: str, key: str) -> Response:
+    """A page with nothing but the text."""
+    text, is_open = await _text(house, user, cid, key)
+    frame = await frame_of(request, house, user, conversation_id=cid)
+    context = WholeContext(frame=frame, cid=cid, key=key, text=text, is_open=is_open)
+    return await respond_aside(request, "whole.html", context)
+
+
+async def _text(house: House, user: User, cid: str, key: str) -> tuple[str, bool]:
+    """The turn's words, parts apart by a blank line, with what is being written; and whether something is."""
+    turn, _ = await find_turn(house, user, cid, turn_of(key))
+    growing = {part.part: part.text for part in house.hub.open_parts(cid)}
+    parts = [part for part in turn.parts if isinstance(part, TextPart)]
+    texts = [growing.get(part.id, "") if part.is_open else part.text for part in parts]
+    return "\n\n".join(text for text in texts if text), any(part.is_open for part in parts)
