@@ -124,7 +124,7 @@ async def everything(db: Database) -> str:
 
 def copy_home(template: Path, home: Path) -> None:
     """A second home with all that the first one holds; nobody has the first one open."""
-    shutil.copytree(template, home)
+    shutil.copytree(template, home, dirs_exist_ok=True)
     database_of(home, template)
 
 

@@ -1,6 +1,13 @@
-"""An opened Cortex in a folder of its own, with an admin and a member, and a few ways to talk to it."""
+"""An opened Cortex in a folder of its own, with an admin and a member, and a few ways to talk to it.
+
+Its tables and its people are copied from a home that is made once a process: to migrate two databases and to hash two
+passwords costs a second of processor, and is shown where a home is new on purpose.
+"""
 
 import asyncio
+import atexit
+import shutil
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,10 +18,10 @@ from cortex.app import Cortex
 from cortex.base.clock import Clock, now
 from cortex.base.events import Event
 from cortex.base.user import User
-from tests.databases import house_settings
+from tests.databases import copy_home, house_settings
 
 PASSWORD = "tulip quarry lantern 97"
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +55,23 @@ class LivingHouse:
 @asynccontextmanager
 async def living_house(home: Path, *, clock: Clock = now, **settings: Any) -> AsyncIterator[LivingHouse]:
     """Open a house; on a home that was used before, its people are found again."""
+    if not (home / "secret.key").exists():
+        copy_home(await _peopled_home(), home)
     given = {"home": home, "port": 0, "offline_delay_ms": 0, "shutdown_grace_s": 1.0, **settings}
     async with Cortex.open(house_settings(**given), clock=clock) as cortex:
-        if not await cortex.accounts.has_users():
+        yield LivingHouse(cortex, await cortex.accounts.named("ada"), await cortex.accounts.named("bob"))
+
+
+_made: list[Path] = []  # the home that others are copied from, once there is one
+
+
+async def _peopled_home() -> Path:
+    """A home at rest in which an admin and a member have accounts."""
+    if not _made:
+        folder = Path(tempfile.mkdtemp(prefix="cortex-tests-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        async with Cortex.open(house_settings(folder / "home", port=0)) as cortex:
             await cortex.accounts.redeem_setup(await cortex.accounts.setup_link(), "ada", PASSWORD)
             await cortex.accounts.add_user("bob", "member", PASSWORD)
-        yield LivingHouse(cortex, await cortex.accounts.named("ada"), await cortex.accounts.named("bob"))
+        _made.append(folder / "home")
+    return _made[0]
