@@ -22,6 +22,7 @@ from sqlalchemy import ColumnClause, Connection, column, create_engine, inspect,
 from cortex.base.settings import Settings, load_settings
 from cortex.engine.database import open_database
 from cortex.storage.db import Database
+from tests.patience import PATIENCE_S
 
 TEMPLATE = "TESTS_POSTGRESQL_TEMPLATE"  # in the environment, for children too: the URL of what homes are copied from
 
@@ -108,7 +109,7 @@ def rows_of(home: Path) -> Iterator[Connection]:
     """A connection of its own to a house's tables, beside whoever has it open; commits in the end."""
     settings = house_settings(home)
     url = make_url(settings.database.replace("postgresql://", "postgresql+psycopg://", 1))
-    engine = create_engine(url, connect_args={} if is_on_postgresql() else {"timeout": 10})
+    engine = create_engine(url, connect_args={} if is_on_postgresql() else {"timeout": PATIENCE_S})
     with engine.begin() as connection:
         yield connection
     engine.dispose()

@@ -19,9 +19,9 @@ from cortex.base.clock import Clock, now
 from cortex.base.events import Event
 from cortex.base.user import User
 from tests.databases import copy_home, house_settings
+from tests.patience import PATIENCE_S
 
 PASSWORD = "tulip quarry lantern 97"
-PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)

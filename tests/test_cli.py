@@ -15,6 +15,7 @@ import pytest
 from cortex.storage.revisions import newest
 from tests.databases import database_of
 from tests.file_server import file_server
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -34,7 +35,7 @@ def cortex(home: Path, *words: str, given: str = "", **more: str) -> subprocess.
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
 
 
@@ -302,11 +303,11 @@ def test_serve_prints_the_link_answers_and_ends_on_sigterm(tmp_path: Path) -> No
             place = re.fullmatch(r"Cortex is at (http://127\.0\.0\.1:\d+)\n", daemon.stdout.readline())
             assert place
             assert re.fullmatch(rf"Set up, within 15 minutes: {place[1]}/setup#\S{{40,}}\n", daemon.stdout.readline())
-            with urllib.request.urlopen(f"{place[1]}/healthz", timeout=10) as answer:  # noqa: S310  (our own)
+            with urllib.request.urlopen(f"{place[1]}/healthz", timeout=PATIENCE_S) as answer:  # noqa: S310  (our own)
                 assert answer.read() == b"ok\n"
             second = cortex(home, "serve", CORTEX_PORT="0")
             assert f"process {daemon.pid} already serves" in second.stderr
             daemon.send_signal(signal.SIGTERM)
-            assert daemon.wait(timeout=20) == 0
+            assert daemon.wait(timeout=PATIENCE_S) == 0
         finally:
             daemon.kill()

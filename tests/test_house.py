@@ -14,6 +14,7 @@ import pytest
 
 from cortex.base.settings import env_example
 from tests.databases import database_of
+from tests.patience import PATIENCE_S
 from web import assets
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -224,7 +225,7 @@ def _loaded(home: Path) -> set[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout.splitlines()[-1]))

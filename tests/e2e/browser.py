@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, expect, sync_playwright
+
+from tests.patience import PATIENCE_S
 
 ARGS = (
     "--no-sandbox",
@@ -29,6 +31,8 @@ AXE_FOLDER = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 DESK: ViewportSize = {"width": 1280, "height": 860}
 PHONE: ViewportSize = {"width": 390, "height": 844}
+PATIENCE_MS = PATIENCE_S * 1000
+expect.set_options(timeout=PATIENCE_MS)  # for every test: they all open their windows here
 
 
 @contextmanager
@@ -79,7 +83,7 @@ def open_window(
         timezone_id=time_zone,
     )
     window = Window(context=context, page=context.new_page())
-    window.page.set_default_timeout(10_000)
+    window.page.set_default_timeout(PATIENCE_MS)
     window.page.on("console", lambda message: window._note(message))
     window.page.on("pageerror", lambda error: window.complaints.append(f"pageerror {error}"))
     return window

@@ -7,6 +7,7 @@ from typing import Self
 import httpx
 
 from tests.e2e.daemon import Daemon
+from tests.patience import PATIENCE_S
 
 PASSWORD = "tulip quarry lantern 97"
 
@@ -20,7 +21,7 @@ class Caller:
         self._http = httpx.Client(
             base_url=daemon.origin,
             headers={"Origin": daemon.origin, "Accept": "text/html"},
-            timeout=20,
+            timeout=PATIENCE_S,
             trust_env=False,
         )
 

@@ -15,6 +15,7 @@ import psycopg
 
 from tests.e2e.caller import Caller
 from tests.e2e.daemon import Daemon
+from tests.patience import PATIENCE_S
 
 READY = {"web": "Cortex is at ", "worker": "Cortex works "}
 
@@ -97,7 +98,7 @@ class Listener:
 
     def __init__(self, origin: str, token: str, path: str) -> None:
         self.heard: list[Heard] = []
-        self._connection = HTTPConnection(origin.removeprefix("http://"), timeout=30)
+        self._connection = HTTPConnection(origin.removeprefix("http://"), timeout=PATIENCE_S)
         self._request = (path, {"Cookie": f"cortex={token}"})
         self._thread = threading.Thread(target=self._listen, daemon=True)
 
@@ -119,7 +120,7 @@ class Listener:
         self._thread.join(10)
         self._connection.close()
 
-    def first(self, event: str, data: str = "", since: int = 0, timeout_s: float = 30.0) -> Heard:
+    def first(self, event: str, data: str = "", since: int = 0, timeout_s: float = PATIENCE_S) -> Heard:
         """The first message of this event whose data holds these words; waits for it."""
 
         def found() -> Heard | None:
@@ -148,7 +149,7 @@ def words(heard: list[Heard]) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", "".join(one.data for one in heard if not one.event)).split())
 
 
-def until(holds: Callable[[], bool], timeout_s: float = 30.0) -> float:
+def until(holds: Callable[[], bool], timeout_s: float = PATIENCE_S) -> float:
     """Wait until it holds; how long that took."""
     started_s = time.monotonic()
     while not holds():

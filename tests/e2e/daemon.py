@@ -10,10 +10,11 @@ import time
 from pathlib import Path
 
 from tests.databases import database_of
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
-START_S = 90.0
-END_S = 30.0
+START_S = PATIENCE_S
+END_S = PATIENCE_S
 
 
 class Daemon:

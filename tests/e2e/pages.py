@@ -186,7 +186,7 @@ def forgive(window: Window, status: int) -> None:
         window.page.wait_for_timeout(20)  # events come in while playwright waits
         return any(line in one for one in window.complaints)
 
-    poll(told, 5)
+    poll(told)
     window.complaints[:] = [one for one in window.complaints if line not in one]
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.e2e.browser import Window
+from tests.e2e.browser import PATIENCE_MS, Window
 from tests.e2e.caller import PASSWORD
 from tests.e2e.daemon import Daemon
+from tests.patience import PATIENCE_S
 
 RUNNING = "() => document.querySelector('#composer')?.dataset.running ?? ''"
 # What the live document may differ in from a reloaded one: the marks of htmx, scrolling room, what is laid out lazily,
@@ -56,13 +57,13 @@ def new_chat(window: Window) -> Page:
 def tab(window: Window, path: str) -> Page:
     """Another tab of the profile, watched like the first."""
     page = window.context.new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(PATIENCE_MS)
     page.on("console", lambda message: window.complaints.extend([message.text] * (message.type == "error")))
     page.goto(path)
     return page
 
 
-def poll(look: Callable[[], Any], timeout_s: float = 15.0, every_s: float = 0.03) -> Any:
+def poll(look: Callable[[], Any], timeout_s: float = PATIENCE_S, every_s: float = 0.03) -> Any:
     """What `look` gives as soon as it is something; fails when nothing comes."""
     deadline_s = time.monotonic() + timeout_s
     while True:
@@ -106,7 +107,7 @@ def wait_for_answer(page: Page, count: int) -> None:
     expect(page.locator(".turn.bot")).to_have_count(count)
 
 
-def wait_for_end(page: Page, timeout_s: float = 20.0) -> None:
+def wait_for_end(page: Page, timeout_s: float = PATIENCE_S) -> None:
     """Until no answer is being written."""
     poll(lambda: is_idle(page), timeout_s)
 

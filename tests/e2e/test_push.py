@@ -350,7 +350,7 @@ def test_the_bell_of_an_open_page_rings(house: Daemon, ada: Caller, phone: Phone
     ada.post("/notifications/read", upto="2099-01-01T00:00:00+00:00")
     expect(phone.page.locator("#bell-n .badge")).to_have_count(0)
     chat = ada.send("new", SHELL)
-    expect(phone.page.locator("#bell-n .badge")).to_contain_text("1", timeout=20_000)
+    expect(phone.page.locator("#bell-n .badge")).to_contain_text("1")
     expect(phone.page.locator(".notice.fresh")).to_have_count(1)
     ada.post(f"/c/{chat}/stop")
 
@@ -371,7 +371,7 @@ def test_without_the_daemon_a_page_says_what_is_kept(daemon: Daemon, opens: Open
     assert {re.sub(r"^/static/.*", "/static", path) for path in page.evaluate(KEPT)} == {"/offline", "/static"}
     daemon.start()
     page.get_by_role("link", name="Try again").click()
-    expect(page.locator("h1")).to_have_text("Notes", timeout=20_000)
+    expect(page.locator("h1")).to_have_text("Notes")
     window.complaints[:] = [line for line in window.complaints if "net::ERR_" not in line and "htmx" not in line]
 
 

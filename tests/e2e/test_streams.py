@@ -172,7 +172,7 @@ def test_an_answer_outlives_the_daemon(daemon: Daemon, opens: Opens, whole: str,
     getattr(daemon, end)()
     expect(page.locator("#offline")).to_be_visible()
     daemon.start()
-    expect(page.locator("#offline")).to_be_hidden(timeout=20_000)
+    expect(page.locator("#offline")).to_be_hidden()
     wait_for_end(page)
     assert words(answer) == whole
     expect(page.locator(".turn")).to_have_count(2)
@@ -235,7 +235,7 @@ def test_the_stream_connects_on_every_one_of_40_loads(house: Daemon, ada: Caller
     ask(page, "what is on my list?")
     chat = page.url
     for _ in range(40):
-        with page.expect_request(lambda request: "/events?after=" in request.url, timeout=8_000):
+        with page.expect_request(lambda request: "/events?after=" in request.url):
             page.goto(chat)
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 from cortex.base.engine_ports import Runner
 from cortex.engine.config import VERSION
 from cortex.engine.dbos import Body, Engine
+from tests.patience import PATIENCE_S
 
 Prepare = Callable[[Engine], dict[str, Body]]
 
@@ -19,7 +20,7 @@ class Opener(Protocol):
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not await holds():  # noqa: ASYNC110 - what is waited for is told by no event
             await asyncio.sleep(0.02)
 

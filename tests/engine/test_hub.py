@@ -2,6 +2,7 @@ import asyncio
 
 from cortex.base.events import OpenPart
 from cortex.engine.hub import Hub
+from tests.patience import PATIENCE_S
 
 
 def part(text: str, *, attempt: int = 1, name: str = "1.text", turn: str = "turn:1") -> OpenPart:
@@ -10,7 +11,7 @@ def part(text: str, *, attempt: int = 1, name: str = "1.text", turn: str = "turn
 
 async def test_every_browser_of_a_conversation_wakes() -> None:
     hub = Hub()
-    watchers = [asyncio.create_task(hub.changed("c", 0, 5)) for _ in range(50)]
+    watchers = [asyncio.create_task(hub.changed("c", 0, PATIENCE_S)) for _ in range(50)]
     await asyncio.sleep(0)
     hub.ring("c")
     assert await asyncio.gather(*watchers) == [1] * 50
@@ -20,7 +21,7 @@ async def test_every_browser_of_a_conversation_wakes() -> None:
 async def test_a_ring_before_the_wait_is_not_missed() -> None:
     hub = Hub()
     hub.ring("c")
-    assert await hub.changed("c", 0, 5) == 1
+    assert await hub.changed("c", 0, PATIENCE_S) == 1
 
 
 async def test_another_conversations_bell_wakes_nobody() -> None:
@@ -32,7 +33,7 @@ async def test_another_conversations_bell_wakes_nobody() -> None:
 
 async def test_a_cancelled_watcher_leaves_nothing_behind() -> None:
     hub = Hub()
-    watcher = asyncio.create_task(hub.changed("c", 0, 5))
+    watcher = asyncio.create_task(hub.changed("c", 0, PATIENCE_S))
     await asyncio.sleep(0)
     assert hub.watchers("c") == 1
     watcher.cancel()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cortex.engine.recover import lock_key
+from tests.patience import PATIENCE_S
 from tests.postgres import private_postgres
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +56,7 @@ def running(log: Path, count: int) -> set[str]:
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + 60
+    deadline_s = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < deadline_s
         time.sleep(0.05)

@@ -10,6 +10,7 @@ from cortex.base.beside import beside
 from cortex.base.events import OpenPart
 from cortex.engine import relay as relays
 from cortex.engine.relay import Relay
+from tests.patience import PATIENCE_S
 
 LONG = 'Grüße 🌷 "quoted" \\ \x07 and\nmore. ' * 400
 
@@ -68,7 +69,7 @@ def part(text: str, *, attempt: int = 1, name: str = "1-0") -> OpenPart:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while not holds():  # noqa: ASYNC110 - the relay tells nobody that it heard
             await asyncio.sleep(0.002)
 
@@ -77,7 +78,9 @@ async def test_a_bell_is_heard_in_every_process(house: tuple[Relay, Relay, Relay
     worker, *webs = house
     await asyncio.gather(*(web.changed("c", -1, 0) for web in webs))
     counts = [await web.changed("c", -1, 0) for web in webs]
-    watchers = [asyncio.create_task(web.changed("c", count, 5)) for web, count in zip(webs, counts, strict=True)]
+    watchers = [
+        asyncio.create_task(web.changed("c", count, PATIENCE_S)) for web, count in zip(webs, counts, strict=True)
+    ]
     await asyncio.sleep(0)
     worker.ring("c")
     assert await asyncio.gather(*watchers) == [count + 1 for count in counts]
@@ -102,7 +105,7 @@ async def test_a_part_is_told_only_while_somebody_elsewhere_watches(
     worker.publish(part("Hello"))
     await asyncio.sleep(0.03)
     assert line.told == []
-    await web.changed("c", -1, 1)
+    await web.changed("c", -1, PATIENCE_S)
     assert web.open_parts("c") == (part("Hello"),)
     worker.publish(part("Hello there"))
     await until(lambda: web.open_parts("c") == (part("Hello there"),))
@@ -116,14 +119,14 @@ async def test_a_long_part_arrives_whole_in_pieces_that_fit(house: tuple[Relay, 
     async def follow() -> None:
         bell = -1
         while True:
-            bell = await web.changed("c", bell, 5)
+            bell = await web.changed("c", bell, PATIENCE_S)
             seen.extend(len(one.text) for one in web.open_parts("c"))
 
     async with beside(follow()):
         await until(lambda: web.open_parts("c") == (part(LONG),))
         worker.publish(part(LONG * 2))
         await until(lambda: web.open_parts("c") == (part(LONG * 2),))
-        await other.changed("c", -1, 1)
+        await other.changed("c", -1, PATIENCE_S)
     assert other.open_parts("c") == (part(LONG * 2),)
     assert set(seen) == {len(LONG), 2 * len(LONG)}, "a piece was shown as if it were whole"
     assert max(len(text.encode()) for text in line.told) < 8000
@@ -132,7 +135,7 @@ async def test_a_long_part_arrives_whole_in_pieces_that_fit(house: tuple[Relay, 
 async def test_a_lost_piece_is_asked_for_again(house: tuple[Relay, Relay, Relay], line: Line) -> None:
     worker, web, _ = house
     worker.publish(part("one "))
-    await web.changed("c", -1, 1)
+    await web.changed("c", -1, PATIENCE_S)
     line.lose = lambda text: '"two ' in text
     worker.publish(part("one two "))
     await asyncio.sleep(0.05)
@@ -144,7 +147,7 @@ async def test_a_lost_piece_is_asked_for_again(house: tuple[Relay, Relay, Relay]
 async def test_the_next_attempt_takes_the_place_of_the_one_before(house: tuple[Relay, Relay, Relay]) -> None:
     worker, web, other_worker = house
     worker.publish(part("a long beginning"))
-    await web.changed("c", -1, 1)
+    await web.changed("c", -1, PATIENCE_S)
     other_worker.publish(part("again", attempt=2))
     await until(lambda: web.open_parts("c") == (part("again", attempt=2),))
     worker.publish(part("a long beginning, late"))
@@ -155,7 +158,7 @@ async def test_the_next_attempt_takes_the_place_of_the_one_before(house: tuple[R
 async def test_a_part_that_ended_is_closed_everywhere(house: tuple[Relay, Relay, Relay]) -> None:
     worker, web, _ = house
     worker.publish(part("Hello"))
-    await web.changed("c", -1, 1)
+    await web.changed("c", -1, PATIENCE_S)
     worker.close("c", "1-0")
     await until(lambda: web.open_parts("c") == ())
     assert worker.open_parts("c") == ()
@@ -166,7 +169,7 @@ async def test_what_a_dead_worker_had_begun_is_forgotten(
 ) -> None:
     worker, web, _ = house
     worker.publish(part("Hello"))
-    await web.changed("c", -1, 1)
+    await web.changed("c", -1, PATIENCE_S)
     line.ears.remove(worker.heard)
     line.lose = lambda text: '"part"' in text
     ticks.at_s += relays.LEASE_S + 1
@@ -201,7 +204,7 @@ async def test_a_lost_bell_is_made_up_for(house: tuple[Relay, Relay, Relay], lin
     bell = await web.changed("c", -1, 0)
     seqs["c"] = 2
     worker.ring("c")
-    assert await web.changed("c", bell, 5) == bell + 1
+    assert await web.changed("c", bell, PATIENCE_S) == bell + 1
 
 
 async def test_other_news_reach_the_others_and_not_oneself(house: tuple[Relay, Relay, Relay]) -> None:

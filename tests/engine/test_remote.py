@@ -10,6 +10,7 @@ from cortex.engine.durable import durable
 from cortex.engine.remote import Remote
 from tests.databases import engine_of
 from tests.engine.opening import Opener, is_state, until
+from tests.patience import PATIENCE_S
 
 
 async def test_a_process_that_runs_nothing_starts_signals_and_stops_runs(opened: Opener, tmp_path: Path) -> None:
@@ -18,7 +19,7 @@ async def test_a_process_that_runs_nothing_starts_signals_and_stops_runs(opened:
     class Model:
         async def hold(self) -> None:
             try:
-                await asyncio.sleep(60)
+                await asyncio.sleep(10 * PATIENCE_S)
             finally:
                 closed.set()
 
@@ -26,7 +27,7 @@ async def test_a_process_that_runs_nothing_starts_signals_and_stops_runs(opened:
         port = durable(Model(), engine, ("hold",))
 
         async def waiting(run_id: str, argument: dict[str, Any]) -> None:
-            assert await engine.wait("answer", 60) == "allowed"
+            assert await engine.wait("answer", PATIENCE_S) == "allowed"
 
         async def holding(run_id: str, argument: dict[str, Any]) -> None:
             await port.hold()
@@ -46,7 +47,7 @@ async def test_a_process_that_runs_nothing_starts_signals_and_stops_runs(opened:
             await until(lambda: is_state(remote, "turn:h", "running"))
             assert await remote.unfinished() == ["turn:h"]
             await remote.cancel("turn:h")
-            await asyncio.wait_for(closed.wait(), 5)
+            await asyncio.wait_for(closed.wait(), PATIENCE_S)
             assert await remote.status("turn:h") == "cancelled"
             assert await remote.status("turn:none") == "unknown"
         finally:

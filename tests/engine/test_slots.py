@@ -3,6 +3,7 @@ import asyncio
 import pytest
 
 from cortex.engine.slots import Slots
+from tests.patience import PATIENCE_S
 
 
 @pytest.mark.parametrize(
@@ -26,5 +27,5 @@ async def test_no_more_than_the_queues_number_run_at_once(queue: str, key: str, 
 async def test_one_user_does_not_hold_up_another() -> None:
     slots = Slots()
     ann = [slots.slot("chat", "ann") for _ in range(3)]
-    async with asyncio.timeout(1), ann[0], ann[1], ann[2], slots.slot("chat", "bob"):
+    async with asyncio.timeout(PATIENCE_S), ann[0], ann[1], ann[2], slots.slot("chat", "bob"):
         pass

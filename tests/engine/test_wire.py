@@ -12,6 +12,7 @@ from cortex.engine import wire as wires
 from cortex.engine.relay import relayed
 from cortex.engine.wire import Wire
 from tests.databases import PostgresTemplate
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ async def test_what_is_told_is_heard_in_order_after_a_cut_too(
     heard: list[str] = []
     wire = Wire(url, heard.append)
     many = [f"{number} {'x' * 7000}" for number in range(200)]
-    async with asyncio.timeout(30), beside(wire.listen(), wire.speak()):
+    async with asyncio.timeout(PATIENCE_S), beside(wire.listen(), wire.speak()):
         await wire.is_listening.wait()
         for one in many:
             wire.tell(one)
@@ -49,7 +50,7 @@ async def test_what_is_told_is_heard_in_order_after_a_cut_too(
 
 async def test_two_relays_hear_each_other_until_they_close(url: str) -> None:
     heard: list[str] = []
-    async with asyncio.timeout(30), relayed(url) as one:
+    async with asyncio.timeout(PATIENCE_S), relayed(url) as one:
         async with relayed(url) as other:
             one.on("news", heard.append)
             while not heard:

@@ -11,6 +11,7 @@ import pytest
 from cortex.base.errors import Conflict, CortexError, NotFound, ToolFailed
 from cortex.integrations.files import WRITE_BYTES, Files, Root, roots_from, version_of
 from tests.integrations.paths import TRAVERSALS
+from tests.patience import PATIENCE_S
 
 SECRET = b"the secret of the house"
 
@@ -43,7 +44,7 @@ async def _leaks(files: Files, path: str) -> bool:
     """Whether any of the doors gave out what is outside; an honest refusal or "not there" is none."""
     for door in (files.read, files.stat, files.list):
         try:
-            found = await asyncio.wait_for(door(path), 5)
+            found = await asyncio.wait_for(door(path), PATIENCE_S)
         except CortexError:
             continue
         if found == SECRET or (isinstance(found, list) and any("secret" in entry.path for entry in found)):
@@ -61,7 +62,7 @@ async def test_no_path_writes_outside(files: Files, tmp_path: Path, path: str) -
     before = _outside(tmp_path)
     for work in (files.write(path, b"mine"), files.remove(path, expected=version_of(SECRET))):
         try:
-            await asyncio.wait_for(work, 5)
+            await asyncio.wait_for(work, PATIENCE_S)
         except CortexError:
             continue
     assert _outside(tmp_path) == before
@@ -72,7 +73,7 @@ async def test_no_path_writes_outside(files: Files, tmp_path: Path, path: str) -
 @pytest.mark.parametrize("name", ["pipe", "sub", "link.txt", "loop", "self"])
 async def test_what_is_no_ordinary_file_is_refused_at_once(files: Files, name: str) -> None:
     with pytest.raises(ToolFailed):
-        await asyncio.wait_for(files.read(name), 2)
+        await asyncio.wait_for(files.read(name), PATIENCE_S)
 
 
 async def test_a_socket_is_refused(files: Files, tmp_path: Path) -> None:

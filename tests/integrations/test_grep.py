@@ -7,6 +7,7 @@ import pytest
 
 from cortex.base.errors import ToolFailed
 from cortex.integrations.grep import compiled, found
+from tests.patience import PATIENCE_S
 
 
 async def test_lines_are_found_with_their_numbers() -> None:
@@ -26,7 +27,7 @@ def test_a_pattern_that_is_none_is_explained(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(a|a)*$", "^(([a-z])+.)+[A-Z]([a-z])+$", r"(.*?,){30}P"])
 async def test_a_catastrophic_pattern_is_cut_off(pattern: str) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         with suppress(ToolFailed):
             await found(compiled(pattern, ignore_case=False), "a" * 5_000 + "!" + "a,1," * 500, 10)
 

@@ -8,21 +8,22 @@ import pytest
 
 from cortex.base.errors import ToolFailed
 from cortex.integrations.process import run
+from tests.patience import PATIENCE_S
 
 
 async def test_output_code_and_input(tmp_path: Path) -> None:
-    ended = await run(["sh", "-c", "cat; echo bad >&2; exit 3"], cwd=tmp_path, timeout_s=5, stdin=b"given")
+    ended = await run(["sh", "-c", "cat; echo bad >&2; exit 3"], cwd=tmp_path, timeout_s=PATIENCE_S, stdin=b"given")
     assert (ended.code, ended.out, ended.err, ended.killed) == (3, "given", "bad\n", "")
 
 
 async def test_the_environment_is_empty(tmp_path: Path) -> None:
-    ended = await run(["/usr/bin/env"], cwd=tmp_path, timeout_s=5)
+    ended = await run(["/usr/bin/env"], cwd=tmp_path, timeout_s=PATIENCE_S)
     assert ended.out == ""
 
 
 async def test_a_program_that_is_not_there_fails_in_words(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed, match="could not be started"):
-        await run(["/no/such/program"], cwd=tmp_path, timeout_s=5)
+        await run(["/no/such/program"], cwd=tmp_path, timeout_s=PATIENCE_S)
 
 
 async def test_the_time_limit_ends_children_too(tmp_path: Path) -> None:
@@ -36,7 +37,10 @@ async def test_the_time_limit_ends_children_too(tmp_path: Path) -> None:
 async def test_a_cancelled_run_leaves_nothing(tmp_path: Path) -> None:
     worker = asyncio.create_task(
         run(
-            ["/bin/sh", "-c", "echo $$ > me; exec sleep 300"], cwd=tmp_path, timeout_s=60, env={"PATH": "/usr/bin:/bin"}
+            ["/bin/sh", "-c", "echo $$ > me; exec sleep 300"],
+            cwd=tmp_path,
+            timeout_s=PATIENCE_S,
+            env={"PATH": "/usr/bin:/bin"},
         )
     )
     while not (tmp_path / "me").exists() or not (tmp_path / "me").read_text():  # noqa: ASYNC110 - a file
@@ -48,7 +52,7 @@ async def test_a_cancelled_run_leaves_nothing(tmp_path: Path) -> None:
 
 
 async def test_long_output_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
-    ended = await run(["/usr/bin/seq", "1", "2000"], cwd=tmp_path, timeout_s=5, output_bytes=300)
+    ended = await run(["/usr/bin/seq", "1", "2000"], cwd=tmp_path, timeout_s=PATIENCE_S, output_bytes=300)
     assert ended.out.startswith("1\n2\n")
     assert ended.out.endswith("1999\n2000\n")
     assert "bytes left out" in ended.out
@@ -56,7 +60,7 @@ async def test_long_output_keeps_its_beginning_and_its_end(tmp_path: Path) -> No
 
 
 async def test_a_flood_is_cut_off(tmp_path: Path) -> None:
-    ended = await run(["/usr/bin/yes"], cwd=tmp_path, timeout_s=20, output_bytes=1_000)
+    ended = await run(["/usr/bin/yes"], cwd=tmp_path, timeout_s=PATIENCE_S, output_bytes=1_000)
     assert "more output" in ended.killed
     assert len(ended.out) < 1_100
 
@@ -66,7 +70,7 @@ async def test_the_watch_may_end_it(tmp_path: Path) -> None:
         assert _lives(pid)
         return "enough"
 
-    ended = await run(["/bin/sleep", "60"], cwd=tmp_path, timeout_s=20, watch=watch)
+    ended = await run(["/bin/sleep", "60"], cwd=tmp_path, timeout_s=PATIENCE_S, watch=watch)
     assert ended.killed == "enough"
 
 

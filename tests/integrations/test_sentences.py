@@ -8,10 +8,10 @@ import pytest
 from numpy.typing import NDArray
 
 from cortex.base.errors import EncoderFailed
+from tests.patience import PATIENCE_S
 from tests.small_encoder import SmallModel, sentences
 
 SOON_S = 0.02
-PATIENT_S = 10.0
 WITHOUT_THE_EXTRA = """
 import sys
 from pathlib import Path
@@ -110,7 +110,7 @@ def test_nobody_waits_for_a_late_answer_longer_than_the_limit(tmp_path: Path) ->
     assert made.asked(["hello"]).shape == (1, model.dimensions)
     model.is_free.set()
     late = made._late[made._answering]
-    late.result(PATIENT_S)
+    late.result(PATIENCE_S)
     assert made.asked(["is the hothouse damp"]).shape == (1, model.dimensions)
     assert "feed the parrot" not in model.asked
 
@@ -125,7 +125,7 @@ def test_reading_tools_keeps_no_answer_waiting(tmp_path: Path) -> None:
         made.kept(["feed the parrot"])
     assert made.asked(["good morning"]).shape == (1, model.dimensions)
     model.is_free.set()
-    made._late[made._reading].result(PATIENT_S)
+    made._late[made._reading].result(PATIENCE_S)
     assert made.kept(["feed the parrot"]).shape == (1, model.dimensions)
 
 
@@ -142,7 +142,7 @@ def test_nobody_waits_for_a_model_that_is_being_loaded(tmp_path: Path) -> None:
         made.asked(["hello"])
     model.is_free.set()
     assert made._opening is not None
-    made._opening.result(PATIENT_S)
+    made._opening.result(PATIENCE_S)
     assert made.key == "small"
 
 
@@ -192,6 +192,6 @@ def test_what_is_closed_says_so(tmp_path: Path) -> None:
 
 def test_without_the_extra_it_says_what_is_missing() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_THE_EXTRA], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", WITHOUT_THE_EXTRA], capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )
     assert done.stdout == "the extra `semantic` is not installed (onnxruntime, tokenizers)\n", done.stderr

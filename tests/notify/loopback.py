@@ -1,13 +1,12 @@
 """A real web server on 127.0.0.1 that keeps what it got and answers as a test says."""
 
 import ssl
-import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any, Self
 
 from cortex.notify import Surroundings, Vapid
@@ -33,7 +32,7 @@ class Reply:
     status: int = 201
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
-    after_s: float = 0.0
+    is_held: bool = False  # nothing comes before the server closes
 
 
 class Loopback:
@@ -42,6 +41,7 @@ class Loopback:
     def __init__(self, *replies: Reply, tls: ssl.SSLContext | None = None) -> None:
         self.replies = deque(replies)
         self.seen: list[Seen] = []
+        self._closing = Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         if tls is not None:
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
@@ -65,8 +65,9 @@ class Loopback:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._closing.set()
         self._server.shutdown()
-        self._thread.join(5)
+        self._thread.join()
         self._server.server_close()
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
@@ -77,7 +78,8 @@ class Loopback:
                 body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
                 outer.seen.append(Seen(method=self.command, path=self.path, headers=self.headers, body=body))
                 reply = outer.replies.popleft() if outer.replies else Reply()
-                time.sleep(reply.after_s)
+                if reply.is_held:
+                    outer._closing.wait()
                 with suppress(OSError):  # the other side may have stopped waiting
                     self.send_response(reply.status)
                     for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():

@@ -21,6 +21,7 @@ from cortex.notify.email import Email
 from tests.notify.loopback import SITE
 from tests.notify.mail_server import PASSWORD, SENDER, Mailbox, mail_server, self_made_certificate
 from tests.notify.told import CONTENT, PLAIN, PRIVATE
+from tests.patience import PATIENCE_S
 from tests.still_clock import StillClock
 
 ADA = Target(address="ada@example.org")
@@ -191,7 +192,7 @@ async def test_a_server_that_is_down_is_tried_again() -> None:
 async def test_a_server_that_never_greets_is_not_waited_for() -> None:
     with socket.create_server(("127.0.0.1", 0)) as line:
         server = SmtpServer(host="127.0.0.1", port=line.getsockname()[1], security="none", sender=SENDER)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             with pytest.raises(DeliveryError, match="did not answer in time") as caught:
                 await mailer(server, total_s=0.2).send(PLAIN, ADA)
     assert caught.value.fate == "later"

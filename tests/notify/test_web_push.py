@@ -146,7 +146,7 @@ async def test_no_error_shows_the_endpoint_or_the_keys() -> None:
 
 
 async def test_a_slow_service_is_not_waited_for() -> None:
-    with Loopback(Reply(after_s=1.0)) as server:
+    with Loopback(Reply(is_held=True)) as server:
         channel = open_channel("web_push", server.surroundings(vapid=VAPID, total_s=0.2))
         with pytest.raises(DeliveryError, match="did not answer in time") as caught:
             await channel.send(PLAIN, Browser().target(f"{server.origin}/push/x"))

@@ -12,6 +12,7 @@ from cortex.base.messages import Message, Reveal, ToolCall, ToolResult, ToolSche
 from cortex.base.model import ModelEntry, Profile
 from cortex.base.ports import Finished, Provider, Request
 from cortex.providers import Surroundings, connect
+from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer, Use, rule
 
 TELLS, SEARCHES = "claude-opus-5", "claude-sonnet-4-6"
@@ -48,9 +49,9 @@ def dial(server: ScriptedServer, model: str, profile: Profile = NATIVE, **more: 
     kind = "anthropic" if model.startswith("claude") else "openai"
     base_url = server.origin if kind == "anthropic" else server.base_url
     entry = ModelEntry(
-        name="scripted", provider=kind, model=model, base_url=base_url, profile=profile, timeout_s=5, **more
+        name="scripted", provider=kind, model=model, base_url=base_url, profile=profile, timeout_s=PATIENCE_S, **more
     )
-    return connect(entry, server.api_key, Surroundings(policy=named(("127.0.0.1", server.port)), connect_s=2))
+    return connect(entry, server.api_key, Surroundings(policy=named(("127.0.0.1", server.port)), connect_s=PATIENCE_S))
 
 
 def ask(*messages: Message, late: tuple[ToolSchema, ...] = ()) -> Request:

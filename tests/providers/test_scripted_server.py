@@ -6,6 +6,7 @@ import anthropic
 import openai
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault, Say, ScriptedServer, Use, rule
 
 ADD: Any = {
@@ -21,7 +22,7 @@ def called(arguments: str) -> dict[str, Any]:
 
 
 def client(server: ScriptedServer, **more: Any) -> openai.OpenAI:
-    return openai.OpenAI(base_url=server.base_url, api_key="test-key", max_retries=0, timeout=5, **more)
+    return openai.OpenAI(base_url=server.base_url, api_key="test-key", max_retries=0, timeout=PATIENCE_S, **more)
 
 
 def test_the_openai_client_reads_a_whole_turn(scripted: ScriptedServer) -> None:
@@ -61,7 +62,7 @@ def test_a_tool_that_was_not_offered_is_asked_for_or_missed(scripted: ScriptedSe
 def test_the_anthropic_client_reads_thinking_text_and_calls(scripted: ScriptedServer) -> None:
     scripted.rules = [rule("milk", Say("On it.", (Use("task_create", {"title": "milk"}),), thinking="Hm, milk."))]
     tool: Any = {"name": "task_create", "input_schema": {"type": "object"}}
-    with anthropic.Anthropic(base_url=scripted.origin, api_key="test-key", max_retries=0, timeout=5) as api:
+    with anthropic.Anthropic(base_url=scripted.origin, api_key="test-key", max_retries=0, timeout=PATIENCE_S) as api:
         asking: Any = {"role": "user", "content": "buy milk"}
         with api.messages.stream(model="scripted", max_tokens=99, messages=[asking], tools=[tool]) as stream:
             message = stream.get_final_message()

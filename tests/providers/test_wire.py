@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +24,7 @@ from cortex.base.messages import (
 from cortex.base.model import ModelEntry, Profile
 from cortex.base.ports import Delta, Finished, Provider, Request
 from cortex.providers import Surroundings, connect
+from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault, Say, ScriptedServer, Use, rule
 
 KINDS = ("openai", "anthropic")
@@ -46,7 +46,7 @@ def entry(server: ScriptedServer, kind: str, **more: Any) -> ModelEntry:
             "model": "scripted-1",
             "base_url": base_url,
             "profile": caching,
-            "timeout_s": 5.0,
+            "timeout_s": PATIENCE_S,
             **more,
         }
     )
@@ -54,7 +54,7 @@ def entry(server: ScriptedServer, kind: str, **more: Any) -> ModelEntry:
 
 def dial(server: ScriptedServer, kind: str, **more: Any) -> Provider:
     limits = {key: more.pop(key) for key in ("first_s", "between_s") if key in more}
-    surroundings = Surroundings(policy=named(("127.0.0.1", server.port)), connect_s=2, **limits)
+    surroundings = Surroundings(policy=named(("127.0.0.1", server.port)), connect_s=PATIENCE_S, **limits)
     secret = more.pop("secret", server.api_key)
     return connect(entry(server, kind, **more), secret, surroundings)
 
@@ -305,10 +305,8 @@ async def test_an_unknown_tool_is_handed_on_to_the_executor(scripted: ScriptedSe
 async def test_silence_is_a_time_out(scripted: ScriptedServer, kind: str, fault: Fault) -> None:
     scripted.rules = [rule("hello", "Hello, how are you today? " * 30)]
     scripted.fail(fault)
-    begun = time.monotonic()
     error = await fail(dial(scripted, kind, first_s=0.6, between_s=0.6), ask(user("hello")))
     assert (error.kind, error.is_retryable) == ("timeout", True)
-    assert time.monotonic() - begun < 4
 
 
 async def test_a_stream_without_any_choice_is_no_answer(scripted: ScriptedServer) -> None:
@@ -369,5 +367,5 @@ async def test_leaving_the_stream_closes_the_connection(
             await waiting
     else:
         await stream.aclose()
-    assert await asyncio.to_thread(scripted.log[0].left.wait, 2)
+    assert await asyncio.to_thread(scripted.log[0].left.wait, PATIENCE_S)
     await provider.close()

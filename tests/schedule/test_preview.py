@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parents[2]
 SPRING = ("--tz", "Europe/Berlin", "--from", "2027-03-27T00:00")
 NOT_LOADED = ("dateparser", "numpy", "sqlalchemy", "pydantic_ai", "cortex.app", "apscheduler", "dbos")
@@ -22,7 +24,7 @@ def preview(home: Path, *words: str, **more: str) -> subprocess.CompletedProcess
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
 
 
@@ -102,7 +104,12 @@ def test_words_need_no_quotes(tmp_path: Path, words: tuple[str, ...], first: str
 def test_nothing_heavy_is_loaded_for_a_preview() -> None:
     script = "import sys, cortex.job_preview; print([one for one in sys.argv[1:] if one in sys.modules])"
     done = subprocess.run(
-        [sys.executable, "-c", script, *NOT_LOADED], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", script, *NOT_LOADED],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
     )
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
@@ -116,6 +123,6 @@ def test_the_command_stands_in_the_help_of_all_commands(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert "preview" in done.stdout

@@ -26,6 +26,7 @@ from cortex.storage.db import Database
 from cortex.storage.deliveries import AllDeliveries
 from cortex.toolkit.registry import Registry
 from tests.notify.browser import Browser
+from tests.patience import PATIENCE_S
 from tests.still_clock import StillClock
 
 ADA = User(id="ada", name="Ada", rank="admin", time_zone="Europe/Berlin")
@@ -33,7 +34,6 @@ BOB = User(id="bob", name="Bob", rank="member", time_zone="Europe/Berlin")
 SUBJECT = "mailto:ada@example.org"
 AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 TEA = Told(key="tea", kind="reminder", title="Water the plants", text="The fern first.", path="/reminders")
-PATIENCE_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from cortex.services.transcript_views import AgentCard, key_of, turn_of
 from cortex.storage.calls import Calls
 from cortex.storage.turns import Turns
 from tests.living_house import LivingHouse, living_house
+from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault, ScriptedServer, Use, rule
 
 TASK = "Find the cheapest of the three offers."
@@ -60,7 +61,7 @@ async def ended(house: LivingHouse, cid: str, run: AgentRun, state: str = "done"
 async def told(house: LivingHouse) -> Sequence[NoticeView]:
     """What was told, as soon as something was; nobody watches a conversation meanwhile."""
     notices, bell = house.cortex.reach.notices, -1
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not (page := await notices.page(house.admin.id)).notices:
             bell = await notices.changed(house.admin.id, bell, 15)
     return page.notices

@@ -114,7 +114,7 @@ def test_the_page_that_a_notice_opens_knows_of_it(path: str, opened: str) -> Non
 
 
 async def test_a_channel_that_hangs_holds_up_no_other(db: Database, clock: StillClock, tmp_path: Path) -> None:
-    with Loopback(*[Reply(after_s=3.0)] * 4) as hook, Loopback(*[TAKEN] * 9) as ntfy:
+    with Loopback(*[Reply(is_held=True)] * 4) as hook, Loopback(*[TAKEN] * 9) as ntfy:
         world = await made_world(db, clock, tmp_path, **inside(hook, ntfy))
         await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         await world.reach.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
@@ -133,7 +133,7 @@ async def test_a_channel_that_hangs_holds_up_no_other(db: Database, clock: Still
 async def test_a_persons_address_that_hangs_holds_up_nobody_else(
     db: Database, clock: StillClock, tmp_path: Path
 ) -> None:
-    with Loopback(*[Reply(after_s=3.0)] * 4) as hanging, Loopback() as quick:
+    with Loopback(*[Reply(is_held=True)] * 4) as hanging, Loopback() as quick:
         world = await made_world(db, clock, tmp_path, **inside(hanging, quick))
         await world.reach.addresses.put(ADA, "webhook", f"{hanging.origin}/hook")
         await world.reach.addresses.put(BOB, "webhook", f"{quick.origin}/hook")
@@ -349,7 +349,7 @@ async def test_a_lost_answer_is_called_so_and_tried_again_under_the_same_id(
 async def test_a_try_cut_off_by_the_end_of_the_process_is_made_again_by_the_next(
     db: Database, clock: StillClock, tmp_path: Path
 ) -> None:
-    with Loopback(Reply(after_s=4.0)) as hook:
+    with Loopback(Reply(is_held=True)) as hook:
         world = await made_world(db, clock, tmp_path, **inside(hook))
         await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         async with world.sending():
@@ -383,14 +383,14 @@ async def main():
     clock = StillClock()
     world = await made_world(Database(sys.argv[1], clock=clock), clock, Path(sys.argv[2]), notify_hosts=(sys.argv[3],))
     async with world.sending():
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
 asyncio.run(main())
 """
 
 
 async def test_a_process_killed_before_it_booked_loses_nothing(db: Database, clock: StillClock, tmp_path: Path) -> None:
-    with Loopback(Reply(after_s=30.0)) as hook:
+    with Loopback(Reply(is_held=True)) as hook:
         world = await made_world(db, clock, tmp_path, **inside(hook))
         await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         id = await world.reach.notices.tell(ADA.id, TEA)

@@ -23,10 +23,10 @@ from cortex.storage.home import Homes
 from cortex.tools import load
 from tests.databases import database_of
 from tests.file_server import file_server
+from tests.patience import PATIENCE_S
 from tests.small_encoder import SmallModel, sentences
 
 ANA = User(id="ana", name="ana", rank="admin")
-PATIENT_S = 10.0
 FILES = {"/model.onnx": b"a model", "/tokenizer.json": b"a tokenizer"}
 DIGESTS = (sha256(b"a model").hexdigest(), sha256(b"a tokenizer").hexdigest())
 A_PLAN = """
@@ -76,7 +76,7 @@ def opened(settings: Settings, model: SmallModel, *, is_hasty: bool = False) -> 
 
 
 async def until_ready(house: Encoders, snapshot: Snapshot) -> Snapshot:
-    async with asyncio.timeout(PATIENT_S):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             made, skipped = await house.over(snapshot)
             if not skipped:
@@ -100,7 +100,7 @@ def test_without_a_folder_plans_and_searches_load_nothing_for_it(tmp_path: Path)
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[]\n"

@@ -26,12 +26,12 @@ from cortex.storage.slot_history import SlotHistory
 from cortex.storage.slots import SlotRow, Slots
 from cortex.storage.turns import AllTurns, Turns
 from tests.living_house import LivingHouse, living_house
+from tests.patience import PATIENCE_S
 from tests.still_clock import StillClock
 
 FIRST = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 NOON = FIRST - timedelta(minutes=1)
 EVERY_MINUTES = "0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,40,42,44,46 * * * *"  # 24 an hour
-PATIENCE_S = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

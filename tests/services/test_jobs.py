@@ -21,6 +21,7 @@ from cortex.storage.job_rows import JobFilter
 from cortex.storage.slots import Slots
 from tests.databases import database_of
 from tests.living_house import LivingHouse, living_house
+from tests.patience import PATIENCE_S
 from tests.still_clock import StillClock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -264,7 +265,7 @@ def cortex(home: Path, *words: str, **more: str) -> "subprocess.CompletedProcess
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
 
 

@@ -20,6 +20,7 @@ from cortex.storage.notices import NoticeValues
 from cortex.storage.secrets import Secrets
 from tests.databases import everything
 from tests.living_house import PASSWORD, LivingHouse, living_house
+from tests.patience import PATIENCE_S
 from tests.services.reach_world import ADA, BOB, TEA, ReachWorld, made_world
 from tests.still_clock import StillClock
 
@@ -383,7 +384,7 @@ async def unwatched(house: LivingHouse, conversation_id: str) -> str:
     before = len(await house.cortex.approvals.pending(house.admin))
     await house.cortex.chat.send(house.admin, conversation_id, "run `echo hi` in the shell")
     pending: Sequence[Approval] = []
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE_S):
         while len(pending) <= before:
             await asyncio.sleep(0.05)
             pending = await house.cortex.approvals.pending(house.admin)

@@ -4,12 +4,13 @@ import asyncio
 from pathlib import Path
 
 from tests.living_house import LivingHouse, living_house
+from tests.patience import PATIENCE_S
 
 
 async def told(house: LivingHouse) -> str:
     """The id of the first notice, as soon as it is there."""
     notices, bell = house.cortex.reach.notices, -1
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not (page := await notices.page(house.admin.id)).notices:
             bell = await notices.changed(house.admin.id, bell, 15)
     return page.notices[0].row.id

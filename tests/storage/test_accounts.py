@@ -7,6 +7,7 @@ from cortex.base.errors import Conflict
 from cortex.storage.accounts import Accounts, AllLogins, Logins
 from cortex.storage.db import Database
 from cortex.storage.preferences import Preferences
+from tests.patience import PATIENCE_S
 from tests.still_clock import StillClock
 
 WINDOW, LONGEST = timedelta(minutes=15), timedelta(minutes=1)
@@ -84,7 +85,7 @@ async def test_writers_that_are_cancelled_leave_the_database_usable(db: Database
         for worker in workers[::2]:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await write(100)
     kept = await db.open(Preferences, ann).all()
     assert {key[1:] for key in kept if key[0] == "a"} == {key[1:] for key in kept if key[0] == "b"}

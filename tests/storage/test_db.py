@@ -17,6 +17,7 @@ from cortex.storage.revisions import newest
 from cortex.storage.schema import PreferenceTable, Table
 from cortex.storage.tasks import Tasks
 from tests.databases import PostgresTemplate, migrate
+from tests.patience import PATIENCE_S
 
 
 def differences(connection: Connection) -> list[object]:
@@ -88,7 +89,7 @@ async def test_readers_are_not_held_up_by_a_writer(db: Database, ann: str) -> No
     await db.open(Tasks, ann).create("milk", "Milk")
     async with db.together(ann) as opened:
         await opened(Tasks).create("eggs", "Eggs")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             assert [task.title for task in await db.open(Tasks, ann).list()] == ["Milk"]
     assert len(await db.open(Tasks, ann).list()) == 2
 
@@ -153,7 +154,7 @@ async def test_alembic_is_not_loaded_when_the_tables_are_up_to_date(tmp_path: Pa
         f"print(asyncio.run(Database({url!r}).migrate()), 'alembic' in sys.modules)"
     )
     done = await asyncio.create_subprocess_exec(sys.executable, "-c", script, stdout=asyncio.subprocess.PIPE)
-    output, _ = await asyncio.wait_for(done.communicate(), 30)
+    output, _ = await asyncio.wait_for(done.communicate(), PATIENCE_S)
     assert output.split() == [newest().encode(), b"False"]
 
 
@@ -184,7 +185,7 @@ async def test_a_write_goes_through_at_once_after_any_number_of_cancelled_ones(t
         await asyncio.sleep(number % 20 / 1000)
         worker.cancel()
         kept += await asyncio.gather(worker, return_exceptions=True)
-        async with asyncio.timeout(5), database.session_scope() as session:
+        async with asyncio.timeout(PATIENCE_S), database.session_scope() as session:
             await session.execute(text("INSERT INTO t VALUES (2)"))
     assert any(isinstance(error, asyncio.CancelledError) for error in kept)
     await database.close()

@@ -1,6 +1,7 @@
 """The models page: a key goes in and never comes out, a test says what is wrong, chains keep their order."""
 
 from cortex.app import Cortex
+from tests.patience import PATIENCE_S
 from tests.web.conftest import Browser
 
 LOCAL = {
@@ -50,12 +51,12 @@ async def test_a_slip_is_named_and_the_rest_is_kept_but_the_key(ada: Browser) ->
 
 
 async def test_the_connection_test_says_what_is_wrong_in_a_fragment(ada: Browser) -> None:
-    answer = await ada.http.post("/models/test", data=LOCAL, headers={"HX-Request": "true"}, timeout=30)
+    answer = await ada.http.post("/models/test", data=LOCAL, headers={"HX-Request": "true"}, timeout=PATIENCE_S)
     assert answer.status_code == 200
     assert "could not be reached" in answer.text
     assert "<form" not in answer.text
     await ada.post("/models", **LOCAL)
-    saved = await ada.http.post("/models/test-saved", data={"name": "local"}, timeout=30)
+    saved = await ada.http.post("/models/test-saved", data={"name": "local"}, timeout=PATIENCE_S)
     assert "could not be reached" in saved.text
     assert (await ada.post("/models/test-saved", name="nobody")).status_code == 404
 

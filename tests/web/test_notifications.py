@@ -18,6 +18,7 @@ from cortex.storage.devices import ActionLinks, Devices
 from cortex.storage.notices import Notices, Way
 from tests.databases import copy_home, house_settings
 from tests.notify import browser as push
+from tests.patience import PATIENCE_S
 from tests.still_clock import StillClock
 from tests.web.conftest import Browser, Seed, browser
 from web.bell import bell, woven
@@ -170,7 +171,7 @@ async def test_the_bell_rings_on_an_open_page(house: Cortex, ada: Browser, app: 
     await asyncio.sleep(0.05)
     assert not coming.done()
     await told(house, ada)
-    assert 'hx-target="#bell-n"' in await asyncio.wait_for(coming, 5)
+    assert 'hx-target="#bell-n"' in await asyncio.wait_for(coming, PATIENCE_S)
     assert await anext(stream) == "event: unread\ndata: 1\n\n"
     await stream.aclose()
 
@@ -183,7 +184,7 @@ async def test_an_open_page_says_what_is_new_once_and_takes_back_what_was_answer
     stream = bell(house, app.state.pages, ada.user, 0)
 
     async def heard(event: str) -> str:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             return await anext(text async for text in stream if f"event: {event}\n" in text)
 
     first = asyncio.ensure_future(heard("told"))
@@ -208,7 +209,7 @@ async def test_the_bell_falls_silent_when_the_access_ends(house: Cortex, ada: Br
     coming = asyncio.ensure_future(anext(stream, "over"))
     await asyncio.sleep(0.05)
     house.chat.end_streams(ada.user.id)
-    assert await asyncio.wait_for(coming, 5) == "over"
+    assert await asyncio.wait_for(coming, PATIENCE_S) == "over"
 
 
 async def test_two_streams_are_woven_and_end_with_the_leading_one() -> None:

@@ -32,6 +32,7 @@ from cortex.storage.tool_settings import ToolSettings
 from cortex.storage.turns import Turns
 from cortex.storage.undo import Undos
 from tests.notify import browser as push
+from tests.patience import PATIENCE_S
 from tests.web.conftest import Browser
 from web.app import PAGES, frame_routes
 from web.routes import LateRoute
@@ -286,7 +287,7 @@ async def answers_to(person: Browser, paths: list[tuple[str, str]], ids: dict[st
     found = {}
     for method, path in paths:
         query = {"before": "9", "after": "0"} if method == "GET" else {}
-        answer = await person.http.request(method, filled(path, ids), params=query, data=FIELDS, timeout=10)
+        answer = await person.http.request(method, filled(path, ids), params=query, data=FIELDS, timeout=PATIENCE_S)
         found[f"{method} {path}"] = answer.status_code
     return found
 
