@@ -5,17 +5,15 @@ import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from tests.e2e.browser import Window, open_window
-
-START_S = 30.0
-SETTLE_S = 15.0
+from tests.patience import PATIENCE_S
 
 
 class Served:
@@ -28,7 +26,7 @@ class Served:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
-        if not self._ready.wait(START_S):
+        if not self._ready.wait(PATIENCE_S):
             raise TimeoutError("the server did not start")
 
     @property
@@ -42,13 +40,13 @@ class Served:
         async def waited() -> Any:
             return await work
 
-        return asyncio.run_coroutine_threadsafe(waited(), self.loop).result(START_S)
+        return asyncio.run_coroutine_threadsafe(waited(), self.loop).result(PATIENCE_S)
 
     def close(self) -> None:
         """Stop and wait for the end."""
         self._server.should_exit = True
         self._server.force_exit = True
-        self._thread.join(START_S)
+        self._thread.join(PATIENCE_S)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
@@ -87,7 +85,7 @@ class Tab:
         self.page.goto(path)
         self.until("() => document.readyState === 'complete'")
 
-    def until(self, script: str, seconds: float = 15.0) -> None:
+    def until(self, script: str, seconds: float = PATIENCE_S) -> None:
         """Wait until a script says true; polled from here, because the page's CSP forbids evaluating strings."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -98,7 +96,7 @@ class Tab:
 
     def idle(self) -> None:
         """Wait until no answer is being written."""
-        self.until("() => document.querySelector('#composer')?.dataset.running === '0'", 30.0)
+        self.until("() => document.querySelector('#composer')?.dataset.running === '0'")
         self.page.wait_for_timeout(80)
 
     def send(self, text: str, *, waits: bool = True) -> None:
@@ -112,19 +110,23 @@ class Tab:
 
     def body(self) -> str:
         """The log as markup, without the marks that htmx leaves and without blanks."""
-        html: str = self.page.evaluate("() => document.querySelector('#log').innerHTML")
-        return plain(html)
+        return body(self.page)
 
-    def settled(self) -> str:
-        """The log once nothing of it changed for half a second: on a busy machine the last part may still be drawn."""
-        before, end = self.body(), time.monotonic() + SETTLE_S
-        while time.monotonic() < end:
-            self.page.wait_for_timeout(500)
-            now = self.body()
-            if now == before:
-                return now
-            before = now
-        raise TimeoutError("the log went on changing")
+    def as_reloaded(self) -> str:
+        """The log once it is as a tab has it that loads it now: on a busy machine the last part may still be drawn."""
+        with closing(self.context.new_page()) as fresh:
+            fresh.goto(self.page.url)
+            end = time.monotonic() + PATIENCE_S
+            while (live := self.body()) != (loaded := body(fresh)) and time.monotonic() < end:
+                self.page.wait_for_timeout(50)
+            assert live == loaded
+        return live
+
+
+def body(page: Page) -> str:
+    """The log of a page, like `Tab.body`."""
+    html: str = page.evaluate("() => document.querySelector('#log').innerHTML")
+    return plain(html)
 
 
 def plain(html: str) -> str:

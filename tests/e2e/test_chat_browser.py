@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.e2e.browser import axe, overflow_px
 from tests.e2e.chat_tab import Served, Tab, tab
@@ -44,13 +44,6 @@ def chat(browser: Browser, served: Served) -> Iterator[Tab]:
         assert opened.complaints == []
 
 
-def shown(page: Tab) -> str:
-    live = page.settled()
-    page.page.reload()
-    assert live == page.settled()
-    return live
-
-
 @pytest.mark.parametrize(
     ("text", "holds"),
     [
@@ -66,7 +59,7 @@ def shown(page: Tab) -> str:
 )
 def test_the_live_page_equals_the_reloaded_one(chat: Tab, text: str, holds: str) -> None:
     chat.send(text)
-    assert holds in shown(chat)
+    assert holds in chat.as_reloaded()
 
 
 def test_a_question_is_answered_by_space_or_click_and_never_by_enter(chat: Tab) -> None:
@@ -81,7 +74,7 @@ def test_a_question_is_answered_by_space_or_click_and_never_by_enter(chat: Tab) 
     assert chat.page.locator(".ask").count() == 1
     chat.page.keyboard.press("Space")
     chat.idle()
-    assert "212 GB" in shown(chat)
+    assert "212 GB" in chat.as_reloaded()
 
 
 def test_a_decision_in_one_window_takes_the_card_from_the_other(browser: Browser, served: Served, chat: Tab) -> None:
@@ -90,9 +83,10 @@ def test_a_decision_in_one_window_takes_the_card_from_the_other(browser: Browser
         chat.send("disk space, by shell", waits=False)
         other.page.wait_for_selector(".ask")
         chat.page.click(".ask [value=deny]")
+        expect(other.page.locator(".ask")).to_have_count(0)
         other.idle()
-        assert other.page.locator(".ask").count() == 0
-        assert other.body() == chat.body()
+        chat.idle()
+        assert other.as_reloaded() == chat.as_reloaded()
 
 
 def test_reloading_in_the_middle_of_an_answer_loses_and_doubles_nothing(chat: Tab, served: Served) -> None:
@@ -104,7 +98,7 @@ def test_reloading_in_the_middle_of_an_answer_loses_and_doubles_nothing(chat: Ta
     chat.page.reload()
     assert chat.page.evaluate(length) >= before
     chat.idle()
-    shown(chat)
+    chat.as_reloaded()
 
 
 def test_a_cut_connection_comes_back_without_a_lost_or_doubled_word(chat: Tab, served: Served) -> None:
@@ -118,7 +112,7 @@ def test_a_cut_connection_comes_back_without_a_lost_or_doubled_word(chat: Tab, s
     chat.context.set_offline(False)
     chat.idle()
     assert chat.page.input_value("#text") == "written while away"
-    shown(chat)
+    chat.as_reloaded()
     chat.complaints.clear()  # Chromium reports the cut itself
 
 
@@ -128,7 +122,7 @@ def test_stop_keeps_what_was_written(chat: Tab, served: Served) -> None:
     chat.until("() => document.querySelector('.turn:last-child .md')?.innerText.length > 20")
     chat.page.click(".stop")
     chat.idle()
-    assert "Stopped." in shown(chat)
+    assert "Stopped." in chat.as_reloaded()
 
 
 def test_a_message_sent_meanwhile_waits_visibly(chat: Tab, served: Served) -> None:
@@ -207,7 +201,7 @@ def test_editing_in_place_sets_the_rest_aside(chat: Tab) -> None:
     chat.page.click(".edit .primary")
     chat.until("() => document.querySelector('.turn:last-child')?.innerText.includes('Five pages')")
     chat.idle()
-    assert "add milk" not in shown(chat)
+    assert "add milk" not in chat.as_reloaded()
 
 
 def test_an_undo_shows_on_its_card(chat: Tab) -> None:
@@ -215,7 +209,7 @@ def test_an_undo_shows_on_its_card(chat: Tab) -> None:
     chat.page.locator(".tool").last.locator("summary").click()
     chat.page.click("form[action='/undo/undo-1'] button")
     chat.until("() => document.querySelector('#log').innerText.includes('The task is gone again.')")
-    shown(chat)
+    chat.as_reloaded()
 
 
 def test_alt_enter_asks_without_tools_and_keeps_the_mode(chat: Tab, served: Served) -> None:
@@ -280,7 +274,7 @@ def test_nothing_that_a_model_writes_can_act_in_the_browser(chat: Tab) -> None:
             composer: document.querySelectorAll('#composer').length } }"""
     )
     assert found == {"tags": 0, "acts": 0, "links": 0, "composer": 1}
-    shown(chat)
+    chat.as_reloaded()
 
 
 def test_sending_and_approving_work_without_script(browser: Browser, served: Served) -> None:
@@ -302,8 +296,7 @@ def test_earlier_messages_come_in_above_without_moving_the_page(chat: Tab, serve
     before = chat.page.locator(".turn").count()
     chat.page.evaluate("() => document.querySelector('.earlier a').scrollIntoView()")
     chat.until(f"() => document.querySelectorAll('.turn').length > {before}")
-    chat.page.wait_for_timeout(300)
-    assert chat.page.evaluate("() => scrollY") > 1000
+    chat.until("() => scrollY > 1000")
 
 
 @pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])

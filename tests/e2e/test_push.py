@@ -115,7 +115,7 @@ class Phone:
             self.page.wait_for_timeout(20)  # lets what the browser sends come in
             return found
 
-        poll(registered, 10)
+        poll(registered)
         self._delivered = data = payload if isinstance(payload, str) else payload.decode()
         wire.send("ServiceWorker.deliverPushMessage", {"origin": self.origin, "registrationId": found[0], "data": data})
         wire.detach()

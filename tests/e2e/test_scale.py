@@ -1,13 +1,13 @@
 """Two workers and two pages on one PostgreSQL: what one process writes, the others show; a dead one's work goes on."""
 
 import re
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from tests.e2e.caller import PASSWORD, Caller
 from tests.e2e.crew import Crew, Listener, at, events_of, until, words
+from tests.patience import PATIENCE_S
 from tests.postgres import private_postgres
 from tests.scripted_server import Fault, ScriptedServer, rule
 
@@ -15,7 +15,6 @@ pytestmark = pytest.mark.names_its_database("several processes on a PostgreSQL o
 
 ASKED = "hello, what can you do?"
 SHELL = "run `echo up-$((40+2))` in the shell"
-TAKEN_OVER_S = 20.0
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +62,7 @@ def test_an_answer_to_a_question_reaches_the_worker_from_another_page(crew: Crew
 
 
 @pytest.mark.full
-def test_a_stop_on_another_page_closes_the_models_line_within_a_second_and_keeps_the_words(
-    crew: Crew, ada: Caller
-) -> None:
+def test_a_stop_on_another_page_closes_the_models_line_and_keeps_the_words(crew: Crew, ada: Caller) -> None:
     with ScriptedServer(rule("tale", "It was a dark and stormy night. " * 40)) as server:
         form = {"provider": "openai", "model": "scripted-1", "base_url": server.base_url, "api_key": server.api_key}
         ada.post("/models", name="slow", streams="on", tools="on", **form)
@@ -74,12 +71,10 @@ def test_a_stop_on_another_page_closes_the_models_line_within_a_second_and_keeps
         with listener, at(crew.pages[0], ada) as elsewhere:
             listener.first("", "dark")
             until(lambda: len(words(listener.heard)) > 100)
-            stopped_s = time.monotonic()
             elsewhere.post(f"/c/{cid}/stop")
-            assert server.log[-1].left.wait(1.0)
+            assert server.log[-1].left.wait(PATIENCE_S)
             end = listener.first("ended")
             assert end.data.strip() == "stopped"
-            assert end.at_s - stopped_s < 1.0
         page = ada.get(f"/c/{cid}").text
         assert "dark" in page
         assert "partial" in page
@@ -106,7 +101,7 @@ def test_an_ended_login_closes_the_streams_of_every_page(crew: Crew, ada: Caller
             found = re.search(r'action="/admin/users/([\w-]+)/reset"><button[^>]*Bob"', ada.get("/admin/users").text)
             assert found
             ada.post(f"/admin/users/{found[1]}/disable")
-            until(lambda: not listener.is_open, 3.0)
+            until(lambda: not listener.is_open)
 
 
 @pytest.mark.full
@@ -117,7 +112,7 @@ def test_what_a_killed_worker_had_begun_is_ended_by_the_other(crew: Crew, ada: C
         until(lambda: len(words(listener.heard)) > 80)
         killed = crew.worker_of(cid)
         killed.kill9()
-        until(lambda: any(one.event == "ended" for one in listener.heard), TAKEN_OVER_S)
+        until(lambda: any(one.event == "ended" for one in listener.heard))
         assert listener.first("ended").data.strip() == "done"
     killed.start()
     whole = ada.get(f"/c/{cid}").text

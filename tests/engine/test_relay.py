@@ -182,8 +182,9 @@ async def test_nothing_is_told_any_more_when_the_last_browser_has_gone(
 ) -> None:
     worker, web, _ = house
     await web.changed("c", -1, 0)
-    ticks.at_s += relays.UNWATCHED_S + 1
-    await asyncio.sleep(0.05)
+    await until(lambda: worker.is_watched_elsewhere("c"))
+    ticks.at_s += relays.UNWATCHED_S + relays.LEASE_S + 1
+    await until(lambda: not worker.is_watched_elsewhere("c"))
     line.told.clear()
     worker.publish(part("Hello"))
     await asyncio.sleep(0.05)
@@ -192,15 +193,17 @@ async def test_nothing_is_told_any_more_when_the_last_browser_has_gone(
 
 async def test_a_lost_bell_is_made_up_for(house: tuple[Relay, Relay, Relay], line: Line) -> None:
     worker, web, _ = house
-    seqs = {"c": 1}
+    seqs, looks = {"c": 1}, 0
 
     async def newest(ids: Sequence[str]) -> dict[str, int]:
+        nonlocal looks
+        looks += "c" in ids
         return {one: seqs[one] for one in ids}
 
     web.newest = newest
     line.lose = lambda text: '"ring"' in text
     await web.changed("c", -1, 0)
-    await asyncio.sleep(0.05)
+    await until(lambda: looks > 1)  # the first look has been taken in
     bell = await web.changed("c", -1, 0)
     seqs["c"] = 2
     worker.ring("c")

@@ -12,6 +12,7 @@ import pytest
 
 from cortex.integrations import landlock
 from cortex.integrations.process import Finished, run
+from tests.patience import PATIENCE_S
 
 NOBODY = 65_534
 PYTHON = "/usr/bin/python3"
@@ -42,7 +43,7 @@ def house() -> Iterator[Path]:
         yield place
 
 
-async def _bash(house: Path, command: str, *, timeout_s: float = 10, is_writable: bool = True) -> Finished:
+async def _bash(house: Path, command: str, *, timeout_s: float = PATIENCE_S, is_writable: bool = True) -> Finished:
     order = landlock.Order(
         argv=("/bin/bash", "-c", command),
         workspace=str(house / "files"),
@@ -126,7 +127,7 @@ async def test_limits_hold(house: Path) -> None:
 
 
 async def test_a_fork_bomb_meets_the_limit(house: Path) -> None:
-    ended = await _bash(house, "for i in $(seq 60); do sleep 30 & done; echo started", timeout_s=3)
+    ended = await _bash(house, "for i in $(seq 60); do sleep 30 & done; echo started", timeout_s=8)
     assert "fork" in ended.err
     assert ended.code != 0 or ended.killed
 
@@ -144,7 +145,7 @@ async def test_what_it_left_in_the_background_ends(house: Path) -> None:
 
 
 async def test_what_is_killed_leaves_nothing(house: Path) -> None:
-    ended = await _bash(house, "setsid sleep 300 >/dev/null 2>&1 & echo $! > pid; sleep 300", timeout_s=1)
+    ended = await _bash(house, "setsid sleep 300 >/dev/null 2>&1 & echo $! > pid; sleep 300", timeout_s=5)
     assert ended.killed
     assert not _lives(int((house / "files" / "pid").read_text()))
 

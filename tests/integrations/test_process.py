@@ -28,8 +28,8 @@ async def test_a_program_that_is_not_there_fails_in_words(tmp_path: Path) -> Non
 
 async def test_the_time_limit_ends_children_too(tmp_path: Path) -> None:
     script = "sleep 300 & echo $! > child; setsid sleep 300 & echo $! > far; wait"
-    ended = await run(["/bin/sh", "-c", script], cwd=tmp_path, timeout_s=0.5, env={"PATH": "/usr/bin:/bin"})
-    assert ended.killed == "it ran longer than 0.5 s"
+    ended = await run(["/bin/sh", "-c", script], cwd=tmp_path, timeout_s=3, env={"PATH": "/usr/bin:/bin"})
+    assert ended.killed == "it ran longer than 3 s"
     for name in ("child", "far"):
         assert not _lives(int((tmp_path / name).read_text()))
 

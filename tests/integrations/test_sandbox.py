@@ -8,8 +8,11 @@ import pytest
 
 from cortex.base.errors import ToolFailed
 from cortex.integrations.sandbox import MB, Level, Limits, Sandbox
+from tests.patience import PATIENCE_S
 
-SMALL = Limits(timeout_s=8, cpu_s=4, memory_bytes=200 * MB, processes=40, file_bytes=1 * MB, output_bytes=4_000)
+SMALL = Limits(
+    timeout_s=PATIENCE_S, cpu_s=4, memory_bytes=200 * MB, processes=40, file_bytes=1 * MB, output_bytes=4_000
+)
 
 
 def _usable(level: Level) -> str:
@@ -166,7 +169,7 @@ async def test_memory_is_limited(sandbox: Sandbox, house: Path) -> None:
 
 
 async def test_many_small_eaters_are_limited_together(sandbox: Sandbox, house: Path) -> None:
-    one = "python3 -c 'import time; x = bytearray(40_000_000); time.sleep(9)'"
+    one = "python3 -c 'import time; x = bytearray(40_000_000); time.sleep(300)'"
     _, killed = await _bash(sandbox, house, f"for i in 1 2 3 4 5 6 7 8; do {one} & done; wait")
     assert "memory" in killed
 

@@ -13,9 +13,11 @@ from cortex.base.beside import beside
 from cortex.base.clock import now
 from cortex.base.errors import ToolFailed
 from cortex.services.alarm import ARMED_AHEAD, AT_ONCE, STILL_AHEAD, Alarm
+from tests.patience import PATIENCE_S
 from tests.still_clock import StillClock
 
 SOON = timedelta(milliseconds=150)
+LATER = timedelta(seconds=3)  # long enough to change something before
 scan.load("cortex.services.timers")  # reading its library for the first time takes as long as these rows wait
 
 
@@ -28,11 +30,11 @@ class Row:
 
 @dataclass(slots=True)
 class Table:
-    """Rows, and what was fired of them. `takes_s`: how long firing takes."""
+    """Rows, and what was fired of them. `may_end`: what firing waits for."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     fired: list[str] = field(default_factory=list)
-    takes_s: float = 0.0
+    may_end: asyncio.Event | None = None
     at_work: int = 0
     most_at_work: int = 0
     failures: int = 0
@@ -52,7 +54,8 @@ class Table:
     async def fire(self, row: Row) -> None:
         self.at_work += 1
         self.most_at_work = max(self.most_at_work, self.at_work)
-        await asyncio.sleep(self.takes_s)
+        if self.may_end is not None:
+            await self.may_end.wait()
         self.at_work -= 1
         if self.failures:
             self.failures -= 1
@@ -73,7 +76,7 @@ async def ringing(*tables: Table) -> AsyncIterator[Alarm]:
 
 
 async def until(table: Table, count: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while len(table.fired) < count:  # noqa: ASYNC110 - nobody tells a test
             await asyncio.sleep(0.01)
 
@@ -97,9 +100,8 @@ async def test_what_was_due_before_the_start_is_fired_at_once() -> None:
 
 async def test_a_row_that_was_put_off_or_taken_away_is_not_fired_at_its_old_time() -> None:
     table = Table()
-    table.put("moved")
-    table.put("gone")
-    table.put("kept")
+    for id in ("moved", "gone", "kept"):
+        table.put(id, LATER)
     async with ringing(table) as alarm:
         await alarm.look()
         table.put("moved", timedelta(hours=1), version=2)
@@ -121,13 +123,17 @@ async def test_a_row_that_is_due_again_at_once_is_fired_again() -> None:
 
 
 async def test_a_slow_one_is_not_fired_beside_itself_and_not_too_many_at_once() -> None:
-    table = Table(takes_s=0.2)
+    table = Table(may_end=(may_end := asyncio.Event()))
     for number in range(AT_ONCE * 2):
         table.put(f"row{number}", timedelta())
     async with ringing(table) as alarm:
+        async with asyncio.timeout(PATIENCE_S):
+            while table.at_work < AT_ONCE:  # noqa: ASYNC110 - nobody tells a test
+                await asyncio.sleep(0.01)
         for _ in range(6):
             alarm.ring()
             await asyncio.sleep(0.03)
+        may_end.set()
         await until(table, AT_ONCE * 2)
     assert sorted(table.fired) == sorted({*table.fired})
     assert table.most_at_work == AT_ONCE

@@ -9,6 +9,7 @@ from cortex.base.events import Event
 from cortex.storage.messages import Messages
 from cortex.storage.turns import Turns
 from tests.living_house import LivingHouse, living_house
+from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer, Use, rule
 
 
@@ -148,7 +149,9 @@ async def test_stop_ends_the_turn_and_keeps_what_was_said(slow_house: LivingHous
     cid = await slow_house.conversation()
     await slow_house.cortex.chat.send(slow_house.admin, cid, "hello")
     await slow_house.until(cid, "part.start")
-    await asyncio.sleep(0.5)
+    async with asyncio.timeout(PATIENCE_S):
+        while not any(part.text for part in slow_house.cortex.hub.open_parts(cid)):  # noqa: ASYNC110 - it is being written
+            await asyncio.sleep(0.01)
     await slow_house.cortex.chat.stop(slow_house.admin, cid)
     end = (await slow_house.events(cid, "turn.end"))[0].payload
     part = (await slow_house.events(cid, "part.end"))[0].payload
@@ -223,7 +226,7 @@ async def test_streams_and_turns_end_when_access_ends(slow_house: LivingHouse) -
     watcher = asyncio.create_task(watch())
     await slow_house.until(cid, "part.start", user=slow_house.member)
     await slow_house.cortex.accounts.set_active("bob", False)
-    await asyncio.wait_for(watcher, 1.0)
+    await asyncio.wait_for(watcher, PATIENCE_S)
     assert any(isinstance(item, Event) and item.kind == "part.start" for item in seen)
 
 

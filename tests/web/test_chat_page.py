@@ -363,9 +363,8 @@ async def test_an_answer_that_is_being_written_is_on_a_fresh_page_at_once(
     fake.words_per_s = 100
     book = fake.new_book(BRIAN, "orchestrator", "auto", "A talk")
     await page.post(f"/c/{book.head.id}/messages", data={"text": "ECHO " + "slowly told " * 400})
-    while not fake.hub.open_parts(book.head.id):  # noqa: ASYNC110 - the script runs in this loop
+    while not any("slowly told slowly" in part.text for part in fake.hub.open_parts(book.head.id)):  # noqa: ASYNC110
         await asyncio.sleep(0.005)
-    await asyncio.sleep(0.1)
     html = (await page.get(f"/c/{book.head.id}")).text
     assert "slowly told slowly" in prose(html, Transcript(book.events).turns[0])
     assert 'data-running="1"' in html

@@ -41,7 +41,7 @@ async def calls_of(alive: LivingHouse, tool: str) -> list[CallRow]:
 async def ended(browser: Browser, place: str) -> str:
     """The page of a call once it no longer runs."""
     pages = [(await browser.get(place)).text]
-    for _ in itertools.takewhile(lambda _: 'hx-trigger="load delay:1s"' in pages[-1], range(400)):
+    for _ in itertools.takewhile(lambda _: 'hx-trigger="load delay:1s"' in pages[-1], range(4_000)):
         await asyncio.sleep(0.05)
         pages.append((await browser.get(place)).text)
     return pages[-1]
