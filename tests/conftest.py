@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from cortex.storage.db import Database
 from tests.databases import TEMPLATE, PostgresTemplate, SqliteTemplate, database_of, drop_homes, is_on_postgresql
@@ -42,9 +43,19 @@ def _refuse_the_network(event: str, details: tuple[object, ...]) -> None:
 
 sys.addaudithook(_refuse_the_network)
 
+# Properties have no clock: a slow machine is no fault of what they show. `make test` tries a tenth of the cases.
+CLOCKLESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("whole", CLOCKLESS)
+settings.register_profile("tenth", CLOCKLESS, max_examples=CLOCKLESS.max_examples // 10)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--database", choices=("sqlite", "postgresql"), default="sqlite", help="where homes keep rows")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A tenth of each property's cases where the whole is not asked for."""
+    settings.load_profile("tenth" if config.option.markexpr == "not full" else "whole")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

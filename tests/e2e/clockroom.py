@@ -26,7 +26,7 @@ from cortex.storage.turns import TurnRow, Turns
 from tests.e2e.daemon import Daemon
 from tests.e2e.tables import ask
 
-END_S = 240.0
+END_S = 400.0
 POLICIES: tuple[dict[str, Any], ...] = (
     {"on_miss": "catchup", "fire_within_s": 3600, "overlap": "queue"},
     {"on_miss": "once", "fire_within_s": 3600, "overlap": "queue"},

@@ -24,7 +24,7 @@ from tests.e2e.tables import ask
 from tests.scripted_server import Asked, ScriptedServer, Use, rule
 
 BOTTLES = "add bottle {} to my shopping list and jot it down"
-END_S = 120.0
+END_S = 400.0
 EVENTS_OF_A_TURN = 20
 PATIENCE_S = 4.0
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
@@ -126,6 +127,24 @@ def is_idle(page: Page) -> bool:
 def log_of(page: Page) -> str:
     """The conversation's document, without what may differ after a reload."""
     return str(page.evaluate(FOLDED))
+
+
+def same(page: Page, other: Page) -> str:
+    """The conversation's document, once both pages have it: on a busy machine the last part may still be drawn."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while (one := log_of(page)) != (another := log_of(other)) and time.monotonic() < deadline_s:
+        page.wait_for_timeout(50)
+    assert one == another
+    return one
+
+
+def same_after_reload(page: Page) -> str:
+    """The conversation's document, once it is as whoever loads it now has it; the page is then loaded anew."""
+    with closing(page.context.new_page()) as fresh:
+        fresh.goto(page.url)
+        live = same(page, fresh)
+    page.reload()
+    return live
 
 
 def said(answer: Locator) -> str:

@@ -26,7 +26,7 @@ from tests.e2e.tables import ask
 from tests.postgres import private_postgres
 from tests.scripted_server import Asked, ScriptedServer, Use, rule
 
-END_S = 150.0
+END_S = 400.0
 DEADLY = "a tale without an end"
 LIVES = 7  # the engine takes a run up five times; then it is given up
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.postgres import private_postgres
 
 pytestmark = pytest.mark.names_its_database("a file and a server of their own")
@@ -41,14 +42,14 @@ class Crew:
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         process.kill()
-        process.wait(10)
+        process.wait(PATIENCE_S)
         self.living.remove(process)
 
     def lines(self) -> list[list[str]]:
         return [line.split() for line in self.log.read_text().splitlines()]
 
-    def wait_for(self, count: int, word: str, timeout_s: float) -> None:
-        deadline_s = time.monotonic() + timeout_s
+    def wait_for(self, count: int, word: str) -> None:
+        deadline_s = time.monotonic() + PATIENCE_S
         while Counter(line[0] for line in self.lines())[word] < count:
             assert time.monotonic() < deadline_s, (word, (self._folder / "errors").read_text()[-2000:])
             time.sleep(0.02)
@@ -91,11 +92,11 @@ def test_runs_survive_kills_on_sqlite(tmp_path: Path, crews: list[Crew]) -> None
     kills = 4
     for life in range(kills):
         process = crew.begin("")
-        crew.wait_for(life + 1, "ready", 30)
+        crew.wait_for(life + 1, "ready")
         time.sleep(chance.uniform(0.4, 1.2))
         crew.kill(process)
     last = crew.begin("")
-    assert last.wait(60) == 0, crew.errors()
+    assert last.wait(PATIENCE_S) == 0, crew.errors()
     crew.living.remove(last)
     check(crew, runs=10, steps=90, kills=kills)
 
@@ -108,7 +109,7 @@ def test_a_run_that_kills_its_process_is_given_up(tmp_path: Path) -> None:
             [*program, str(tmp_path / "log")],
             cwd=ROOT,
             env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-            timeout=60,
+            timeout=PATIENCE_S,
             check=False,
         ).returncode
         for _ in range(7)
@@ -125,15 +126,15 @@ def test_runs_survive_kills_of_two_workers_on_postgres(tmp_path: Path, crews: li
         crew = Crew(url, tmp_path, runs=50, steps=120, kind="worker")
         crews.append(crew)
         pair = [crew.begin("a0"), crew.begin("b0")]
-        crew.wait_for(2, "ready", 60)
+        crew.wait_for(2, "ready")
         for life in range(1, kills + 1):
             time.sleep(chance.uniform(1.0, 3.5))
             side = chance.randrange(2)
             crew.kill(pair[side])
             # One comes back under its old name, the next never.
             pair[side] = crew.begin(f"{'ab'[side]}{life if life % 2 else 0}")
-            crew.wait_for(2 + life, "ready", 60)
+            crew.wait_for(2 + life, "ready")
         for process in pair:
-            assert process.wait(180) == 0, crew.errors()
+            assert process.wait(2 * PATIENCE_S) == 0, crew.errors()
             crew.living.remove(process)
         check(crew, runs=50, steps=120, kills=kills)

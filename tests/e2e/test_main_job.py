@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.e2e.caller import PASSWORD, Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
-from tests.e2e.person import ask, log_in, log_of, new_chat, said, send, set_up, wait_for_end
+from tests.e2e.person import ask, log_in, log_of, new_chat, said, same_after_reload, send, set_up, wait_for_end
 
 pytestmark = pytest.mark.browser
 
@@ -32,13 +32,6 @@ def tasks_on_page(page: Page) -> list[str]:
     return page.locator("tr[id^=task-] td.wide a").all_inner_texts()
 
 
-def reloads_the_same(page: Page) -> bool:
-    live = log_of(page)
-    page.reload()
-    assert log_of(page) == live
-    return True
-
-
 def test_from_the_printed_link_to_a_task_that_is_done_and_taken_back(daemon: Daemon, opens: Opens) -> None:
     daemon.start()
     window = opens(daemon.origin, time_zone="Asia/Tokyo")
@@ -59,7 +52,7 @@ def test_from_the_printed_link_to_a_task_that_is_done_and_taken_back(daemon: Dae
     assert said(answer)
     expect(page.locator("#title")).not_to_have_text("New chat")
     expect(answer.locator(".foot .meta")).to_contain_text("tools")
-    assert reloads_the_same(page)
+    same_after_reload(page)
 
     chat = page.url
     titles = tasks_on_page(page)
@@ -71,7 +64,7 @@ def test_from_the_printed_link_to_a_task_that_is_done_and_taken_back(daemon: Dae
     page.locator("details.tool summary").click()
     page.locator("details.tool .undo button").click()
     expect(page.locator("details.tool summary .tag")).to_have_text("undone")
-    assert reloads_the_same(page)
+    same_after_reload(page)
     assert tasks_on_page(page) == []
 
 
@@ -81,7 +74,7 @@ def test_a_shell_command_waits_for_a_word_and_the_word_is_kept(house: Daemon, ad
     question = page.locator(".ask")
     expect(question.locator("pre")).to_contain_text("df -h")
     assert page.evaluate("() => document.activeElement.closest('.ask') === null"), "a card must not steal the focus"
-    assert reloads_the_same(page)
+    same_after_reload(page)
     question.locator("[value=deny]").click()
     wait_for_end(page)
     expect(question).to_have_count(0)
@@ -95,13 +88,13 @@ def test_a_shell_command_waits_for_a_word_and_the_word_is_kept(house: Daemon, ad
     wait_for_end(page)
     expect(answer.locator("details.tool")).to_have_class("tool ok")
     assert "Filesystem" in said(answer)
-    assert reloads_the_same(page)
+    same_after_reload(page)
 
     send(page, SHELL)
     expect(question).to_be_visible()  # once was once
     question.locator("[value=deny]").click()
     wait_for_end(page)
-    assert reloads_the_same(page)
+    same_after_reload(page)
 
 
 def test_a_member_is_refused_the_shell_and_sees_nothing_of_the_admin(house: Daemon, ada: Caller, opens: Opens) -> None:
@@ -124,7 +117,7 @@ def test_chat_only_sends_no_tool(house: Daemon, ada: Caller, opens: Opens) -> No
     expect(answer.locator(".foot .meta")).to_contain_text("no tools")
     answer = ask(page, "add plums to my shopping list", mode="auto")
     expect(answer.locator("details.tool")).to_have_count(1)
-    assert reloads_the_same(page)
+    same_after_reload(page)
     titles = " ".join(tasks_on_page(page))
     assert "plums" in titles
     assert "figs" not in titles

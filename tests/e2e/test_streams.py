@@ -5,7 +5,7 @@ and nothing is doubled.
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, expect
 
 from tests.e2e.browser import Window, open_window
 from tests.e2e.caller import Caller
@@ -14,10 +14,11 @@ from tests.e2e.daemon import Daemon
 from tests.e2e.person import (
     ask,
     conversation_of,
-    log_of,
     new_chat,
     poll,
     said,
+    same,
+    same_after_reload,
     send,
     tab,
     type_and_send,
@@ -68,13 +69,6 @@ def forgive_lost_requests(window: Window) -> None:
     """The browser tells of every request that it lost; the tests that cut the line expect it."""
     expected = ("net::ERR_", "htmx:sse:error")
     window.complaints[:] = [line for line in window.complaints if not any(word in line for word in expected)]
-
-
-def same_after_reload(page: Page) -> str:
-    live = log_of(page)
-    page.reload()
-    assert log_of(page) == live
-    return live
 
 
 def test_a_reload_in_the_middle_of_an_answer_goes_on_with_it(
@@ -207,7 +201,7 @@ def test_two_windows_show_the_same(house: Daemon, ada: Caller, opens: Opens) -> 
     wait_for_answer(right.page, 2)
     wait_for_end(page)
     wait_for_end(right.page)
-    assert log_of(page) == log_of(right.page)
+    same(page, right.page)
     expect(page.locator("details.tool.ok")).to_have_count(1)
     assert same_after_reload(page) == same_after_reload(right.page)
 
@@ -225,7 +219,7 @@ def test_a_decision_made_in_one_window_removes_the_question_in_the_other(
     expect(right.page.locator(".ask")).to_have_count(0)
     wait_for_end(right.page)
     wait_for_end(page)
-    assert log_of(page) == log_of(right.page)
+    same(page, right.page)
 
 
 @pytest.mark.full
@@ -257,4 +251,4 @@ def test_ten_tabs_load_and_one_that_comes_to_the_front_catches_up(house: Daemon,
     page.evaluate("() => hide(true)")
     first.evaluate("() => hide(false)")
     expect(first.locator(".turn.bot")).to_have_count(2)
-    assert log_of(first) == log_of(page)
+    same(first, page)

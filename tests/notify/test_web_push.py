@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cortex.base.errors import DeliveryError, UserError
@@ -211,7 +211,6 @@ def test_without_a_key_or_a_contact_it_says_what_is_missing() -> None:
             open_channel("web_push", Surroundings(site=SITE, vapid=vapid))
 
 
-@settings(deadline=None)
 @given(title=ANY_TEXT, text=ANY_TEXT, times=st.integers(1, 2_000))
 def test_any_text_fits_into_a_push_and_stays_whole(title: str, text: str, times: int) -> None:
     notice = replace(PLAIN, title=title, text=text * times)

@@ -43,7 +43,7 @@ def agree(line: str, zone: ZoneInfo, after: datetime) -> None:
 
 @pytest.mark.parametrize("count", [60, pytest.param(2_000, marks=pytest.mark.full)])
 def test_every_moment_is_the_one_a_look_at_each_minute_finds(count: int) -> None:
-    @settings(max_examples=count, deadline=None, database=None)
+    @settings(max_examples=count, database=None)
     @given(line=LINES, zone=st.sampled_from(ZONES).map(ZoneInfo), data=st.data())
     def check(line: str, zone: ZoneInfo, data: st.DataObject) -> None:
         agree(line, zone, data.draw(starts(zone)))

@@ -96,7 +96,7 @@ def test_an_unknown_zone_is_refused() -> None:
 
 @pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.full)])
 def test_any_heap_of_words_is_read_to_something_that_comes_or_refused(count: int) -> None:
-    @settings(max_examples=count, deadline=None, database=None)
+    @settings(max_examples=count, database=None)
     @given(words=st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=8).map(" ".join) | st.text(max_size=40))
     def check(words: str) -> None:
         with suppress(ToolFailed):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cortex.base.model import Profile
@@ -89,7 +89,7 @@ def for_every_recipe(holds: Property) -> Callable[[str, int], None]:
     @pytest.mark.parametrize("count", COUNTS)
     @pytest.mark.parametrize("recipe", sorted(RECIPES))
     def test(recipe: str, count: int) -> None:
-        @settings(max_examples=count, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+        @settings(max_examples=count, database=None)
         @given(case=cases_, outside=st.sampled_from(SAID) | st.text(max_size=200))
         def tried(case: Case, outside: str) -> None:
             holds(recipe, case, outside)

@@ -5,7 +5,7 @@ import weakref
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cortex.selection.discover import rank
@@ -156,7 +156,6 @@ def changed(snapshot: Snapshot, number: int, change: Change) -> Snapshot:
     return replace(snapshot, version=f"changed-{number}", entries=entries, domains=(*domains, words))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=st.lists(changes, min_size=1, max_size=3))
 def test_a_derived_index_ranks_to_the_byte_like_a_fresh_one(steps: list[Change]) -> None:
     snapshot, index = HOUSE, Index(HOUSE)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cortex.selection.search import Bm25, best, highest, mask, scaled, share
@@ -49,7 +49,6 @@ def test_nothing_to_search_gives_nothing() -> None:
 bags = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from((0.5, 1.0, 2.0)), max_size=4)
 
 
-@settings(deadline=None)
 @given(before=st.lists(bags, max_size=6), changes=st.dictionaries(st.integers(0, 7), bags, max_size=5))
 def test_changed_documents_score_as_if_they_had_always_been_so(
     before: list[dict[str, float]], changes: dict[int, dict[str, float]]

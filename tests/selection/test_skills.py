@@ -5,7 +5,6 @@ from typing import Any
 
 import hypothesis
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from cortex.base.skill import Skill
@@ -180,7 +179,6 @@ def test_the_same_input_gives_the_same_bytes_also_when_read_back() -> None:
     assert portable.dumps(plan(again)) == portable.dumps(plan(once))
 
 
-@settings(max_examples=150, deadline=None, database=None)
 @hypothesis.given(
     said=st.lists(st.sampled_from(("write", "invoice", "pack", "trip", "starter", "lights", "`bread`"))).map(" ".join)
     | st.text(max_size=60),
