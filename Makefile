@@ -54,16 +54,17 @@ assets: install
 debian:
 	@sh .ci/debian
 
+# In the order of the folders: xdist would keep the files of few tests for the end, and the longest ones have few.
 test: install-test assets debian
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not full" -r sx $(TESTS)
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not full" -r sx $(TESTS)
 
 test-full: install-test assets debian
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -r sx $(TESTS)
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -r sx $(TESTS)
 	@$(MAKE) --no-print-directory test-postgres
 
 # The same tests with every home on PostgreSQL; what opens no home is not repeated.
 test-postgres: install-test assets debian
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -r sx --database postgresql $(HOMELESS:%=--ignore=tests/%) $(TESTS)
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -r sx --database postgresql $(HOMELESS:%=--ignore=tests/%) $(TESTS)
 
 check: install-test audit
 	@$(BIN)/ruff format --check .
