@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from cortex.base import tokens
 from tests import scripted_openai
+from tests.patience import PATIENCE_S
 from tests.scripted_pipe import WIRES, Fault, Left, Pipe, Seen, bent, cache_breaks, common, parsed
 from tests.scripted_rules import Asked, Rule, Say, Spoken, Use, answer, rule
 
@@ -63,12 +64,12 @@ class ScriptedServer:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._ready.wait(5)
+        assert self._ready.wait(PATIENCE_S)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
+        self._thread.join(PATIENCE_S)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)

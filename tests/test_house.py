@@ -229,3 +229,21 @@ def _loaded(home: Path) -> set[str]:
     )
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+BETS = re.compile(
+    r"""asyncio\.timeout\([\d.]+\)|asyncio\.wait_for\(.*,\s[\d.]+\)|\btimeout=[\d._]+|\.(?:wait|join)\([\d.]+\)
+    |\bdeadline=(?!None)|set_default_timeout\(\d|monotonic\(\)\s-\s\w+\s<\s\d""",
+    re.VERBOSE,
+)
+
+
+def test_no_test_bets_on_time() -> None:
+    """Whoever waits for what has to come waits by `tests/patience.py`; what is measured, `make bench` measures."""
+    bets = [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        if "bench" not in path.parts and "node_modules" not in path.parts
+        for found in BETS.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert bets == []

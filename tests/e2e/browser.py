@@ -97,7 +97,7 @@ def axe_source() -> str:
             pytest.skip("needs npm to fetch axe-core")
         command = [npm, "install", "--no-save", "--no-package-lock", "--ignore-scripts", "--prefix", "tests/e2e", AXE]
         root = Path(__file__).parents[2]
-        if subprocess.run(command, cwd=root, capture_output=True, timeout=120).returncode:
+        if subprocess.run(command, cwd=root, capture_output=True, timeout=PATIENCE_S).returncode:
             pytest.skip("needs axe-core from npm, which could not be fetched")
     return AXE_FOLDER.read_text(encoding="utf-8")
 

@@ -117,7 +117,7 @@ class Listener:
     def __exit__(self, *_: object) -> None:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        self._thread.join(10)
+        self._thread.join(PATIENCE_S)
         self._connection.close()
 
     def first(self, event: str, data: str = "", since: int = 0, timeout_s: float = PATIENCE_S) -> Heard:

@@ -4,6 +4,8 @@ import asyncio
 import threading
 from typing import Self
 
+from tests.patience import PATIENCE_S
+
 
 class Proxy:
     """Forwards a port of its own to the daemon's, in a thread of its own. `cut` and `mend` the line."""
@@ -30,7 +32,7 @@ class Proxy:
     def __exit__(self, *_: object) -> None:
         self.cut()
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
+        self._thread.join(PATIENCE_S)
         self._loop.close()
 
     def cut(self) -> None:

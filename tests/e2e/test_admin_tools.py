@@ -15,6 +15,7 @@ from tests.e2e.conftest import Opens
 from tests.e2e.daemon import ROOT, Daemon
 from tests.e2e.pages import go
 from tests.e2e.person import ask, new_chat, poll
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.browser
 
@@ -53,7 +54,7 @@ def explained(house: Daemon, message: str) -> dict[str, Any]:
         },
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=True,
     )
     told: dict[str, Any] = json.loads(done.stdout)

@@ -216,7 +216,7 @@ def _broken_once(server: ScriptedServer) -> str:
 
 @pytest.mark.parametrize("kind", BOTH)
 async def test_silence_is_a_time_out_and_is_retried(house: LivingHouse, strict: ScriptedServer, kind: str) -> None:
-    await connect(house, strict, kind, timeout_s=1)
+    await connect(house, strict, kind, timeout_s=3)
     strict.fail(Fault(kind="hang"))
     conversation = await house.conversation()
     turn_id = await house.say(conversation, ASKED)

@@ -37,11 +37,11 @@ def test_a_killed_workers_runs_go_on_in_the_other(tmp_path: Path) -> None:
         try:
             wait_until(lambda: len(running(log, 12)) == 12)
             pair[0].kill()
-            assert pair[1].wait(60) == 0, (tmp_path / "errors").read_text()
+            assert pair[1].wait(PATIENCE_S) == 0, (tmp_path / "errors").read_text()
         finally:
             for process in pair:
                 process.kill()
-                process.wait(10)
+                process.wait(PATIENCE_S)
     lines = [line.split() for line in log.read_text().splitlines()]
     assert {line[1] for line in lines if line[0] == "end"} == {f"run:{number}" for number in range(12)}
     kept: set[str] = set()

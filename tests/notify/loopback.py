@@ -10,6 +10,7 @@ from threading import Event, Thread
 from typing import Any, Self
 
 from cortex.notify import Surroundings, Vapid
+from tests.patience import PATIENCE_S
 from tests.still_clock import StillClock
 
 SITE = "https://cortex.example.org"
@@ -55,7 +56,7 @@ class Loopback:
     def origin(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}"
 
-    def surroundings(self, *, vapid: Vapid | None = None, total_s: float = 5.0) -> Surroundings:
+    def surroundings(self, *, vapid: Vapid | None = None, total_s: float = PATIENCE_S) -> Surroundings:
         """What a channel needs to reach this server."""
         hosts = frozenset({self.place})
         return Surroundings(site=SITE, hosts=hosts, vapid=vapid, total_s=total_s, clock=StillClock())

@@ -29,7 +29,7 @@ HEADERS = ("From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted", "Con
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
 
-def mailer(server: SmtpServer, *, total_s: float = 10.0) -> Email:
+def mailer(server: SmtpServer, *, total_s: float = PATIENCE_S) -> Email:
     """The channel over this server."""
     channel = open_channel("email", Surroundings(site=SITE, smtp=server, clock=StillClock(), total_s=total_s))
     assert isinstance(channel, Email)

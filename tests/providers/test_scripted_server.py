@@ -137,4 +137,4 @@ def test_it_notices_that_the_client_left(scripted: ScriptedServer) -> None:
     scripted.delay_s = 5
     with client(scripted) as api:
         api.chat.completions.create(model="scripted", messages=[{"role": "user", "content": "a"}], stream=True).close()
-    assert scripted.log[0].left.wait(3)
+    assert scripted.log[0].left.wait(PATIENCE_S)
