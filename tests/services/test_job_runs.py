@@ -324,7 +324,7 @@ async def test_a_year_of_minutes_is_missed_in_a_moment_and_nothing_silently(shif
         (
             "15 2 * * *",
             "Australia/Lord_Howe",
-            datetime(2026, 10, 3, 0, tzinfo=UTC),
+            datetime(2026, 10, 3, 0, 15, tzinfo=UTC),
             datetime(2026, 10, 3, 15, 45, tzinfo=UTC),
         ),
         ("30 2 * * *", "Asia/Kolkata", datetime(2027, 3, 27, 12, tzinfo=UTC), datetime(2027, 3, 27, 21, 0, tzinfo=UTC)),
@@ -336,8 +336,8 @@ async def test_a_daily_job_runs_once_on_the_day_the_clock_changes(
 ) -> None:
     shift.clock.at = start
     job = await shift.job(when, time_zone=zone)
-    for _ in range(24 * 4):
-        shift.clock.forward(minutes=15)
+    for _ in range(24 * 2):
+        shift.clock.forward(minutes=30)
         await shift.tick()
     assert [(slot.due_at, slot.state) for slot in await shift.slots(job)] == [(due, "done")]
 
