@@ -81,7 +81,7 @@ class Doctor:
 
         `of`: asked by the running daemon for this person, so of others' models it says nothing and its port is its own.
         """
-        found = [self._disk(), self._key(), *await asyncio.to_thread(self._files), *self._variables()]
+        found = [self._disk(), self._key(), *await asyncio.to_thread(self._home), *self._variables()]
         database = await self._database()
         found.append(database)
         if database.state == "good":
@@ -116,7 +116,7 @@ class Doctor:
             )
         return Finding(name="secret key", state="good", text=f"{str(path)!r}, readable by its owner only.")
 
-    def _files(self) -> list[Finding]:
+    def _home(self) -> list[Finding]:
         """Whether all of HOME is its owner's alone; the whole folder is looked through."""
         home = self._settings.home
         try:

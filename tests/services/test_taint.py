@@ -10,7 +10,8 @@ from cortex.base.errors import UserError
 from cortex.storage.home import Homes
 from cortex.storage.jobs import Jobs
 from cortex.storage.turns import TurnRow, Turns
-from tests.living_house import PATIENCE_S, LivingHouse, living_house
+from tests.living_house import LivingHouse, living_house
+from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer, Use, rule
 
 AWAY = "http://127.0.0.1:9/elsewhere"

@@ -39,7 +39,7 @@ def spoil(home: Path, user_id: str, path: str, content: bytes | None) -> None:
         place.write_bytes(content)
 
 
-@pytest.fixture(params=SLIPS.values(), ids=SLIPS.keys())
+@pytest.fixture(params=list(SLIPS.values()), ids=list(SLIPS))
 def slip(request: pytest.FixtureRequest, house: Cortex, ada: Browser) -> tuple[str, str]:
     path, content, told = request.param
     spoil(house.house.settings.home, ada.user.id, path, content)
