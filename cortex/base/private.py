@@ -119,6 +119,12 @@ def make_file(path: Path) -> None:
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE))
 
 
+def make_database(path: Path) -> None:
+    """The file of a SQLite database, which gives its side files the same mode; where it cannot be, SQLite says why."""
+    with suppress(OSError):
+        make_file(path)
+
+
 def make_folder(path: Path) -> None:
     """The folder and those above it that are missing; `Path.mkdir` gives its mode to the last one alone."""
     missing = [] if path.is_dir() else [path, *path.parents]

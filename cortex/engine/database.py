@@ -44,7 +44,7 @@ def open_database(url: str) -> sa.Engine:
         connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
     )
     file = Path(address.database or "")
-    sa.event.listen(engine, "do_connect", lambda *_: private.make_file(file))  # SQLite gives its side files that mode
+    sa.event.listen(engine, "do_connect", lambda *_: private.make_database(file))
     sa.event.listen(engine, "connect", _prepare)
     return engine
 

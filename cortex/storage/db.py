@@ -53,7 +53,7 @@ class Database:
             self.write = self.read = _postgresql(self.url)
             self.commits = Commits(None)
         else:
-            private.make_file(Path(self.url.database or ""))  # SQLite gives its side files the same mode
+            private.make_database(Path(self.url.database or ""))
             self.write = _sqlite(self.url, begin="BEGIN IMMEDIATE", pool_size=1, is_reading=False)
             self.read = _sqlite(self.url, begin="BEGIN", pool_size=READERS, is_reading=True)
             self.commits = Commits(Path(self.url.database or ""))

@@ -20,6 +20,7 @@ from cortex.storage.messages import Messages
 from cortex.storage.turns import Turns
 from tests.databases import house_settings
 from tests.living_house import PASSWORD, LivingHouse, living_house
+from tests.patience import PATIENCE_S
 from tests.services.killed_process import KILLED
 
 FIRST, SECOND = "turn:1", "turn:2"
@@ -41,7 +42,7 @@ def killed(home: Path, *what: str) -> None:
     """Let a process die there."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.services.killed_process", str(home), *what],
-        timeout=120,
+        timeout=PATIENCE_S,
         check=False,
         capture_output=True,
         text=True,
