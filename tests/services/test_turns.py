@@ -49,6 +49,9 @@ async def test_a_turn_that_the_engine_gave_up_ends_and_offers_to_go_on(tmp_path:
 
 @pytest.mark.names_its_database("a file of SQLite is in the way")
 async def test_a_house_that_cannot_launch_leaves_nothing_open(tmp_path: Path) -> None:
+    async with living_house(tmp_path):
+        pass  # there are people from here on
+    (tmp_path / "engine.db").unlink()
     (tmp_path / "engine.db").mkdir()
     with pytest.raises(Exception, match="unable to open database file"):
         async with Cortex.open(load_settings(None, home=tmp_path, port=0)):
