@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from cortex.agent.arguments import host_of
 
 _URL = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
+_END = re.compile(r"\W+\Z")  # of the sentence that the address stands in: "go to https://example.org."
 _NAME = r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,24}(?![\w-]|\.\w)"
 _HOST = re.compile(rf"(?<![\w@.~/\\-]){_NAME}", re.IGNORECASE)
 _MAIL = re.compile(rf"(?<![\w@.+%-])[\w.+%-]{{1,64}}@{_NAME}", re.IGNORECASE)
@@ -30,7 +31,7 @@ def typed_places(texts: Iterable[str]) -> frozenset[str]:
     found: set[str] = set()
     for text in texts:
         rest = _URL.sub(" ", text)
-        found.update(host_of(url) for url in _URL.findall(text))
+        found.update(_END.sub("", host_of(url)) for url in _URL.findall(text))
         found.update(address.lower() for address in _MAIL.findall(rest))
         found.update(name.lower() for name in _HOST.findall(rest) if not _FILE.fullmatch(name[name.rindex(".") :]))
     return frozenset(found - {""})

@@ -19,6 +19,8 @@ from cortex.services.typed_places import typed_places
         ("run deploy.sh, then main.py; unpack old.zip and my.notes.md.", set()),
         ("read files/backup.com, ~/a.org and C:\\new\\b.net", set()),
         ("read https://notes.md/ for me", {"notes.md"}),
+        ("Read https://notes.md. Then (https://example.org), please!", {"notes.md", "example.org"}),
+        ("post it to **https://example.org**, or to “https://a.example.net”", {"example.org", "a.example.net"}),
         ("look at http://[x and at http://[::1]/", {"::1"}),
     ],
 )
