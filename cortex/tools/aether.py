@@ -1,5 +1,6 @@
 """The user's journals and their entries: list, search, read, write, extend, disable. Disabling is soft."""
 
+from dataclasses import replace
 from datetime import date
 from typing import Annotated, Any
 
@@ -77,7 +78,7 @@ async def ae_journal_entry_read(ctx: Ctx, entry: str, offset: int = 0) -> Output
     return Output(text=f"{_fact(ctx, row)}\n{shown}{more}", is_tainted=row.is_tainted)
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, reads_private=True)
 async def ae_journal_entry_create(ctx: Ctx, text: str, journal: str = "", title: str = "") -> str:
     """Write a new entry into a journal or diary.
 
@@ -94,7 +95,7 @@ async def ae_journal_entry_create(ctx: Ctx, text: str, journal: str = "", title:
     return f"Written: {_fact(ctx, row)}"
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, reads_private=True)
 async def ae_journal_entry_update(ctx: Ctx, entry: str, text: str | None = None, title: str | None = None) -> Output:
     """Replace the text or title of a journal entry.
 
@@ -103,13 +104,20 @@ async def ae_journal_entry_update(ctx: Ctx, entry: str, text: str | None = None,
         text: The whole new text.
         title: New title.
     """
-    row = await _find(ctx, entry)
     if text is None and not title:
         raise ToolFailed("Give a new text or title. ae_journal_entry_append adds without replacing.")
-    return await _change(ctx, row, None if text is None else _text(text), _title(title or "") or None)
+    target = await ctx.target(lambda: _target(ctx, entry))
+    row = await ctx.use(Journals).entry(target["id"])
+    new = {"text": None if text is None else _text(text), "title": _title(title or "") or None}
+    made = {key: value for key, value in new.items() if value is not None}
+    if not (ctx.is_again and _is_made(row, target["version"], made)):
+        return await _change(ctx, replace(row, version=target["version"]), new["text"], new["title"])
+    before = {key: target[key] for key in made}
+    ctx.leave_undo(target=row.id, before=before, expected=str(row.version), label="Put the entry back as it was")
+    return Output(text=f"Changed: {_fact(ctx, row)}", is_tainted=row.is_tainted)
 
 
-@tool()
+@tool(reads_private=True)
 async def ae_journal_entry_append(ctx: Ctx, entry: str, text: str) -> Output:
     """Add text at the end of a journal entry.
 
@@ -121,7 +129,7 @@ async def ae_journal_entry_append(ctx: Ctx, entry: str, text: str) -> Output:
     return await _change(ctx, row, _text(f"{row.text.rstrip()}\n{_text(text)}"), None)
 
 
-@tool()
+@tool(reads_private=True)
 async def ae_journal_entry_prepend(ctx: Ctx, entry: str, text: str) -> Output:
     """Add text at the beginning of a journal entry.
 
@@ -133,18 +141,21 @@ async def ae_journal_entry_prepend(ctx: Ctx, entry: str, text: str) -> Output:
     return await _change(ctx, row, _text(f"{_text(text)}\n{row.text.lstrip()}"), None)
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, reads_private=True)
 async def ae_journal_entry_disable(ctx: Ctx, entry: str) -> Output:
     """Remove a journal entry; it can be brought back.
 
     Args:
         entry: Its id, or words of its title.
     """
-    row = await _find(ctx, entry)
-    made = await ctx.use(Journals).change(row.id, row.version, EntryChange(is_enabled=False))
+    target = await ctx.target(lambda: _target(ctx, entry))
+    version = target["version"] + 1
+    if not ctx.is_again or await _is_enabled(ctx, target["id"]):  # else an earlier try has removed it
+        change = EntryChange(is_enabled=False)
+        version = (await ctx.use(Journals).change(target["id"], target["version"], change)).version
     before = {"is_enabled": True}
-    ctx.leave_undo(target=row.id, before=before, expected=str(made.version), label="Bring the entry back")
-    return Output(text=f"Removed: {_fact(ctx, row)}", is_tainted=row.is_tainted)
+    ctx.leave_undo(target=target["id"], before=before, expected=str(version), label="Bring the entry back")
+    return Output(text=f"Removed: {target['fact']}", is_tainted=target["is_tainted"])
 
 
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
@@ -215,6 +226,27 @@ async def _find(ctx: Ctx, wanted: str) -> Entry:
             told = f"{len(hits)} entries fit {wanted!r}: {names}. Use the id."
             raise ToolFailed(told, is_tainted=any(row.is_tainted for row in hits))
     raise ToolFailed(f"No entry fits {wanted!r}. Look with ae_journal_search.")
+
+
+async def _target(ctx: Ctx, wanted: str) -> dict[str, Any]:
+    """The entry that is meant, as it stands now."""
+    row = await _find(ctx, wanted)
+    kept = {name: getattr(row, name) for name in ("id", "version", "title", "text", "is_tainted")}
+    return {**kept, "fact": _fact(ctx, row)}
+
+
+def _is_made(row: Entry, from_version: int, changes: dict[str, str]) -> bool:
+    """Whether the entry is what these changes made of that version: an earlier try of this call did it."""
+    return row.version == from_version + 1 and all(getattr(row, key) == value for key, value in changes.items())
+
+
+async def _is_enabled(ctx: Ctx, id: str) -> bool:
+    """Whether the entry can still be read."""
+    try:
+        await ctx.use(Journals).entry(id)
+    except NotFound:
+        return False
+    return True
 
 
 async def _change(ctx: Ctx, row: Entry, text: str | None, title: str | None) -> Output:

@@ -226,6 +226,29 @@ async def test_two_that_fit_are_named_instead_of_guessed(world: World, ann: User
 
 
 @pytest.mark.parametrize(
+    ("name", "arguments", "left"),
+    [
+        ("ae_journal_entry_disable", {}, {"Late frost": "b"}),
+        ("ae_journal_entry_update", {"text": "c", "title": "Snow"}, {"Snow": "c", "Late frost": "b"}),
+    ],
+    ids=["disable", "update"],
+)
+async def test_a_call_that_is_run_again_after_a_kill_leaves_other_entries_alone(
+    world: World, ann: User, kept: dict[str, MemoryJournals], name: str, arguments: dict[str, str], left: dict[str, str]
+) -> None:
+    for title, text in (("Frost", "a"), ("Late frost", "b")):
+        await world.text(ann, "ae_journal_entry_create", text=text, journal="Garden", title=title)
+    await world.run(world.ctx(ann, call_id="one"), name, entry="frost", **arguments)
+    again = world.ctx(ann, call_id="one", is_again=True)
+    await world.run(again, name, entry="frost", **arguments)
+    rows = await kept[ann.id].entries(None, "", None, None, 99)
+    assert {row.title: row.text for row in rows} == left
+    await world.undo(ann, "aether", again.undo_notes[-1])
+    rows = await kept[ann.id].entries(None, "", None, None, 99)
+    assert {row.title: row.text for row in rows} == {"Frost": "a", "Late frost": "b"}
+
+
+@pytest.mark.parametrize(
     ("name", "arguments"),
     [
         ("ae_journal_entry_create", {"text": "  "}),
