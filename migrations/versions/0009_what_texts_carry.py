@@ -1,7 +1,8 @@
 """What a turn has read stands with the turn, and what a job's prompt was written from with the job.
 
 Of turns that are there already it is worked out from their calls and messages; where that leaves a doubt (a branch
-has no calls) private data counts as read. Reversible: `downgrade` forgets it; calls and messages still say it.
+has no calls) private data counts as read. Answers that were given over outside words are marked, for who finds them
+again. Reversible: `downgrade` forgets it; calls and messages still say it.
 """
 
 import sqlalchemy as sa
@@ -30,6 +31,11 @@ def upgrade() -> None:
     handed_over = turns.c.channel.in_(("agent", "result"))
     op.execute(turns.update().where(outside).values(has_read_outside=True))
     op.execute(turns.update().where(read | copied | handed_over).values(has_read_private=True))
+    first = sa.select(turns.c.conversation_id, sa.func.min(turns.c.ordinal).label("ordinal"))
+    begin = first.where(turns.c.has_read_outside | turns.c.is_tainted).group_by(turns.c.conversation_id).subquery()
+    since = (turns.c.conversation_id == begin.c.conversation_id) & (turns.c.ordinal >= begin.c.ordinal)
+    over = messages.c.turn_id.in_(sa.select(turns.c.id).join_from(turns, begin, since))
+    op.execute(messages.update().where(messages.c.speaker == "assistant", over).values(is_tainted=True))
     jobs = sa.table("jobs", sa.column("is_tainted", sa.Boolean()), sa.column("is_private", sa.Boolean()))
     op.execute(jobs.update().where(jobs.c.is_tainted).values(is_private=True))
 
@@ -42,8 +48,8 @@ def downgrade() -> None:
 
 
 def _turns() -> sa.TableClause:
-    flags = (sa.column(name, sa.Boolean()) for name in ("has_read_outside", "has_read_private"))
-    return sa.table("turns", sa.column("id"), sa.column("channel"), *flags)
+    flags = (sa.column(name, sa.Boolean()) for name in ("is_tainted", "has_read_outside", "has_read_private"))
+    return sa.table("turns", *map(sa.column, ("id", "conversation_id", "ordinal", "channel")), *flags)
 
 
 def _calls() -> sa.TableClause:

@@ -9,13 +9,17 @@ from sqlalchemy import Connection, func, inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
 from cortex.base.errors import ConfigError, NotFound
+from cortex.base.messages import assistant, user
 from cortex.storage.accounts import Accounts
+from cortex.storage.calls import CallRow, Calls
 from cortex.storage.conversations import Conversations
 from cortex.storage.db import Database
+from cortex.storage.messages import Messages
 from cortex.storage.preferences import Preferences
 from cortex.storage.revisions import newest
 from cortex.storage.schema import PreferenceTable, Table
 from cortex.storage.tasks import Tasks
+from cortex.storage.turns import Turns
 from tests.databases import PostgresTemplate, migrate
 from tests.patience import PATIENCE_S
 
@@ -50,6 +54,37 @@ async def test_every_earlier_version_is_reached_and_left_again(db: Database, ann
     async with db.write.connect() as connection:
         assert await connection.run_sync(differences) == []
     assert [account.id for account in await db.open(Accounts).list()] == [ann]
+
+
+async def test_what_was_read_before_the_marks_were_kept_is_worked_out(db: Database, ann: str) -> None:
+    """The second turn fetched a page, the third read a file of the user's own; the others called nothing."""
+    cid = (await db.open(Conversations, ann).create("orchestrator", "auto", "Before")).id
+    for ordinal in range(1, 5):
+        turn = await db.open(Turns, ann).create(f"turn:{ordinal}", cid, "go on", mode="auto", role="admin")
+        for index, message in enumerate((user("go on"), assistant("It says so."))):
+            await db.open(Messages, ann).add(turn.id, index, message, is_tainted=False)
+    for turn_id, name, is_tainted in (("turn:2", "web_read", True), ("turn:3", "file_read", False)):
+        call = CallRow(
+            id=f"{turn_id}:1",
+            turn_id=turn_id,
+            conversation_id=cid,
+            round=1,
+            name=name,
+            arguments="{}",
+            arguments_hash="",
+            risk="low",
+            state="done",
+            is_tainted=is_tainted,
+        )
+        await db.open(Calls, ann).decided(call)
+    assert await db.move_to("0008") == "0008"
+    assert await db.migrate() == newest()
+    turns = await db.open(Turns, ann).list(cid)
+    assert [turn.has_read_outside for turn in turns] == [False, True, False, False]
+    assert [turn.has_read_private for turn in turns] == [False, False, True, False]
+    stored = await db.open(Messages, ann).of_conversation(cid)
+    assert [row.is_tainted for row in stored if row.message.speaker == "assistant"] == [False, True, True, True]
+    assert not any(row.is_tainted for row in stored if row.message.speaker == "user")
 
 
 async def test_two_processes_that_start_at_once_migrate_once(postgres_template: PostgresTemplate) -> None:
