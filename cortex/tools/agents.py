@@ -54,7 +54,7 @@ async def agent_status(ctx: Ctx, agent: str = "") -> Output:
     return Output(text=f"{_fact(ctx, run)}{result}", is_tainted=True)
 
 
-@tool(risk="medium", idempotent=True)
+@tool(risk="medium", idempotent=True, reads_private=True)
 async def agent_cancel(ctx: Ctx, agent: str) -> Output:
     """Stop a background agent.
 

@@ -59,7 +59,7 @@ async def cron_add(ctx: Ctx, prompt: str, when: str, name: str = "") -> str:
     return f"Scheduled: {_fact(ctx, job)}. Next: {_shown(ctx, times)}."
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, reads_private=True)
 async def cron_remove(ctx: Ctx, job: str) -> Output:
     """Delete a scheduled job.
 
@@ -74,7 +74,7 @@ async def cron_remove(ctx: Ctx, job: str) -> Output:
     return Output(text=text, is_tainted=target["is_tainted"])
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, reads_private=True)
 async def cron_toggle(ctx: Ctx, job: str, enabled: bool) -> Output:
     """Pause a scheduled job, or let it run again.
 

@@ -31,7 +31,7 @@ async def memory_search(ctx: Ctx, query: str = "") -> Output:
     return Output(text="\n".join(lines) or nothing, is_tainted=any(fact.is_tainted for fact in facts))
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, reads_private=True)
 async def memory_add(ctx: Ctx, fact: str) -> Output:
     """Remember a fact about the user for good.
 
@@ -50,7 +50,7 @@ async def memory_add(ctx: Ctx, fact: str) -> Output:
     return Output(text=f"Remembered: {made.text}")
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, reads_private=True)
 async def memory_forget(ctx: Ctx, fact: str) -> Output:
     """Forget a remembered fact about the user.
 

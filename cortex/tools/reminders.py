@@ -55,7 +55,7 @@ async def reminders_list(ctx: Ctx, query: str = "") -> Output:
     return Output(text="\n".join(lines) or nothing, is_tainted=any(row.is_tainted for row in rows[:SHOWN]))
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, reads_private=True)
 async def reminders_remove(ctx: Ctx, reminder: str) -> Output:
     """Delete a reminder, alarm or timer.
 

@@ -76,7 +76,7 @@ async def task_create(
     return f"Added: {_fact(ctx, row)}"
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, reads_private=True)
 async def task_update(
     ctx: Ctx,
     task: str,
@@ -129,7 +129,7 @@ async def task_update(
     return Output(text=f"Changed: {_fact(ctx, row)}", is_tainted=row.is_tainted)
 
 
-@tool(idempotent=True)
+@tool(idempotent=True, reads_private=True)
 async def task_complete(ctx: Ctx, task: str) -> Output:
     """Tick a task off as done.
 

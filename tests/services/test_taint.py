@@ -152,6 +152,19 @@ async def test_a_job_sends_nothing_that_its_chat_read(house: LivingHouse) -> Non
     assert result.payload["text"].startswith("Refused: this turn has read")
 
 
+async def test_a_tool_that_finds_by_words_reads_private_data(house: LivingHouse, scripted: ScriptedServer) -> None:
+    uses = {
+        "task_complete": {"task": "a"},
+        "task_update": {"task": "a", "priority": 1},
+        "reminders_remove": {"reminder": "a"},
+        "cron_toggle": {"job": "a", "enabled": True},
+    }
+    for name, arguments in uses.items():
+        scripted.rules.insert(0, rule(f"^use {name}", Use(name, arguments, is_blind=True), "Which one?"))
+        turn = await house.say(await house.conversation(), f"use {name}")
+        assert (await house.cortex.house.db.open(Turns, house.admin.id).get(turn)).has_read_private, name
+
+
 async def test_an_answer_about_outside_text_read_in_another_chat_is_from_outside(
     house: LivingHouse, scripted: ScriptedServer
 ) -> None:
