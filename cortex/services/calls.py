@@ -51,9 +51,7 @@ class Book:
         mine = [row for row in earlier if row.turn_id == turn.id]
         if turn.job_id:  # it knows nothing of the runs before it
             earlier, turns = mine, [row for row in turns if row.id == turn.id]
-        typed = [
-            row.text for row in turns if row.channel not in ("agent", "result") and not (row.job_id and row.is_tainted)
-        ]
+        typed = [row.text for row in turns if row.channel not in ("agent", "result") and not row.is_tainted]
         tainted = [row for row in earlier if row.is_tainted]
         return Standing(
             user=user,

@@ -64,8 +64,9 @@ class Chat:
         mode: ToolMode | None = None,
         max_rounds: int | None = None,
         role: str | None = None,
+        is_tainted: bool = False,
     ) -> str:
-        """Commit the message and start its turn; the turn's id.
+        """Commit the message and start its turn; the turn's id. `is_tainted`: its words are not the person's own.
 
         While another turn runs it is queued: taken in at that turn's next tool boundary, or answered after it.
         """
@@ -73,7 +74,7 @@ class Chat:
         async with self.house.telling(user.id, conversation_id) as opened:
             if role is not None and role != (await opened(Conversations).get(conversation_id)).role:
                 await opened(Conversations).set_role(conversation_id, role)
-            row, is_queued = await _sent(opened, conversation_id, words, mode, max_rounds)
+            row, is_queued = await _sent(opened, conversation_id, words, mode, max_rounds, is_tainted=is_tainted)
         if not is_queued:
             await self.runs.start(row)
         return row.id
@@ -98,8 +99,15 @@ class Chat:
     async def keep_going(self, user: User, turn_id: str) -> str:
         """Give an interrupted turn, or one that ran out of rounds, another one to finish its work."""
         row = await self._settled(user, turn_id)
-        text = "Continue where you stopped." if row.state != "failed" else row.text
-        return await self.send(user, row.conversation_id, text, mode=row.mode, max_rounds=row.max_rounds)
+        is_again = row.state == "failed"
+        return await self.send(
+            user,
+            row.conversation_id,
+            row.text if is_again else "Continue where you stopped.",
+            mode=row.mode,
+            max_rounds=row.max_rounds,
+            is_tainted=is_again and row.is_tainted,
+        )
 
     async def log(self, user: User, conversation_id: str, *, before: int | None = None, turns: int = 30) -> LogPage:
         """The events of the newest `turns` turns, or of those ahead of the turn with ordinal `before`.
@@ -229,17 +237,19 @@ class Chat:
 
         What was set aside has been seen, by a person at least: the new turn counts as having read it.
         """
-        running = await self.house.db.open(Turns, user.id).running(row.conversation_id)
-        if running is not None:
-            raise Conflict("An answer is being written. Stop it first.")
         async with self.house.telling(user.id, row.conversation_id) as opened:
+            if await opened(Turns).running(row.conversation_id) is not None:
+                raise Conflict("An answer is being written. Stop it first.")
             reads = await opened(Turns).reads_from(row.conversation_id, row.ordinal)
             dropped = await opened(Turns).drop_from(row.conversation_id, row.ordinal)
             for summary in await opened(Summaries).of_conversation(row.conversation_id):
                 if summary.undone_at is None and summary.upto_ordinal >= row.ordinal:
                     await opened(Summaries).undo(summary.id)
             await opened(Conversations).append(row.conversation_id, [("turn.drop", {"turns": dropped}, None)])
-            made, is_queued = await _sent(opened, row.conversation_id, text, mode, row.max_rounds, reads)
+            is_tainted = row.is_tainted and text == row.text  # such as a job's prompt that a model wrote
+            made, is_queued = await _sent(
+                opened, row.conversation_id, text, mode, row.max_rounds, reads, is_tainted=is_tainted
+            )
         if not is_queued:
             await self.runs.start(made)
         return made.id
@@ -252,6 +262,8 @@ async def _sent(
     mode: ToolMode | None,
     max_rounds: int | None,
     reads: Reads = NOTHING_READ,
+    *,
+    is_tainted: bool = False,
 ) -> tuple[TurnRow, bool]:
     """The message as a turn of the conversation, and whether it waits behind another one."""
     conversation = await opened(Conversations).get(conversation_id)
@@ -262,6 +274,7 @@ async def _sent(
         mode=mode or conversation.mode,
         role=conversation.role,
         max_rounds=max_rounds if max_rounds is not None else conversation.max_rounds,
+        is_tainted=is_tainted,
         reads=reads,
     )
     ahead = [turn for turn in await opened(Turns).queued(conversation_id) if turn.ordinal < row.ordinal]

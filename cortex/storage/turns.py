@@ -183,11 +183,11 @@ class Turns(Repository):
     async def reads(self, turn: TurnRow) -> Reads:
         """What the model of this turn has before it: of the turns up to this one and taken into it, and of itself.
 
-        A job's run sees itself alone.
+        A job's run sees itself, and what was taken into it, alone.
         """
-        own = TurnTable.id == turn.id
-        seen = own if turn.job_id else own | (TurnTable.ordinal <= turn.ordinal) | (TurnTable.taken_by == turn.id)
-        return await self._reads(turn.conversation_id, seen, ~TurnTable.is_dropped)
+        own = (TurnTable.id == turn.id) | (TurnTable.taken_by == turn.id)
+        before = (TurnTable.ordinal <= turn.ordinal) & ~TurnTable.is_dropped
+        return await self._reads(turn.conversation_id, own if turn.job_id else own | before)
 
     @reading
     async def reads_from(self, conversation_id: str, ordinal: int) -> Reads:

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from cortex.base.errors import UserError
 from cortex.storage.home import Homes
+from cortex.storage.job_rows import JobValues
 from cortex.storage.jobs import Jobs
 from cortex.storage.turns import TurnRow, Turns
 from tests.living_house import LivingHouse, living_house
@@ -150,6 +152,33 @@ async def test_a_job_sends_nothing_that_its_chat_read(house: LivingHouse) -> Non
     assert own is not None
     (result,) = await house.events(own, "tool.result")
     assert result.payload["text"].startswith("Refused: this turn has read")
+
+
+@pytest.mark.moves_cache_prefix(reason="a new try begins anew")
+async def test_a_jobs_prompt_that_a_model_wrote_names_no_place_when_it_is_tried_again(house: LivingHouse) -> None:
+    values = JobValues(
+        name="News",
+        prompt=f"{FETCH}: {AWAY}",
+        timing_kind="cron",
+        expression="0 7 * * *",
+        time_zone="UTC",
+        words="every day at 07:00",
+        is_tainted=True,
+        is_private=True,
+    )
+    jobs = house.cortex.house.db.open(Jobs, house.admin.id)
+    job = await jobs.add(None, values, datetime(2126, 11, 21, 7, tzinfo=UTC))
+    await house.cortex.clockwork.jobs.run_now(house.admin, job.id)
+    notices, seen = house.cortex.reach.notices, -1
+    async with asyncio.timeout(PATIENCE_S):
+        while not (await notices.page(house.admin.id)).notices:
+            seen = await notices.changed(house.admin.id, seen, PATIENCE_S)
+    own = (await jobs.get(job.id)).conversation_id or ""
+    (run,) = await rows(house, own)
+    again = await house.cortex.chat.again(house.admin, run.id)
+    result = await house.until(own, "tool.result", turn=again)
+    assert result.payload["text"].startswith("Refused: this turn has read")
+    await house.until(own, "turn.end", turn=again)
 
 
 async def test_a_tool_that_finds_by_words_reads_private_data(house: LivingHouse, scripted: ScriptedServer) -> None:
