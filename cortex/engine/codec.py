@@ -1,10 +1,11 @@
 """Values of steps as portable JSON and back, exactly: tuples stay tuples, frozen dataclasses keep their class.
 
 Only the dataclasses of `base/messages.py`, `base/turn.py` and `base/ports.py` pass. A field that a later version
-added takes its default when an older record is read; one it dropped is left out. The errors of `base/errors.py` are
-values too, so that a replayed step raises what it raised the first time.
+added takes its default when an older record is read; one it dropped is left out. Half a surrogate becomes U+FFFD.
+The errors of `base/errors.py` are values too, so that a replayed step raises what it raised the first time.
 """
 
+import re
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from cortex.base import errors, messages, ports, turn
 from cortex.base.errors import CortexError
 
 TAG = "$"
+_HALF = re.compile("[\ud800-\udfff]")  # no database can hold half of a surrogate pair, and a model may send one
 
 VALUES: dict[str, type[Any]] = {
     kind.__name__: kind
@@ -28,8 +30,10 @@ ERRORS: dict[str, type[CortexError]] = {
 def encode(value: object) -> Any:
     """The value as JSON data. TypeError for any other class."""
     match value:
-        case None | bool() | int() | float() | str():
+        case None | bool() | int() | float():
             return value
+        case str():
+            return value if value.isascii() else _HALF.sub("\ufffd", value)
         case tuple():
             return {TAG: "tuple", "v": [encode(item) for item in value]}
         case list():

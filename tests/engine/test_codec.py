@@ -66,6 +66,11 @@ def test_a_value_comes_back_exactly(value: object) -> None:
     assert type(back) is type(value)
 
 
+def test_half_a_surrogate_can_be_kept() -> None:
+    kept = encode(Message(speaker="assistant", parts=(Text(text="half \ud800 a pair, a whole 🎈"),)))
+    assert decode(json.loads(json.dumps(kept, ensure_ascii=False).encode())).text == "half \ufffd a pair, a whole 🎈"
+
+
 def test_a_class_that_is_not_listed_is_refused() -> None:
     with pytest.raises(TypeError, match="base/turn"):
         encode({"inner": object()})

@@ -292,6 +292,18 @@ async def test_arguments_that_cannot_be_read_are_an_error_result(
         assert [event.payload["text"] for event in await house.events(cid, "part.end")][-1] == "Hello."
 
 
+async def test_half_a_surrogate_in_a_call_ends_no_turn(tmp_path: Path, scripted: ScriptedServer) -> None:
+    use = Use("task_create", '{"title": "milk \ud800"}', is_blind=True)
+    scripted.rules = [rule("^add", use, "It is on the list."), rule("", "Hello.")]
+    async with living_house(tmp_path / "home") as house:
+        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+        await house.cortex.models.save(house.admin, form)
+        cid = await house.conversation()
+        for text in ("add milk", "thanks"):
+            turn = await house.say(cid, text)
+            await house.until(cid, "turn.end", turn=turn, state="done")
+
+
 async def test_half_an_address_in_a_message_is_plain_text(house: LivingHouse) -> None:
     cid = await house.conversation()
     await house.say(cid, "look at http://[x please")
