@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -182,7 +183,7 @@ async def test_a_jobs_prompt_that_a_model_wrote_names_no_place_when_it_is_tried_
 
 
 async def test_a_tool_that_finds_by_words_reads_private_data(house: LivingHouse, scripted: ScriptedServer) -> None:
-    uses = {
+    uses: dict[str, dict[str, Any]] = {
         "task_complete": {"task": "a"},
         "task_update": {"task": "a", "priority": 1},
         "reminders_remove": {"reminder": "a"},
