@@ -165,7 +165,7 @@ def from_wire(response: ModelResponse, request: Request, wire: Wire) -> Message:
         match part:
             case TextPart():
                 if part.content:
-                    parts += [Text(text=part.content), *_details(part, wire)]
+                    parts += [Text(text=_whole(part.content)), *_details(part, wire)]
             case ThinkingPart():
                 dumped = {**_dumped(part), "provider_name": wire.name}
                 # Reasoning cut out of the text (tags) goes back nowhere; the rest is the provider's own.
@@ -184,7 +184,12 @@ def _call(part: ToolCallPart, used: set[str]) -> ToolCall:
     if not call_id or call_id in used:
         call_id = f"call_{uuid.uuid4().hex[:24]}"
     arguments = part.args if isinstance(part.args, str) else json.dumps(part.args or {}, ensure_ascii=False)
-    return ToolCall(id=call_id, name=part.tool_name, arguments=arguments or "{}")
+    return ToolCall(id=call_id, name=_whole(part.tool_name), arguments=_whole(arguments) or "{}")
+
+
+def _whole(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair: nothing can send or keep one."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _details(part: TextPart | ToolCallPart, wire: Wire) -> list[Part]:
