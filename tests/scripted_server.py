@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, Self
 
 from cortex.base import tokens
-from tests import scripted_openai
+from tests import loops, scripted_openai
 from tests.patience import PATIENCE_S
 from tests.scripted_pipe import WIRES, Fault, Left, Pipe, Seen, bent, cache_breaks, common, parsed
 from tests.scripted_rules import Asked, Rule, Say, Spoken, Use, answer, rule
@@ -35,7 +35,6 @@ class ScriptedServer:
         self._cache_minimum_tokens = cache_minimum_tokens
         self._prefixes: list[str] = []
         self._loop = asyncio.new_event_loop()
-        self._tasks: set[asyncio.Task[None]] = set()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="scripted model server", daemon=True)
 
@@ -78,22 +77,14 @@ class ScriptedServer:
         self._ready.set()
         self._loop.run_forever()
         server.close()
-        for task in self._tasks:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*self._tasks, return_exceptions=True))
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.close()
+        loops.close(self._loop)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         try:
             await self._one(reader, writer)
         except (Left, ConnectionError, asyncio.IncompleteReadError):
             writer.transport.abort()
         finally:
-            self._tasks.discard(task)
             writer.close()
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

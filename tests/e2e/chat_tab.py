@@ -12,6 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 from playwright.sync_api import Browser, Page
 
+from tests import loops
 from tests.e2e.browser import Window, open_window
 from tests.patience import PATIENCE_S
 
@@ -53,8 +54,7 @@ class Served:
         try:
             self.loop.run_until_complete(self._serve())
         finally:
-            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
-            self.loop.close()
+            loops.close(self.loop)
 
     async def _serve(self) -> None:
         app, self.held = await self._make()
@@ -68,9 +68,6 @@ class Served:
         self._port = self._server.servers[0].sockets[0].getsockname()[1]
         self._ready.set()
         await task
-        for connection in list(self._server.server_state.connections):  # a forced end leaves those that still stream
-            connection.transport.abort()
-        await asyncio.sleep(0.05)
 
 
 class Tab:

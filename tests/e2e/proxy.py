@@ -4,6 +4,7 @@ import asyncio
 import threading
 from typing import Self
 
+from tests import loops
 from tests.patience import PATIENCE_S
 
 
@@ -16,7 +17,7 @@ class Proxy:
         self._open: set[asyncio.StreamWriter] = set()
         self._workers: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
-        self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
         self.port = 0
 
     @property
@@ -33,15 +34,18 @@ class Proxy:
         self.cut()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(PATIENCE_S)
-        self._loop.close()
+
+    def _run(self) -> None:
+        self._loop.run_forever()
+        loops.close(self._loop)
 
     def cut(self) -> None:
         """Reset every connection and stop listening."""
-        asyncio.run_coroutine_threadsafe(self._cut(), self._loop).result(5)
+        asyncio.run_coroutine_threadsafe(self._cut(), self._loop).result(PATIENCE_S)
 
     def mend(self) -> None:
         """Listen again, on the same port."""
-        asyncio.run_coroutine_threadsafe(self._mend(), self._loop).result(5)
+        asyncio.run_coroutine_threadsafe(self._mend(), self._loop).result(PATIENCE_S)
 
     async def _mend(self) -> None:
         self._server = await asyncio.start_server(self._join, "127.0.0.1", self.port)
