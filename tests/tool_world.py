@@ -33,8 +33,8 @@ class KeptTargets:
     async def target(self, call_id: str) -> dict[str, Any] | None:
         return self.kept.get(call_id)
 
-    async def keep_target(self, call_id: str, target: dict[str, Any]) -> None:
-        self.kept.setdefault(call_id, json.loads(json.dumps(target)))
+    async def keep_target(self, call_id: str, target: dict[str, Any]) -> dict[str, Any]:
+        return self.kept.setdefault(call_id, json.loads(json.dumps(target)))
 
 
 @dataclass(slots=True, kw_only=True)

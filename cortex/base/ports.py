@@ -242,8 +242,8 @@ class Targets(Protocol):
         """What an earlier try of this call acts on; None when it died before it knew."""
         ...
 
-    async def keep_target(self, call_id: str, target: dict[str, Any]) -> None:
-        """Keep what the call acts on, ahead of its act; what was kept first stays."""
+    async def keep_target(self, call_id: str, target: dict[str, Any]) -> dict[str, Any]:
+        """Keep what the call acts on, ahead of its act; what stands: what was kept first stays."""
         ...
 
 

@@ -135,6 +135,7 @@ class Endings:
         if messages[-1].speaker != "assistant":
             messages.append(assistant(f"{partial}\n{note}".strip()))
         await self._keep(opened, row, messages)
+        await opened(Calls).forget_targets(row.id)
 
     async def _keep(self, opened: Opener, row: TurnRow, messages: Sequence[Message]) -> None:
         """The turn's messages in the transcript, each once."""

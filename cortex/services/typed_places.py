@@ -14,13 +14,13 @@ _MAIL = re.compile(rf"(?<![\w@.+%-])[\w.+%-]{{1,64}}@{_NAME}", re.IGNORECASE)
 # A bare name that ends so is taken for a file: many are top-level domains too, and anybody can register notes.md.
 _FILE = re.compile(
     r"""\.(?:
-        ai | app | asc | bash | bat | bin | bz | cab | cc | cfg | cl | class | css | csv | dat | db | dmg |
-        doc | docx | dot | exe | fish | gif | go | gz | hs | htm | html | ico | inc | ini | ipynb | iso |
-        jar | java | jpeg | jpg | js | json | jsx | kt | log | lua | map | md | ml | mm | mobi | mov | mp3 |
-        mp4 | nb | nu | odt | off | pages | pdf | php | pl | pm | png | pptx | pro | ps | psd | pt | pub |
-        py | rar | rb | rs | rtf | run | sc | scala | sh | so | sql | st | sv | svg | swift | tar | tex | tf
-        | toml | ts | tsx | txt | vb | vi | wasm | wav | webp | ws | xls | xlsx | xml | xyz | yaml | yml |
-        zip | zsh
+        ac | ai | am | app | as | asc | bash | bat | bin | bz | cab | cc | cfg | cl | class | css | csv |
+        dat | db | dmg | do | doc | docx | dot | exe | fish | gif | go | gz | hs | htm | html | ico | inc |
+        ini | ipynb | iso | jar | java | jpeg | jpg | js | json | jsx | kt | la | log | lua | map | md | mk
+        | ml | mm | mobi | mov | mp3 | mp4 | nb | nu | odt | off | pages | pdf | php | pl | pm | png | pptx
+        | pro | properties | ps | psd | pt | pub | py | rar | rb | rs | rtf | run | sc | scala | sh | so |
+        sql | st | sv | svg | swift | tar | tex | tf | toml | ts | tsx | txt | vb | vi | wasm | wav | webp |
+        ws | xls | xlsx | xml | xyz | yaml | yml | zip | zsh
     )""",
     re.IGNORECASE | re.VERBOSE,
 )

@@ -58,10 +58,17 @@ class Calls(Repository):
         change = self._change(CallTable).where(CallTable.id == call_id, CallTable.state == "decided")
         return bool(await self._touched(change.values(state="intended"), CallTable.id))
 
-    async def keep_target(self, call_id: str, target: dict[str, Any]) -> None:
-        """Keep what the call acts on, ahead of its act, until it has ended; what was kept first stays."""
+    async def keep_target(self, call_id: str, target: dict[str, Any]) -> dict[str, Any]:
+        """Keep what the call acts on, ahead of its act, until it has ended; what stands: what was kept first stays."""
         change = self._change(CallTable).where(CallTable.id == call_id, CallTable.acts_on.is_(None))
-        await self.session.execute(change.values(acts_on=target))
+        if await self._touched(change.values(acts_on=target), CallTable.id):
+            return target
+        return await self.target(call_id) or target
+
+    async def forget_targets(self, turn_id: str) -> None:
+        """Let go of what the calls of a turn act on that has ended in their middle: nobody runs them again."""
+        change = self._change(CallTable).where(CallTable.turn_id == turn_id, CallTable.acts_on.is_not(None))
+        await self.session.execute(change.values(acts_on=None))
 
     @reading
     async def target(self, call_id: str) -> dict[str, Any] | None:

@@ -55,9 +55,7 @@ class Ctx:
         targets = self.use(Targets)
         if self.is_again and (kept := await targets.target(self.call_id)) is not None:
             return kept
-        found = await find()
-        await targets.keep_target(self.call_id, found)
-        return found
+        return await targets.keep_target(self.call_id, await find())
 
     def leave_undo(self, *, target: str, before: dict[str, Any] | None, expected: str, label: str) -> None:
         """Offer to take this call back for 24 hours; `label` is the button's words ("Delete the task again")."""

@@ -13,8 +13,10 @@ from cortex.agent.execute import Executor
 from cortex.base.messages import ToolCall
 from cortex.base.ports import CallRecord, Ending
 from cortex.base.time_ports import Jobs, Reminders, Timing
-from cortex.base.turn import Performed, Turn
+from cortex.base.turn import Decision, Performed, Turn
 from cortex.services.calls import Book
+from cortex.services.endings import Endings
+from cortex.storage.calls import Calls
 from cortex.storage.home import Homes
 from cortex.storage.tasks import Tasks
 from cortex.storage.turns import Turns
@@ -55,14 +57,19 @@ class Shop:
             ticks_s=inside.ticks_s,
         )
 
-    async def cut_and_again(self, name: str, **arguments: Any) -> Performed:
-        """Run the call up to its record, die there, let the world go on, and run it again."""
+    async def cut(self, name: str, **arguments: Any) -> tuple[ToolCall, Decision]:
+        """Run the call up to its record, and die there."""
         call = ToolCall(id="c1", name=name, arguments=json.dumps(arguments))
         decision = await self.gate(self.book).decide(self.turn, 1, call)
         assert decision.verdict == "run"
         dying = DyingBook(**{field.name: getattr(self.book, field.name) for field in fields(Book)})
         with pytest.raises(Killed):
             await self.gate(dying).perform(self.turn, 1, call, decision, None)
+        return call, decision
+
+    async def cut_and_again(self, name: str, **arguments: Any) -> Performed:
+        """Run the call up to its record, die there, let the world go on, and run it again."""
+        call, decision = await self.cut(name, **arguments)
         await self.meanwhile()
         return await self.gate(self.book).perform(self.turn, 1, call, decision, None)
 
@@ -248,3 +255,13 @@ async def test_a_page_is_written_or_cleared_once_and_can_be_taken_back(
     assert (await home.version("scratchpad.md") != "") is bool(left)
     assert await offers_undo(shop)
     assert (await home.read("scratchpad.md")).text == "before\n"
+
+
+async def test_a_call_that_nobody_runs_again_keeps_nothing(shop: Shop) -> None:
+    inside, user_id = shop.house.cortex.house, shop.house.admin.id
+    await shop.book.homes.of(user_id).write("files/own.txt", "before")
+    _, decision = await shop.cut("file_write", path="own.txt", text="mine")
+    calls = inside.db.open(Calls, user_id)
+    assert await calls.target(decision.call_id) == {"before": b"before".hex()}
+    await Endings(house=inside).interrupt(await inside.db.open(Turns, user_id).get(shop.turn.id), "It broke off.")
+    assert await calls.target(decision.call_id) is None
