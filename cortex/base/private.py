@@ -80,7 +80,8 @@ def own(home: Path) -> None:
 
 def give(home: Path) -> str:
     """What to do about another user's files."""
-    return f"Run Cortex as the user who owns it, or give it all to this one: chown -R {os.geteuid()} {_quoted(home)}"
+    command = f"chown -R {os.geteuid()} {shlex.quote(str(home))}"
+    return f"Run Cortex as the user who owns it, or give it all to this one: {command}"
 
 
 def look(home: Path, *, is_mending: bool = False) -> Seen:
@@ -202,7 +203,3 @@ def _name(user_id: int) -> str:
         return repr(pwd.getpwuid(user_id).pw_name)
     except KeyError:
         return f"number {user_id}"
-
-
-def _quoted(path: Path) -> str:
-    return shlex.quote(str(path))

@@ -129,7 +129,9 @@ class Doctor:
             found.append(_of_files(owned, f"{private.give(home)}. `cortex serve` does not start before."))
         if seen.loose.count:
             open_to = f"In {str(home)!r} other users may read or enter {seen.loose}."
-            found.append(_of_files(open_to, f"`cortex serve` mends it at its start; or chmod -R go= {_quoted(home)}"))
+            found.append(
+                _of_files(open_to, f"`cortex serve` mends it at its start; or chmod -R go= {shlex.quote(str(home))}")
+            )
         if seen.stuck.count:
             found.append(_of_files(f"In {str(home)!r} cannot be looked at: {seen.stuck}.", private.give(home)))
         return found or [
@@ -234,10 +236,6 @@ class Doctor:
 
 def _of_files(text: str, mend: str) -> Finding:
     return Finding(name="files", state="bad", text=text, mend=mend)
-
-
-def _quoted(path: Path) -> str:
-    return shlex.quote(str(path))
 
 
 def _first_line(error: Exception) -> str:
