@@ -13,30 +13,13 @@ from typing import Any
 import pytest
 
 from cortex.storage.revisions import newest
-from tests.databases import database_of
+from tests.children import environment, run
 from tests.file_server import file_server
 from tests.patience import PATIENCE_S
 
-ROOT = Path(__file__).resolve().parents[1]
 
-
-def environment(home: Path, **more: str) -> dict[str, str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("CORTEX_")}
-    own = {"CORTEX_HOME": str(home), "CORTEX_DATABASE_URL": database_of(home), "PYTHONPATH": str(ROOT)}
-    return {**clean, **own, **more}
-
-
-def cortex(home: Path, *words: str, given: str = "", **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "web", *words],
-        cwd=home.parent,
-        env=environment(home, **more),
-        input=given,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
+def cortex(home: Path, *words: str, given: str = "", umask: int = -1, **more: str) -> subprocess.CompletedProcess[str]:
+    return run(words, env=environment(home, **more), cwd=home.parent, given=given, umask=umask)
 
 
 def parsed(done: subprocess.CompletedProcess[str]) -> Any:
@@ -234,11 +217,7 @@ def test_what_a_command_makes_is_its_owners_alone(tmp_path: Path, command: tuple
     home = tmp_path / "home"
     home.mkdir()
     home.chmod(0o777)
-    before = os.umask(0)
-    try:
-        done = cortex(home, *command)
-    finally:
-        os.umask(before)
+    done = cortex(home, *command, umask=0)
     assert done.returncode == 0, done.stderr
     made = {str(one.relative_to(home)): one.stat().st_mode & 0o077 for one in [home, *home.rglob("*")]}
     assert {"secret.key", "."} <= set(made)

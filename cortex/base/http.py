@@ -5,9 +5,11 @@ Used by tools and integrations (never for model SDKs: `providers/egress.py`). Ig
 
 import asyncio
 import codecs
+import ssl
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import httpcore
 import httpx
@@ -67,17 +69,22 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
 
+@cache
+def certificates() -> ssl.SSLContext:
+    """What TLS trusts; read once a process, because each reading holds the event loop for 30 to 150 ms."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
 class GuardedTransport(httpx.AsyncHTTPTransport):
     """httpx's transport over the guarded backend."""
 
     def __init__(
         self, policy: Policy, resolver: Resolver = resolve, inner: httpcore.AsyncNetworkBackend | None = None
     ) -> None:
-        context = httpx.create_ssl_context(trust_env=False)
-        super().__init__(verify=context, trust_env=False)
+        super().__init__(verify=certificates(), trust_env=False)
         # httpx offers no parameter for the backend; the pool it has just made holds no connection yet.
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=context,
+            ssl_context=certificates(),
             max_connections=20,
             max_keepalive_connections=5,
             keepalive_expiry=30.0,

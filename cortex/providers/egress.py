@@ -4,7 +4,9 @@ The twin of `base/http.py` for httpx2, which the SDKs bring. No redirects: an AP
 """
 
 import asyncio
+import ssl
 from collections.abc import Iterable
+from functools import cache
 
 import httpcore2
 import httpx2
@@ -58,17 +60,22 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
 
+@cache
+def certificates() -> ssl.SSLContext:
+    """What TLS trusts, read once a process, as in `base/http.py`."""
+    return httpx2.create_ssl_context(trust_env=False)
+
+
 class GuardedTransport(httpx2.AsyncHTTPTransport):
     """httpx2's transport over the guarded backend."""
 
     def __init__(
         self, policy: Policy, resolver: Resolver = resolve, inner: httpcore2.AsyncNetworkBackend | None = None
     ) -> None:
-        context = httpx2.create_ssl_context(trust_env=False)
-        super().__init__(verify=context, trust_env=False)
+        super().__init__(verify=certificates(), trust_env=False)
         # httpx2 offers no parameter for the backend; the pool it has just made holds no connection yet.
         self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=context,
+            ssl_context=certificates(),
             max_connections=20,
             max_keepalive_connections=5,
             keepalive_expiry=30.0,

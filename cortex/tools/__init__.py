@@ -1,5 +1,6 @@
 """The tool categories, a file each. `load()` scans the folder; only `app.py` (and tests) call it."""
 
+from functools import cache
 from pathlib import Path
 
 from cortex.base import scan
@@ -9,7 +10,8 @@ from cortex.toolkit.registry import Registry, category_of
 SAID = Path(__file__).parent / "said"
 
 
+@cache
 def load() -> Registry:
-    """Every category of this folder; TypeError at the first tool that is not whole."""
+    """Every category of this folder, read once a process; TypeError at the first tool that is not whole."""
     categories = (category_of(scan.load(f"{__name__}.{stem}")) for stem in scan.modules(__name__))
     return Registry(categories, several=read(SAID / "several.txt"), none=read(SAID / "none.txt"))

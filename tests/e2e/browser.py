@@ -25,6 +25,7 @@ ARGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-features=HttpsUpgrades,PaintHolding,WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup",
 )
 AXE = "axe-core@4.14.1"
 AXE_FOLDER = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"

@@ -21,7 +21,7 @@ READY = {"web": "Cortex is at ", "worker": "Cortex works "}
 
 
 class Part(Daemon):
-    """`python -m web web` or `python -m web worker` on a home that all parts share."""
+    """`cortex web` or `cortex worker` on a home that all parts share."""
 
     def __init__(self, home: Path, kind: Literal["web", "worker"], name: str, url: str, **settings: object) -> None:
         super().__init__(home)

@@ -4,21 +4,19 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 
+from tests.children import ROOT, Child
 from tests.databases import database_of
 from tests.patience import PATIENCE_S
 
-ROOT = Path(__file__).parents[2]
 START_S = PATIENCE_S
 END_S = PATIENCE_S
 
 
 class Daemon:
-    """`python -m web serve` with its home in a test's folder. It keeps its port over restarts."""
+    """`cortex serve` with its home in a test's folder. It keeps its port over restarts."""
 
     def __init__(self, home: Path, *, delay_ms: int = 2, umask: int = -1, **settings: object) -> None:
         self.home = home
@@ -31,7 +29,7 @@ class Daemon:
             "database_url": database_of(home),
             **settings,
         }
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Child | None = None
 
     @property
     def origin(self) -> str:
@@ -78,21 +76,15 @@ class Daemon:
     def _begin(self, command: str, ready: str) -> None:
         """Wait until it says so; one that does not is ended: who failed to start it has nothing to close."""
         lives = self.log.count(ready)
-        with self.output.open("ab") as output:
-            self._process = process = subprocess.Popen(
-                [sys.executable, "-m", "web", command],
-                cwd=self.home,
-                env=self._environment(),
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                umask=self.umask,
-            )
+        self._process = process = Child(
+            [command], env=self._environment(), cwd=self.home, output=self.output, umask=self.umask
+        )
         deadline_s = time.monotonic() + START_S
         while self.log.count(ready) == lives and process.poll() is None and time.monotonic() < deadline_s:
             time.sleep(0.03)
         if self.log.count(ready) == lives:
             self.close()
-            raise AssertionError(f"{command} did not get ready, code {process.returncode}:\n{self.log[-3000:]}")
+            raise AssertionError(f"{command} did not get ready, code {process.poll()}:\n{self.log[-3000:]}")
 
     def _end(self, number: signal.Signals) -> int:
         assert self._process is not None

@@ -1,21 +1,18 @@
 """Tools in the admin's hands, in Chromium with the real daemon: what is set there is what the next message gets."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.databases import database_of
+from tests.children import environment, run
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
-from tests.e2e.daemon import ROOT, Daemon
+from tests.e2e.daemon import Daemon
 from tests.e2e.pages import go
 from tests.e2e.person import ask, new_chat, poll
-from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.browser
 
@@ -43,20 +40,8 @@ def tools_of(page: Page) -> set[str]:
 
 def explained(house: Daemon, message: str) -> dict[str, Any]:
     """What `cortex explain` says of this message, on the same home."""
-    done = subprocess.run(
-        [sys.executable, "-m", "web", "explain", message, "--json"],
-        cwd=house.home,
-        env={
-            "PATH": "/usr/bin:/bin",
-            "PYTHONPATH": str(ROOT),
-            "CORTEX_HOME": str(house.home),
-            "CORTEX_DATABASE_URL": database_of(house.home),
-        },
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=True,
-    )
+    done = run(("explain", message, "--json"), env=environment(house.home), cwd=house.home)
+    assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout)
     return told
 

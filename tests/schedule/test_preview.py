@@ -1,31 +1,21 @@
 """`cortex jobs preview`, run as a program."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.children import ROOT, environment, run
 from tests.patience import PATIENCE_S
 
-ROOT = Path(__file__).resolve().parents[2]
 SPRING = ("--tz", "Europe/Berlin", "--from", "2027-03-27T00:00")
 NOT_LOADED = ("dateparser", "numpy", "sqlalchemy", "pydantic_ai", "cortex.app", "apscheduler", "dbos")
 
 
 def preview(home: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("CORTEX_")}
-    return subprocess.run(
-        [sys.executable, "-m", "web", "jobs", "preview", *words],
-        cwd=home,
-        env={**clean, "CORTEX_HOME": str(home), "PYTHONPATH": str(ROOT), **more},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
+    return run(("jobs", "preview", *words), env=environment(home, **more), cwd=home)
 
 
 def test_json_is_a_list_of_times_with_their_offset(tmp_path: Path) -> None:
@@ -115,14 +105,5 @@ def test_nothing_heavy_is_loaded_for_a_preview() -> None:
 
 
 def test_the_command_stands_in_the_help_of_all_commands(tmp_path: Path) -> None:
-    clean = {**os.environ, "CORTEX_HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-m", "web", "jobs", "--help"],
-        cwd=ROOT,
-        env=clean,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
+    done = run(("jobs", "--help"), env=environment(tmp_path), cwd=tmp_path)
     assert "preview" in done.stdout

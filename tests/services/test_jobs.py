@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import os
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,12 +17,10 @@ from cortex.services.job_forms import JobForm
 from cortex.services.jobs import JobsService
 from cortex.storage.job_rows import JobFilter
 from cortex.storage.slots import Slots
-from tests.databases import database_of
+from tests.children import environment, run
 from tests.living_house import LivingHouse, living_house
-from tests.patience import PATIENCE_S
 from tests.still_clock import StillClock
 
-ROOT = Path(__file__).resolve().parents[2]
 FRIDAY = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 DAILY = JobForm(name="News", prompt="sum up the news", when="every day at 7")
 CALL = JobForm(name="Water", kind="call", tool="task_create", arguments='{"title": "water"}', when="every day at 7")
@@ -254,19 +250,9 @@ async def test_tools_reach_the_same_jobs(house: LivingHouse) -> None:
     assert (await port.restore(job.id)).name == "News"
 
 
-def cortex(home: Path, *words: str, **more: str) -> "subprocess.CompletedProcess[str]":
+def cortex(home: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
     """A command beside the house that runs in this process."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("CORTEX_")}
-    own = {"CORTEX_HOME": str(home), "CORTEX_DATABASE_URL": database_of(home), "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [sys.executable, "-m", "web", "jobs", *words],
-        cwd=home.parent,
-        env={**clean, **own, **more},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
+    return run(("jobs", *words), env=environment(home, **more), cwd=home.parent)
 
 
 async def test_commands_list_and_run_jobs_while_cortex_runs(tmp_path: Path) -> None:

@@ -1,0 +1,99 @@
+"""Children that run `cortex` as the program does, forked from a process that has imported it already.
+
+Python and its thousand modules cost 2 of the 2.4 seconds of processor that a start takes, and the tests start the
+program some two hundred times. From `web/__main__.py` on a child is what `python -m web` is: a process of its own with
+its own environment, folder, files and signals. `test_cli.py` and `test_house.py` start the program from nothing.
+"""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.databases import database_of
+from tests.patience import PATIENCE_S
+
+ROOT = Path(__file__).parents[1]
+
+_forks = multiprocessing.get_context("forkserver")
+_forks.set_forkserver_preload(["tests.loaded"])
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    """This process's environment with `home` as HOME and no other setting of Cortex than `more`."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("CORTEX_")}
+    own = {"CORTEX_HOME": str(home), "CORTEX_DATABASE_URL": database_of(home), "PYTHONPATH": str(ROOT)}
+    return {**clean, **own, **more}
+
+
+class Child:
+    """A running `cortex <words>`; both its outputs are added to `output`."""
+
+    def __init__(
+        self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, output: Path, umask: int = -1
+    ) -> None:
+        files = (os.devnull, str(output), str(output))
+        self._process = _forks.Process(target=_program, args=(words, dict(env), str(cwd), umask, files), daemon=True)
+        self._process.start()
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """Its exit code, negative for a signal's; None while it runs."""
+        return self._process.exitcode
+
+    def wait(self, timeout_s: float = PATIENCE_S) -> int:
+        """Its exit code, once it has ended; TimeoutError."""
+        self._process.join(timeout_s)
+        if self._process.exitcode is None:
+            raise TimeoutError(f"process {self.pid} did not end")
+        return self._process.exitcode
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """As `kill` does."""
+        os.kill(self.pid, number)
+
+
+def run(
+    words: Sequence[str], *, env: Mapping[str, str], cwd: Path, given: str = "", umask: int = -1
+) -> subprocess.CompletedProcess[str]:
+    """`cortex <words>` to its end: its exit code and what it printed; `given` is what it can read."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = tuple(str(Path(folder) / name) for name in ("given", "stdout", "stderr"))
+        Path(files[0]).write_text(given, encoding="utf-8")
+        process = _forks.Process(target=_program, args=(words, dict(env), str(cwd), umask, files), daemon=True)
+        process.start()
+        process.join(PATIENCE_S)
+        if process.exitcode is None:
+            process.kill()
+            raise TimeoutError(f"cortex {' '.join(words)} did not end")
+        printed = [Path(one).read_text(encoding="utf-8") for one in files[1:]]
+        return subprocess.CompletedProcess(["cortex", *words], process.exitcode, *printed)
+
+
+def _program(words: Sequence[str], env: dict[str, str], cwd: str, umask: int, files: Sequence[str]) -> None:
+    from web.__main__ import main  # noqa: PLC0415 - the tests themselves do without the program
+
+    os.environ.clear()
+    os.environ.update(env)
+    time.tzset()
+    os.chdir(cwd)
+    for number, path in enumerate(files):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND if number else os.O_RDONLY
+        opened = os.open(path, flags)
+        os.dup2(opened, number)
+        os.close(opened)
+    if umask >= 0:
+        os.umask(umask)
+    sys.stdin, sys.stdout, sys.stderr = (open(number, "w" if number else "r") for number in range(3))  # noqa: SIM115
+    sys.argv = ["cortex", *words]
+    main()
