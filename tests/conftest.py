@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from cortex.storage.db import Database
+from tests import statements
 from tests.databases import TEMPLATE, PostgresTemplate, SqliteTemplate, database_of, drop_homes, is_on_postgresql
 from tests.postgres import private_postgres
 from tests.scripted_server import ScriptedServer
@@ -54,7 +55,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A tenth of each property's cases where the whole is not asked for."""
+    """One cache of statements, and a tenth of each property's cases where the whole is not asked for."""
+    statements.share()
     settings.load_profile("tenth" if config.option.markexpr == "not full" else "whole")
 
 

@@ -1,6 +1,7 @@
 """The registry as selection sees it, with what each form costs. Counts tokens here, once, so that no plan has to."""
 
 from dataclasses import replace
+from functools import lru_cache
 
 from cortex.base import tokens
 from cortex.selection.types import META, Domain, Entry, Example, Snapshot, Trigger
@@ -10,8 +11,9 @@ from cortex.toolkit.spec import Category, Tool
 SEPARATOR = 1
 
 
+@lru_cache(maxsize=2)
 def snapshot_of(registry: Registry) -> Snapshot:
-    """The snapshot of this registry; its version is the registry's. Loads the vocabulary."""
+    """The snapshot of this registry, made once; its version is the registry's. Loads the vocabulary."""
     entries = tuple(_entry(tool) for tool in registry.tools.values())
     domains = tuple(_domain(category) for category in registry.categories.values() if category.name != META)
     return Snapshot(
