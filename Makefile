@@ -55,16 +55,17 @@ debian:
 	@sh .ci/debian
 
 # In the order of the folders: xdist would keep the files of few tests for the end, and the longest ones have few.
+# Three at a time on two cores: tests of pages wait for a browser most of the time.
 test: install-test assets debian
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not full" -r sx $(TESTS)
+	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not full" -r sx $(TESTS)
 
 test-full: install-test assets debian
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -r sx $(TESTS)
+	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -r sx $(TESTS)
 	@$(MAKE) --no-print-directory test-postgres
 
 # The same tests with every home on PostgreSQL; what opens no home is not repeated.
 test-postgres: install-test assets debian
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -r sx --database postgresql $(HOMELESS:%=--ignore=tests/%) $(TESTS)
+	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -r sx --database postgresql $(HOMELESS:%=--ignore=tests/%) $(TESTS)
 
 check: install-test audit
 	@$(BIN)/ruff format --check .

@@ -2,7 +2,8 @@
 
 Python and its thousand modules cost 2 of the 2.4 seconds of processor that a start takes, and the tests start the
 program some two hundred times. From `web/__main__.py` on a child is what `python -m web` is: a process of its own with
-its own environment, folder, files and signals. `test_cli.py` and `test_house.py` start the program from nothing.
+its own environment, folder, files and signals. The benchmarks, `test_main_job.py`, `test_cli.py` and `test_house.py`
+start the program from nothing.
 """
 
 import multiprocessing
@@ -61,6 +62,36 @@ class Child:
     def send_signal(self, number: signal.Signals) -> None:
         """As `kill` does."""
         os.kill(self.pid, number)
+
+
+class Program:
+    """The same, started from nothing as a person does it: `python -m web <words>`."""
+
+    def __init__(
+        self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, output: Path, umask: int = -1
+    ) -> None:
+        with output.open("ab") as printed:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "web", *words],
+                cwd=cwd,
+                env=env,
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                umask=umask,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        return self._process.poll()
+
+    def wait(self, timeout_s: float = PATIENCE_S) -> int:
+        return self._process.wait(timeout_s)
+
+    def send_signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
 
 
 def run(

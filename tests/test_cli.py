@@ -18,8 +18,8 @@ from tests.file_server import file_server
 from tests.patience import PATIENCE_S
 
 
-def cortex(home: Path, *words: str, given: str = "", umask: int = -1, **more: str) -> subprocess.CompletedProcess[str]:
-    return run(words, env=environment(home, **more), cwd=home.parent, given=given, umask=umask)
+def cortex(home: Path, *words: str, given: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+    return run(words, env=environment(home, **more), cwd=home.parent, given=given)
 
 
 def parsed(done: subprocess.CompletedProcess[str]) -> Any:
@@ -217,7 +217,7 @@ def test_what_a_command_makes_is_its_owners_alone(tmp_path: Path, command: tuple
     home = tmp_path / "home"
     home.mkdir()
     home.chmod(0o777)
-    done = cortex(home, *command, umask=0)
+    done = run(command, env=environment(home), cwd=tmp_path, umask=0)
     assert done.returncode == 0, done.stderr
     made = {str(one.relative_to(home)): one.stat().st_mode & 0o077 for one in [home, *home.rglob("*")]}
     assert {"secret.key", "."} <= set(made)

@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import psutil  # type: ignore[import-untyped]  # ships no types
 
+from tests.children import Program
 from tests.e2e.caller import Caller
 from tests.e2e.daemon import Daemon
 from tests.scripted_server import ScriptedServer
@@ -19,6 +20,7 @@ MB = 1e6
 def running(home: Path, **settings: object) -> Iterator[Daemon]:
     """A daemon that answers /readyz with 200; ended in order behind the block."""
     daemon = Daemon(home, **{"delay_ms": 0, **settings})  # type: ignore[arg-type]  # its settings are of many types
+    daemon.starts = Program
     daemon.start()
     try:
         while httpx.get(f"{daemon.origin}/readyz", trust_env=False).status_code != 200:
@@ -30,12 +32,8 @@ def running(home: Path, **settings: object) -> Iterator[Daemon]:
 
 
 def process_of(daemon: Daemon) -> psutil.Process:
-    """The daemon's process, found by the port on which it listens."""
-    for process in psutil.Process().children():
-        with suppress(psutil.Error):
-            if any(one.laddr.port == daemon.port for one in process.net_connections() if one.status == "LISTEN"):
-                return process
-    raise RuntimeError("the daemon is gone")
+    """The daemon's process."""
+    return psutil.Process(daemon.pid)
 
 
 def cpu_s(process: psutil.Process) -> float:

@@ -29,12 +29,6 @@ class Part(Daemon):
         self.kind = kind
         self.output = home.parent / f"{name}.log"
 
-    @property
-    def pid(self) -> int:
-        """Its process."""
-        assert self._process is not None
-        return self._process.pid
-
     def start(self) -> None:
         """Start it and wait until it says that it is ready."""
         self.home.mkdir(parents=True, exist_ok=True)

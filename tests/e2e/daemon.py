@@ -7,7 +7,7 @@ import socket
 import time
 from pathlib import Path
 
-from tests.children import ROOT, Child
+from tests.children import ROOT, Child, Program
 from tests.databases import database_of
 from tests.patience import PATIENCE_S
 
@@ -17,6 +17,8 @@ END_S = PATIENCE_S
 
 class Daemon:
     """`cortex serve` with its home in a test's folder. It keeps its port over restarts."""
+
+    starts: type[Child | Program] = Child
 
     def __init__(self, home: Path, *, delay_ms: int = 2, umask: int = -1, **settings: object) -> None:
         self.home = home
@@ -29,12 +31,18 @@ class Daemon:
             "database_url": database_of(home),
             **settings,
         }
-        self._process: Child | None = None
+        self._process: Child | Program | None = None
 
     @property
     def origin(self) -> str:
         """Where the page is."""
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        assert self._process is not None
+        return self._process.pid
 
     @property
     def log(self) -> str:
@@ -76,7 +84,7 @@ class Daemon:
     def _begin(self, command: str, ready: str) -> None:
         """Wait until it says so; one that does not is ended: who failed to start it has nothing to close."""
         lives = self.log.count(ready)
-        self._process = process = Child(
+        self._process = process = self.starts(
             [command], env=self._environment(), cwd=self.home, output=self.output, umask=self.umask
         )
         deadline_s = time.monotonic() + START_S

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.children import Program
 from tests.e2e.caller import PASSWORD, Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
@@ -33,6 +34,7 @@ def tasks_on_page(page: Page) -> list[str]:
 
 
 def test_from_the_printed_link_to_a_task_that_is_done_and_taken_back(daemon: Daemon, opens: Opens) -> None:
+    daemon.starts = Program
     daemon.start()
     window = opens(daemon.origin, time_zone="Asia/Tokyo")
     page = window.page

@@ -8,8 +8,8 @@ from typing import Any
 
 from tests.bench.figure import Bench, Figure
 from tests.bench.processes import add_model, ask, check_streamed, running
+from tests.children import ROOT
 from tests.e2e.caller import Caller
-from tests.e2e.daemon import ROOT
 from tests.scripted_server import ScriptedServer, rule
 
 MESSAGES = {
