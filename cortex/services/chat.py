@@ -14,6 +14,7 @@ from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.events import Event, OpenPart
 from cortex.base.ids import new_id
 from cortex.base.role import ToolMode
+from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
 from cortex.services.house import House
 from cortex.services.parts import Row, message_row
@@ -27,7 +28,6 @@ from cortex.storage.turns import NOTHING_READ, Reads, TurnRow, Turns
 MESSAGE_CHARS_MAX = 32_000
 FOLLOW_S = 300.0
 KEEP_ALIVE_S = 15.0
-ROUNDS_CAP = 25
 NOT_SAID = ("agent", "result")  # channels whose texts no person wrote
 
 
@@ -297,6 +297,6 @@ def _checked(text: str, max_rounds: int | None) -> str:
         raise UserError(
             f"The message has {len(words):,} characters; {MESSAGE_CHARS_MAX:,} fit. Put the rest in a file."
         )
-    if max_rounds is not None and not 1 <= max_rounds <= ROUNDS_CAP:
-        raise UserError(f"Rounds go from 1 to {ROUNDS_CAP}, not {max_rounds}.")
+    if max_rounds is not None and not 1 <= max_rounds <= MAX_ROUNDS_CAP:
+        raise UserError(f"Rounds go from 1 to {MAX_ROUNDS_CAP}, not {max_rounds}.")
     return words

@@ -11,8 +11,8 @@ from cortex.base.user import User
 from cortex.selection.recipes import RECIPES
 from cortex.services.house import House
 from cortex.services.models import Models
-from cortex.services.openings import max_rounds
 from cortex.services.roles import Roles
+from cortex.services.rounds import max_rounds
 from cortex.services.settings import PreferencesService
 from cortex.services.tools import ToolsService
 from cortex.storage.conversations import Conversation, Conversations

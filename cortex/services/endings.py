@@ -13,7 +13,7 @@ from cortex.base.turn import Outcome, Turn, TurnState
 from cortex.selection.types import META
 from cortex.services.approvals import told
 from cortex.services.house import House
-from cortex.services.learning import note
+from cortex.services.lessons import record_case
 from cortex.services.parts import Row
 from cortex.storage.approvals import Approvals
 from cortex.storage.calls import CallRow, Calls
@@ -68,7 +68,7 @@ class Endings:
             await opened(Conversations).append(turn.conversation_id, rows)
             ended = await opened(Turns).set_state(turn.id, outcome.state, rounds=outcome.rounds, error=error)
             if outcome.state == "done":
-                await note(opened, row, self.house.settings.secret_key)
+                await record_case(opened, row, self.house.settings.secret_key)
             following = await self._leave(opened, ended)
         self._closed(turn.id)
         return following

@@ -7,26 +7,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cortex.base.crypto import wording_key
 from cortex.base.errors import NotAllowed, NotFound, UserError
 from cortex.base.user import User
 from cortex.selection import text
 from cortex.selection.types import META, Snapshot
-from cortex.services.lessons import lesson
+from cortex.services.lessons import SHARES
 from cortex.services.tool_settings import ToolSettingsService
 from cortex.services.tool_words import Typed, line, read, typed_of
 from cortex.services.tools import ToolsService
 from cortex.storage.audit import Audit
-from cortex.storage.calls import Calls
-from cortex.storage.db import Database, Opener
+from cortex.storage.db import Database
 from cortex.storage.learning import AllCases, Answer, Answers, Case, Cases
-from cortex.storage.plans import Plans
 from cortex.storage.preferences import Preferences
 from cortex.storage.tool_settings import Kind, ToolWord
-from cortex.storage.turns import TurnRow
 from cortex.toolkit.registry import Registry
 
-SHARES = "learning.shares_words"
 CASES_READ = 2_000
 WORDINGS_SHOWN = 8
 UNUSED_SHOWN = 12
@@ -194,25 +189,6 @@ class LearningService:
                 raise NotFound(f"There is no tool {tool!r}.")
             return ""
         return found.category
-
-
-async def note(opened: Opener, row: TurnRow, secret_key: str) -> None:
-    """Keep what the ended turn teaches, in the transaction that ends it; a turn without a lesson leaves nothing."""
-    if row.channel != "chat" or row.mode != "auto":
-        return
-    found = lesson(await opened(Plans).of_turn(row.id), await opened(Calls).of_turn(row.id))
-    if found is None:
-        return
-    is_shared = bool(await opened(Preferences).get(SHARES, False))
-    await opened(Cases).add(
-        row.id,
-        row.role,
-        needed=dict(found.needed),
-        called=found.called,
-        unused=found.unused,
-        text_hash=wording_key(secret_key, text.normal(row.text)),
-        text=row.text if is_shared else None,
-    )
 
 
 def _suggestion(tool: str, category: str, group: _Group, snapshot: Snapshot) -> Suggestion:

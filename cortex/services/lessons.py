@@ -1,19 +1,26 @@
 """What a turn teaches about the choice of its tools: how a called one came, and which were sent for nothing.
 
-Pure: receipts and calls in, facts out. `services/calls.py` and `services/endings.py` store them.
+`services/calls.py` stores how a call's tool came; `record_case` keeps what an ended turn teaches.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cortex.base.crypto import wording_key
+from cortex.selection import text
 from cortex.selection.types import META
 from cortex.services.tool_plans import PLANNED_FOR
-from cortex.storage.calls import CallRow, Came
-from cortex.storage.plans import Plan
+from cortex.storage.calls import CallRow, Calls, Came
+from cortex.storage.db import Opener
+from cortex.storage.learning import Cases
+from cortex.storage.plans import Plan, Plans
+from cortex.storage.preferences import Preferences
+from cortex.storage.turns import TurnRow
 
 CHOSEN = ("phrases", "lexical", "vectors", "learned", "fuse")  # a guess from the message; no pin, no core tool
 SEARCH = "tools_discover"
+SHARES = "learning.shares_words"  # the preference: whether others may read the words of one's cases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,3 +91,22 @@ def _chosen(receipt: Mapping[str, Any]) -> list[str]:
     """What the message's words brought into this request; what stood there before is not this message's doing."""
     added = frozenset(receipt.get("added", ()))
     return [item["name"] for item in receipt["sent"] if item["name"] in added and item["stage"] in CHOSEN]
+
+
+async def record_case(opened: Opener, row: TurnRow, secret_key: str) -> None:
+    """Keep what the ended turn teaches, in the transaction that ends it; a turn without a lesson leaves nothing."""
+    if row.channel != "chat" or row.mode != "auto":
+        return
+    found = lesson(await opened(Plans).of_turn(row.id), await opened(Calls).of_turn(row.id))
+    if found is None:
+        return
+    is_shared = bool(await opened(Preferences).get(SHARES, False))
+    await opened(Cases).add(
+        row.id,
+        row.role,
+        needed=dict(found.needed),
+        called=found.called,
+        unused=found.unused,
+        text_hash=wording_key(secret_key, text.normal(row.text)),
+        text=row.text if is_shared else None,
+    )

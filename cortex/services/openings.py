@@ -10,11 +10,10 @@ from cortex.services.accounts import Accounts
 from cortex.services.house import House
 from cortex.services.models import Models
 from cortex.services.roles import Roles
+from cortex.services.rounds import max_rounds
 from cortex.services.story import Telling
 from cortex.storage.conversations import Conversations
 from cortex.storage.turns import TurnRow, Turns
-
-ROUNDS_CAP = 25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +75,3 @@ class Openings:
                 "max_rounds_from": origin,
             }
             await opened(Conversations).append(row.conversation_id, [("turn.start", payload, row.id)])
-
-
-def max_rounds(setting: int, entry: ModelEntry, role: Role, own: int | None, job_id: str = "") -> tuple[int, str]:
-    """The rounds in force and where they come from: setting -> model -> role -> conversation or job; the last wins."""
-    levels = (
-        ("CORTEX_MAX_ROUNDS", setting),
-        (f"model {entry.name}", entry.max_rounds),
-        (f"role {role.name}", role.max_rounds),
-        ("this job" if job_id else "this conversation", own),
-    )
-    origin, value = [(name, value) for name, value in levels if value is not None][-1]
-    return min(max(value, 1), ROUNDS_CAP), origin

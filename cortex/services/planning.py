@@ -22,7 +22,7 @@ from cortex.services.parts import Row
 from cortex.services.profiles import Profiles, endpoint_of
 from cortex.services.replays import recorded
 from cortex.services.roles import Roles
-from cortex.services.story import by_turn, size_bytes
+from cortex.services.story import size_bytes
 from cortex.services.tool_plans import (
     PAST_TURNS,
     Asked,
@@ -35,7 +35,7 @@ from cortex.services.tool_plans import (
 from cortex.services.tools import ToolsService
 from cortex.storage.calls import Calls
 from cortex.storage.conversations import Conversation, Conversations
-from cortex.storage.messages import Messages, StoredMessage
+from cortex.storage.messages import Messages, StoredMessage, by_turn
 from cortex.storage.plans import Plans
 from cortex.storage.rounds import Rounds
 from cortex.storage.texts import Texts

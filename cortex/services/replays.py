@@ -18,11 +18,10 @@ from cortex.selection.receipt import receipt
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import PlanInput, Snapshot
 from cortex.services.house import House
-from cortex.services.story import by_turn
 from cortex.services.tool_plans import PAST_TURNS, Planned, as_one, past_turns, with_so_far
 from cortex.services.tools import ToolsService
 from cortex.storage.calls import Calls
-from cortex.storage.messages import Messages
+from cortex.storage.messages import Messages, by_turn
 from cortex.storage.plans import Plan, Plans
 from cortex.storage.texts import Texts
 from cortex.storage.turns import TurnRow, Turns

@@ -12,8 +12,8 @@ from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
 from cortex.services.model_files import Registry as ModelRegistry
 from cortex.services.models import Models
-from cortex.services.openings import max_rounds
 from cortex.services.roles import Origin, Roles
+from cortex.services.rounds import max_rounds
 from cortex.toolkit.registry import Registry
 
 OF_REGISTRY = "registry"

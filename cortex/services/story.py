@@ -5,7 +5,6 @@ Serves the loop as its `Story`. `summarise` is called when a turn opens; `past` 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from cortex.agent.history import FULL_AT, SUMMARY_AT, TurnMessages, cut, newest, view
 from cortex.base.errors import UserError
@@ -22,7 +21,7 @@ from cortex.services.models import Models
 from cortex.services.parts import Row
 from cortex.services.roles import Roles
 from cortex.storage.conversations import Conversations
-from cortex.storage.messages import Messages, StoredMessage
+from cortex.storage.messages import Messages, by_turn
 from cortex.storage.rounds import Rounds
 from cortex.storage.summaries import Summaries
 from cortex.storage.turns import TurnRow, Turns
@@ -164,11 +163,6 @@ async def _unseen_delta(kind: str, text: str, attempt: int) -> None:
 
 async def _unseen_notice(text: str) -> None:
     """Retries of a summary are not the person's matter; its failure is told."""
-
-
-def by_turn(stored: Sequence[StoredMessage]) -> list[TurnMessages]:
-    """The messages grouped by the ordinal of their turn, in order."""
-    return [(ordinal, tuple(row.message for row in rows)) for ordinal, rows in groupby(stored, lambda row: row.ordinal)]
 
 
 def spoken(message: Message) -> str:

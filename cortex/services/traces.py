@@ -18,12 +18,12 @@ from cortex.base.user import User
 from cortex.selection.misses import WORDS
 from cortex.services.house import House
 from cortex.services.models import Models
-from cortex.services.story import by_turn, spoken
+from cortex.services.story import spoken
 from cortex.storage.approvals import Approval, Approvals
 from cortex.storage.audit import Audit
 from cortex.storage.calls import CallRow, Calls
 from cortex.storage.db import Opener
-from cortex.storage.messages import Messages
+from cortex.storage.messages import Messages, by_turn
 from cortex.storage.plans import Plan, Plans
 from cortex.storage.round_rows import Round
 from cortex.storage.rounds import Rounds

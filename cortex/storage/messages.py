@@ -1,8 +1,9 @@
 """The transcript: finished messages, append-only, each written once however often its step is run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import Select, insert
@@ -120,6 +121,11 @@ class Messages(Repository):
             )
             for row in await self._all(_Kept, statement)
         ]
+
+
+def by_turn(stored: Sequence[StoredMessage]) -> list[tuple[int, tuple[Message, ...]]]:
+    """The messages grouped by the ordinal of their turn, in order."""
+    return [(ordinal, tuple(row.message for row in rows)) for ordinal, rows in groupby(stored, lambda row: row.ordinal)]
 
 
 def is_from_outside(message: Message, turn_is_tainted: bool, reads: Reads) -> bool:
