@@ -33,40 +33,40 @@ from cortex.engine.remote import CANCELLED, STARTED, Remote
 from cortex.engine.resting import Resting
 from cortex.integrations.sandbox import Sandbox
 from cortex.providers import Surroundings, connect
-from cortex.services.accounts import Accounts
-from cortex.services.agent_results import AgentResults
-from cortex.services.agents import AgentsService
-from cortex.services.approvals import ApprovalsService
-from cortex.services.board import TaskBoard
-from cortex.services.budgets import Budgets
-from cortex.services.chat import Chat
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.agents.agents import AgentsService
+from cortex.services.agents.results import AgentResults
+from cortex.services.budgets.budgets import Budgets
+from cortex.services.chat.chat import Chat
+from cortex.services.chat.composer import ComposerService
+from cortex.services.chat.conversations import ConversationsService
 from cortex.services.clients import clients
-from cortex.services.clockwork import Clockwork, open_ports
-from cortex.services.composer import ComposerService
-from cortex.services.conversations import ConversationsService
-from cortex.services.doctor import Doctor
-from cortex.services.encoders import Encoders
-from cortex.services.home_files import HomeFiles
-from cortex.services.house import House
-from cortex.services.housekeeping import Housekeeping
-from cortex.services.models import Connect, Models
-from cortex.services.notes import NotesService
-from cortex.services.planning import Finder, Planning
-from cortex.services.profiles import Profiles
-from cortex.services.reach import Reach
-from cortex.services.records import Records
-from cortex.services.reminders import RemindersService
-from cortex.services.roles import Roles
+from cortex.services.content.board import TaskBoard
+from cortex.services.content.notes import NotesService
+from cortex.services.content.tasks import TasksService
+from cortex.services.context import House
+from cortex.services.health.doctor import Doctor
+from cortex.services.health.home_files import HomeFiles
+from cortex.services.health.housekeeping import Housekeeping
+from cortex.services.health.status import StatusService
+from cortex.services.jobs.scheduler import Clockwork, open_ports
+from cortex.services.models.models import Connect, Models
+from cortex.services.models.profiles import Profiles
+from cortex.services.notices.stack import Reach
+from cortex.services.reminders.reminders import RemindersService
+from cortex.services.roles.preferences import PreferencesService
+from cortex.services.roles.roles import Roles
 from cortex.services.scope import ToolScope
-from cortex.services.settings import PreferencesService
-from cortex.services.skill_files import SkillFiles
-from cortex.services.status import StatusService
-from cortex.services.tasks import TasksService
-from cortex.services.tool_settings import ToolSettingsService
-from cortex.services.tools import ToolsService
-from cortex.services.turn_loop import turn_runs
-from cortex.services.turns import WORKFLOW, Durable, TurnRuns
-from cortex.services.undo import UndoService
+from cortex.services.tools.encoders import Encoders
+from cortex.services.tools.settings import ToolSettingsService
+from cortex.services.tools.skill_files import SkillFiles
+from cortex.services.tools.tools import ToolsService
+from cortex.services.turns.approvals import ApprovalsService
+from cortex.services.turns.planning import Finder, Planning
+from cortex.services.turns.turn_loop import turn_runs
+from cortex.services.turns.turns import WORKFLOW, Durable, TurnRuns
+from cortex.services.turns.undo import UndoService
+from cortex.services.usage.records import Records
 from cortex.storage.calls import Calls
 from cortex.storage.conversations import AllConversations
 from cortex.storage.db import Database

@@ -25,8 +25,8 @@ from cortex.bench.regimes import REGIMES
 from cortex.selection import encoders
 from cortex.selection.edits import meant
 from cortex.selection.snapshot import snapshot_of
-from cortex.services.roles import PERSONA, Roles
-from cortex.services.tool_plans import past_turns, role_view
+from cortex.services.roles.roles import PERSONA, Roles
+from cortex.services.tools.plans import past_turns, role_view
 
 bench = typer.Typer(help="Judge the ways of choosing tools.", no_args_is_help=True)
 

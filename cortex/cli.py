@@ -23,7 +23,7 @@ from cortex.encoder_commands import encoder
 from cortex.job_commands import jobs
 from cortex.selection.encoders import LABEL as SENTENCE_MODEL
 from cortex.services.scope import ToolScope
-from cortex.services.tools import ToolsService
+from cortex.services.tools.tools import ToolsService
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ import typer
 
 from cortex.base.errors import UserError
 from cortex.base.start import settings_in_force
-from cortex.services.encoders import Encoders
+from cortex.services.tools.encoders import Encoders
 
 encoder = typer.Typer(help="The optional sentence model, which finds tools by what words mean.", no_args_is_help=True)
 

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from cortex.services.roles import Roles
+from cortex.services.roles.roles import Roles
 from cortex.storage.home import Homes
 from tests.living_house import living_house
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator
 
 from cortex.app import Cortex
 from cortex.base.user import User
-from cortex.services.bell import Bell
-from cortex.services.chat import Tick
+from cortex.services.chat.chat import Tick
+from cortex.services.notices.live import Bell
 from web.render import Context, Renderer
 from web.sse import KEEP_ALIVE, RETRY_MS, Message, partial
 

@@ -11,10 +11,10 @@ from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import NotFound
 from cortex.base.user import User
-from cortex.services.chat import LogPage
-from cortex.services.composer import Composer
-from cortex.services.transcript import Transcript
-from cortex.services.transcript_views import TurnView
+from cortex.services.chat.chat import LogPage
+from cortex.services.chat.composer import Composer
+from cortex.services.chat.transcript import Transcript
+from cortex.services.chat.transcript_views import TurnView
 from web.deps import House
 from web.frame import frame_of
 from web.render import Renderer, described

@@ -12,16 +12,16 @@ from cortex.app import Cortex
 from cortex.base.errors import NotAllowed
 from cortex.base.log import USER_ID
 from cortex.base.user import User
-from cortex.services.accounts import LoginView
-from cortex.services.call_trials import CallTrials
-from cortex.services.learning import LearningService
-from cortex.services.refits import RefitsService
-from cortex.services.role_editing import RoleEditing
-from cortex.services.role_settings import RoleDefaults
-from cortex.services.skills import SkillsService
-from cortex.services.tool_effects import ToolEffects
-from cortex.services.tool_listing import ToolListing
-from cortex.services.tool_trials import ToolTrials
+from cortex.services.accounts.accounts import LoginView
+from cortex.services.roles.settings import RoleDefaults
+from cortex.services.tools.listing import ToolListing
+from cortex.services.tools.skills import SkillsService
+from cortex.services.workshop.call_trials import CallTrials
+from cortex.services.workshop.learning import LearningService
+from cortex.services.workshop.refits import RefitsService
+from cortex.services.workshop.role_editing import RoleEditing
+from cortex.services.workshop.tool_effects import ToolEffects
+from cortex.services.workshop.tool_trials import ToolTrials
 from web.security import login_token
 
 

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from cortex.base import scan
 from cortex.base.job import SlotState
-from cortex.services.jobs import Bar, Preview
+from cortex.services.jobs.jobs import Bar, Preview
 
 STATES: dict[SlotState, str] = {
     "planned": "waits to begin",

@@ -13,9 +13,9 @@ from markupsafe import Markup, escape
 
 from cortex.base import scan
 from cortex.base.events import Event, OpenPart
-from cortex.services.chat import Tick
-from cortex.services.transcript import Transcript
-from cortex.services.transcript_views import (
+from cortex.services.chat.chat import Tick
+from cortex.services.chat.transcript import Transcript
+from cortex.services.chat.transcript_views import (
     CallCard,
     CallGroup,
     Change,

@@ -11,8 +11,8 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from cortex.base.user import User
-from cortex.services.tool_effects import Described
-from cortex.services.tool_listing import ToolSheet
+from cortex.services.tools.listing import ToolSheet
+from cortex.services.workshop.tool_effects import Described
 from web.deps import House, Listing
 from web.frame import frame_of
 from web.render import Context, described, respond

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Literal
 
-from cortex.services.transcript_views import key_of
-from cortex.services.usage import Sum, View
+from cortex.services.chat.transcript_views import key_of
+from cortex.services.usage.usage import Sum, View
 from web.plots import Plot, Series, largest, stacked
 
 Kind = Literal["text", "day", "moment", "number", "usd", "share"]

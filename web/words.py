@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from cortex.base import scan
 from cortex.base.json_text import parsed
-from cortex.services.transcript_views import dom_id
+from cortex.services.chat.transcript_views import dom_id
 from web.browsers import browser_name
 
 # Letters that are drawn as nothing although Unicode calls them letters or marks.

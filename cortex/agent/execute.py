@@ -38,7 +38,7 @@ UNKNOWN = "Interrupted: it may or may not have happened. Tell the user and ask b
 class Executor:
     """Decides and performs calls over the registry, the call book and the approval desk.
 
-    The wait between the two is the engine's (`services/turns.py`), durable and outside any step.
+    The wait between the two is the engine's (`services/turns/turns.py`), durable and outside any step.
     """
 
     registry: Registry

@@ -1,6 +1,6 @@
 """Fits the past into a model's window. A view: the stored transcript is never touched.
 
-Past 70 % of the window the role `distill` writes a summary (`services/story.py` asks for it); this module says
+Past 70 % of the window the role `distill` writes a summary (`services/turns/history.py` asks for it); this module says
 where to cut and how the summary stands in for what is before the cut.
 """
 

@@ -1,6 +1,6 @@
 """The ReAct loop: plan, ask the model, run its calls, again, until there is an answer. A pure function over ports.
 
-Nothing here touches a disk, a network or a clock: durability is put on the ports by `services/turns.py`, and the
+Nothing here touches a disk, a network or a clock: durability is put on the ports by `services/turns/turns.py`, and the
 order of port calls is a function of what they return, so that a run can be replayed. Stays under 300 lines.
 """
 

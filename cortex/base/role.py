@@ -1,4 +1,4 @@
-"""A role: what an orchestrator may use and how it speaks. Read from one Markdown file by `services/roles.py`."""
+"""A role: what an orchestrator may use and how it speaks. Read from one Markdown file by `services/roles/roles.py`."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,6 +1,6 @@
 """Makes a port durable: inside a run each call of a named method is a step whose result is kept and replayed.
 
-Outside a run, and inside a step, the call goes straight through. `services/turns.py` composes the loop with these.
+Outside a run, and inside a step, the call goes straight through. `services/turns/turn_loop.py` composes the loop.
 """
 
 import inspect

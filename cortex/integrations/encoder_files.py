@@ -1,6 +1,6 @@
 """Fetches a sentence model's two files through the egress rule: sizes capped, bytes held against a pinned SHA-256.
 
-Puts both in place or neither. Loads no model and decides nothing about where it lies; `services/encoders.py` does.
+Puts both in place or neither. Loads no model; where it lies is decided by `services/tools/encoders.py`.
 """
 
 import hashlib

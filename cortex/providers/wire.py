@@ -1,6 +1,6 @@
 """One model call over a real wire: streams by pydantic-ai's direct requests, with time limits and nothing half kept.
 
-`openai.py` and `anthropic.py` build the model and hand it over. Retries are not made here: `services/asking.py`.
+`openai.py` and `anthropic.py` build the model and hand it over. Retries are not made here: `services/models/asking.py`.
 """
 
 import asyncio

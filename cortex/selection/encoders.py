@@ -1,6 +1,6 @@
 """The sentence models that were brought here, by key: a snapshot names one, or none.
 
-Loads and opens nothing; `services/encoders.py` brings them. What a plan makes of a failure is said here too.
+Loads and opens nothing; `services/tools/encoders.py` brings them. What a plan makes of a failure is said here too.
 """
 
 from cortex.base.encoder_ports import Encoder

@@ -1,6 +1,6 @@
 """Why a provider's cache did not hold a request: the planner's own facts against the usage that was reported.
 
-Pure; called by `services/thinking.py` when an answer is there. What a provider does not say is not guessed.
+Pure; called by `services/turns/model_calls.py` when an answer is there. What a provider does not say is not guessed.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """What a provider caches: the shipped facts by endpoint and model family, and what its own reports teach.
 
-Pure: samples in, a profile out, the same for the same samples. `services/profiles.py` gathers the samples.
+Pure: samples in, a profile out, the same for the same samples. `services/models/profiles.py` gathers the samples.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 `W' = W + X^T (K + ridge I)^-1 (Y - scores(X))`, X the cases' vectors, K = X X^T: the smallest change that brings the
 cases near their labels, so that what no case speaks of stays as it is. Milliseconds for hundreds of cases. Loaded
-late through `scan.load`: numpy is heavy. `services/refits.py` gathers the cases, judges and stores.
+late through `scan.load`: numpy is heavy. `services/workshop/refits.py` gathers the cases, judges and stores.
 """
 
 from collections.abc import Sequence

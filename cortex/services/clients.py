@@ -12,7 +12,7 @@ from cortex.integrations.git import Git
 from cortex.integrations.sandbox import Sandbox
 from cortex.integrations.search import WebSearch, web_search_from
 from cortex.integrations.web import Web
-from cortex.services.accounts import Accounts
+from cortex.services.accounts.accounts import Accounts
 from cortex.storage.home import Home, Homes
 
 

@@ -11,7 +11,7 @@ from cortex.storage.schema import PlanTable, TurnTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One round. `receipt` as in `selection/receipt.py`; `given`: what it was planned from, `services/replays.py`."""
+    """One round. `receipt` as in `selection/receipt.py`; `given`: what it was planned from, `tools/replays.py`."""
 
     turn_id: str
     round: int

@@ -1,6 +1,6 @@
 """The ledger: one row a model call, what it sent, took and cost. It outlives the conversation; sums are computed.
 
-Budgets read it before each call, with what other calls hold in the meantime (`services/budgets.py`).
+Budgets read it before each call, with what other calls hold in the meantime (`services/budgets/budgets.py`).
 """
 
 from collections.abc import Sequence

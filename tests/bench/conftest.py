@@ -13,7 +13,7 @@ from cortex.agent.react import as_text
 from cortex.bench.ground import CACHED, Ground, Words
 from cortex.selection.snapshot import snapshot_of
 from cortex.selection.types import RoleView, Snapshot
-from cortex.services.tool_plans import past_turns
+from cortex.services.tools.plans import past_turns
 from cortex.tools import load
 from tests.selection.made import HOUSE
 

@@ -15,8 +15,8 @@ from cortex.app import Cortex
 from cortex.base.user import User
 from cortex.schedule.policies import Policy
 from cortex.schedule.slots import MADE_UP, slots_between
-from cortex.services.job_firing import QUEUE_FULL
-from cortex.services.turns import LOST
+from cortex.services.jobs.firing import QUEUE_FULL
+from cortex.services.turns.turns import LOST
 from cortex.storage.job_rows import JobRow, JobValues
 from cortex.storage.jobs import Jobs
 from cortex.storage.notices import NoticeRow, Notices

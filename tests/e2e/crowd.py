@@ -14,7 +14,7 @@ from cortex.app import Cortex
 from cortex.base.events import Event
 from cortex.base.messages import Message
 from cortex.base.user import User
-from cortex.services.notes import SCRATCHPAD
+from cortex.services.content.notes import SCRATCHPAD
 from cortex.storage.messages import Messages
 from cortex.storage.tasks import Tasks
 from cortex.storage.turns import TurnRow, Turns

@@ -14,7 +14,7 @@ import pytest
 from cortex.app import Cortex
 from cortex.base.turn import LOOP_ENDS, parent_of
 from cortex.base.user import User
-from cortex.services.notes import SCRATCHPAD
+from cortex.services.content.notes import SCRATCHPAD
 from cortex.storage.conversations import Conversations
 from cortex.storage.notices import NoticeRow, Notices
 from cortex.storage.tasks import Tasks

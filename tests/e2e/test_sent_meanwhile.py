@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cortex.base.messages import ToolCall, ToolResult, assistant, results, user
-from cortex.services.tool_plans import past_turns
+from cortex.services.tools.plans import past_turns
 from cortex.storage.turns import Turns
 from tests.e2e.test_calls_wire import WAYS, calls_of, connect, names, plans_of
 from tests.living_house import LivingHouse, living_house

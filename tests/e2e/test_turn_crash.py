@@ -10,8 +10,8 @@ import pytest
 
 from cortex.base.messages import Message, ToolResult
 from cortex.base.turn import LOOP_ENDS
-from cortex.services.transcript import Transcript
-from cortex.services.transcript_views import TextPart
+from cortex.services.chat.transcript import Transcript
+from cortex.services.chat.transcript_views import TextPart
 from cortex.storage.turns import TurnRow
 from tests.e2e.crew import Crew
 from tests.e2e.crowd import Crowd, Found, Story, look, made_again, shopping_model

@@ -14,7 +14,7 @@ HEAVY = ("pydantic_ai", "openai", "anthropic", "httpx2", "dateparser", "genai_pr
 
 def test_nothing_heavy_comes_with_the_package_or_the_offline_model() -> None:
     code = (
-        "import sys, cortex.providers, cortex.services.models, cortex.services.asking;"
+        "import sys, cortex.providers, cortex.services.models.models, cortex.services.models.asking;"
         "from cortex.base.model import OFFLINE;"
         "cortex.providers.connect(OFFLINE);"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"

@@ -14,12 +14,12 @@ from cortex.base.settings import load_settings
 from cortex.base.user import User
 from cortex.engine.hub import Hub
 from cortex.engine.resting import Resting
-from cortex.services.accounts import LoginView
-from cortex.services.devices import DeviceView, Subscription
-from cortex.services.dispatch import LEASE_S
-from cortex.services.house import House
-from cortex.services.notices import DeliveryRow, Told
-from cortex.services.reach import Reach
+from cortex.services.accounts.accounts import LoginView
+from cortex.services.context import House
+from cortex.services.notices.devices import DeviceView, Subscription
+from cortex.services.notices.notices import DeliveryRow, Told
+from cortex.services.notices.outbox import LEASE_S
+from cortex.services.notices.stack import Reach
 from cortex.services.scope import ToolScope
 from cortex.storage.accounts import Accounts, Logins
 from cortex.storage.db import Database

@@ -7,8 +7,8 @@ from sqlalchemy import text
 from cortex.base.errors import Conflict, CortexError, NotAllowed, NotFound, Throttled, UserError
 from cortex.base.settings import load_settings
 from cortex.base.user import User
-from cortex.services.accounts import Accounts
-from cortex.services.passwords import Passwords, refuse_weak
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.accounts.passwords import Passwords, refuse_weak
 from cortex.storage.audit import Audit
 from cortex.storage.db import Database
 from tests.still_clock import StillClock

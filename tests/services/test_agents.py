@@ -10,10 +10,10 @@ import pytest
 from cortex.base.agent_ports import AgentRun
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.turn import agent_turn
-from cortex.services.agents import AT_ONCE
-from cortex.services.notices import NoticeView
-from cortex.services.transcript import Transcript
-from cortex.services.transcript_views import AgentCard, key_of, turn_of
+from cortex.services.agents.agents import AT_ONCE
+from cortex.services.chat.transcript import Transcript
+from cortex.services.chat.transcript_views import AgentCard, key_of, turn_of
+from cortex.services.notices.notices import NoticeView
 from cortex.storage.calls import Calls
 from cortex.storage.turns import Turns
 from tests.living_house import LivingHouse, living_house

@@ -12,13 +12,13 @@ from cortex.base import scan
 from cortex.base.beside import beside
 from cortex.base.clock import now
 from cortex.base.errors import ToolFailed
-from cortex.services.alarm import ARMED_AHEAD, AT_ONCE, STILL_AHEAD, Alarm
+from cortex.services.jobs.alarm import ARMED_AHEAD, AT_ONCE, STILL_AHEAD, Alarm
 from tests.patience import PATIENCE_S
 from tests.still_clock import StillClock
 
 SOON = timedelta(milliseconds=150)
 LATER = timedelta(seconds=3)  # long enough to change something before
-scan.load("cortex.services.timers")  # reading its library for the first time takes as long as these rows wait
+scan.load("cortex.services.jobs.timers")  # reading its library for the first time takes as long as these rows wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from cortex.base.model import ModelEntry
 from cortex.base.ports import Delta, Finished, Request
 from cortex.base.turn import Reply
 from cortex.providers import Surroundings, connect
-from cortex.services.asking import Link, ask
+from cortex.services.models.asking import Link, ask
 from tests.scripted_server import Fault, ScriptedServer, rule
 
 HELLO = Request(system="", messages=(user("hello"),))

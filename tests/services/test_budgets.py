@@ -10,7 +10,7 @@ import pytest
 from cortex.base.errors import UserError
 from cortex.base.messages import assistant, user
 from cortex.base.user import User
-from cortex.services.budgets import Limit
+from cortex.services.budgets.budgets import Limit
 from cortex.storage.audit import Audit
 from cortex.storage.job_rows import JobValues
 from cortex.storage.jobs import Jobs

@@ -7,8 +7,8 @@ from cortex.base.errors import NotFound, UserError
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant, results, user
 from cortex.base.user import User
 from cortex.engine.hub import Hub
-from cortex.services.conversations import ConversationsService
-from cortex.services.exports import file_name
+from cortex.services.chat.conversations import ConversationsService
+from cortex.services.chat.exports import file_name
 from cortex.storage.accounts import Accounts
 from cortex.storage.conversations import Conversations
 from cortex.storage.db import Database

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
-from cortex.services.devices import DEVICES_MOST, Subscription, browser_name
+from cortex.services.notices.devices import DEVICES_MOST, Subscription, browser_name
 from cortex.storage.accounts import Logins
 from cortex.storage.db import Database
 from cortex.storage.secrets import HouseSecrets

@@ -18,10 +18,10 @@ from cortex.base.notice_ports import Mail, Push, Pushed
 from cortex.base.notify_ports import PRIVATE_TEXT
 from cortex.engine.hub import Hub
 from cortex.notify import SmtpServer
-from cortex.services.dispatch import LEASE_S, LOOK_S, PLACES, Dispatch
-from cortex.services.notices import OUTBOX, NoticeFilter, NoticeRow
-from cortex.services.reach_choices import KINDS
-from cortex.services.sending import BACK_OFF_S, opening
+from cortex.services.notices.delivery import BACK_OFF_S, opening
+from cortex.services.notices.notices import OUTBOX, NoticeFilter, NoticeRow
+from cortex.services.notices.outbox import LEASE_S, LOOK_S, PLACES, Dispatch
+from cortex.services.notices.preferences import KINDS
 from cortex.storage.accounts import Logins
 from cortex.storage.db import Database
 from tests.notify.browser import Browser

@@ -16,9 +16,9 @@ from cortex.selection import encoders
 from cortex.selection.edits import meant
 from cortex.selection.snapshot import snapshot_of
 from cortex.selection.types import Snapshot
-from cortex.services.encoders import NOT_READY, Encoders
-from cortex.services.roles import Roles
-from cortex.services.tools import ToolsService
+from cortex.services.roles.roles import Roles
+from cortex.services.tools.encoders import NOT_READY, Encoders
+from cortex.services.tools.tools import ToolsService
 from cortex.storage.home import Homes
 from cortex.tools import load
 from tests.databases import database_of

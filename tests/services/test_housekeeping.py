@@ -9,9 +9,9 @@ from sqlalchemy.exc import OperationalError
 
 from cortex.base.settings import load_settings
 from cortex.engine.dbos import Engine
-from cortex.services.accounts import Accounts
-from cortex.services.housekeeping import EVERY_S, FIRST_AFTER_S, RUNS_KEPT, Housekeeping
-from cortex.services.notices import Told
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.health.housekeeping import EVERY_S, FIRST_AFTER_S, RUNS_KEPT, Housekeeping
+from cortex.services.notices.notices import Told
 from cortex.storage.db import Database
 from cortex.storage.schema import ActionLinkTable
 from tests.living_house import living_house

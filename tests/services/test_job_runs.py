@@ -15,9 +15,9 @@ from cortex.base.clock import ticks_s
 from cortex.base.errors import NotFound
 from cortex.base.user import User
 from cortex.schedule.reading import Reader
-from cortex.services.job_endings import NO_BUDGET
-from cortex.services.job_firing import QUEUE_FULL, STILL_GOING
-from cortex.services.job_runs import WAITED_TOO_LONG
+from cortex.services.jobs.endings import NO_BUDGET
+from cortex.services.jobs.firing import QUEUE_FULL, STILL_GOING
+from cortex.services.jobs.runs import WAITED_TOO_LONG
 from cortex.storage.job_rows import JobRow, JobValues
 from cortex.storage.jobs import Jobs
 from cortex.storage.notices import NoticeRow

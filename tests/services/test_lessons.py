@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cortex.services.lessons import came, lesson
+from cortex.services.turns.tool_outcomes import came, lesson
 from cortex.storage.calls import CallRow, Came
 from cortex.storage.plans import Plan
 

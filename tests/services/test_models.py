@@ -18,8 +18,8 @@ from cortex.base.ports import Provider, Request
 from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.providers import Surroundings, connect
-from cortex.services.asking import ask
-from cortex.services.models import Models
+from cortex.services.models.asking import ask
+from cortex.services.models.models import Models
 from cortex.storage.accounts import Accounts
 from cortex.storage.db import Database
 from cortex.storage.home import Homes

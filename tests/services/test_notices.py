@@ -10,9 +10,9 @@ import pytest
 
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.base.notify_ports import ChannelName, NoticeKind, Urgency
-from cortex.services.buttons import PATH
-from cortex.services.notices import NoticeFilter, NoticeRow
-from cortex.services.reach_choices import Choices, Means, ways
+from cortex.services.notices.action_links import PATH
+from cortex.services.notices.notices import NoticeFilter, NoticeRow
+from cortex.services.notices.preferences import Choices, Means, ways
 from cortex.storage import notices as rows
 from cortex.storage.approvals import Approval
 from cortex.storage.db import Database

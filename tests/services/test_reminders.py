@@ -13,9 +13,9 @@ from cortex.base.errors import Conflict, NotFound, ToolFailed, UserError
 from cortex.base.time_ports import Timing
 from cortex.base.user import User
 from cortex.schedule.reading import Reader
-from cortex.services.due_reminders import DueReminders, Waking
-from cortex.services.reminders import REPEATS_S, TOLD_MOST, ReminderRow, RemindersService, Snooze
-from cortex.services.tell import OnThePage
+from cortex.services.notifier import OnThePage
+from cortex.services.reminders.due import DueReminders, Waking
+from cortex.services.reminders.reminders import REPEATS_S, TOLD_MOST, ReminderRow, RemindersService, Snooze
 from cortex.storage.accounts import Accounts
 from cortex.storage.notices import NoticeRow, Notices
 from tests.databases import house_settings

@@ -11,7 +11,7 @@ from cortex.base.errors import UserError
 from cortex.base.role import Channel
 from cortex.base.user import User
 from cortex.selection.gate import CHANNEL_LACKS
-from cortex.services.job_forms import JobForm
+from cortex.services.jobs.forms import JobForm
 from cortex.storage.job_rows import JobRow, JobValues
 from cortex.storage.jobs import Jobs
 from tests.living_house import LivingHouse, living_house

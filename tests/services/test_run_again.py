@@ -14,8 +14,8 @@ from cortex.base.messages import ToolCall
 from cortex.base.ports import CallRecord, Ending
 from cortex.base.time_ports import Jobs, Reminders, Timing
 from cortex.base.turn import Decision, Performed, Turn
-from cortex.services.calls import Book
-from cortex.services.endings import Endings
+from cortex.services.turns.calls import Book
+from cortex.services.turns.end import Endings
 from cortex.storage.calls import Calls
 from cortex.storage.home import Homes
 from cortex.storage.tasks import Tasks

@@ -13,8 +13,8 @@ from cortex.base.messages import Text
 from cortex.base.skill import SKILLS_MAX
 from cortex.base.turn import Need
 from cortex.base.user import User
-from cortex.services.skills import REMOVED_KEPT, SkillsService
-from cortex.services.tool_plans import Asked
+from cortex.services.tools.plans import Asked
+from cortex.services.tools.skills import REMOVED_KEPT, SkillsService
 from cortex.storage.home import Home
 from cortex.storage.messages import Messages
 from cortex.storage.preferences import Preferences

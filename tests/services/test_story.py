@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from cortex.base.messages import assistant, user
-from cortex.services.story import by_turn, count_message, size_bytes
+from cortex.services.turns.history import by_turn, count_message, size_bytes
 from cortex.storage.messages import Messages
 from cortex.storage.summaries import Summaries
 from tests.living_house import LivingHouse, living_house

@@ -8,11 +8,11 @@ import pytest
 from cortex.base.errors import NotAllowed, NotFound, UserError
 from cortex.base.ports import CallRecord
 from cortex.base.turn import Turn
-from cortex.services.calls import Book
-from cortex.services.roles import Roles
-from cortex.services.tool_settings import ToolSettingsService
-from cortex.services.tool_words import Typed, line, read, typed_of
-from cortex.services.tools import ToolsService
+from cortex.services.roles.roles import Roles
+from cortex.services.tools.settings import ToolSettingsService
+from cortex.services.tools.tools import ToolsService
+from cortex.services.tools.words import Typed, line, read, typed_of
+from cortex.services.turns.calls import Book
 from cortex.storage.calls import Calls
 from cortex.storage.home import Homes
 from cortex.storage.plans import Plans

@@ -8,9 +8,9 @@ from cortex.base.messages import ToolCall, ToolResult, assistant, results, user
 from cortex.base.model import Profile
 from cortex.base.turn import Need
 from cortex.base.user import User
-from cortex.services.roles import Roles
-from cortex.services.tool_plans import Asked, memory_from, past_turns
-from cortex.services.tools import ToolsService
+from cortex.services.roles.roles import Roles
+from cortex.services.tools.plans import Asked, memory_from, past_turns
+from cortex.services.tools.tools import ToolsService
 from cortex.storage.home import Homes
 from cortex.toolkit.registry import Registry
 from cortex.tools import load

@@ -4,8 +4,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cortex.base.events import Event
-from cortex.services.transcript import Transcript
-from cortex.services.transcript_views import ApprovalCard, CallCard, CallGroup, SteerPart, TextPart, TurnView, dom_id
+from cortex.services.chat.transcript import Transcript
+from cortex.services.chat.transcript_views import (
+    ApprovalCard,
+    CallCard,
+    CallGroup,
+    SteerPart,
+    TextPart,
+    TurnView,
+    dom_id,
+)
 
 AT = datetime(2026, 11, 20, 9, tzinfo=UTC)
 T1, T2 = "turn:01A", "turn:01B"

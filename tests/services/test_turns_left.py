@@ -14,8 +14,8 @@ from cortex.app import Cortex
 from cortex.base.events import OpenPart
 from cortex.base.turn import TurnState
 from cortex.base.user import User
-from cortex.services.endings import STOPPED
-from cortex.services.turns import LOST, TurnRuns
+from cortex.services.turns.end import STOPPED
+from cortex.services.turns.turns import LOST, TurnRuns
 from cortex.storage.messages import Messages
 from cortex.storage.turns import Turns
 from tests.databases import house_settings

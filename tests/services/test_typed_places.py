@@ -2,7 +2,7 @@
 
 import pytest
 
-from cortex.services.typed_places import typed_places
+from cortex.services.turns.typed_places import typed_places
 
 
 @pytest.mark.parametrize(

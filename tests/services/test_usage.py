@@ -11,7 +11,7 @@ import pytest
 from cortex.base.errors import NotAllowed, NotFound
 from cortex.base.messages import Usage
 from cortex.base.user import User
-from cortex.services.usage import View
+from cortex.services.usage.usage import View
 from cortex.storage.plans import Plans
 from cortex.storage.round_rows import Round
 from cortex.storage.rounds import Rounds

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from cortex.base.aether_ports import Board, Card, Column
 from cortex.base.errors import ToolFailed
 from cortex.base.user import User
-from cortex.services.board import TaskBoard
+from cortex.services.content.board import TaskBoard
 from tests.tool_world import World
 
 

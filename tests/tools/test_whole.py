@@ -8,8 +8,8 @@ from cortex.base import tokens
 from cortex.base.role import Channel
 from cortex.base.user import User
 from cortex.selection.gate import CHANNEL_LACKS, Grant, permits
-from cortex.services.roles import Roles
-from cortex.services.tools import ToolsService
+from cortex.services.roles.roles import Roles
+from cortex.services.tools.tools import ToolsService
 from cortex.storage.home import Homes
 from cortex.toolkit.spec import Tool
 from cortex.tools import load

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from cortex.app import Cortex
 from cortex.base.user import User
-from cortex.services.accounts import CONFIRMED_FOR
+from cortex.services.accounts.accounts import CONFIRMED_FOR
 from cortex.storage.accounts import Logins
 from tests.databases import copy_home, house_settings
 from web.app import create_app

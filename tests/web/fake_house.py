@@ -19,12 +19,12 @@ from cortex.base.events import Event, OpenPart
 from cortex.base.settings import Settings, load_settings
 from cortex.base.user import User
 from cortex.engine.hub import Hub
-from cortex.services.accounts import LoginView
-from cortex.services.chat import LogPage, Tick
-from cortex.services.composer import Composer
-from cortex.services.notices import NoticeFilter, NoticePage
-from cortex.services.settings import Preferences
-from cortex.services.transcript import Transcript
+from cortex.services.accounts.accounts import LoginView
+from cortex.services.chat.chat import LogPage, Tick
+from cortex.services.chat.composer import Composer
+from cortex.services.chat.transcript import Transcript
+from cortex.services.notices.notices import NoticeFilter, NoticePage
+from cortex.services.roles.preferences import Preferences
 from cortex.storage.conversations import Conversation
 from tests.web.receipts import receipt
 

@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from markupsafe import escape
 
 from cortex.app import Cortex
-from cortex.services.roles import PERSONA
+from cortex.services.roles.roles import PERSONA
 from cortex.storage.approvals import Grants
 from tests.web.conftest import PASSWORD, Browser, logged_in
 

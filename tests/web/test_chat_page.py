@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cortex.services.transcript import Transcript
-from cortex.services.transcript_views import TurnView
+from cortex.services.chat.transcript import Transcript
+from cortex.services.chat.transcript_views import TurnView
 from tests.web.fake_house import BRIAN, Book, FakeHouse
 from tests.web.seeds import long_book, seeded
 from web.app import create_app

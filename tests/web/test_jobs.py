@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import insert
 
 from cortex.app import Cortex
-from cortex.services.job_forms import JobForm
-from cortex.services.jobs import JobFilter, JobView
-from cortex.services.tell import notice_id
+from cortex.services.jobs.forms import JobForm
+from cortex.services.jobs.jobs import JobFilter, JobView
+from cortex.services.notifier import notice_id
 from cortex.storage.conversations import Conversations
 from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import Jobs

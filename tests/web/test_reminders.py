@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from cortex.app import Cortex
-from cortex.services.due_reminders import DueReminders, Waking
-from cortex.services.reminders import ReminderRow
+from cortex.services.reminders.due import DueReminders, Waking
+from cortex.services.reminders.reminders import ReminderRow
 from cortex.storage.reminders import Reminders
 from tests.web.conftest import Browser
 from web.figures import moment

@@ -15,8 +15,8 @@ from cortex.base import messages as message
 from cortex.base import scan
 from cortex.base.ids import new_id
 from cortex.base.turn import agent_turn
-from cortex.services.job_forms import JobForm
-from cortex.services.skills import SkillsService
+from cortex.services.jobs.forms import JobForm
+from cortex.services.tools.skills import SkillsService
 from cortex.storage.approvals import Approvals, Grants
 from cortex.storage.calls import CallRow, Calls
 from cortex.storage.conversations import Conversations

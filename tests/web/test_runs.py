@@ -8,7 +8,7 @@ import pytest
 from cortex.app import Cortex
 from cortex.base.messages import Usage
 from cortex.base.turn import TurnState
-from cortex.services.runs import PAGE, Wanted
+from cortex.services.usage.runs import PAGE, Wanted
 from cortex.storage.accounts import Logins
 from cortex.storage.calls import CallRow, Calls
 from cortex.storage.conversations import Conversations

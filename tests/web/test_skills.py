@@ -5,7 +5,7 @@ import re
 import pytest
 
 from cortex.app import Cortex
-from cortex.services.skills import EXAMPLE, SkillsService
+from cortex.services.tools.skills import EXAMPLE, SkillsService
 from cortex.storage.home import Home
 from cortex.storage.preferences import Preferences
 from cortex.toolkit.page import mark_of

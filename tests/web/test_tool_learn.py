@@ -7,7 +7,7 @@ import pytest
 from cortex.app import Cortex
 from cortex.base.crypto import wording_key
 from cortex.selection import text
-from cortex.services.lessons import SHARES
+from cortex.services.turns.tool_outcomes import SHARES
 from cortex.storage.audit import Audit
 from cortex.storage.conversations import Conversations
 from cortex.storage.learning import AllCases, Cases

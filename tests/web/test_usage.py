@@ -10,8 +10,8 @@ import pytest
 
 from cortex.app import Cortex
 from cortex.base.messages import Usage, user
-from cortex.services.accounts import CONFIRMED_FOR
-from cortex.services.job_forms import JobForm
+from cortex.services.accounts.accounts import CONFIRMED_FOR
+from cortex.services.jobs.forms import JobForm
 from cortex.storage.accounts import Logins
 from cortex.storage.audit import Audit
 from cortex.storage.messages import Messages

@@ -1,7 +1,7 @@
 """Times on the pages say their zone: before and after saving, and when the person lives elsewhere by now."""
 
 from cortex.app import Cortex
-from cortex.services.job_forms import JobForm
+from cortex.services.jobs.forms import JobForm
 from tests.web.conftest import Browser
 
 STRETCH = "stretch every monday at 08:00"

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, CortexError, NotAllowed, Throttled, UserError
-from cortex.services.accounts import Login
-from cortex.services.approvals import Grant
-from cortex.services.role_settings import RoleSettings
-from cortex.services.roles import PERSONA
-from cortex.services.settings import Origin, Preferences
+from cortex.services.accounts.accounts import Login
+from cortex.services.roles.preferences import Origin, Preferences
+from cortex.services.roles.roles import PERSONA
+from cortex.services.roles.settings import RoleSettings
+from cortex.services.turns.approvals import Grant
 from cortex.services.zones import places
 from web.deps import CurrentLogin, Defaults, House, Learning, learning
 from web.frame import frame_of

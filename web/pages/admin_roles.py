@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.model import OFFLINE
-from cortex.services.role_editing import EDITED, Choice, Priced, RoleSheet
-from cortex.services.tool_trials import RECIPE_NAMES
+from cortex.services.workshop.role_editing import EDITED, Choice, Priced, RoleSheet
+from cortex.services.workshop.tool_trials import RECIPE_NAMES
 from web.deps import House, ReauthedAdmin, RoleEdits
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from cortex.base.errors import UserError
-from cortex.services.budget_desk import Standing
+from cortex.services.usage.budget_admin import Standing
 from web.deps import House, ReauthedAdmin
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, described, respond

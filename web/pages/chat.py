@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from cortex.base.errors import UserError
 from cortex.base.role import ToolMode
-from cortex.services.transcript import Transcript
+from cortex.services.chat.transcript import Transcript
 from web.bell import bell, woven
 from web.chat_view import chat_context, done
 from web.deps import CurrentUser, House

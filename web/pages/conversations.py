@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
-from cortex.services.transcript_views import key_of
+from cortex.services.chat.transcript_views import key_of
 from web import toast
 from web.deps import CurrentUser, House
 from web.frame import frame_of, side_groups

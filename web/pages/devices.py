@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import JSONResponse, Response
 
 from cortex.base.errors import NotFound, UserError
-from cortex.services.devices import DeviceView, PushKey, Subscription
+from cortex.services.notices.devices import DeviceView, PushKey, Subscription
 from web.deps import CurrentLogin, CurrentUser, House
 from web.errors import not_found
 from web.frame import frame_of

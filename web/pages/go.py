@@ -7,8 +7,8 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import Conflict
-from cortex.services.buttons import Pressable
-from cortex.services.reminders import SNOOZES
+from cortex.services.notices.action_links import Pressable
+from cortex.services.reminders.reminders import SNOOZES
 from web.deps import CurrentLogin, House
 from web.frame import frame_of
 from web.render import Context, described, respond

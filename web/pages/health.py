@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from cortex.services.doctor import Finding
+from cortex.services.health.doctor import Finding
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import Context, described, respond

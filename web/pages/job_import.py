@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
-from cortex.services.crontab import CrontabLine
+from cortex.services.jobs.crontab import CrontabLine
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.job_words import at_zone

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.job import SlotState
-from cortex.services.jobs import HISTORY, JobView, Run
-from cortex.services.transcript_views import key_of
+from cortex.services.chat.transcript_views import key_of
+from cortex.services.jobs.jobs import HISTORY, JobView, Run
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.job_words import LIVE, STATES, at_zone, summed, titled

@@ -10,10 +10,10 @@ from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.user import User
-from cortex.services.addresses import ChannelView
-from cortex.services.job_forms import JobForm, Known
-from cortex.services.job_tools import Carried
-from cortex.services.jobs import JobFilter, JobList, JobView
+from cortex.services.jobs.forms import JobForm, Known
+from cortex.services.jobs.jobs import JobFilter, JobList, JobView
+from cortex.services.jobs.tools import Carried
+from cortex.services.notices.addresses import ChannelView
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.job_words import LIVE, Line, at_zone, is_live, lines, summed, titled

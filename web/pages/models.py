@@ -11,8 +11,8 @@ from pydantic import BaseModel
 
 from cortex.base.errors import ConfigError, Conflict, UserError
 from cortex.base.model import OFFLINE, ModelEntry
-from cortex.services.model_files import Preset, Registry, Slips
-from cortex.services.model_probe import TestReport
+from cortex.services.models.files import Preset, Registry, Slips
+from cortex.services.models.probe import TestReport
 from web.deps import CurrentUser, House
 from web.errors import not_found
 from web.frame import frame_of

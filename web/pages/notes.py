@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
-from cortex.services.notes import AgentNotes, Note
+from cortex.services.content.notes import AgentNotes, Note
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, NavEntry, described, respond

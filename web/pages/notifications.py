@@ -11,8 +11,8 @@ from fastapi.responses import Response, StreamingResponse
 
 from cortex.base.errors import UserError
 from cortex.base.notify_ports import NoticeKind
-from cortex.services.notices import NoticeFilter, NoticeView
-from cortex.services.reminders import SNOOZES
+from cortex.services.notices.notices import NoticeFilter, NoticeView
+from cortex.services.reminders.reminders import SNOOZES
 from web.bell import bell
 from web.deps import CurrentUser, House
 from web.frame import frame_of

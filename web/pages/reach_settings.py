@@ -9,9 +9,9 @@ from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.base.notify_ports import ChannelName, NoticeKind
-from cortex.services.addresses import ChannelView
-from cortex.services.devices import DeviceView
-from cortex.services.reach_choices import CHANNELS, KINDS, Choices, usual
+from cortex.services.notices.addresses import ChannelView
+from cortex.services.notices.devices import DeviceView
+from cortex.services.notices.preferences import CHANNELS, KINDS, Choices, usual
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import Context, described, respond

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
-from cortex.services.reminders import REPEATS_S, SNOOZES, TOLD_MOST, Listing, Reading, ReminderRow, Snooze
+from cortex.services.reminders.reminders import REPEATS_S, SNOOZES, TOLD_MOST, Listing, Reading, ReminderRow, Snooze
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, Frame, NavEntry, described, respond, wants_fragment

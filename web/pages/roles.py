@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.model import OFFLINE
-from cortex.services.role_settings import RoleSettings
+from cortex.services.roles.settings import RoleSettings
 from web.deps import CurrentUser, Defaults, House
 from web.frame import frame_of
 from web.render import Context, described, respond

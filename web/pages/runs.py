@@ -9,10 +9,10 @@ from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.base.user import User
-from cortex.services.replays import Replay
-from cortex.services.runs import RunList, Wanted
-from cortex.services.traces import Trace
-from cortex.services.transcript_views import turn_of
+from cortex.services.chat.transcript_views import turn_of
+from cortex.services.tools.replays import Replay
+from cortex.services.usage.runs import RunList, Wanted
+from cortex.services.usage.traces import Trace
 from web.deps import CurrentUser, House, reauthed_admin
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, in_pieces, respond, respond_aside

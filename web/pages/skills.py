@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.skill import TEXT_CHARS_MAX
-from cortex.services.skills import EXAMPLE, EXAMPLE_TITLE, LEAST, SkillFile, SkillRow, Trial, Tried
+from cortex.services.tools.skills import EXAMPLE, EXAMPLE_TITLE, LEAST, SkillFile, SkillRow, Trial, Tried
 from web.deps import CurrentUser, House, Skills
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond

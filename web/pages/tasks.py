@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from cortex.base.errors import Conflict, UserError
-from cortex.services.tasks import INBOX, Task, TaskFields, TaskList
+from cortex.services.content.tasks import INBOX, Task, TaskFields, TaskList
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond, zone_of

@@ -9,9 +9,9 @@ from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.base.user import User
-from cortex.services.call_forms import WHOLE, CallField, fields_of, read, typed_of
-from cortex.services.call_trials import PATIENCE_S, Asked, Tried
-from cortex.services.tool_listing import ToolSheet
+from cortex.services.tools.listing import ToolSheet
+from cortex.services.workshop.call_forms import WHOLE, CallField, fields_of, read, typed_of
+from cortex.services.workshop.call_trials import PATIENCE_S, Asked, Tried
 from web.deps import CallsByHand, House, Listing, ReauthedAdmin
 from web.frame import frame_of
 from web.render import Context, described, respond

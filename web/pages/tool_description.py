@@ -6,7 +6,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
-from cortex.services.tool_words import read_description
+from cortex.services.tools.words import read_description
 from web.deps import Effects, House, Listing, ReauthedAdmin
 from web.routes import LateRoute
 from web.toast import redirect

@@ -9,8 +9,8 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from cortex.base.errors import UserError
-from cortex.services.learning import Learned
-from cortex.services.refits import CASES_LEAST, Report, Version
+from cortex.services.workshop.learning import Learned
+from cortex.services.workshop.refits import CASES_LEAST, Report, Version
 from web.deps import CurrentUser, House, Learning, ReauthedAdmin, Refitting
 from web.frame import frame_of
 from web.render import Context, described, respond

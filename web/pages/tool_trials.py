@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from cortex.base.errors import UserError
 from cortex.base.user import Rank
-from cortex.services.tool_trials import RECIPE_NAMES, Question, ToolCase, Trial, Verdict
+from cortex.services.workshop.tool_trials import RECIPE_NAMES, Question, ToolCase, Trial, Verdict
 from web.deps import House, ReauthedAdmin, Trials
 from web.frame import frame_of
 from web.render import Context, described, respond

@@ -9,10 +9,10 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from cortex.base.errors import UserError
-from cortex.services.tool_effects import Effect
-from cortex.services.tool_listing import CategoryWords
-from cortex.services.tool_trials import RECIPE_NAMES
-from cortex.services.tool_words import Rival, Typed, read, typed_of
+from cortex.services.tools.listing import CategoryWords
+from cortex.services.tools.words import Rival, Typed, read, typed_of
+from cortex.services.workshop.tool_effects import Effect
+from cortex.services.workshop.tool_trials import RECIPE_NAMES
 from web.deps import Effects, House, Listing, ReauthedAdmin
 from web.frame import frame_of
 from web.render import Context, described, respond

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, Response
 
-from cortex.services.tool_listing import ToolList
+from cortex.services.tools.listing import ToolList
 from web.deps import House, Listing, ReauthedAdmin
 from web.frame import frame_of
 from web.render import Context, Frame, NavEntry, Renderer, described, respond, wants_fragment

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from cortex.base.errors import UserError
 from cortex.base.role import ToolMode
 from cortex.base.user import User
-from cortex.services.transcript_views import TurnView, turn_of
+from cortex.services.chat.transcript_views import TurnView, turn_of
 from web import toast
 from web.chat_view import back_to, done, find_turn
 from web.deps import CurrentUser, House

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from cortex.base.user import User
-from cortex.services.budget_desk import Standing
-from cortex.services.profiles import Backend
-from cortex.services.usage import ALL, By, View
+from cortex.services.models.profiles import Backend
+from cortex.services.usage.budget_admin import Standing
+from cortex.services.usage.usage import ALL, By, View
 from web import usage_tables
 from web.deps import CurrentUser, House, reauthed_admin
 from web.errors import not_found

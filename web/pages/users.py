@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
-from cortex.services.people import Account
+from cortex.services.accounts.people import Account
 from web.deps import House, ReauthedAdmin
 from web.errors import not_found
 from web.frame import frame_of

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
 
 from cortex.base.user import User
-from cortex.services.transcript_views import TextPart, turn_of
+from cortex.services.chat.transcript_views import TextPart, turn_of
 from web.chat_view import find_turn
 from web.deps import CurrentUser, House
 from web.frame import frame_of

@@ -102,7 +102,7 @@ class MessageTable(Table):
 
 
 class PlanTable(Table):
-    """What one round sent: its receipt, and what its plan was made from (`services/replays.py`)."""
+    """What one round sent: its receipt, and what its plan was made from (`services/tools/replays.py`)."""
 
     __tablename__ = "plans"
     turn_id: Mapped[str] = mapped_column(ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True)

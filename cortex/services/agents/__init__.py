@@ -1,0 +1,1 @@
+"""Agents that work in the background for a turn, and what becomes of their results."""

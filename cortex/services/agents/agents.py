@@ -1,0 +1,132 @@
+"""Background agents: a turn of its own, in a conversation of its own, started by another turn, which it outlives.
+
+Ids derive from the call that started it, so that a repeated step starts nothing twice. What comes of a run is
+`agent_results.py`.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from cortex.agent.titles import title
+from cortex.base.agent_ports import AgentRun
+from cortex.base.errors import NotFound, ToolFailed
+from cortex.base.turn import LOOP_ENDS, agent_turn, parent_of
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.agents.results import AgentResults
+from cortex.services.agents.runs import AgentView, card_row, reading, run_of, view_of
+from cortex.services.budgets.budgets import Budgets
+from cortex.services.context import House
+from cortex.services.roles.roles import Roles
+from cortex.services.turns.answer_writer import message_row
+from cortex.services.turns.turns import TurnRuns
+from cortex.storage.conversations import Conversations
+from cortex.storage.turns import TurnRow, Turns
+
+AT_ONCE = 4
+
+
+class AgentsService:
+    """Every method takes whose; another person's runs are unknown (NotFound)."""
+
+    def __init__(
+        self, *, house: House, accounts: Accounts, roles: Roles, budgets: Budgets, runs: TurnRuns, results: AgentResults
+    ) -> None:
+        """`runs` starts and stops them, `results` hears of their ends."""
+        self._house = house
+        self._accounts = accounts
+        self._roles = roles
+        self._budgets = budgets
+        self._runs = runs
+        self.results = results
+
+    async def start(self, user_id: str, id: str, parent_turn: str, task: str, role: str, is_tainted: bool) -> AgentRun:
+        """Start one, once per id. ToolFailed for an unknown role, an agent of an agent, too many, a spent budget."""
+        with suppress(NotFound):
+            return (await self.view(user_id, id)).run
+        parent = await self._house.db.open(Turns, user_id).get(parent_turn)
+        await self._must_be_possible(user_id, parent, role)
+        async with self._house.telling(user_id, parent.conversation_id) as opened:
+            reads = await opened(Turns).reads(parent)
+            await opened(Conversations).create(
+                role, "auto", title(task), id=id, source="agent", parent_id=parent.conversation_id
+            )
+            row = await opened(Turns).create(
+                agent_turn(parent.id, id),
+                id,
+                task,
+                mode="auto",
+                role=role,
+                channel="agent",
+                job_id=parent.job_id,
+                is_tainted=is_tainted or parent.is_tainted,
+                reads=reads,
+            )
+            await opened(Conversations).append(id, [message_row(row, False)])
+            await opened(Conversations).append(parent.conversation_id, [card_row(row, id)])
+        await self._runs.start(row)
+        return (await self.view(user_id, id)).run
+
+    async def list(self, user_id: str, most: int) -> Sequence[AgentRun]:
+        """The newest runs."""
+        rows = await self._house.db.open(Conversations, user_id).list(limit=most, source="agent")
+        return [(await self.view(user_id, row.id)).run for row in rows]
+
+    async def view(self, user_id: str, run_id: str) -> AgentView:
+        """One run; NotFound."""
+        return await view_of(reading(self._house.db, user_id), run_id)
+
+    async def cancel(self, user_id: str, run_id: str) -> AgentRun:
+        """Stop it; one that has ended stays as it is."""
+        _, row = await run_of(reading(self._house.db, user_id), run_id)
+        if row.state not in LOOP_ENDS:
+            await self._runs.stop(row)
+        return (await self.view(user_id, run_id)).run
+
+    async def cancel_all_of(self, user_id: str, conversation_id: str) -> None:
+        """Stop those that were started in this conversation: nobody waits for them any more."""
+        for one in await self._house.db.open(Conversations, user_id).agents_of(conversation_id):
+            await self.cancel(user_id, one.id)
+
+    def opened(self, user_id: str) -> "UserAgents":
+        """The port of the tools, for one person."""
+        return UserAgents(service=self, user_id=user_id)
+
+    async def _must_be_possible(self, user_id: str, parent: TurnRow, role: str) -> None:
+        user = await self._accounts.user(user_id)
+        if parent.channel == "agent":
+            raise ToolFailed("A background agent can't start another one; do the work here.")
+        names = await self._roles.names(user)
+        found = await self._roles.role(user, role) if role in names else None
+        if found is None or (found.is_admin_only and not user.is_admin):
+            raise ToolFailed(f"There is no role {role!r}. Roles: {', '.join(names)}.")
+        active = [row for row in await self._house.db.open(Turns, user_id).active() if parent_of(row.id)]
+        if len(active) >= AT_ONCE:
+            raise ToolFailed(f"{AT_ONCE} background agents are at work already; wait for one, or stop one.")
+        spent = await self._budgets.spent_up(user, parent)
+        if spent:
+            raise ToolFailed(f"No budget is left for an agent. {spent}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserAgents:
+    """Implements the port `Agents` for one person."""
+
+    service: AgentsService
+    user_id: str
+
+    async def start(self, id: str, parent_turn: str, task: str, role: str, is_tainted: bool) -> AgentRun:
+        """Start one, once per id."""
+        return await self.service.start(self.user_id, id, parent_turn, task, role, is_tainted)
+
+    async def list(self, most: int) -> Sequence[AgentRun]:
+        """The newest runs."""
+        return await self.service.list(self.user_id, most)
+
+    async def get(self, id: str) -> AgentRun:
+        """One run; NotFound."""
+        return (await self.service.view(self.user_id, id)).run
+
+    async def cancel(self, id: str) -> AgentRun:
+        """Stop it."""
+        return await self.service.cancel(self.user_id, id)

@@ -1,0 +1,260 @@
+"""What a turn may still take, settled before each model call (SECURITY section 3, "money, time").
+
+A call sets aside the most it can take, so that two turns at once cannot both slip under a limit. A limit that is
+reached ends in a text, another model or a chat without tools, never in an error.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, Protocol
+
+from cortex.base.messages import Usage
+from cortex.base.model import ModelEntry
+from cortex.base.turn import parent_of
+from cortex.base.user import User
+from cortex.base.zone import midnight
+from cortex.services.context import House
+from cortex.services.models.models import Models
+from cortex.services.roles.roles import Roles
+from cortex.storage.budgets import AtLimit, Budget
+from cortex.storage.budgets import Budgets as BudgetRows
+from cortex.storage.db import Opener
+from cortex.storage.round_rows import Spent
+from cortex.storage.rounds import AllRounds, Rounds
+from cortex.storage.turns import Turns
+
+WARN_SHARE = 0.8
+HELD_FOR = timedelta(minutes=15)
+WAIT_S = 180.0
+LOOK_EVERY_S = 0.25
+BUSY = "I stopped: what is left of {whose} is being used by other answers just now. Try again in a moment."
+
+
+class Payer(Protocol):
+    """A turn, opened or as it is kept: what its calls are counted under."""
+
+    @property
+    def id(self) -> str:
+        """The turn."""
+        ...
+
+    @property
+    def role(self) -> str:
+        """The role in force."""
+        ...
+
+    @property
+    def job_id(self) -> str:
+        """The job, "" for none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """One limit as it holds for one turn. `kind` turn: the role's own, for a single message, or a job's for a run.
+
+    `turn`: whose spending counts for that kind, with the agents it started: the turn itself, or the one behind it.
+    """
+
+    kind: Literal["turn", "user", "role", "job", "house"]
+    subject: str = ""
+    tokens: int | None = None
+    usd: float | None = None
+    at_limit: AtLimit = "stop"
+    model: str = ""
+    time_zone: str = "UTC"
+    is_of_job: bool = False
+    turn: str = ""
+
+    def share(self, spent: Spent, *, held: bool = False) -> float:
+        """How much of it is used: 1.0 and more = reached. With `held`, what is under way counts as used."""
+        tokens = spent.tokens + (spent.held_tokens if held else 0)
+        usd = spent.usd + (spent.held_usd if held else 0.0)
+        return max(_share(tokens, self.tokens), _share(usd, self.usd))
+
+    @property
+    def whose(self) -> str:
+        """Whose limit, in words."""
+        named = {
+            "turn": "this job for one run" if self.is_of_job else f"the role {self.subject!r} for one message",
+            "user": "your limit for today",
+            "role": f"today's limit for the role {self.subject!r}",
+            "job": "today's limit for this job",
+            "house": "today's limit for the whole house",
+        }
+        return named[self.kind]
+
+    def sentence(self, spent: Spent) -> str:
+        """Why it stops here, with the figures and when it goes on."""
+        is_tokens = _share(spent.tokens, self.tokens) >= 1.0
+        used = f"{spent.tokens:,} tokens" if is_tokens else f"${spent.usd:.4f}"
+        allowed = f"{self.tokens:,}" if is_tokens else f"${self.usd or 0.0:.4f}"
+        if self.kind == "turn":
+            words = "used" if is_tokens else "cost"
+            what, who = ("run", "job") if self.is_of_job else ("message", "role")
+            return f"I stopped: this {what} {words} {used}; the {who} allows {allowed}."
+        open_price = f" {spent.unpriced} calls of unknown price are not counted." if spent.unpriced and self.usd else ""
+        again = "It starts again at midnight"
+        return f"I stopped: {self.whose} is used up ({used} of {allowed}).{open_price} {again} ({self.time_zone})."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """What may happen with the coming call; `text` says why not, or what changed."""
+
+    action: Literal["go", "stop", "model", "chat"] = "go"
+    text: str = ""
+    model: str = ""
+
+
+GO = Admission()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budgets:
+    """Checks every limit that holds for a turn, and sets aside for its next call."""
+
+    house: House
+    roles: Roles
+    models: Models
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def admit(self, user: User, turn: Payer, round: int, entry: ModelEntry, input_tokens: int) -> Admission:
+        """Whether this round may ask `entry` with so many tokens. Waits while others hold what is left."""
+        limits = await self.limits(user, turn)
+        if not limits:
+            return GO
+        most = Usage(input_tokens=input_tokens, output_tokens=entry.max_output_tokens)
+        is_priced = any(limit.usd is not None for limit in limits)
+        usd = (await self.models.cost(user.id, entry.name, most) or 0.0) if is_priced else 0.0
+        ends_s = self.house.ticks_s() + WAIT_S
+        while True:
+            held = (most.input_tokens + most.output_tokens, usd)
+            found = await self._look(user, turn, round, limits, held)
+            if isinstance(found, Admission):
+                return found
+            if self.house.ticks_s() >= ends_s:
+                await self.house.db.open(Rounds, user.id).refused(turn.id, round)
+                return Admission(action="stop", text=BUSY.format(whose=found.whose))
+            await self.sleep(LOOK_EVERY_S)
+
+    async def warnings(self, opened: Opener, turn: Payer, limits: Sequence[Limit], used: Spent) -> list[str]:
+        """A sentence for each limit of which the call that took `used`, booked already, passed four fifths."""
+        told = []
+        for limit in limits:
+            after = await self._spent(opened, turn, limit)
+            before = Spent(tokens=after.tokens - used.tokens, usd=after.usd - used.usd)
+            if limit.kind != "turn" and limit.share(before) < WARN_SHARE <= limit.share(after):
+                told.append(f"{limit.share(after):.0%} of {limit.whose} is used.")
+        return told
+
+    async def limits(self, user: User, turn: Payer) -> Sequence[Limit]:
+        """Every limit that holds for this turn, the role's own first."""
+        found = [limit for one in await self._payers(user, turn) if (limit := await self._own(user, one))]
+        rows = await self.house.db.open(BudgetRows).list()
+        personal = [row for row in rows if row.kind == "user" and row.subject in (user.id, "")]
+        chosen = [row for row in personal if row.subject] or personal  # a person's own outranks everybody's
+        chosen += [row for row in rows if row.kind == "role" and row.subject == turn.role]
+        chosen += [row for row in rows if row.kind == "job" and turn.job_id and row.subject == turn.job_id]
+        chosen += [row for row in rows if row.kind == "house"]
+        return [*found, *(limit_of(row, self._zone(row, user)) for row in chosen)]
+
+    async def _payers(self, user: User, turn: Payer) -> Sequence[Payer]:
+        """The turn, and the one that started it as a background agent: that one's limit holds for both together."""
+        parent = parent_of(turn.id)
+        return (turn, await self.house.db.open(Turns, user.id).get(parent)) if parent else (turn,)
+
+    async def _own(self, user: User, turn: Payer) -> Limit | None:
+        role = await self.roles.role(user, turn.role, turn.job_id)
+        if role.budget_tokens is None and role.budget_usd is None:
+            return None
+        tokens, usd, is_of_job = role.budget_tokens, role.budget_usd, bool(turn.job_id)
+        return Limit(kind="turn", subject=role.name, turn=turn.id, tokens=tokens, usd=usd, is_of_job=is_of_job)
+
+    async def spent_up(self, user: User, turn: Payer) -> str:
+        """Why no further model call may be made for this turn, "" when one may."""
+        limits = await self.limits(user, turn)
+        async with self.house.db.together(user.id) as opened:
+            spent = [(limit, await self._spent(opened, turn, limit)) for limit in limits]
+        reached = [limit.sentence(used) for limit, used in spent if limit.at_limit == "stop" and limit.share(used) >= 1]
+        return next(iter(reached), "")
+
+    def _zone(self, row: Budget, user: User) -> str:
+        return self.house.settings.time_zone if row.kind == "house" else user.time_zone
+
+    async def _look(
+        self, user: User, turn: Payer, round: int, limits: Sequence[Limit], most: tuple[int, float]
+    ) -> Admission | Limit:
+        """One look at everything under a lock; the limit to wait for when others hold the rest of it."""
+        until = self.house.clock() + HELD_FOR
+        async with self.house.db.together(user.id) as opened:
+            await opened(AllRounds).lock()
+            spent = [(limit, await self._spent(opened, turn, limit, but=(turn.id, round))) for limit in limits]
+            reached = [(limit, used) for limit, used in spent if limit.share(used) >= 1.0]
+            admission = await self._at_limit(user, reached)
+            if admission.action == "stop":
+                await opened(Rounds).refused(turn.id, round)
+                return admission
+            over = [limit for limit, _ in reached]
+            full = [limit for limit, used in spent if limit not in over and limit.share(used, held=True) >= 1.0]
+            if full:
+                return full[0]
+            await opened(Rounds).hold(turn.id, round, *most, until)
+        return admission
+
+    async def _at_limit(self, user: User, reached: Sequence[tuple[Limit, Spent]]) -> Admission:
+        """The hardest of what the reached limits ask for."""
+        chosen = GO
+        for limit, used in reached:
+            if limit.at_limit == "stop":
+                return Admission(action="stop", text=limit.sentence(used))
+            if limit.at_limit == "chat":
+                text = f"{_first(limit.whose)} is used up: going on without tools."
+                chosen = Admission(action="chat", text=text)
+            elif chosen.action == "go":
+                if (await self.models.registry(user)).get(limit.model) is None:
+                    missing = f" The model {limit.model!r}, which was to take over, is not among yours."
+                    return Admission(action="stop", text=limit.sentence(used) + missing)
+                text = f"{_first(limit.whose)} is used up: going on with {limit.model}."
+                chosen = Admission(action="model", text=text, model=limit.model)
+        return chosen
+
+    async def _spent(self, opened: Opener, turn: Payer, limit: Limit, *, but: tuple[str, int] = ("", 0)) -> Spent:
+        if limit.kind == "turn":
+            return await opened(Rounds).spent_in_turn(limit.turn or turn.id, but=but)
+        return await spent_today(opened, limit, self.house.clock(), but=but)
+
+
+async def spent_today(opened: Opener, limit: Limit, now: datetime, *, but: tuple[str, int] = ("", 0)) -> Spent:
+    """What counts against a daily limit so far, for the user whose repositories these are."""
+    since = midnight(now, limit.time_zone)
+    if limit.kind == "house":
+        return await opened(AllRounds).spent(since, but=but)
+    role, job = (limit.subject if limit.kind == kind else "" for kind in ("role", "job"))
+    return await opened(Rounds).spent(since, role=role, job_id=job, but=but)
+
+
+def limit_of(row: Budget, time_zone: str) -> Limit:
+    """A stored budget as a limit of somebody's day."""
+    return Limit(
+        kind=row.kind,
+        subject=row.subject,
+        tokens=row.limit_tokens,
+        usd=row.limit_usd,
+        at_limit=row.at_limit,
+        model=row.model,
+        time_zone=time_zone,
+    )
+
+
+def _share(used: float, allowed: float | None) -> float:
+    """Used / allowed; a limit of nothing is always reached, one that is not set never."""
+    if allowed is None:
+        return 0.0
+    return used / allowed if allowed > 0 else 1.0
+
+
+def _first(words: str) -> str:
+    return words[:1].upper() + words[1:]

@@ -1,0 +1,302 @@
+"""Talking: send, stop, again, edit, continue, and follow a conversation's log. The page's main door.
+
+A message is committed before it is acknowledged and before a model is asked; runs belong to the engine, never to a
+browser's connection.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from cortex.agent.titles import title
+from cortex.base.errors import Conflict, NotFound, UserError
+from cortex.base.events import Event, OpenPart
+from cortex.base.ids import new_id
+from cortex.base.role import ToolMode
+from cortex.base.settings import MAX_ROUNDS_CAP
+from cortex.base.user import User
+from cortex.services.context import House
+from cortex.services.turns.answer_writer import Row, message_row
+from cortex.services.turns.turns import TurnRuns
+from cortex.storage.conversations import Conversation, Conversations
+from cortex.storage.db import Opener
+from cortex.storage.plans import Plans
+from cortex.storage.summaries import Summaries
+from cortex.storage.turns import NOTHING_READ, Reads, TurnRow, Turns
+
+MESSAGE_CHARS_MAX = 32_000
+FOLLOW_S = 300.0
+KEEP_ALIVE_S = 15.0
+NOT_SAID = ("agent", "result")  # channels whose texts no person wrote
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPage:
+    """A stretch of a conversation's log: whole turns. `earlier`: pass it as `before` for the stretch above, or None."""
+
+    conversation: Conversation
+    events: Sequence[Event]
+    earlier: int | None
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """Nothing happened for a while: the connection is kept open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chat:
+    """What a person does in a conversation. `watched`: user -> conversation -> open streams; `endings` ends them."""
+
+    house: House
+    runs: TurnRuns
+    endings: dict[str, int] = field(default_factory=dict)
+    watched: dict[str, Counter[str]] = field(default_factory=dict)
+
+    async def send(
+        self,
+        user: User,
+        conversation_id: str,
+        text: str,
+        *,
+        mode: ToolMode | None = None,
+        max_rounds: int | None = None,
+        role: str | None = None,
+        is_tainted: bool = False,
+    ) -> str:
+        """Commit the message and start its turn; the turn's id. `is_tainted`: its words are not the person's own.
+
+        While another turn runs it is queued: taken in at that turn's next tool boundary, or answered after it.
+        """
+        words = _checked(text, max_rounds)
+        async with self.house.telling(user.id, conversation_id) as opened:
+            if role is not None and role != (await opened(Conversations).get(conversation_id)).role:
+                await opened(Conversations).set_role(conversation_id, role)
+            row, is_queued = await _sent(opened, conversation_id, words, mode, max_rounds, is_tainted=is_tainted)
+        if not is_queued:
+            await self.runs.start(row)
+        return row.id
+
+    async def stop(self, user: User, conversation_id: str) -> None:
+        """End the running turn now; what it said so far stays visible. Nothing running: nothing happens."""
+        await self.house.db.open(Conversations, user.id).get(conversation_id)
+        running = await self.house.db.open(Turns, user.id).running(conversation_id)
+        if running is not None:
+            await self.runs.stop(running)
+
+    async def again(self, user: User, turn_id: str, mode: ToolMode | None = None) -> str:
+        """A new try of a turn: it and what followed are set aside, its message is sent again."""
+        row = await self._settled(user, turn_id)
+        return await self._replace(user, row, row.text, mode or row.mode)
+
+    async def edit(self, user: User, turn_id: str, text: str) -> str:
+        """Say it differently: the turn and what followed are set aside, the new text is sent."""
+        row = await self._settled(user, turn_id)
+        return await self._replace(user, row, _checked(text, None), row.mode)
+
+    async def keep_going(self, user: User, turn_id: str) -> str:
+        """Give an interrupted turn, or one that ran out of rounds, another one to finish its work."""
+        row = await self._settled(user, turn_id)
+        is_again = row.state == "failed"
+        return await self.send(
+            user,
+            row.conversation_id,
+            row.text if is_again else "Continue where you stopped.",
+            mode=row.mode,
+            max_rounds=row.max_rounds,
+            is_tainted=is_again and row.is_tainted,
+        )
+
+    async def log(self, user: User, conversation_id: str, *, before: int | None = None, turns: int = 30) -> LogPage:
+        """The events of the newest `turns` turns, or of those ahead of the turn with ordinal `before`.
+
+        Messages that wait their turn come on top: however many there are, the turn they wait for is among the newest.
+        """
+        async with self.house.db.together(user.id) as opened:
+            conversation = await opened(Conversations).get(conversation_id)
+            turns += len(await opened(Turns).queued(conversation_id)) if before is None else 0
+            rows = await opened(Turns).list(conversation_id, before=before, limit=turns + 1)
+            shown, has_more = rows[-turns:], len(rows) > turns
+            first = await opened(Conversations).first_seq(conversation_id, shown[0].id) if has_more else None
+            end = await self._first_of(opened(Turns), opened(Conversations), conversation_id, before)
+            events = await opened(Conversations).events(conversation_id, after=(first or 1) - 1, before=end)
+        return LogPage(
+            conversation=conversation,
+            events=events,
+            earlier=shown[0].ordinal if has_more and shown else None,
+            seq=conversation.seq,
+        )
+
+    async def _first_of(
+        self, turns: Turns, conversations: Conversations, conversation_id: str, before: int | None
+    ) -> int | None:
+        """The seq of the first event of the turn with ordinal `before`."""
+        if before is None:
+            return None
+        row = await turns.at(conversation_id, before)
+        return await conversations.first_seq(conversation_id, row.id) if row else None
+
+    async def follow(self, user: User, conversation_id: str, after: int) -> AsyncIterator[Event | OpenPart | Tick]:
+        """Rows past `after` in order, then open parts, whole, as they grow; a `Tick` every 15 quiet seconds.
+
+        The reader sets the pace: what it is too slow to see grow, it sees grown. Ends after five minutes, so
+        that the caller checks the login again and the browser comes back.
+        """
+        conversations = self.house.db.open(Conversations, user.id)
+        await conversations.get(conversation_id)
+        shown: dict[str, OpenPart] = {}
+        seq, bell = after, -1
+        ends_s = self.house.ticks_s() + FOLLOW_S
+        with self.watching(user.id, conversation_id) as is_allowed:
+            while is_allowed() and self.house.ticks_s() < ends_s:
+                heard = await self.house.hub.changed(conversation_id, bell, KEEP_ALIVE_S)
+                if heard == bell:
+                    yield Tick()
+                    continue
+                bell = heard
+                parts = self.house.hub.open_parts(conversation_id)
+                for event in await conversations.events(conversation_id, after=seq):
+                    seq = event.seq
+                    yield event
+                for part in parts:
+                    if shown.get(part.part) != part:
+                        shown[part.part] = part
+                        yield part
+
+    @contextmanager
+    def watching(self, user_id: str, conversation_id: str) -> Iterator[Callable[[], bool]]:
+        """Counts a watcher in; what it gives says whether the user may still watch.
+
+        `conversation_id`: whatever key of the hub the watcher waits on; `end_streams` rings it.
+        """
+        started = self.endings.get(user_id, 0)
+        watched = self.watched.setdefault(user_id, Counter())
+        watched[conversation_id] += 1
+        try:
+            yield lambda: self.endings.get(user_id, 0) == started
+        finally:
+            watched[conversation_id] -= 1
+            if not +watched:
+                self.watched.pop(user_id, None)
+
+    def end_streams(self, user_id: str) -> None:
+        """Close the user's streams in this process."""
+        self.endings[user_id] = self.endings.get(user_id, 0) + 1
+        for conversation_id in list(self.watched.get(user_id, ())):
+            self.house.hub.ring(conversation_id)
+
+    def end_all_streams(self) -> None:
+        """Close every stream of this process, which is about to end."""
+        for user_id in list(self.watched):
+            self.end_streams(user_id)
+
+    async def access_ended(self, user_id: str) -> None:
+        """A user's logins ended or their rank changed: their streams close and their running turns stop, at once."""
+        self.end_streams(user_id)
+        for row in await self.house.db.open(Turns, user_id).active():
+            await self.runs.stop(row)
+
+    async def receipt(self, user: User, turn_id: str) -> dict[str, object]:
+        """The receipt of the turn's first plan, with what came `later` and in which round; NotFound before that."""
+        plans = await self.house.db.open(Plans, user.id).of_turn(turn_id)
+        if not plans:
+            raise NotFound("This turn has not chosen any tools yet.")
+        first = plans[0].receipt
+        known = {item["name"] for item in first["sent"]}
+        later = {item["name"]: {**item, "round": p.round} for p in reversed(plans) for item in p.receipt["sent"]}
+        return {**first, "later": [item for name, item in later.items() if name not in known]}
+
+    async def undo_summary(self, user: User, conversation_id: str, summary_id: str) -> None:
+        """Let the model see the summarised messages themselves again, from the next turn on."""
+        async with self.house.telling(user.id, conversation_id) as opened:
+            row = await opened(Summaries).undo(summary_id)
+            payload = {
+                "summary": row.id,
+                "upto_turn": row.upto_ordinal,
+                "text": row.text,
+                "state": "undone",
+                "is_tainted": row.is_tainted,
+            }
+            await opened(Conversations).append(conversation_id, [("summary", payload, None)])
+
+    async def _settled(self, user: User, turn_id: str) -> TurnRow:
+        """The turn, if it has ended; Conflict while it runs."""
+        row = await self.house.db.open(Turns, user.id).get(turn_id)
+        if row.state in ("queued", "running", "waiting"):
+            raise Conflict("This answer is still being written. Stop it first.")
+        if row.is_dropped:
+            raise Conflict("This message was replaced by a later try.")
+        if row.channel in NOT_SAID:  # said again, they would count as the person's own words
+            raise Conflict("These words came from a background agent; ask about them in a message of your own.")
+        return row
+
+    async def _replace(self, user: User, row: TurnRow, text: str, mode: ToolMode) -> str:
+        """Set a turn and what followed aside and send a text in its place, in one commit.
+
+        What was set aside has been seen, by a person at least: the new turn counts as having read it.
+        """
+        async with self.house.telling(user.id, row.conversation_id) as opened:
+            if await opened(Turns).running(row.conversation_id) is not None:
+                raise Conflict("An answer is being written. Stop it first.")
+            reads = await opened(Turns).reads_from(row.conversation_id, row.ordinal)
+            dropped = await opened(Turns).drop_from(row.conversation_id, row.ordinal)
+            for summary in await opened(Summaries).of_conversation(row.conversation_id):
+                if summary.undone_at is None and summary.upto_ordinal >= row.ordinal:
+                    await opened(Summaries).undo(summary.id)
+            await opened(Conversations).append(row.conversation_id, [("turn.drop", {"turns": dropped}, None)])
+            is_tainted = row.is_tainted and text == row.text  # such as a job's prompt that a model wrote
+            made, is_queued = await _sent(
+                opened, row.conversation_id, text, mode, row.max_rounds, reads, is_tainted=is_tainted
+            )
+        if not is_queued:
+            await self.runs.start(made)
+        return made.id
+
+
+async def _sent(
+    opened: Opener,
+    conversation_id: str,
+    words: str,
+    mode: ToolMode | None,
+    max_rounds: int | None,
+    reads: Reads = NOTHING_READ,
+    *,
+    is_tainted: bool = False,
+) -> tuple[TurnRow, bool]:
+    """The message as a turn of the conversation, and whether it waits behind another one."""
+    conversation = await opened(Conversations).get(conversation_id)
+    row = await opened(Turns).create(
+        f"turn:{new_id()}",
+        conversation_id,
+        words,
+        mode=mode or conversation.mode,
+        role=conversation.role,
+        max_rounds=max_rounds if max_rounds is not None else conversation.max_rounds,
+        is_tainted=is_tainted,
+        reads=reads,
+    )
+    ahead = [turn for turn in await opened(Turns).queued(conversation_id) if turn.ordinal < row.ordinal]
+    is_queued = bool(ahead) or await opened(Turns).running(conversation_id) is not None
+    rows: list[Row] = [message_row(row, is_queued)]
+    if conversation.is_title_auto and not conversation.title:
+        name = title(words)
+        await opened(Conversations).rename(conversation_id, name, by_user=False)
+        rows.append(("title", {"title": name}, None))
+    await opened(Conversations).append(conversation_id, rows)
+    return row, is_queued
+
+
+def _checked(text: str, max_rounds: int | None) -> str:
+    """The message without outer blanks; UserError for an empty or oversized one."""
+    words = text.strip()
+    if not words:
+        raise UserError("Write a message first.")
+    if len(words) > MESSAGE_CHARS_MAX:
+        raise UserError(
+            f"The message has {len(words):,} characters; {MESSAGE_CHARS_MAX:,} fit. Put the rest in a file."
+        )
+    if max_rounds is not None and not 1 <= max_rounds <= MAX_ROUNDS_CAP:
+        raise UserError(f"Rounds go from 1 to {MAX_ROUNDS_CAP}, not {max_rounds}.")
+    return words

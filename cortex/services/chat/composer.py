@@ -1,0 +1,109 @@
+"""What a person may set before sending, and what holds if they set nothing: role, tool mode, rounds, model, examples.
+
+Read by the chat page for each conversation and for a new one.
+"""
+
+from dataclasses import dataclass
+
+from cortex.base.errors import UserError
+from cortex.base.role import ToolMode
+from cortex.base.user import User
+from cortex.selection.recipes import RECIPES
+from cortex.services.context import House
+from cortex.services.models.models import Models
+from cortex.services.roles.preferences import PreferencesService
+from cortex.services.roles.roles import Roles
+from cortex.services.roles.rounds import max_rounds
+from cortex.services.tools.tools import ToolsService
+from cortex.storage.conversations import Conversation, Conversations
+from cortex.toolkit.registry import Registry
+
+EXAMPLES_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composer:
+    """The composer as it stands. `max_rounds_from` says which level set the rounds; `roles` are the user's.
+
+    `recipe`: the conversation's own way of choosing tools, "" for the role's (`role_recipe`).
+    """
+
+    role: str
+    roles: tuple[str, ...]
+    mode: ToolMode
+    max_rounds: int
+    max_rounds_from: str
+    model: str
+    is_offline: bool
+    window_tokens: int
+    examples: tuple[str, ...] = ()
+    recipe: str = ""
+    role_recipe: str = "cortex"
+    recipes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComposerService:
+    """Gathers a `Composer` from the services that own its parts."""
+
+    house: House
+    preferences: PreferencesService
+    roles: Roles
+    models: Models
+    tools: ToolsService
+
+    async def composer(self, user: User, conversation: Conversation | None = None, role: str = "") -> Composer:
+        """For this conversation, or for a new one in `role` (else the user's preferred role)."""
+        chosen = await self.preferences.get(user)
+        name = conversation.role if conversation else role or chosen.role
+        current = (await self.roles.in_force(user, name, is_shown=True)).role
+        entry = (await self.models.shown(user)).first(current)
+        own = conversation.max_rounds if conversation else chosen.max_rounds
+        rounds, origin = max_rounds(self.house.settings.max_rounds, entry, current, own)
+        return Composer(
+            role=current.name,
+            roles=tuple(await self.roles.names(user)),
+            mode=conversation.mode if conversation else chosen.mode or current.mode,
+            max_rounds=rounds,
+            max_rounds_from=origin,
+            model=entry.name,
+            is_offline=entry.provider == "offline",
+            window_tokens=entry.context_tokens,
+            examples=await self._examples(user, current.name),
+            recipe=conversation.recipe if conversation else "",
+            role_recipe=current.recipe,
+            recipes=tuple(RECIPES),
+        )
+
+    async def keep(self, user: User, conversation_id: str, mode: ToolMode, rounds: int | None) -> None:
+        """Let the conversation start with this tool mode, and with these rounds when they were set, from now on."""
+        conversations = self.house.db.open(Conversations, user.id)
+        conversation = await conversations.get(conversation_id)
+        if conversation.mode != mode:
+            await conversations.set_mode(conversation_id, mode)
+        if rounds is not None and conversation.max_rounds != rounds:
+            await conversations.set_max_rounds(conversation_id, rounds)
+
+    async def _examples(self, user: User, role: str) -> tuple[str, ...]:
+        try:
+            permitted = set(await self.tools.permitted(user, role, channel="chat", mode="auto"))
+        except UserError:  # a slip in the role's file: the page opens and the frame tells it
+            return ()
+        return examples(self.house.registry, permitted)
+
+
+def examples(registry: Registry, permitted: set[str]) -> tuple[str, ...]:
+    """Three things to say that work on an empty account too: what adds something comes first, one a category."""
+    offers: list[str] = []
+    for is_wanted in (_adds, lambda name: True):
+        for category in reversed([*registry.categories.values()]):
+            fit = (
+                words for words, names in category.examples if names and permitted >= {*names} and is_wanted(names[0])
+            )
+            offers += [words for words in [next(fit, "")] if words and words not in offers]
+    return tuple(words[:1].upper() + words[1:] for words in offers[:EXAMPLES_SHOWN])
+
+
+def _adds(name: str) -> bool:
+    """Whether the tool's verb makes something new, which no empty account can lack."""
+    return name.rpartition("_")[2] in ("create", "append", "add")

@@ -1,0 +1,130 @@
+"""The fold of a conversation's events into what is shown, one event at a time. Pure: no storage, no markup.
+
+The page folds the log up to `seq`; its stream applies the rest and renders only what `apply` says has changed.
+What happens inside one turn is folded by `services/chat/transcript_turn.py`.
+"""
+
+from collections.abc import Callable, Iterable
+
+from cortex.base.events import Event
+from cortex.services.chat.transcript_turn import FOLDS, part_of
+from cortex.services.chat.transcript_views import Change, Marker, Part, SteerPart, TurnView
+
+
+class Transcript:
+    """The folded conversation. `turns` in order of their messages, dropped ones left out."""
+
+    def __init__(self, events: Iterable[Event] = (), *, title: str = "") -> None:
+        """Fold what is there already; `title` is the one in force before these events."""
+        self.seq = 0
+        self.title = title
+        self.context_tokens = 0
+        self.markers: dict[str, Marker] = {}
+        self._turns: dict[str, TurnView] = {}
+        self._handlers: dict[str, Callable[[Event], list[Change]]] = {
+            "message": self._on_message,
+            "steer": self._on_steer,
+            "turn.drop": self._on_drop,
+            "summary": self._on_summary,
+            "title": self._on_title,
+        }
+        for event in events:
+            self.apply(event)
+
+    @property
+    def turns(self) -> tuple[TurnView, ...]:
+        """The turns in order."""
+        return tuple(self._turns.values())
+
+    @property
+    def running(self) -> TurnView | None:
+        """The turn that is being answered, if any."""
+        return next((turn for turn in self._turns.values() if turn.is_live), None)
+
+    def turn(self, turn_id: str) -> TurnView | None:
+        """One turn; None when it is older than the page, or dropped."""
+        return self._turns.get(turn_id)
+
+    def part(self, turn_id: str, part_id: str) -> Part | None:
+        """One part of a turn by its id."""
+        turn = self._turns.get(turn_id)
+        return part_of(turn, part_id) if turn else None
+
+    def marker_after(self, turn: TurnView) -> Marker | None:
+        """The newest summary that ends with this turn, if any."""
+        ends_here = [marker for marker in self.markers.values() if marker.upto_ordinal == turn.ordinal]
+        return ends_here[-1] if ends_here else None
+
+    def apply(self, event: Event) -> list[Change]:
+        """Take the next event; what changed. An event that was folded already changes nothing."""
+        if event.seq <= self.seq:
+            return []
+        self.seq = event.seq
+        if handler := self._handlers.get(event.kind):
+            return handler(event)
+        if event.kind == "usage":
+            self.context_tokens = (event.payload.get("input") or 0) + (event.payload.get("output") or 0)
+        return self._fold(event)
+
+    def _fold(self, event: Event) -> list[Change]:
+        turn_id = event.payload.get("turn", "")
+        turn, fold = self._turns.get(turn_id), FOLDS.get(event.kind)
+        if fold is None:
+            return []
+        if turn is None:  # older than the page; an undone card may still stand there
+            return [Change(kind="undo", turn=turn_id, part=event.payload["call"])] if event.kind == "undo" else []
+        self._turns[turn_id], changes = fold(turn, event)
+        return changes
+
+    def _on_message(self, event: Event) -> list[Change]:
+        data, turn_id = event.payload, event.payload["turn"]
+        if turn_id in self._turns:
+            return []
+        waits = any(turn.state != "ended" for turn in self._turns.values())
+        self._turns[turn_id] = TurnView(
+            id=turn_id,
+            ordinal=data.get("ordinal") or 0,
+            text=data["text"],
+            at=event.at,
+            mode=data.get("mode") or "auto",
+            state="queued" if waits or data.get("is_steer") else "running",
+            agent=data.get("agent") or "",
+        )
+        return [Change(kind="turn.new", turn=turn_id)]
+
+    def _on_steer(self, event: Event) -> list[Change]:
+        """A queued message becomes a part of the turn that took it in."""
+        data = event.payload
+        taken, into = self._turns.pop(data["turn"], None), self._turns.get(data["into"])
+        gone = [Change(kind="turn.drop", turn=data["turn"])]
+        if taken is None or into is None:
+            return gone
+        part = SteerPart(id=f"steer-{event.seq}", text=taken.text)
+        self._turns[into.id] = into.with_part(part)
+        return [*gone, Change(kind="part.new", turn=into.id, part=part.id)]
+
+    def _on_drop(self, event: Event) -> list[Change]:
+        gone = event.payload["turns"]
+        for turn_id in gone:
+            self._turns.pop(turn_id, None)
+        return [Change(kind="turn.drop", turn=turn_id) for turn_id in gone]
+
+    def _on_summary(self, event: Event) -> list[Change]:
+        data = event.payload
+        last = next((turn for turn in self._turns.values() if turn.ordinal == data["upto_turn"]), None)
+        turn_id = last.id if last else ""
+        if data["state"] == "undone":
+            gone = self.markers.pop(data["summary"], None)
+            return [Change(kind="marker.drop", turn=turn_id, part=gone.id)] if gone else []
+        marker = Marker(
+            id=data["summary"],
+            upto_ordinal=data["upto_turn"],
+            text=data.get("text") or "",
+            is_tainted=bool(data.get("is_tainted")),
+        )
+        self.markers[marker.id] = marker
+        return [Change(kind="marker.new", turn=turn_id, part=marker.id)] if last else []
+
+    def _on_title(self, event: Event) -> list[Change]:
+        self.title = event.payload["title"]
+        return [Change(kind="title")]

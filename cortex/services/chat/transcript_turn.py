@@ -1,0 +1,285 @@
+"""What one event does to one turn's view: a pure function for each kind. Called by `transcript.py` alone."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Literal
+
+from cortex.base.events import Event
+from cortex.services.chat.transcript_views import (
+    AgentCard,
+    ApprovalCard,
+    CallCard,
+    Change,
+    Ending,
+    FailurePart,
+    NoticePart,
+    Part,
+    Status,
+    TextPart,
+    ThinkingPart,
+    TurnView,
+)
+
+Phase = Literal["choosing", "asking", "thinking", "writing", "calling", "waiting"]
+Folded = tuple[TurnView, list[Change]]
+
+
+def part_of(turn: TurnView, part_id: str) -> Part | None:
+    """One part by its id."""
+    return next((part for part in turn.parts if part.id == part_id), None)
+
+
+# --- the turn -------------------------------------------------------------------------------------------------------
+
+
+def started(turn: TurnView, event: Event) -> Folded:
+    """The engine took it up; a queued one gets its place."""
+    data = event.payload
+    running = replace(
+        turn,
+        state="running",
+        role=data.get("role") or "",
+        model=data.get("model") or "",
+        max_rounds=data.get("max_rounds") or 0,
+        max_rounds_from=data.get("max_rounds_from") or "",
+        ending=None,
+    )
+    return running, [Change(kind="turn.start" if turn.state != "running" else "status", turn=turn.id)]
+
+
+def ended(turn: TurnView, event: Event) -> Folded:
+    """It is over: open questions go, calls that never came back are of unknown outcome."""
+    data = event.payload
+    ending = Ending(
+        state=data["state"],
+        rounds=data.get("rounds") or 0,
+        seconds=data.get("seconds") or 0.0,
+        tools_sent=data.get("tools_sent") or 0,
+        tokens_sent=data.get("tokens_sent") or 0,
+        tokens_saved=data.get("tokens_saved") or 0,
+        can_continue=bool(data.get("can_continue")),
+    )
+    parts = tuple(_settled(part) for part in turn.parts if not isinstance(part, ApprovalCard) and not _is_void(part))
+    changes = [Change(kind="body", turn=turn.id)] if parts != turn.parts else []
+    if turn.state == "queued":  # it ended without an answer: now its place is shown, and says so
+        changes = [Change(kind="turn.start", turn=turn.id)]
+    return replace(turn, state="ended", ending=ending, parts=parts), [*changes, Change(kind="turn.end", turn=turn.id)]
+
+
+def selected(turn: TurnView, event: Event) -> Folded:
+    """The tools of a round are chosen; the last receipt is the one that is shown."""
+    data = event.payload
+    return _phase(replace(turn, receipt=data.get("receipt")), "asking", data.get("round"))
+
+
+def paid(turn: TurnView, event: Event) -> Folded:
+    """What a round cost, when that is known."""
+    cost = event.payload.get("cost_usd")
+    return (turn if cost is None else replace(turn, cost_usd=(turn.cost_usd or 0.0) + cost)), []
+
+
+# --- text -----------------------------------------------------------------------------------------------------------
+
+
+def part_started(turn: TurnView, event: Event) -> Folded:
+    """A part begins, or begins again with a higher attempt."""
+    data = event.payload
+    attempt, thinks = data.get("attempt") or 1, data["kind"] == "thinking"
+    part: Part = (
+        ThinkingPart(id=data["part"], attempt=attempt, is_open=True, started_at=event.at)
+        if thinks
+        else TextPart(id=data["part"], attempt=attempt, is_open=True)
+    )
+    is_new = part_of(turn, part.id) is None
+    turn = turn.with_part(part) if is_new else _swap(turn, part)
+    turn, changes = _phase(turn, "thinking" if thinks else "writing", data.get("round"))
+    return turn, [Change(kind="part.new" if is_new else "part.again", turn=turn.id, part=part.id), *changes]
+
+
+def part_ended(turn: TurnView, event: Event) -> Folded:
+    """The finished text; "" takes the part away."""
+    data = event.payload
+    part = part_of(turn, data["part"])
+    if not data["text"]:
+        kept = tuple(other for other in turn.parts if other.id != data["part"])
+        return replace(turn, parts=kept), [Change(kind="body", turn=turn.id)] if part else []
+    whole = _whole(data, event.at, part)
+    if part is None:
+        return turn.with_part(whole), [Change(kind="part.new", turn=turn.id, part=whole.id)]
+    return _swap(turn, whole), [Change(kind="part", turn=turn.id, part=part.id)]
+
+
+def noticed(turn: TurnView, event: Event) -> Folded:
+    """A word of Cortex itself."""
+    data = event.payload
+    return _add(turn, NoticePart(id=f"note-{event.seq}", level=data.get("level") or "info", text=data["text"]))
+
+
+def failed(turn: TurnView, event: Event) -> Folded:
+    """Why the answer stopped."""
+    data = event.payload
+    return _add(
+        turn,
+        FailurePart(
+            id=f"fail-{event.seq}",
+            text=data["text"],
+            kind=data.get("kind") or "",
+            can_retry=bool(data.get("can_retry")),
+        ),
+    )
+
+
+# --- calls ----------------------------------------------------------------------------------------------------------
+
+
+def called(turn: TurnView, event: Event) -> Folded:
+    """A call was decided; after a crash the same row may come again."""
+    data = event.payload
+    if part_of(turn, data["call"]):
+        return turn, []
+    card = CallCard(
+        id=data["call"],
+        name=data["name"],
+        arguments=data.get("arguments") or "",
+        brief=data.get("brief") or "",
+        risk=data.get("risk") or "",
+        round=data.get("round") or 0,
+    )
+    turn, changes = _add(turn, card)
+    turn, more = _phase(turn, "calling", card.round)
+    return turn, [*changes, *more]
+
+
+def returned(turn: TurnView, event: Event) -> Folded:
+    """A call came back."""
+    data = event.payload
+    turn, changes = _card(
+        turn,
+        data["call"],
+        state=data["state"],
+        text=data.get("text") or "",
+        ms=data.get("ms"),
+        undo_id=data.get("undo") or "",
+        spill=data.get("spill") or "",
+        is_tainted=bool(data.get("is_tainted")),
+    )
+    turn, more = _phase(turn, "calling", None)
+    return turn, [*changes, *more]
+
+
+def approved(turn: TurnView, event: Event) -> Folded:
+    """A question was asked, or answered, here or anywhere else."""
+    data, state = event.payload, event.payload["state"]
+    if state == "asked":
+        turn, changes = _card(turn, data["call"], state="wait")
+        turn, added = _add(turn, _question(data)) if part_of(turn, data["approval"]) is None else (turn, [])
+        turn, more = _phase(turn, "waiting", None)
+        return turn, [*changes, *added, *more]
+    turn = replace(turn, parts=tuple(part for part in turn.parts if part.id != data["approval"]))
+    turn, _ = _card(turn, data["call"], decision=state, state="run" if state == "allowed" else "wait")
+    turn, more = _phase(turn, "calling", None)
+    return turn, [Change(kind="body", turn=turn.id), *more]
+
+
+def undone(turn: TurnView, event: Event) -> Folded:
+    """A call's effect was taken back, or could not be."""
+    data = event.payload
+    turn, _ = _card(turn, data["call"], undo_state=data["state"], undo_text=data.get("text") or "")
+    return turn, [Change(kind="undo", turn=turn.id, part=data["call"])]
+
+
+def agent_moved(turn: TurnView, event: Event) -> Folded:
+    """A background run began, went on or ended; the turn that started it may be over long since."""
+    data = event.payload
+    card = AgentCard(
+        id=data["agent"],
+        task=data["task"],
+        role=data.get("role") or "",
+        state=data["state"],
+        error=data.get("error") or "",
+    )
+    if part_of(turn, card.id) is None:
+        return _add(turn, card)
+    return _swap(turn, card), [Change(kind="part", turn=turn.id, part=card.id)]
+
+
+FOLDS: Mapping[str, Callable[[TurnView, Event], Folded]] = {
+    "turn.start": started,
+    "turn.end": ended,
+    "selection": selected,
+    "usage": paid,
+    "part.start": part_started,
+    "part.end": part_ended,
+    "notice": noticed,
+    "error": failed,
+    "tool.call": called,
+    "tool.result": returned,
+    "approval": approved,
+    "undo": undone,
+    "agent": agent_moved,
+}
+
+
+def _add(turn: TurnView, part: Part) -> Folded:
+    return turn.with_part(part), [Change(kind="part.new", turn=turn.id, part=part.id)]
+
+
+def _swap(turn: TurnView, part: Part) -> TurnView:
+    return replace(turn, parts=tuple(part if old.id == part.id else old for old in turn.parts))
+
+
+def _card(turn: TurnView, call_id: str, **new: Any) -> Folded:
+    card = part_of(turn, call_id)
+    if not isinstance(card, CallCard):
+        return turn, []
+    return _swap(turn, replace(card, **new)), [Change(kind="part", turn=turn.id, part=card.id)]
+
+
+def _phase(turn: TurnView, phase: Phase, round_number: int | None) -> Folded:
+    """The status line after an event; a waiting question outranks everything, and no call running means asking."""
+    if turn.state == "ended":
+        return turn, []
+    busy = tuple(part.name for part in turn.parts if isinstance(part, CallCard) and part.state == "run")
+    if any(isinstance(part, ApprovalCard) for part in turn.parts):
+        phase = "waiting"
+    elif phase == "calling" and not busy:
+        phase = "asking"
+    status = Status(phase=phase, round=turn.status.round if round_number is None else round_number, tools=busy)
+    return replace(turn, status=status), [] if status == turn.status else [Change(kind="status", turn=turn.id)]
+
+
+def _is_void(part: Part) -> bool:
+    return isinstance(part, TextPart | ThinkingPart) and part.is_open and not part.text
+
+
+def _settled(part: Part) -> Part:
+    if isinstance(part, CallCard) and part.state in ("run", "wait"):
+        return replace(part, state="unknown")
+    return replace(part, is_open=False) if isinstance(part, TextPart | ThinkingPart) else part
+
+
+def _whole(data: dict[str, Any], at: datetime, begun: Part | None) -> Part:
+    attempt = data.get("attempt") or 1
+    if isinstance(begun, ThinkingPart):
+        seconds = (at - begun.started_at).total_seconds()
+        return replace(begun, text=data["text"], attempt=attempt, is_open=False, seconds=seconds)
+    if begun is None and data.get("kind") == "thinking":
+        return ThinkingPart(id=data["part"], text=data["text"], attempt=attempt, started_at=at)
+    return TextPart(id=data["part"], text=data["text"], attempt=attempt, is_partial=bool(data.get("is_partial")))
+
+
+def _question(data: dict[str, Any]) -> ApprovalCard:
+    until = data.get("expires_at")
+    return ApprovalCard(
+        id=data["approval"],
+        call=data["call"],
+        tool=data["tool"],
+        verb=data.get("verb") or "",
+        destination=data.get("destination") or "",
+        detail=data.get("detail") or "",
+        why=data.get("why") or "",
+        risk=data.get("risk") or "",
+        expires_at=datetime.fromisoformat(until) if until else None,
+        can_be_granted=data.get("can_be_granted", False),
+    )

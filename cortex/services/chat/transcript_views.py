@@ -1,0 +1,272 @@
+"""A conversation as it is shown: turns, their parts, receipts and endings. Plain values without markup.
+
+Made by the fold in `services/chat/transcript.py`; the browser's macros and the export read them.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from cortex.base.agent_ports import RunState
+from cortex.base.turn import SUB, TurnState
+
+JOB_TURN = "cron:"
+CallState = Literal["run", "wait", "ok", "err", "unknown", "refused"]
+ChangeKind = Literal[
+    "turn.new",  # a message came in; its answer's place too, unless it is queued
+    "turn.start",  # a queued turn got its place
+    "turn.drop",
+    "turn.end",
+    "part.new",
+    "part.again",  # a new attempt: what was shown of the part is void
+    "part",
+    "body",  # parts went away or were joined: show the body anew
+    "status",
+    "undo",
+    "marker.new",
+    "marker.drop",
+    "title",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What an event changed in the view: a turn (id) and, for parts and calls, which one; markers by their id."""
+
+    kind: ChangeKind
+    turn: str = ""
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPart:
+    """A piece of the answer. `is_open`: being written, its text not in the log yet; `is_partial`: it broke off."""
+
+    id: str
+    text: str = ""
+    attempt: int = 1
+    is_open: bool = False
+    is_partial: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingPart:
+    """A model's reasoning, shown folded; `seconds` it took once it has ended."""
+
+    id: str
+    text: str = ""
+    attempt: int = 1
+    is_open: bool = False
+    started_at: datetime
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallCard:
+    """One use of a tool. `decision`: how its approval went, "" when none was asked."""
+
+    id: str
+    name: str
+    arguments: str
+    brief: str
+    risk: str
+    round: int
+    state: CallState = "run"
+    text: str = ""
+    ms: int | None = None
+    spill: str = ""
+    is_tainted: bool = False
+    undo_id: str = ""
+    undo_state: Literal["", "undone", "refused"] = ""
+    undo_text: str = ""
+    decision: Literal["", "allowed", "denied", "expired"] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalCard:
+    """A question that waits for the person; it goes away when it is answered, anywhere."""
+
+    id: str
+    call: str
+    tool: str
+    verb: str
+    destination: str
+    detail: str
+    why: str
+    risk: str
+    expires_at: datetime | None
+    can_be_granted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteerPart:
+    """A message that the person sent while the answer was being made, and that was taken into it."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticePart:
+    """A word of Cortex itself: a retry, a limit met."""
+
+    id: str
+    level: Literal["info", "warn"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailurePart:
+    """Why the answer stopped, and whether trying again may help."""
+
+    id: str
+    text: str
+    kind: str
+    can_retry: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCard:
+    """A background run that the turn started. `id` is the run's, and that of its own conversation."""
+
+    id: str
+    task: str
+    role: str
+    state: RunState
+    error: str
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not ended."""
+        return self.state in ("queued", "running", "waiting")
+
+
+Part = TextPart | ThinkingPart | CallCard | ApprovalCard | SteerPart | NoticePart | FailurePart | AgentCard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallGroup:
+    """Consecutive calls, shown together; more than three fold into one line."""
+
+    id: str
+    calls: tuple[CallCard, ...]
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether the calls hide behind "Used n tools"."""
+        return len(self.calls) > 3
+
+    @property
+    def is_running(self) -> bool:
+        """Whether one of them has not ended."""
+        return any(call.state in ("run", "wait") for call in self.calls)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What a running turn does just now; `tools` are the calls under way."""
+
+    phase: Literal["choosing", "asking", "thinking", "writing", "calling", "waiting"]
+    round: int = 0
+    tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a turn ended and what its tools cost."""
+
+    state: TurnState
+    rounds: int = 0
+    seconds: float = 0.0
+    tools_sent: int = 0
+    tokens_sent: int = 0
+    tokens_saved: int = 0
+    can_continue: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnView:
+    """A message and its answer. `ending` is None while it runs or waits in the queue.
+
+    `agent`: the background run whose result the text is, "" for a person's words.
+    """
+
+    id: str
+    ordinal: int = 0
+    text: str
+    at: datetime
+    mode: str
+    state: Literal["queued", "running", "ended"]
+    role: str = ""
+    model: str = ""
+    max_rounds: int = 0
+    max_rounds_from: str = ""
+    status: Status = Status(phase="choosing")
+    parts: tuple[Part, ...] = ()
+    receipt: dict[str, Any] | None = None
+    cost_usd: float | None = None
+    ending: Ending | None = None
+    agent: str = ""
+
+    @property
+    def key(self) -> str:
+        """The id as it stands in addresses and element ids: without its "turn:"."""
+        return key_of(self.id)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is being answered."""
+        return self.state == "running"
+
+    def with_part(self, part: Part) -> "TurnView":
+        """The same turn with one part more."""
+        return replace(self, parts=(*self.parts, part))
+
+    @property
+    def blocks(self) -> tuple[Part | CallGroup, ...]:
+        """The parts in order, consecutive calls gathered."""
+        return gather(self.parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marker:
+    """Where the model reads a summary instead of what was said before."""
+
+    id: str
+    upto_ordinal: int
+    text: str
+    is_tainted: bool
+
+
+def key_of(turn_id: str) -> str:
+    """A turn's id as addresses and element ids have it: without its "turn:", with hyphens for a job's or an agent's."""
+    if turn_id.startswith(JOB_TURN) or SUB in turn_id:
+        return turn_id.removeprefix("turn:").replace(":", "-")
+    return turn_id.rpartition(":")[2]
+
+
+def turn_of(key: str) -> str:
+    """The turn id that an address names."""
+    if key.startswith(JOB_TURN.replace(":", "-")):
+        return key.replace("-", ":")
+    return f"turn:{key.replace(SUB.replace(':', '-'), SUB)}"
+
+
+def dom_id(prefix: str, turn_id: str, part: str) -> str:
+    """An element id for a part of a turn, the same on the page and in the stream."""
+    return f"{prefix}{key_of(turn_id)}-{re.sub(r'[^A-Za-z0-9_-]', '-', part)}"
+
+
+def gather(parts: tuple[Part, ...]) -> tuple[Part | CallGroup, ...]:
+    """Consecutive calls become one group, named after its first call."""
+    blocks: list[Part | CallGroup] = []
+    for part in parts:
+        last = blocks[-1] if blocks else None
+        if not isinstance(part, CallCard):
+            blocks.append(part)
+        elif isinstance(last, CallGroup):
+            blocks[-1] = CallGroup(id=last.id, calls=(*last.calls, part))
+        else:
+            blocks.append(CallGroup(id=part.id, calls=(part,)))
+    return tuple(blocks)

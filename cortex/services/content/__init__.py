@@ -1,0 +1,1 @@
+"""What people keep: tasks, notes and the board that tools use."""

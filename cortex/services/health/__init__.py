@@ -1,0 +1,1 @@
+"""Whether this Cortex is well: the doctor, the status, the daily round."""

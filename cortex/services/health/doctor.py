@@ -1,0 +1,242 @@
+"""What is wrong with this installation, in plain words, each with how to mend it. Changes nothing, asks no network."""
+
+import asyncio
+import os
+import shlex
+import shutil
+import socket
+import stat
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from cortex.base import private
+from cortex.base.clock import ticks_s
+from cortex.base.settings import Settings, unknown_variables
+from cortex.base.user import User
+from cortex.integrations.sandbox import Sandbox
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.health.home_files import HomeFiles
+from cortex.storage import revisions
+from cortex.storage.db import Database
+
+State = Literal["good", "warn", "bad"]
+
+MB = 1_000_000
+FREE_BAD_BYTES = 200 * MB
+FREE_WARN_BYTES = 1_000 * MB
+BUNDLE = Path(__file__).resolve().parents[2] / "web" / "static" / "vendor" / "bundle.js"
+LOOK_AGAIN_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One check: its name, how it stands, what was seen, and what to do when that is not good."""
+
+    name: str
+    state: State
+    text: str
+    mend: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return asdict(self)
+
+
+class Doctor:
+    """Looks at disk, keys, database, sandbox, models, page and port."""
+
+    def __init__(
+        self, settings: Settings, db: Database, sandbox: Sandbox, accounts: Accounts, files: HomeFiles
+    ) -> None:
+        """`settings` as in force; the other parts as `app.py` wired them."""
+        self._settings = settings
+        self._db = db
+        self._sandbox = sandbox
+        self._accounts = accounts
+        self._files = files
+        self._looked_at: tuple[float, bool] | None = None
+
+    async def is_ready(self) -> bool:
+        """Whether a balancer may send people here: the database answers with the newest tables."""
+        return (await self._database()).state == "good"
+
+    async def is_well(self) -> bool:
+        """Whether disk, key and database are as they should be; looked at once a minute at most, for every page."""
+        at = ticks_s()
+        if self._looked_at is None or at - self._looked_at[0] > LOOK_AGAIN_S:
+            found = (self._disk(), self._key(), await self._database())
+            self._looked_at = (at, all(one.state != "bad" for one in found))
+        return self._looked_at[1]
+
+    async def slips(self, user: User) -> Sequence[str]:
+        """What is wrong in the files of this person's home, for every page of theirs."""
+        return await self._files.slips(user)
+
+    async def examine(self, *, of: User | None = None) -> list[Finding]:
+        """Every check, in the order in which one would mend them.
+
+        `of`: asked by the running daemon for this person, so of others' models it says nothing and its port is its own.
+        """
+        found = [self._disk(), self._key(), *await asyncio.to_thread(self._home), *self._variables()]
+        database = await self._database()
+        found.append(database)
+        if database.state == "good":
+            found += await self._people_and_models(of)
+        return [*found, await self._shut_in(), self._page(), *([] if of else [self._port()])]
+
+    def _disk(self) -> Finding:
+        home = self._settings.home
+        if not os.access(home, os.W_OK | os.X_OK):
+            return Finding(
+                name="disk",
+                state="bad",
+                text=f"{str(home)!r} cannot be written by this user.",
+                mend="Give the folder to the user that runs Cortex, or set CORTEX_HOME.",
+            )
+        free = shutil.disk_usage(home).free
+        state: State = "bad" if free < FREE_BAD_BYTES else "warn" if free < FREE_WARN_BYTES else "good"
+        mend = "" if state == "good" else "Make room: SQLite needs some to finish what it writes."
+        return Finding(name="disk", state=state, text=f"{free // MB:,} MB free at {str(home)!r}.", mend=mend)
+
+    def _key(self) -> Finding:
+        path = self._settings.key_file
+        if not path.exists():
+            return Finding(name="secret key", state="good", text="It comes from CORTEX_SECRET_KEY.")
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & private.OTHERS:
+            return Finding(
+                name="secret key",
+                state="bad",
+                text=f"{str(path)!r} can be read by others (mode {mode:04o}).",
+                mend=f"chmod 600 {path}",
+            )
+        return Finding(name="secret key", state="good", text=f"{str(path)!r}, readable by its owner only.")
+
+    def _home(self) -> list[Finding]:
+        """Whether all of HOME is its owner's alone; the whole folder is looked through."""
+        home = self._settings.home
+        try:
+            seen = private.look(home)
+        except OSError as error:
+            return [_of_files(f"{str(home)!r} cannot be looked through: {error.strerror}.", private.give(home))]
+        found = []
+        if seen.foreign.count:
+            owned = f"In {str(home)!r} another user owns {seen.foreign}."
+            found.append(_of_files(owned, f"{private.give(home)}. `cortex serve` does not start before."))
+        if seen.loose.count:
+            open_to = f"In {str(home)!r} other users may read or enter {seen.loose}."
+            found.append(
+                _of_files(open_to, f"`cortex serve` mends it at its start; or chmod -R go= {shlex.quote(str(home))}")
+            )
+        if seen.stuck.count:
+            found.append(_of_files(f"In {str(home)!r} cannot be looked at: {seen.stuck}.", private.give(home)))
+        return found or [
+            Finding(name="files", state="good", text=f"Nobody else may read what stands in {str(home)!r}.")
+        ]
+
+    def _variables(self) -> list[Finding]:
+        return [
+            Finding(name="settings", state="warn", text=f"{line}.", mend="Correct or remove it.")
+            for line in unknown_variables(os.environ)
+        ]
+
+    async def _database(self) -> Finding:
+        kind = "PostgreSQL" if self._settings.is_postgresql else "SQLite"
+        try:
+            here = await self._db.revision()
+        except (SQLAlchemyError, OSError) as error:
+            return Finding(
+                name="database",
+                state="bad",
+                text=f"{kind} does not answer: {_first_line(error)}",
+                mend="Check CORTEX_DATABASE_URL and that its server runs.",
+            )
+        newest = revisions.newest()
+        if here != newest:
+            return Finding(
+                name="database",
+                state="bad",
+                text=f"{kind} answers, but its tables are at {here or 'nothing'!r} and should be at {newest!r}.",
+                mend="Run `cortex migrate`; `cortex serve` does it too.",
+            )
+        return Finding(name="database", state="good", text=f"{kind} answers; its tables are at {here!r}.")
+
+    async def _people_and_models(self, of: User | None) -> list[Finding]:
+        people = await self._accounts.users()
+        if not people:
+            return [
+                Finding(
+                    name="accounts",
+                    state="warn",
+                    text="No account exists yet.",
+                    mend="Open the link that `cortex serve` or `cortex user setup-link` prints.",
+                )
+            ]
+        found = [Finding(name="accounts", state="good", text=f"{len(people)} of them.")]
+        for person in people:
+            if of is None or of.id == person.id:
+                found += [await self._models_of(person), *await self._slips_of(person)]
+        return found
+
+    async def _slips_of(self, user: User) -> list[Finding]:
+        mend = f"Correct it in the folder {user.id!r} of CORTEX_HOME; turns that need it fail until then."
+        return [
+            Finding(name=f"files of {user.name}", state="bad", text=slip, mend=mend) for slip in await self.slips(user)
+        ]
+
+    async def _models_of(self, user: User) -> Finding:
+        registry = await self._files.models.shown(user)
+        name = f"models of {user.name}"
+        if not registry.entries:
+            return Finding(
+                name=name,
+                state="warn",
+                text="Only the offline demo model, which is no AI.",
+                mend="Add one on the Models page.",
+            )
+        return Finding(name=name, state="good", text=", ".join(entry.name for entry in registry.entries) + ".")
+
+    async def _shut_in(self) -> Finding:
+        probe = await self._sandbox.probe()
+        if probe.level == "none":
+            return Finding(
+                name="sandbox",
+                state="warn",
+                text=f"None works here, so the shell tool is absent. {probe.reason}",
+                mend="Install bubblewrap, or allow user namespaces.",
+            )
+        return Finding(name="sandbox", state="good", text=f"{probe.level}. {probe.reason}".strip())
+
+    def _page(self) -> Finding:
+        if BUNDLE.is_file():
+            return Finding(name="page", state="good", text="The browser's files are there.")
+        return Finding(
+            name="page", state="bad", text="The browser's script library is missing.", mend="Run `make assets`."
+        )
+
+    def _port(self) -> Finding:
+        settings = self._settings
+        place = f"{settings.host}:{settings.port}"
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        try:
+            socket.create_server((settings.host, settings.port), family=family).close()
+        except OSError as error:
+            return Finding(
+                name="port",
+                state="warn",
+                text=f"{place} is taken: {error.strerror or error}.",
+                mend="Fine when Cortex is running; else end what uses it or set CORTEX_PORT.",
+            )
+        return Finding(name="port", state="good", text=f"{place} is free.")
+
+
+def _of_files(text: str, mend: str) -> Finding:
+    return Finding(name="files", state="bad", text=text, mend=mend)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__

@@ -1,0 +1,28 @@
+"""How the house is doing, a line a fact: what `cortex_status` tells an admin. No secret among them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from cortex.services.context import House
+from cortex.services.health.doctor import Doctor
+
+VERSION = "0.1.0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusService:
+    """Implements the `Status` port."""
+
+    house: House
+    doctor: Doctor
+    started_at: datetime
+
+    async def lines(self) -> tuple[str, ...]:
+        """Version, time up, database, then the doctor's findings."""
+        up_s = (self.house.clock() - self.started_at).total_seconds()
+        kind = "PostgreSQL" if self.house.db.is_postgresql else "SQLite"
+        head = (
+            f"Cortex {VERSION}, up {up_s / 3600:.1f} h, {kind}, {len(await self.house.runner.unfinished())} runs open"
+        )
+        findings = await self.doctor.examine()
+        return (head, *(f"{item.name}: {item.state}. {item.text}" for item in findings))

@@ -1,0 +1,87 @@
+"""One user's jobs as tools see them: fills the port `Jobs`. Pages have `jobs.py`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from cortex.base.time_ports import Job, Timing, Timings
+from cortex.services.context import House
+from cortex.storage.job_rows import JobRow, JobValues
+from cortex.storage.jobs import Jobs
+from cortex.storage.slot_history import SlotHistory
+from cortex.storage.slots import SlotRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobBook:
+    """Implements the port `Jobs`."""
+
+    house: House
+    timings: Timings
+    user_id: str
+
+    async def list(self) -> Sequence[Job]:
+        """All of them, by name."""
+        rows = await self._jobs.list()
+        latest = await self.house.db.open(SlotHistory, self.user_id).latest([row.id for row in rows])
+        return [_job(row, latest.get(row.id)) for row in rows]
+
+    async def add(
+        self, id: str, name: str, prompt: str, timing: Timing, role: str, *, is_tainted: bool, is_private: bool
+    ) -> Job:
+        """A new job, switched on; the one that stands under this id already is handed back."""
+        values = JobValues(
+            name=name,
+            prompt=prompt,
+            timing_kind=timing.kind,
+            expression=timing.expression,
+            time_zone=timing.time_zone,
+            words=timing.words,
+            role=role,
+            is_tainted=is_tainted,
+            is_private=is_private,
+        )
+        return _job(await self._jobs.add(id, values, self._next(timing)))
+
+    async def enable(self, id: str, is_enabled: bool, expected_version: int) -> Job:
+        """Switch it on or off; Conflict when it no longer stands at that version."""
+        if not is_enabled:
+            return _job(await self._jobs.pause(id, expected_version))
+        row = await self._jobs.get(id)
+        return _job(await self._jobs.enable(id, expected_version, self._next(row.timing)))
+
+    async def remove(self, id: str, expected_version: int) -> None:
+        """Take it off with its coming slots, kept for `restore` a day long; Conflict as above."""
+        await self._jobs.remove(id, expected_version)
+
+    async def restore(self, id: str) -> Job:
+        """Put a removed job back as it was; slots that were missed meanwhile stay missed."""
+        row = await self._jobs.lately(id)
+        return _job(await self._jobs.restore(id, self._next(row.timing) if row else None))
+
+    @property
+    def _jobs(self) -> Jobs:
+        return self.house.db.open(Jobs, self.user_id)
+
+    def _next(self, timing: Timing) -> datetime | None:
+        return next(iter(self.timings.following(timing, self.house.clock(), 1)), None)
+
+
+def _job(row: JobRow, last: SlotRow | None = None) -> Job:
+    return Job(
+        id=row.id,
+        name=row.name,
+        prompt=row.prompt or f"call {row.tool}",
+        timing=row.timing,
+        role=row.role,
+        is_enabled=row.is_enabled,
+        next_at=row.next_at,
+        last=said(last) if last else "",
+        is_tainted=row.is_tainted,
+        version=row.version,
+    )
+
+
+def said(slot: SlotRow) -> str:
+    """How a slot ended, in a few words."""
+    return f"{slot.state}: {slot.why}" if slot.why else slot.state

@@ -1,0 +1,218 @@
+"""Ends slots when their turns have ended: result, cost, another try, the pause after failures, and who is told.
+
+Reads the turn as it stands, so that a slot whose turn ended while nobody listened ends all the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from cortex.base.errors import NotFound
+from cortex.base.job import JobKind, SlotState
+from cortex.schedule.policies import deadline, pauses, retry_at
+from cortex.services.context import House
+from cortex.services.jobs.firing import policy_of
+from cortex.services.jobs.misses import path_of
+from cortex.services.jobs.starts import urgency_of
+from cortex.services.notifier import Draft, Tell
+from cortex.services.turns.approvals import PARKED_MINUTES
+from cortex.services.turns.turns import TurnRuns
+from cortex.storage.approvals import Approval, Approvals
+from cortex.storage.calls import CallRow, Calls
+from cortex.storage.job_rows import JobRow
+from cortex.storage.jobs import Jobs
+from cortex.storage.messages import Messages
+from cortex.storage.notices import NoticeValues
+from cortex.storage.round_rows import Round
+from cortex.storage.rounds import Rounds
+from cortex.storage.slots import RunningSlot, SlotEnd, SlotRow, Slots
+from cortex.storage.turns import TurnRow, Turns
+
+NO_TURN = "its conversation was deleted"
+NO_BUDGET = "its budget was used up"
+NO_ROUNDS = "it ran out of rounds"
+TITLES: dict[SlotState, str] = {"failed": "{} failed", "denied": "{} was not allowed to go on"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """A turn of a job with all that was done in it. `kind`: of the job."""
+
+    kind: JobKind
+    turn: TurnRow
+    rounds: Sequence[Round]
+    calls: Sequence[CallRow]
+    approvals: Sequence[Approval]
+    text: str
+    timeout_s: int
+    timeout_at: datetime
+
+    @property
+    def tokens(self) -> int:
+        """In and out, of all rounds."""
+        return sum(one.input_tokens + one.output_tokens for one in self.rounds)
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Of the rounds whose price is known; None where there is none."""
+        priced = [one.cost_usd for one in self.rounds if one.cost_usd is not None]
+        return sum(priced) if priced else None
+
+    def verdict(self) -> tuple[SlotState, str]:
+        """How its slot ends, and why in a few words."""
+        match self.turn.state:
+            case "done":
+                return self._done()
+            case "stopped":
+                return ("failed", _too_long(self.timeout_s)) if self._is_over_time else ("stopped", "")
+            case "out_of_rounds":
+                return "failed", NO_ROUNDS
+            case _:
+                return "failed", self.turn.error
+
+    def _done(self) -> tuple[SlotState, str]:
+        unheard = next((one for one in self.approvals if one.state == "expired"), None)
+        refused = next((one for one in self.approvals if one.state == "denied"), None)
+        if unheard is not None:
+            return "denied", f"nobody answered for {unheard.tool} within {PARKED_MINUTES // 60} hours"
+        if refused is not None:
+            return "denied", f"you said no to {refused.tool}"
+        if self.kind == "call" and not (self.calls and self.calls[-1].state == "done"):
+            return "failed", "the tool did not do it"
+        if self.rounds and self.rounds[-1].state == "refused":
+            return "failed", NO_BUDGET
+        return "done", ""
+
+    @property
+    def _is_over_time(self) -> bool:
+        return self.turn.ended_at is not None and self.turn.ended_at >= self.timeout_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEndings:
+    """Ends slots, and the turns of those that take too long."""
+
+    house: House
+    runs: TurnRuns
+    tell: Tell
+
+    async def settle(self, slot: RunningSlot) -> None:
+        """End the slot by its ended turn, or let it wait for its next try. Who is second does nothing."""
+        job = await self._job(slot)
+        facts = await self._facts(job, slot) if slot.turn_state is not None else None
+        state, why = facts.verdict() if facts else ("failed", NO_TURN)
+        cost_usd, tokens = (facts.cost_usd, facts.tokens) if facts else (None, 0)
+        again_at = retry_at(policy_of(job), slot.attempt, self.house.clock()) if state == "failed" else None
+        if again_at is not None and why != NO_BUDGET and job.removed_at is None:
+            slots = self.house.db.open(Slots, slot.owner_id)
+            await slots.again(slot.id, again_at, why, cost_usd=cost_usd, tokens=tokens)
+            return
+        text = facts.text if facts else ""
+        told = await self._told(job, slot, state, why, text, facts)
+        paused = await self._paused(job, slot, why) if state == "failed" else None
+        async with self.house.db.together(slot.owner_id) as opened:
+            end = await opened(Slots).end(slot.id, state, why=why, result=text, cost_usd=cost_usd, tokens=tokens)
+            if end is None:
+                return
+            if paused is not None and job.is_enabled and pauses(policy_of(job), end.failures):
+                because = f"It failed {end.failures} times in a row."
+                await opened(Jobs).pause(job.id, None, because)
+                await paused.write(opened)
+            elif told is not None and _is_told(job, end):
+                await told.write(opened)
+        self.tell.ring(slot.owner_id)
+
+    async def watch(self, slot: RunningSlot) -> None:
+        """Look after one that has not ended: a question whose time is up is closed, a turn that takes too long too."""
+        job = await self._job(slot)
+        facts = await self._facts(job, slot)
+        now = self.house.clock()
+        if slot.turn_state == "waiting":
+            for one in facts.approvals:
+                if one.state == "asked" and one.expires_at <= now:
+                    await self.house.signals.signal(one.turn_id, f"approval:{one.id}", "expired")
+        elif now >= facts.timeout_at:
+            await self.runs.stop(facts.turn)
+
+    async def _job(self, slot: SlotRow) -> JobRow:
+        """The slot's job, also when it was removed meanwhile."""
+        job = await self.house.db.open(Jobs, slot.owner_id).lately(slot.job_id)
+        if job is None:
+            raise NotFound("its job is gone, and so is it")
+        return job
+
+    async def _facts(self, job: JobRow, slot: RunningSlot) -> Facts:
+        turn_id = slot.turn_id or ""
+        async with self.house.db.together(slot.owner_id) as opened:
+            turn = await opened(Turns).get(turn_id)
+            approvals = await opened(Approvals).of_turn(turn_id)
+            rounds = await opened(Rounds).of_turn(turn_id)
+            calls = await opened(Calls).of_turn(turn_id)
+            messages = await opened(Messages).of_turn(turn_id)
+        asked = [one.answered_at or (one.expires_at if one.state == "expired" else None) for one in approvals]
+        # While it waits for a person no time counts: it starts anew with the answer.
+        began = max([slot.started_at or turn.created_at, *filter(None, asked)])
+        said = [row.message.text for row in messages if row.message.speaker == "assistant" and row.message.text]
+        by_call = job.kind == "call" and bool(calls)
+        return Facts(
+            kind=job.kind,
+            turn=turn,
+            rounds=rounds,
+            calls=calls,
+            approvals=approvals,
+            text=calls[-1].text if by_call else said[-1] if said else turn.error,
+            timeout_s=job.timeout_s,
+            timeout_at=deadline(policy_of(job), began),
+        )
+
+    async def _told(
+        self, job: JobRow, slot: SlotRow, state: SlotState, why: str, text: str, facts: Facts | None
+    ) -> Draft | None:
+        """The notice of this ending; None where none is wanted whatever came out."""
+        if job.notify_on == "never" or state == "stopped":
+            return None
+        words = text if state == "done" else "\n".join(filter(None, (_sentence(why), text)))
+        conversation = facts.turn.conversation_id if facts else ""
+        values = NoticeValues(
+            kind="job",
+            title=TITLES.get(state, "{}").format(job.name),
+            text=words or "It is done.",
+            path=f"/c/{conversation}" if conversation else path_of(job),
+            urgency=urgency_of(job),
+            subject_id=slot.id,
+            is_tainted=_is_tainted(job, facts),
+        )
+        return await self.tell.draft(job.owner_id, f"slot:{slot.id}", values, job.deliver_to or None)
+
+    async def _paused(self, job: JobRow, slot: SlotRow, why: str) -> Draft:
+        values = NoticeValues(
+            kind="job",
+            title=f"{job.name} was paused",
+            text=f"It failed {job.failures + 1} times in a row. The last time: {_sentence(why)} Switch it on again "
+            "when that is mended.",
+            path=path_of(job),
+            urgency="high",
+            subject_id=slot.id,
+            is_tainted=job.is_tainted,
+        )
+        return await self.tell.draft(job.owner_id, f"paused:{slot.id}", values, job.deliver_to or None)
+
+
+def _is_told(job: JobRow, end: SlotEnd) -> bool:
+    """Whether the job's owner wants to hear of it."""
+    is_good = end.slot.state == "done"
+    return not is_good or job.notify_on == "always" or (job.notify_on == "change" and end.has_changed)
+
+
+def _is_tainted(job: JobRow, facts: Facts | None) -> bool:
+    return job.is_tainted or (facts is not None and any(call.is_tainted for call in facts.calls))
+
+
+def _sentence(why: str) -> str:
+    """A few words as a sentence."""
+    return f"{why[:1].upper()}{why[1:].rstrip('.')}." if why else ""
+
+
+def _too_long(timeout_s: int) -> str:
+    took = f"{timeout_s} seconds" if timeout_s < 2 * 60 else f"{timeout_s / 60:.0f} minutes"
+    return f"it took longer than {took}"

@@ -1,0 +1,126 @@
+"""Fires jobs: what becomes of the slots that are due is written down with the next time, in one commit, once.
+
+No turn begins here: planned slots are begun by `job_starts.py`. A process that dies in between leaves them planned.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from cortex.base.errors import NotFound, ToolFailed
+from cortex.schedule.policies import QUEUE_MOST, Policy, on_overlap
+from cortex.schedule.slots import MADE_UP, Decision, Missed, due
+from cortex.services.context import House
+from cortex.services.jobs.misses import JobMisses
+from cortex.services.notifier import Tell
+from cortex.storage.db import Opener
+from cortex.storage.job_rows import ArmedJob, JobRow
+from cortex.storage.jobs import AllJobs, Jobs
+from cortex.storage.slots import SlotRow, Slots
+
+STILL_GOING = "an earlier run was still going"
+QUEUE_FULL = f"{QUEUE_MOST} earlier ones were waiting still"
+_JUST_BEFORE = timedelta(microseconds=1)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What becomes of the slots of a decision: they begin or wait, are left out beside an earlier run, or are missed.
+
+    `lost`: those of the missed that no other run stands in for.
+    """
+
+    begun: tuple[datetime, ...]
+    skipped: tuple[datetime, ...]
+    missed: tuple[Missed, ...]
+    lost: tuple[Missed, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFiring:
+    """Decides slots and keeps the decision."""
+
+    house: House
+    tell: Tell
+    misses: JobMisses
+
+    async def armed(self, until: datetime) -> Sequence[ArmedJob]:
+        """The jobs that are due by then."""
+        return await self.house.db.open(AllJobs).armed(until)
+
+    async def fire(self, armed: ArmedJob) -> bool:
+        """Decide what is due of this job now; False when nothing is, or another process was first."""
+        now = self.house.clock()
+        try:
+            job = await self.house.db.open(Jobs, armed.owner_id).get(armed.id)
+        except NotFound:
+            return False
+        if not job.is_enabled or job.next_at is None or job.next_at > now:
+            return False
+        try:
+            decision = due(job.timing, job.next_at - _JUST_BEFORE, now, policy_of(job))
+        except ToolFailed as error:  # a zone that the machine no longer knows, a line of an older build
+            await self.house.db.open(Jobs, job.owner_id).pause(job.id, job.version, error.message)
+            return True
+        going = await self.house.db.open(Slots, job.owner_id).open_of(job.id)
+        outcome = outcome_of(policy_of(job), decision, going)
+        draft = await self.misses.draft(job, outcome.lost, and_more=decision.unlisted is not None)
+        async with self.house.db.together(job.owner_id) as opened:
+            if not await opened(Jobs).advance(job.id, job.next_at, job.version, decision.next_at):
+                return False
+            await _write(opened, job, outcome, decision.unlisted)
+            if draft is not None:
+                await draft.write(opened)
+        if draft is not None:
+            self.tell.ring(job.owner_id)
+        return True
+
+
+def outcome_of(policy: Policy, decision: Decision, going: Sequence[SlotRow]) -> Outcome:
+    """What becomes of each slot beside the job's slots that have not ended."""
+    begun, skipped, missed = list[datetime](), list[datetime](), list(decision.missed)
+    is_running = any(slot.state == "running" for slot in going)
+    waiting = sum(slot.state == "planned" for slot in going)
+    for at in decision.run:
+        told = on_overlap(
+            policy, is_running=is_running, waiting=waiting + len(begun), is_catching_up=len(decision.run) > 1
+        )
+        if told != "skip":
+            begun.append(at)
+        elif policy.overlap == "queue":
+            missed.append(Missed(slot=at, why=QUEUE_FULL))
+        else:
+            skipped.append(at)
+    if not begun:
+        missed = [replace(one, why=STILL_GOING) if one.why == MADE_UP else one for one in missed]
+    lost = () if policy.on_miss == "once" and begun else tuple(missed)
+    return Outcome(begun=tuple(begun), skipped=tuple(skipped), missed=tuple(missed), lost=lost)
+
+
+async def _write(opened: Opener, job: JobRow, outcome: Outcome, unlisted: tuple[datetime, datetime] | None) -> None:
+    """Every slot under its own id; one that stands already stays as it is."""
+    slots = opened(Slots)
+    missed = {one.slot: one.why for one in outcome.missed}
+    if unlisted is not None:
+        after, until = unlisted
+        missed[after + _JUST_BEFORE] = f"so were all from here to {until:%Y-%m-%d %H:%M} UTC: too many to name"
+    await slots.miss(job.id, missed)
+    for at in outcome.begun:
+        await slots.open(job.id, at)
+    for at in outcome.skipped:
+        await slots.open(job.id, at, state="skipped", why=STILL_GOING)
+
+
+def policy_of(job: JobRow) -> Policy:
+    """The job's rules, with the house's own beside them."""
+    return Policy(
+        on_miss=job.on_miss,
+        fire_within_s=job.fire_within_s,
+        overlap=job.overlap,
+        retries=job.retries,
+        pause_after=job.pause_after,
+        timeout_s=job.timeout_s,
+    )

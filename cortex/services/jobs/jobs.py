@@ -1,0 +1,302 @@
+"""Scheduled jobs for pages and commands: show, make, change, switch, delete with a way back, run now, preview, import.
+
+What a job does when it is due is `job_runs.py`'s. Tools reach jobs through `job_book.py`.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+from cortex.base.errors import Conflict, ToolFailed, UserError
+from cortex.base.job import SlotState
+from cortex.base.role import Channel
+from cortex.base.time_ports import Timing, Timings
+from cortex.base.user import User
+from cortex.schedule.clock_changes import ClockChange, clock_changes
+from cortex.services.context import House
+from cortex.services.jobs.crontab import CrontabLine, read_crontab, values_of
+from cortex.services.jobs.forms import JobForm, Known, checked
+from cortex.services.jobs.tools import Carried, JobTools, Wanted
+from cortex.services.models.models import Models
+from cortex.services.notifier import notice_id
+from cortex.services.roles.preferences import DEFAULT_ROLE
+from cortex.services.roles.roles import Roles
+from cortex.services.zones import zone_named
+from cortex.storage.conversations import Conversations
+from cortex.storage.deliveries import Deliveries, DeliveryRow
+from cortex.storage.job_rows import JobCounts, JobRow
+from cortex.storage.job_rows import JobFilter as JobFilter
+from cortex.storage.jobs import Jobs
+from cortex.storage.slot_history import Bar as Bar
+from cortex.storage.slot_history import RunMean, SlotHistory
+from cortex.storage.slots import SlotRow, Slots, slot_id
+from cortex.storage.turns import Turns
+
+PAGE = 40
+PREVIEWED = 10
+HISTORY = 50
+LEAST_GAP = timedelta(minutes=1)
+_SECONDS_TRIED = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job as a page shows it. `last`: its newest ended slot; `bars`: its last slots, oldest first.
+
+    `chat`: the conversation that it posts into, "" while there is none or after it was deleted.
+    """
+
+    job: JobRow
+    chat: str
+    last: SlotRow | None
+    bars: tuple[Bar, ...]
+    mean: RunMean | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobList:
+    """A page of jobs."""
+
+    jobs: tuple[JobView, ...]
+    counts: JobCounts
+    page: int
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """When it comes next, in its zone, with a sentence for each day on which the clock changes."""
+
+    timing: Timing
+    times: tuple[datetime, ...]
+    changes: tuple[ClockChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A slot of the history. `deliveries`: how what was told of it went out.
+
+    `chat`: the conversation that has its transcript, "" where it has none (any more). `is_told`: a notice of it stands.
+    """
+
+    slot: SlotRow
+    chat: str
+    is_told: bool
+    deliveries: tuple[DeliveryRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsService:
+    """One person's jobs at a time. `changed`: lets the clock and the runner of this process look at once."""
+
+    house: House
+    timings: Timings
+    roles: Roles
+    models: Models
+    tools: JobTools
+    changed: Callable[[], None]
+
+    # --- looking ------------------------------------------------------------------------------------------------
+
+    async def list(self, user: User, wanted: JobFilter | None = None, *, page: int = 1) -> JobList:
+        """The jobs by their next run, 40 a page."""
+        wanted, page = wanted or JobFilter(), max(1, page)
+        jobs = self._jobs(user)
+        rows = await jobs.list(wanted, by="next", skip=(page - 1) * PAGE, limit=PAGE + 1)
+        return JobList(
+            jobs=await self._views(user, rows[:PAGE]),
+            counts=await jobs.count(wanted.words),
+            page=page,
+            has_more=len(rows) > PAGE,
+        )
+
+    async def get(self, user: User, job_id: str) -> JobView:
+        """One job; NotFound."""
+        return (await self._views(user, [await self._jobs(user).get(job_id)]))[0]
+
+    async def history(
+        self, user: User, job_id: str, *, states: Sequence[SlotState] = (), before: datetime | None = None
+    ) -> tuple[Run, ...]:
+        """Its slots, the newest first, 50 at a time; `before`: the `due_at` of the last one shown."""
+        await self._jobs(user).get(job_id)
+        history = self.house.db.open(SlotHistory, user.id)
+        slots = await history.list(job_id, states=states, before=before, limit=HISTORY)
+        noticed = await history.told([slot.id for slot in slots])
+        told = {slot.id: notice_id(user.id, f"slot:{slot.id}") for slot in slots}
+        deliveries = await self.house.db.open(Deliveries, user.id).of_notices(list(told.values()))
+        chats = await self.house.db.open(Turns, user.id).places([slot.turn_id for slot in slots if slot.turn_id])
+        return tuple(
+            Run(
+                slot=slot,
+                chat=chats.get(slot.turn_id or "", ""),
+                is_told=slot.id in noticed,
+                deliveries=deliveries.get(told[slot.id], ()),
+            )
+            for slot in slots
+        )
+
+    async def slot(self, user: User, id: str) -> SlotRow:
+        """One run; NotFound."""
+        return await self.house.db.open(Slots, user.id).get(id)
+
+    def preview(self, user: User, when: str, time_zone: str = "", *, count: int = PREVIEWED) -> Preview:
+        """What the words mean and when that is next; UserError with its field for what is not read or never comes."""
+        zone = zone_named(time_zone or user.time_zone)
+        try:
+            timing = self.timings.read(when, self.house.clock(), zone)
+        except ToolFailed as error:
+            raise UserError(error.message, field="when") from error
+        found = self._next_times(timing, count)
+        if not found.times:
+            raise UserError(f"{when!r} never comes. Give a time in the future.", field="when")
+        if any(later - sooner < LEAST_GAP for sooner, later in pairwise(found.times)):
+            raise UserError("A job may run once a minute at most. Give a longer interval.", field="when")
+        return found
+
+    def coming(self, job: JobRow, *, count: int = PREVIEWED) -> Preview:
+        """When a job as it stands comes next, were it on; no times for one that is over. UserError: an unknown zone."""
+        return self._next_times(job.timing, count)
+
+    async def carried(self, user: User, form: JobForm) -> Carried:
+        """What a run of this job would carry of its own tools: all of them, or what its prompt picks."""
+        words = form.tools.replace(",", " ").split()
+        channel: Channel = "maker" if form.may_make_jobs else "cron"
+        found = await self.tools.carried(user, words, channel)
+        if found.is_whole or form.kind != "prompt" or form.mode not in ("", "auto") or not form.prompt:
+            return found
+        role = form.role or DEFAULT_ROLE
+        wanted = Wanted(user=user, words=words, prompt=form.prompt, role=role, channel=channel)
+        return replace(found, chosen=await self.tools.chosen(wanted))
+
+    async def known(self, user: User) -> Known:
+        """What there is to choose from: roles, models, tools and their categories."""
+        names = await self.tools.tools.grantable(user, channel="cron")
+        categories = {self.house.registry.tools[name].category for name in names}
+        return Known(
+            registry=self.house.registry,
+            roles=await self.roles.names(user),
+            models=tuple(entry.name for entry in (await self.models.shown(user)).entries),
+            tools=names,
+            words=names | categories | {"all"},
+        )
+
+    # --- changing -----------------------------------------------------------------------------------------------
+
+    async def add(self, user: User, form: JobForm, *, is_enabled: bool = True) -> JobRow:
+        """A new job. UserError with its field for what cannot be."""
+        found = self.preview(user, form.when, form.time_zone, count=3)
+        values = checked(form, found.timing, await self.known(user))
+        row = await self._jobs(user).add(None, values, found.times[0], is_enabled=is_enabled)
+        self.changed()
+        return await self.tools.settle(row)
+
+    async def change(self, user: User, job_id: str, version: int, form: JobForm) -> JobRow:
+        """Give it what the form says; Conflict when it was changed meanwhile. Other times count from now on."""
+        before = await self._jobs(user).get(job_id)
+        shown = JobForm.of(before)
+        if (form.when, form.time_zone) == (shown.when, shown.time_zone):
+            timing, next_at = before.timing, before.next_at
+        else:
+            found = self.preview(user, form.when, form.time_zone, count=3)
+            timing, next_at = found.timing, found.times[0]
+        values = checked(form, timing, await self.known(user))
+        if (values.prompt, values.arguments) == (
+            before.prompt,
+            before.arguments,
+        ):  # else the words are the person's own
+            values = replace(values, is_tainted=before.is_tainted, is_private=before.is_private)
+        row = await self._jobs(user).change(job_id, version, values, next_at)
+        self.changed()
+        return await self.tools.settle(row)
+
+    async def enable(self, user: User, job_id: str, version: int, *, is_enabled: bool) -> JobRow:
+        """Switch it on, with no failure counted and from now on, or off; Conflict when it was changed meanwhile."""
+        jobs = self._jobs(user)
+        if not is_enabled:
+            row = await jobs.pause(job_id, version)
+        else:
+            row = await jobs.enable(job_id, version, self._next(await jobs.get(job_id)))
+        self.changed()
+        return row
+
+    async def remove(self, user: User, job_id: str, version: int) -> JobRow:
+        """Delete it with its coming runs; `restore` brings it back for a day. What it was."""
+        row = await self._jobs(user).remove(job_id, version)
+        self.changed()
+        return row
+
+    async def restore(self, user: User, job_id: str) -> JobRow:
+        """Put a deleted job back; what it missed meanwhile stays missed."""
+        jobs = self._jobs(user)
+        row = await jobs.restore(job_id, self._next(await jobs.removed(job_id)))
+        self.changed()
+        return row
+
+    async def run_now(self, user: User, job_id: str) -> str:
+        """Note a run by hand, which begins within 2 s wherever Cortex runs; its slot's id."""
+        now = self.house.clock()
+        slots = self.house.db.open(Slots, user.id)
+        for seconds in range(_SECONDS_TRIED):
+            at = now + timedelta(seconds=seconds)
+            if await slots.open(job_id, at, is_by_hand=True):
+                self.changed()
+                return slot_id(job_id, at)
+        raise Conflict("It was begun many times just now. Wait a moment.")
+
+    async def withdraw(self, user: User, id: str, why: str) -> bool:
+        """Take back a run that was noted; False when it was begun before, or has ended."""
+        return await self.house.db.open(Slots, user.id).withdraw(id, why)
+
+    # --- crontabs -----------------------------------------------------------------------------------------------
+
+    def crontab(self, user: User, text: str, time_zone: str = "") -> tuple[CrontabLine, ...]:
+        """What the lines of a crontab would be as jobs, or why not; nothing is saved."""
+        return read_crontab(text, self.timings, self.house.clock(), time_zone or user.time_zone)
+
+    async def add_crontab(
+        self, user: User, text: str, time_zone: str = "", *, numbers: Sequence[int] | None = None
+    ) -> tuple[JobRow, ...]:
+        """Save those lines that are jobs (None: all of them), switched off, so that each is looked at once."""
+        made = []
+        for line in self.crontab(user, text, time_zone):
+            if line.timing is not None and line.next_at is not None and (numbers is None or line.number in numbers):
+                made.append(await self._jobs(user).add(None, values_of(line, line.timing), None, is_enabled=False))
+        return tuple(made)
+
+    async def _views(self, user: User, rows: Sequence[JobRow]) -> tuple[JobView, ...]:
+        ids = [row.id for row in rows]
+        chats = [row.conversation_id for row in rows if row.conversation_id]
+        history = self.house.db.open(SlotHistory, user.id)
+        async with asyncio.TaskGroup() as group:
+            latest = group.create_task(history.latest(ids))
+            bars = group.create_task(history.bars(ids))
+            means = group.create_task(history.means(ids))
+            standing = group.create_task(self.house.db.open(Conversations, user.id).standing(chats))
+        return tuple(
+            JobView(
+                job=row,
+                chat=row.conversation_id if row.conversation_id in standing.result() else "",
+                last=latest.result().get(row.id),
+                bars=bars.result().get(row.id, ()),
+                mean=means.result().get(row.id),
+            )
+            for row in rows
+        )
+
+    def _jobs(self, user: User) -> Jobs:
+        return self.house.db.open(Jobs, user.id)
+
+    def _next_times(self, timing: Timing, count: int) -> Preview:
+        now = self.house.clock()
+        try:
+            times = self.timings.following(timing, now, count)
+            here = tuple(at.astimezone(ZoneInfo(timing.time_zone)) for at in times)
+            return Preview(timing=timing, times=here, changes=clock_changes(timing, times, now))
+        except ToolFailed as error:
+            raise UserError(error.message, field="when") from error
+
+    def _next(self, job: JobRow) -> datetime | None:
+        return next(iter(self.timings.following(job.timing, self.house.clock(), 1)), None)

@@ -1,0 +1,157 @@
+"""The runner of jobs: fires what is due, begins what waits, ends what is over, whenever it is rung.
+
+The alarm rings it every two seconds while a slot is open. The truth is the ledger of slots; what one process leaves
+undone, another, or the next start, takes up.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from cortex.base.errors import CortexError
+from cortex.base.turn import LOOP_ENDS
+from cortex.schedule.policies import is_too_late
+from cortex.schedule.slots import Missed
+from cortex.services.context import House
+from cortex.services.jobs.endings import JobEndings
+from cortex.services.jobs.firing import JobFiring, policy_of
+from cortex.services.jobs.misses import JobMisses
+from cortex.services.jobs.starts import JobStarts
+from cortex.services.jobs.tools import JobTools
+from cortex.services.notifier import Tell
+from cortex.services.turns.turns import TurnRuns
+from cortex.storage.job_rows import ArmedJob, JobRow
+from cortex.storage.jobs import Jobs
+from cortex.storage.slots import AllSlots, RunningSlot, SlotRow, Slots
+
+LOOK_EVERY_S = 30.0
+AT_ONCE = 2  # turns of jobs that this process has at work; a parked one does not count
+TAKEN_MOST = 1_000
+WAITED_TOO_LONG = "it waited too long to begin"
+
+log = logging.getLogger(__name__)
+
+
+class JobRuns:
+    """Jobs as they run."""
+
+    def __init__(self, *, house: House, runs: TurnRuns, tools: JobTools, tell: Tell) -> None:
+        """Hears of turns that end in this process."""
+        self._house = house
+        self._tell = tell
+        self._misses = JobMisses(house=house, tell=tell)
+        self._firing = JobFiring(house=house, tell=tell, misses=self._misses)
+        self._starts = JobStarts(house=house, runs=runs, tools=tools, tell=tell)
+        self._endings = JobEndings(house=house, runs=runs, tell=tell)
+        self._bell = asyncio.Event()
+        self._here: set[str] = set()
+        runs.sudden.on_closed(self._heard)
+
+    async def armed(self, until: datetime) -> Sequence[ArmedJob]:
+        """The jobs that are due by then, for the alarm."""
+        return await self._firing.armed(until)
+
+    async def fire(self, armed: ArmedJob) -> None:
+        """Its time has come."""
+        if await self._firing.fire(armed):
+            self.ring()
+
+    def ring(self) -> None:
+        """There is something to begin or to end: look now."""
+        self._bell.set()
+
+    async def run(self) -> None:
+        """For ever: look. A database that does not answer is asked again."""
+        while True:
+            try:
+                await self.look()
+            except (CortexError, SQLAlchemyError) as error:
+                log.warning("cannot look after jobs: %s", error)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_EVERY_S):
+                    await self._bell.wait()
+            self._bell.clear()
+
+    async def look(self) -> None:
+        """End the slots whose turns have ended, then begin those that may begin."""
+        for slot in await self._house.db.open(AllSlots).running():
+            if slot.turn_state is None or slot.turn_state in LOOP_ENDS:
+                await self._settle(slot)
+            else:
+                await self._watch(slot)
+        waiting = await self._house.db.open(AllSlots).ready(TAKEN_MOST)
+        if waiting:
+            jobs = await self._jobs_of(waiting)
+            await self._begin(jobs, await self._in_time(jobs, waiting))
+
+    async def _settle(self, slot: RunningSlot) -> None:
+        try:
+            await self._endings.settle(slot)
+        except CortexError as error:
+            log.warning("the run %s could not be ended yet: %s", slot.id, error)
+
+    async def _watch(self, slot: RunningSlot) -> None:
+        try:
+            await self._endings.watch(slot)
+        except CortexError as error:
+            log.warning("the run %s could not be looked after: %s", slot.id, error)
+
+    async def _jobs_of(self, waiting: Sequence[SlotRow]) -> dict[str, JobRow]:
+        """The jobs of these slots by their ids; none that was deleted just now."""
+        owners = {slot.job_id: slot.owner_id for slot in waiting}
+        found = {id: await self._house.db.open(Jobs, owner_id).lately(id) for id, owner_id in owners.items()}
+        return {id: job for id, job in found.items() if job is not None and job.removed_at is None}
+
+    async def _in_time(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> Sequence[SlotRow]:
+        """Those that may still begin. The others waited too long: they are missed, and told so, a job's together."""
+        kept, late = list[SlotRow](), dict[str, list[SlotRow]]()
+        for slot in (one for one in waiting if one.job_id in jobs):
+            is_first = slot.attempt == 0 and not slot.is_by_hand
+            is_late = is_first and is_too_late(policy_of(jobs[slot.job_id]), slot.due_at, self._house.clock())
+            (late.setdefault(slot.job_id, []) if is_late else kept).append(slot)
+        for job_id, slots in late.items():
+            await self._miss(jobs[job_id], slots)
+        return kept
+
+    async def _miss(self, job: JobRow, late: Sequence[SlotRow]) -> None:
+        lost = [Missed(slot=slot.due_at, why=WAITED_TOO_LONG) for slot in late]
+        draft = await self._misses.draft(job, lost)
+        async with self._house.db.together(job.owner_id) as opened:
+            is_ours = await opened(Slots).give_up([slot.id for slot in late], WAITED_TOO_LONG)
+            if is_ours and draft is not None:
+                await draft.write(opened)
+        self._tell.ring(job.owner_id)
+
+    async def _begin(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> None:
+        """The oldest of each job that has none running, as far as there is room; plain messages need none."""
+        running = await self._house.db.open(AllSlots).running()
+        busy = {slot.job_id for slot in running}
+        self._here &= {slot.turn_id for slot in running if slot.turn_id}
+        at_work = sum(slot.turn_id in self._here and slot.turn_state in ("queued", "running") for slot in running)
+        for slot in waiting:
+            job = jobs[slot.job_id]
+            if job.id in busy:
+                continue
+            try:
+                if job.kind == "message":
+                    await self._starts.begin(job, slot)
+                else:
+                    busy.add(job.id)
+                    at_work += at_work < AT_ONCE and await self._start(job, slot)
+            except CortexError as error:
+                busy.add(job.id)
+                log.warning("the run %s could not begin: %s", slot.id, error)
+
+    async def _start(self, job: JobRow, slot: SlotRow) -> bool:
+        """Put its turn to work; False when another process did."""
+        turn_id = await self._starts.begin(job, slot)
+        self._here |= {turn_id} if turn_id else set()
+        return bool(turn_id)
+
+    def _heard(self, turn_id: str) -> None:
+        if turn_id.startswith("cron:"):
+            self.ring()

@@ -1,0 +1,110 @@
+"""Everything that happens by the clock, over the house's ground: jobs, reminders, and the alarm that fires them.
+
+`app.py` makes it once, lets `run` go on beside the rest, and opens the tools' ports with `open_ports`; pages take the
+parts. What wakes up when is in the tables alone.
+"""
+
+from datetime import datetime
+from typing import Self
+
+from cortex.base.beside import beside
+from cortex.base.time_ports import Jobs, Reminders, Timings
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.context import House
+from cortex.services.jobs.alarm import Alarm
+from cortex.services.jobs.book import JobBook
+from cortex.services.jobs.jobs import JobsService
+from cortex.services.jobs.reader import LateReader
+from cortex.services.jobs.runs import JobRuns
+from cortex.services.jobs.tools import JobTools
+from cortex.services.models.models import Models
+from cortex.services.notices.notices import Notices
+from cortex.services.reminders.due import DueReminders
+from cortex.services.reminders.reminders import RemindersService
+from cortex.services.roles.roles import Roles
+from cortex.services.scope import ToolScope
+from cortex.services.tools.tools import ToolsService
+from cortex.services.turns.turns import TurnRuns
+from cortex.storage.jobs import AllJobs
+from cortex.storage.pulse import Pulse
+from cortex.storage.reminders import AllReminders
+from cortex.storage.slots import AllSlots
+
+
+def open_ports(house: House, scope: ToolScope, notices: Notices) -> RemindersService:
+    """Let tools read times, and reach jobs and reminders; the reminders, which hear of their notices from now on."""
+    timings = LateReader()
+    reminders = RemindersService(house=house, timings=timings, tell=notices)
+    notices.on_acknowledged("reminder", reminders.answered)
+    scope.add(Timings, lambda _: timings)
+    scope.add(Reminders, reminders.opened)
+    scope.add(Jobs, lambda user_id: JobBook(house=house, timings=timings, user_id=user_id))
+    return reminders
+
+
+class Clockwork:
+    """The parts: `jobs` for pages and commands, `runs` and the alarm for the clock."""
+
+    def __init__(self, *, house: House, jobs: JobTools, runs: JobRuns, roles: Roles, models: Models, due: DueReminders):
+        """Use `over`."""
+        self._house = house
+        self._due = due
+        self._alarm = Alarm(house.clock, self._pulse, self._is_still)
+        self._has_open_slots = True
+        self.runs = runs
+        self.jobs = JobsService(
+            house=house, timings=LateReader(), roles=roles, models=models, tools=jobs, changed=self.look
+        )
+
+    @classmethod
+    def over(
+        cls,
+        house: House,
+        notices: Notices,
+        accounts: Accounts,
+        roles: Roles,
+        models: Models,
+        tools: ToolsService,
+        runs: TurnRuns,
+    ) -> Self:
+        """All of it over the house's ground."""
+        job_tools = JobTools(house=house, accounts=accounts, roles=roles, tools=tools)
+        return cls(
+            house=house,
+            jobs=job_tools,
+            runs=JobRuns(house=house, runs=runs, tools=job_tools, tell=notices),
+            roles=roles,
+            models=models,
+            due=DueReminders(house=house, timings=LateReader(), tell=notices),
+        )
+
+    async def run(self) -> None:
+        """For ever: fire what is due and look after what runs."""
+        self._alarm.add("job", self.runs.armed, self.runs.fire)
+        self._alarm.add("reminder", self._due.armed, self._due.fire)
+        async with beside(self.runs.run()):
+            await self._alarm.run()
+
+    async def _pulse(self, until: datetime) -> frozenset[str]:
+        """Which kinds have anything due by then. Where slots are open, the runner looks after them."""
+        beat = await self._house.db.open(Pulse).beat(until)
+        self._has_open_slots = beat.slots
+        if beat.slots:
+            self.runs.ring()
+        return frozenset(["job"] * beat.jobs + ["reminder"] * beat.reminders)
+
+    async def _is_still(self) -> bool:
+        """Whether there is nothing to look for: no slot is open, and nobody wrote anything, in whatever process."""
+        return not await self._house.db.commits.are_new() and not self._has_open_slots
+
+    def look(self) -> None:
+        """Something was changed in this process: do not wait for the next look."""
+        self.runs.ring()
+        self._alarm.ring()
+
+    async def sweep(self) -> None:
+        """Forget removed jobs, old slots and reminders that are long over."""
+        await self._house.db.open(AllJobs).prune()
+        while await self._house.db.open(AllSlots).prune():
+            pass
+        await self._house.db.open(AllReminders).prune()

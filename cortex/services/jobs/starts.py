@@ -1,0 +1,112 @@
+"""Begins a slot: a turn in the job's conversation, or, for a plain message, the notice itself. Each is one commit.
+
+A call or a message asks no model. What a killed process left between commit and start is started by `turns.py`.
+"""
+
+import json
+from dataclasses import dataclass
+
+from cortex.base.errors import NotFound
+from cortex.base.ids import derived_id
+from cortex.base.notify_ports import Urgency
+from cortex.services.context import House
+from cortex.services.jobs.misses import path_of
+from cortex.services.jobs.tools import JobTools, channel_of
+from cortex.services.notifier import Tell
+from cortex.services.roles.preferences import DEFAULT_ROLE
+from cortex.services.turns.answer_writer import message_row
+from cortex.services.turns.turns import TurnRuns
+from cortex.storage.conversations import Conversations
+from cortex.storage.job_rows import JobRow
+from cortex.storage.jobs import Jobs
+from cortex.storage.notices import NoticeValues
+from cortex.storage.slots import SlotRow, Slots
+from cortex.storage.turns import Reads, TurnRow, Turns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStarts:
+    """Begins slots."""
+
+    house: House
+    runs: TurnRuns
+    tools: JobTools
+    tell: Tell
+
+    async def begin(self, job: JobRow, slot: SlotRow) -> str:
+        """Begin it, unless another process did; the turn that now runs for it, "" for none."""
+        if job.kind == "message":
+            await self._say(job, slot)
+            return ""
+        row, is_queued = await self._turn(job, slot, await self._place(job))
+        if row is None:
+            return ""
+        if not is_queued:
+            await self.runs.start(row)
+        return row.id
+
+    async def _say(self, job: JobRow, slot: SlotRow) -> None:
+        """Begun, told and ended in one commit: a message is told once or not at all."""
+        values = NoticeValues(
+            kind="message",
+            title=job.name,
+            text=job.prompt,
+            path=path_of(job),
+            urgency=urgency_of(job),
+            subject_id=slot.id,
+            is_tainted=job.is_tainted,
+        )
+        draft = await self.tell.draft(job.owner_id, f"slot:{slot.id}", values, job.deliver_to or None)
+        async with self.house.db.together(job.owner_id) as opened:
+            if not await opened(Slots).start(slot.id):
+                return
+            await draft.write(opened)
+            await opened(Slots).end(slot.id, "done", result=job.prompt)
+        self.tell.ring(job.owner_id)
+
+    async def _turn(self, job: JobRow, slot: SlotRow, conversation_id: str) -> tuple[TurnRow | None, bool]:
+        """The slot's turn, and whether it waits behind another; None when the slot was begun elsewhere."""
+        mode = await self.tools.mode(await self.tools.settle(job))
+        turn_id = slot.id if slot.attempt == 0 else f"{slot.id}:{slot.attempt + 1}"
+        async with self.house.telling(job.owner_id, conversation_id) as opened:
+            if not await opened(Slots).start(slot.id, turn_id):
+                return None, False
+            row = await opened(Turns).create(
+                turn_id,
+                conversation_id,
+                job.prompt if job.kind == "prompt" else call_text(job),
+                mode=mode,
+                role=job.role or DEFAULT_ROLE,
+                channel=channel_of(job),
+                job_id=job.id,
+                max_rounds=job.max_rounds,
+                is_tainted=job.is_tainted,
+                reads=Reads(outside=job.is_tainted, private=job.is_private),
+            )
+            ahead = [turn for turn in await opened(Turns).queued(conversation_id) if turn.ordinal < row.ordinal]
+            is_queued = bool(ahead) or await opened(Turns).running(conversation_id) is not None
+            await opened(Conversations).append(conversation_id, [message_row(row, is_queued)])
+        return row, is_queued
+
+    async def _place(self, job: JobRow) -> str:
+        """The conversation that it posts into: the one it has, or a new one of its own when that is gone."""
+        if job.conversation_id is not None:
+            try:
+                return (await self.house.db.open(Conversations, job.owner_id).get(job.conversation_id)).id
+            except NotFound:
+                pass  # deleted: the job does not go on into what nobody sees
+        role, before = job.role or DEFAULT_ROLE, job.conversation_id
+        async with self.house.db.together(job.owner_id) as opened:
+            id = derived_id("job", job.id, before or "")
+            made = await opened(Conversations).create(role, job.mode or "auto", job.name, id=id, source="job")
+            return await opened(Jobs).settle_in(job.id, made.id, in_place_of=before)
+
+
+def call_text(job: JobRow) -> str:
+    """A call as its turn says it."""
+    return f"Call {job.tool} with {json.dumps(job.arguments or {}, ensure_ascii=False)}"
+
+
+def urgency_of(job: JobRow) -> Urgency:
+    """How loud its notices are: those of a job that heeds no quiet hours come through them."""
+    return "normal" if job.keeps_quiet_hours else "high"

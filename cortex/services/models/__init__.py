@@ -1,0 +1,1 @@
+"""The models that may be called: the registry file, its secrets, prices and abilities."""

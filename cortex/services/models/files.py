@@ -1,0 +1,297 @@
+"""The shape of `model_registry.json` and of the Models page's form, checked by pydantic; presets and cache defaults.
+
+Pure: reading and writing the file, secrets and connections are the business of `services/models/models.py`.
+"""
+
+import ipaddress
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+
+from cortex.base.errors import UserError
+from cortex.base.model import OFFLINE, ModelEntry, Price, Profile
+from cortex.base.role import Role
+from cortex.base.settings import MAX_ROUNDS_CAP
+from cortex.selection.late_tools import is_native
+from cortex.selection.profiles import shipped
+
+FILE = "model_registry.json"
+Kind = Literal["openai", "anthropic"]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,59}$")]
+_WORDS = {  # where pydantic speaks to programmers
+    "missing": "it is needed",
+    "string_pattern_mismatch": "use letters, digits, spaces and . _ : / -, and begin with a letter or digit",
+}
+Dollars = Annotated[float, Field(ge=0, le=10_000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preset:
+    """A kind of endpoint as the form offers it."""
+
+    label: str
+    provider: Kind
+    base_url: str
+    needs_key: bool
+
+
+PRESETS = (
+    Preset(label="OpenAI", provider="openai", base_url="", needs_key=True),
+    Preset(label="Anthropic", provider="anthropic", base_url="", needs_key=True),
+    Preset(label="OpenRouter", provider="openai", base_url="https://openrouter.ai/api/v1", needs_key=True),
+    Preset(label="Ollama", provider="openai", base_url="http://127.0.0.1:11434/v1", needs_key=False),
+    Preset(label="llama.cpp", provider="openai", base_url="http://127.0.0.1:8080/v1", needs_key=False),
+    Preset(label="vLLM", provider="openai", base_url="http://127.0.0.1:8000/v1", needs_key=False),
+    Preset(label="LM Studio", provider="openai", base_url="http://127.0.0.1:1234/v1", needs_key=False),
+    Preset(label="Another OpenAI-compatible server", provider="openai", base_url="https://", needs_key=False),
+)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True, hide_input_in_errors=True)
+
+
+class FilePrice(_Strict):
+    """US dollars for a million tokens."""
+
+    input_usd: Dollars | None = None
+    output_usd: Dollars | None = None
+    cached_usd: Dollars | None = None
+    written_usd: Dollars | None = None
+
+
+class FileCache(_Strict):
+    """What differs from the defaults of `base/model.py` `Profile`."""
+
+    caches: bool | None = None
+    read_factor: Annotated[float, Field(ge=0, le=2)] | None = None
+    write_factor: Annotated[float, Field(ge=0, le=4)] | None = None
+    minimum_tokens: Annotated[int, Field(ge=0, le=100_000)] | None = None
+    life_s: Annotated[int, Field(ge=1, le=604_800)] | None = None
+    late_tools: Literal["native", "bridge", "stubs", "rewrite"] | None = None
+    strength: Literal["strong", "weak"] | None = None
+
+
+class FileModel(_Strict):
+    """One model of the file; the form adds the key to it."""
+
+    name: Name
+    provider: Kind
+    model: Annotated[str, Field(min_length=1, max_length=200)]
+    base_url: Annotated[str, Field(max_length=400)] = ""
+    secret: Annotated[str, Field(max_length=120)] = ""
+    context_tokens: Annotated[int, Field(ge=1_000, le=20_000_000)] = 128_000
+    max_output_tokens: Annotated[int, Field(ge=16, le=1_000_000)] = 4_096
+    max_rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS_CAP)] | None = None
+    timeout_s: Annotated[float, Field(ge=1, le=3_600)] = 120.0
+    streams: bool = True
+    tools: bool = True
+    parallel_calls: bool = True
+    price: FilePrice = FilePrice()
+    cache: FileCache = FileCache()
+    extra: Annotated[dict[str, Any], Field(max_length=20)] = Field(default_factory=dict)
+
+    @field_validator("name")
+    @classmethod
+    def _not_reserved(cls, name: str) -> str:
+        if name.lower() == OFFLINE.name:
+            raise ValueError("this name belongs to the offline demo model")
+        return name
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_web_address(cls, url: str) -> str:
+        if not url:
+            return ""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
+            raise ValueError("write an address like https://host/v1, without a name and password in it")
+        if parts.query or parts.fragment:
+            raise ValueError("leave out everything from ? or # on")
+        return url.rstrip("/")
+
+
+class ModelForm(FileModel):
+    """What the page sends. An empty `api_key` keeps the stored one; `forget_key` removes it."""
+
+    api_key: SecretStr = SecretStr("")
+    forget_key: bool = False
+
+
+class RegistryFile(_Strict):
+    """The whole file. `default`: the chain tried when a role names none; empty = every model in order."""
+
+    models: tuple[FileModel, ...] = ()
+    default: tuple[Name, ...] = ()
+    roles: dict[str, tuple[Name, ...]] = Field(default_factory=dict)
+
+    @field_validator("models")
+    @classmethod
+    def _names_differ(cls, models: tuple[FileModel, ...]) -> tuple[FileModel, ...]:
+        names = [model.name for model in models]
+        twice = next((name for name in names if names.count(name) > 1), "")
+        if twice:
+            raise ValueError(f"the name {twice!r} stands twice")
+        return models
+
+
+def read(text: str) -> RegistryFile:
+    """The file's content; UserError that names every slip."""
+    try:
+        return RegistryFile.model_validate_json(text or "{}")
+    except ValidationError as error:
+        raise UserError(f"{FILE} can't be read: {slips(error)}. Nothing was changed; mend the file.") from error
+
+
+def written(file: RegistryFile) -> str:
+    """The file's text, defaults left out."""
+    return json.dumps(file.model_dump(mode="json", exclude_defaults=True), indent=2, ensure_ascii=False) + "\n"
+
+
+class Slips(UserError):
+    """A form's slips. `fields`: dotted place of the field -> what is wrong with it, as a sentence."""
+
+    def __init__(self, error: ValidationError) -> None:
+        super().__init__(f"{slips(error)}.")
+        self.fields = {place: f"{words[:1].upper()}{words[1:]}." for place, words in placed_slips(error)}
+
+
+def checked(values: Mapping[str, Any]) -> ModelForm:
+    """The form's values, text as a browser sends it; Slips that name every field that is wrong."""
+    try:
+        return ModelForm.model_validate({key: value for key, value in values.items() if value not in ("", None)})
+    except ValidationError as error:
+        raise Slips(error) from error
+
+
+def slips(error: ValidationError) -> str:
+    """What is wrong, field by field."""
+    return "; ".join(f"{place}: {words}" if place else words for place, words in placed_slips(error))
+
+
+def placed_slips(error: ValidationError) -> list[tuple[str, str]]:
+    """What is wrong: the field's dotted place ("" for the whole), and why."""
+    told = []
+    for each in error.errors(include_input=False, include_url=False):
+        said = _WORDS.get(each["type"]) or re.sub(r"^(Value error, |Input )", "", each["msg"])
+        told.append((".".join(str(step) for step in each["loc"]), said[:1].lower() + said[1:]))
+    return told
+
+
+def entry_of(model: FileModel) -> ModelEntry:
+    """The entry with the cache defaults of its endpoint filled in."""
+    own = model.cache.model_dump(exclude_none=True)
+    return ModelEntry(
+        name=model.name,
+        provider=model.provider,
+        model=model.model,
+        base_url=model.base_url,
+        secret=model.secret,
+        context_tokens=model.context_tokens,
+        max_output_tokens=model.max_output_tokens,
+        max_rounds=model.max_rounds,
+        timeout_s=model.timeout_s,
+        streams=model.streams,
+        tools=model.tools,
+        parallel_calls=model.parallel_calls,
+        price=Price(**model.price.model_dump()),
+        profile=replace(
+            default_profile(model.provider, model.model, model.base_url, thinks=bool(model.extra.get("thinking"))),
+            **own,
+        ),
+        typed=tuple(own),
+        extra_params=tuple((key, json.dumps(value)) for key, value in sorted(model.extra.items())),
+    )
+
+
+def default_profile(provider: str, model: str, base_url: str, *, thinks: bool = False) -> Profile:
+    """What the endpoint's cache does and whether it declares tools late, as far as address and model tell."""
+    host = urlsplit(base_url).hostname or ""
+    found = shipped(provider, model, host, is_inside=bool(host) and is_inside(host))
+    can_declare = found.caches and is_native(provider, model, host, thinks=thinks)
+    return replace(found, late_tools="native") if can_declare else found
+
+
+def is_inside(host: str) -> bool:
+    """Whether the host's name alone says that it stands in this house or network."""
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".lan", ".internal", ".home.arpa", ".localhost"))
+
+
+def origin_of(model: FileModel) -> tuple[str, str, int]:
+    """Where the model's key travels to: kind, host, port. A stored key is never sent to another place."""
+    parts = urlsplit(model.base_url)
+    default = 443 if parts.scheme in ("https", "") else 80
+    return model.provider, (parts.hostname or "").lower(), parts.port or default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    """A user's models as they stand. `default`: the chain of roles that name none; `with_key`: have a stored key."""
+
+    entries: tuple[ModelEntry, ...] = ()
+    default: tuple[str, ...] = ()
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    with_key: frozenset[str] = frozenset()
+
+    def chain(self, role: Role) -> tuple[str, ...]:
+        """The names for a role: its own, else the registry's for it, else the default; at least one name, always."""
+        for names in (role.models, self.roles.get(role.name, ()), self.default):
+            known = tuple(name for name in names if self.get(name) is not None)
+            if known:
+                return known
+        return tuple(entry.name for entry in self.entries) or (OFFLINE.name,)
+
+    def first(self, role: Role) -> ModelEntry:
+        """The entry that a role tries first."""
+        return self.get(self.chain(role)[0]) or OFFLINE
+
+    def get(self, name: str) -> ModelEntry | None:
+        """The entry of this name; the offline model under its own."""
+        found = next((entry for entry in self.entries if entry.name == name), None)
+        return found or (OFFLINE if name == OFFLINE.name else None)
+
+
+def registry_of(file: RegistryFile) -> Registry:
+    """What the file says, as services read it."""
+    return Registry(
+        entries=tuple(entry_of(model) for model in file.models),
+        default=file.default,
+        roles=file.roles,
+        with_key=frozenset(model.name for model in file.models if model.secret),
+    )
+
+
+def kept_key(form: ModelForm, old: FileModel | None) -> str:
+    """The name of the stored key that goes on being used. UserError when the address it was given for has changed."""
+    if old is None or not old.secret or form.forget_key or form.api_key.get_secret_value().strip():
+        return ""
+    if origin_of(old) != origin_of(form):
+        raise UserError("The address changed, and a stored key is not sent to another place: enter the key again.")
+    return old.secret
+
+
+def placed(file: RegistryFile, model: FileModel | None, previous: str) -> RegistryFile:
+    """The file with the model in the place of `previous` (at the end if there is none), or without it."""
+    put = [model] if model is not None else []
+    if any(each.name == previous for each in file.models):
+        models = [new for each in file.models for new in (put if each.name == previous else [each])]
+    else:
+        models = [*file.models, *put]
+
+    def renamed(names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(new for name in names for new in ([m.name for m in put] if name == previous else [name]))
+
+    roles = {role: renamed(names) for role, names in file.roles.items()}
+    return RegistryFile(
+        models=tuple(models),
+        default=renamed(file.default),
+        roles={role: names for role, names in roles.items() if names},
+    )

@@ -1,0 +1,253 @@
+"""A user's models: `home/{user}/model_registry.json`, role to chain, sealed keys, prices, connections kept open.
+
+The file names a key and never holds it; keys are sealed rows and leave this module only towards a provider. The
+offline model stands in only where nothing is configured.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from cortex.base.address import PUBLIC, Policy, named
+from cortex.base.crypto import Vault
+from cortex.base.errors import ConfigError, Conflict, NotFound, ProviderError, UserError
+from cortex.base.ids import new_id
+from cortex.base.log import Blotter
+from cortex.base.messages import Usage
+from cortex.base.model import OFFLINE, ModelEntry, Price
+from cortex.base.ports import Delta, Finished, Provider, Request
+from cortex.base.role import Role
+from cortex.base.user import User
+from cortex.services.models import prices
+from cortex.services.models.asking import Link
+from cortex.services.models.files import (
+    FILE,
+    PRESETS,
+    FileModel,
+    Preset,
+    Registry,
+    RegistryFile,
+    checked,
+    entry_of,
+    kept_key,
+    placed,
+    read,
+    registry_of,
+    written,
+)
+from cortex.services.models.probe import TestReport, probe
+from cortex.storage.db import Database
+from cortex.storage.home import ABSENT, Homes
+from cortex.storage.secrets import Secrets
+
+Connect = Callable[[ModelEntry, str | None, Policy], Provider]
+MOST_MODELS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Unavailable:
+    """Stands in a chain for a model that can't even be connected, so that the next one gets its turn."""
+
+    error: ProviderError
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta | Finished]:
+        raise self.error
+        yield  # an async generator, like every provider's stream
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class Models:
+    """The door to models for services and pages. `hosts`: host:port pairs that every account may name as a server."""
+
+    presets: Sequence[Preset] = PRESETS
+
+    def __init__(
+        self, db: Database, homes: Homes, vault: Vault, connect: Connect, *, hosts: Sequence[tuple[str, int]] = ()
+    ) -> None:
+        self._db = db
+        self._homes = homes
+        self._vault = vault
+        self._connect = connect
+        self._hosts = frozenset(hosts)
+        self._open: dict[tuple[str, str], tuple[ModelEntry, str | None, Policy, Provider]] = {}
+
+    async def registry(self, user: User) -> Registry:
+        """All of it; UserError when the file has a slip (it is left as it is)."""
+        return registry_of((await self._file(user.id))[0])
+
+    async def shown(self, user: User) -> Registry:
+        """As far as a page can show it: an empty one when the file has a slip, which the frame tells."""
+        try:
+            return await self.registry(user)
+        except UserError:
+            return Registry()
+
+    async def names(self, user: User, role: Role) -> tuple[str, ...]:
+        """The chain for a role: its own, else the registry's for it, else the default; at least one name, always."""
+        return (await self.registry(user)).chain(role)
+
+    async def chain(self, user: User, role: Role) -> list[ModelEntry]:
+        """The entries of `names`."""
+        return [await self.entry(user, name) for name in await self.names(user, role)]
+
+    async def entry(self, user: User, name: str) -> ModelEntry:
+        """One model; NotFound when there is none of this name."""
+        found = (await self.registry(user)).get(name)
+        if found is None:
+            raise NotFound(f"There is no model {name!r}.")
+        return found
+
+    async def open_chain(self, user: User, names: Sequence[str]) -> list[Link]:
+        """The named models, connected. Names that are gone are passed over; with none left, the default chain."""
+        registry = await self.registry(user)
+        entries = [entry for entry in map(registry.get, names) if entry is not None]
+        if not entries:
+            entries = [entry for entry in map(registry.get, registry.default) if entry] or [*registry.entries]
+        return [Link(entry=entry, provider=await self._reachable(user, entry)) for entry in entries or [OFFLINE]]
+
+    async def provider(self, user: User, entry: ModelEntry) -> Provider:
+        """The connection of an entry, kept open until it changes. ConfigError when its key can't be opened."""
+        secret, policy = await self._secret(user.id, entry.secret), self._policy(user, entry)
+        place = (user.id, entry.name)
+        known = self._open.get(place)
+        if known is not None and known[:3] == (entry, secret, policy):
+            return known[3]
+        provider = self._connect(entry, secret, policy)
+        self._open[place] = (entry, secret, policy, provider)
+        if known is not None:
+            await known[3].close()
+        return provider
+
+    async def save(self, user: User, values: Mapping[str, Any], previous: str = "") -> ModelEntry:
+        """Add a model, or change the one called `previous`. UserError names every slip.
+
+        values: the fields of `ModelForm`, typed or as text; an empty `api_key` keeps the stored key.
+        """
+        form = checked(values)
+        file, version = await self._file(user.id)
+        old = next((model for model in file.models if model.name == previous), None)
+        if previous and old is None:
+            raise NotFound(f"There is no model {previous!r}.")
+        if any(model.name == form.name and model is not old for model in file.models):
+            raise UserError(f"There is a model {form.name!r} already.")
+        if old is None and len(file.models) >= MOST_MODELS:
+            raise UserError(f"At most {MOST_MODELS} models.")
+        model = FileModel(**form.model_dump(exclude={"api_key", "forget_key", "secret"}), secret=kept_key(form, old))
+        added = form.api_key.get_secret_value().strip()
+        if added:
+            model = model.model_copy(update={"secret": f"model:{new_id()}"})
+            await self._secrets(user.id).put(model.secret, self._vault.seal(added))
+        try:
+            await self._write(user.id, placed(file, model, previous), version)
+        except (Conflict, UserError):
+            if added:
+                await self._secrets(user.id).remove(model.secret)
+            raise
+        if old is not None and old.secret and old.secret != model.secret:
+            await self._secrets(user.id).remove(old.secret)
+        await self._let_go(user.id, previous or model.name)
+        return entry_of(model)
+
+    async def remove(self, user: User, name: str) -> None:
+        """Forget a model, its key and its place in the chains; NotFound when there is none."""
+        file, version = await self._file(user.id)
+        old = next((model for model in file.models if model.name == name), None)
+        if old is None:
+            raise NotFound(f"There is no model {name!r}.")
+        await self._write(user.id, placed(file, None, name), version)
+        if old.secret:
+            await self._secrets(user.id).remove(old.secret)
+        await self._let_go(user.id, name)
+
+    async def set_chain(self, user: User, names: Sequence[str], role: str = "") -> None:
+        """The default chain, or that of a role; no names = back to the default. UserError for an unknown name."""
+        file, version = await self._file(user.id)
+        unknown = [name for name in names if registry_of(file).get(name) is None]
+        if unknown:
+            raise UserError(f"There is no model {unknown[0]!r}.")
+        kept = tuple(dict.fromkeys(names))
+        if role:
+            roles = {**file.roles, role: kept}
+            changed = file.model_copy(update={"roles": {key: chain for key, chain in roles.items() if chain}})
+        else:
+            changed = file.model_copy(update={"default": kept})
+        await self._write(user.id, changed, version)
+
+    async def test(self, user: User, values: Mapping[str, Any], previous: str = "") -> TestReport:
+        """Try a model as the form describes it, saved or not, with the typed key or the stored one of `previous`."""
+        form = checked(values)
+        file, _ = await self._file(user.id)
+        old = next((model for model in file.models if model.name == previous), None)
+        entry = entry_of(FileModel(**form.model_dump(exclude={"api_key", "forget_key", "secret"}), secret=""))
+        secret = form.api_key.get_secret_value().strip() or await self._secret(user.id, kept_key(form, old))
+        policy = self._policy(user, entry)
+        return await probe(entry, lambda tried: self._connect(tried, secret, policy))
+
+    async def test_saved(self, user: User, name: str) -> TestReport:
+        """Try a saved model, and keep what was found out about streaming and tools."""
+        entry = await self.entry(user, name)
+        secret, policy = await self._secret(user.id, entry.secret), self._policy(user, entry)
+        report = await probe(entry, lambda tried: self._connect(tried, secret, policy))
+        found = {"streams": report.streams, "tools": report.tools}
+        file, version = await self._file(user.id)
+        old = next((model for model in file.models if model.name == name), None)
+        if report.is_ok and old is not None:
+            model = old.model_copy(update={key: value for key, value in found.items() if value is not None})
+            await self._write(user.id, placed(file, model, name), version)
+            await self._let_go(user.id, name)
+        return report
+
+    async def price(self, user: User, name: str) -> Price:
+        """Dollars for a million tokens: as typed, else from the public price data, else unknown."""
+        return await prices.price(await self.entry(user, name))
+
+    async def cost(self, user_id: str, name: str, usage: Usage) -> float | None:
+        """US dollars of one model call; None where the price is unknown."""
+        entry = registry_of((await self._file(user_id))[0]).get(name)
+        return None if entry is None else await prices.cost_usd(entry, usage)
+
+    async def blotter(self, user_id: str) -> Blotter:
+        """Takes every key of the user's models out of texts; the keys themselves stay in it."""
+        names = [model.secret for model in (await self._file(user_id))[0].models if model.secret]
+        keys = [await self._secret(user_id, name) for name in names]
+        return Blotter(*(key for key in keys if key))
+
+    async def close(self) -> None:
+        """Close every connection."""
+        opened, self._open = [*self._open.values()], {}
+        for _, _, _, provider in opened:
+            await provider.close()
+
+    async def _file(self, user_id: str) -> tuple[RegistryFile, str]:
+        found = await self._homes.of(user_id).configured(FILE)
+        return (read(found.text), found.version) if found else (RegistryFile(), ABSENT)
+
+    async def _write(self, user_id: str, file: RegistryFile, version: str) -> None:
+        await self._homes.of(user_id).write(FILE, written(file), expected_version=version)
+
+    def _secrets(self, user_id: str) -> Secrets:
+        return self._db.open(Secrets, user_id)
+
+    async def _secret(self, user_id: str, name: str) -> str | None:
+        sealed = await self._secrets(user_id).get(name) if name else None
+        return None if sealed is None else self._vault.open(sealed)
+
+    def _policy(self, user: User, entry: ModelEntry) -> Policy:
+        """Inside the network: only the very host and port that an admin named, in the registry or the settings."""
+        parts = urlsplit(entry.base_url)
+        place = ((parts.hostname or "").lower(), parts.port or (443 if parts.scheme == "https" else 80))
+        return named(place) if entry.base_url and (user.is_admin or place in self._hosts) else PUBLIC
+
+    async def _reachable(self, user: User, entry: ModelEntry) -> Provider:
+        try:
+            return await self.provider(user, entry)
+        except (ConfigError, UserError) as error:
+            return _Unavailable(ProviderError(f"{entry.name}: {error.message}", kind="auth"))
+
+    async def _let_go(self, user_id: str, name: str) -> None:
+        known = self._open.pop((user_id, name), None)
+        if known is not None:
+            await known[3].close()

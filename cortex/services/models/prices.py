@@ -1,0 +1,44 @@
+"""What a model call costs: by the price typed into the registry, else by public price data, else unknown.
+
+The data is loaded when it is first asked for (`price_data.py`, about 30 MB).
+"""
+
+import asyncio
+
+from cortex.base import scan
+from cortex.base.messages import Usage
+from cortex.base.model import ModelEntry, Price
+
+_DATA = "cortex.services.models.price_data"
+_MILLION = 1_000_000
+
+
+async def price(entry: ModelEntry) -> Price:
+    """Dollars for a million tokens of each kind."""
+    if entry.price.input_usd is not None:
+        return entry.price
+    data = await asyncio.to_thread(scan.load, _DATA)
+    found: Price = await asyncio.to_thread(data.price, entry.provider, entry.model, entry.base_url)
+    return found
+
+
+async def cost_usd(entry: ModelEntry, usage: Usage) -> float | None:
+    """Dollars for this usage; None where no price is known."""
+    if entry.price.input_usd is not None:
+        return by_price(entry.price, usage)
+    data = await asyncio.to_thread(scan.load, _DATA)
+    found: float | None = await asyncio.to_thread(data.cost_usd, entry.provider, entry.model, entry.base_url, usage)
+    return found
+
+
+def by_price(price: Price, usage: Usage) -> float:
+    """What a typed price makes of a usage; a kind of token without a price of its own costs what plain input does."""
+    plain = price.input_usd or 0.0
+    fresh = usage.input_tokens - usage.cached_tokens - usage.written_tokens
+    parts = (
+        (fresh, plain),
+        (usage.cached_tokens, plain if price.cached_usd is None else price.cached_usd),
+        (usage.written_tokens, plain if price.written_usd is None else price.written_usd),
+        (usage.output_tokens, price.output_usd or 0.0),
+    )
+    return sum(tokens * dollars for tokens, dollars in parts) / _MILLION

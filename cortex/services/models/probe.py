@@ -1,0 +1,122 @@
+"""Tests a connection: does the model answer, does it stream, does it call tools, two at once? Three short requests.
+
+Called by `services/models/models.py` for the Models page.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import cast
+
+from cortex.base.clock import ticks_s
+from cortex.base.errors import ProviderError
+from cortex.base.messages import ToolSchema, user
+from cortex.base.model import ModelEntry
+from cortex.base.ports import Delta, Finished, Provider, Request
+
+_HELLO = Request(
+    system="You answer with one short sentence.",
+    messages=(user("Say hello in one short sentence of at least five words."),),
+    max_output_tokens=1_024,
+)
+_SUM = ToolSchema(
+    name="probe_sum",
+    description="Add two numbers.",
+    parameters={
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+        "required": ["a", "b"],
+        "additionalProperties": False,
+    },
+)
+_TWO = replace(
+    _HELLO,
+    system="Use the tools you are given. Call both times in one answer, before you see a result.",
+    messages=(user("Use probe_sum twice, side by side: once for 2 and 3, once for 4 and 5."),),
+    tools=(_SUM,),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestReport:
+    """What the test found. None = could not be told. `lines` are the single findings, for the person."""
+
+    __test__ = False  # the name is no test of ours
+
+    is_ok: bool
+    message: str
+    latency_ms: int | None = None
+    streams: bool | None = None
+    tools: bool | None = None
+    parallel: bool | None = None
+    lines: tuple[str, ...] = ()
+
+
+async def probe(entry: ModelEntry, open_provider: Callable[[ModelEntry], Provider]) -> TestReport:
+    """The report on this entry; never raises for a failing endpoint."""
+    streaming = replace(entry, streams=True)
+    try:
+        latency_ms, pieces = await _hello(open_provider(streaming))
+        streams = pieces > 1
+    except ProviderError as error:
+        if error.kind not in ("request", "malformed", "cut", "empty"):
+            return TestReport(is_ok=False, message=error.message)
+        try:
+            latency_ms, _ = await _hello(open_provider(replace(entry, streams=False)))
+        except ProviderError:
+            return TestReport(is_ok=False, message=error.message)
+        streams = False
+    tools, parallel, said = await _tools(open_provider(replace(entry, streams=streams)))
+    lines = (
+        f"answers after {latency_ms} ms",
+        "streams its answer" if streams else "sends its answer in one piece",
+        said,
+    )
+    message = f"{entry.name} works: {', '.join(lines)}."
+    return TestReport(
+        is_ok=True,
+        message=message,
+        latency_ms=latency_ms,
+        streams=streams,
+        tools=tools,
+        parallel=parallel,
+        lines=lines,
+    )
+
+
+async def _hello(provider: Provider) -> tuple[int, int]:
+    """Milliseconds until the first piece, and the number of pieces."""
+    begun = ticks_s()
+    first: float | None = None
+    pieces = 0
+    try:
+        stream = cast("AsyncGenerator[Delta | Finished, None]", provider.stream(_HELLO))
+        async with aclosing(stream) as items:
+            async for item in items:
+                first = first or ticks_s()
+                pieces += isinstance(item, Delta)
+    finally:
+        await provider.close()
+    return round(((first or ticks_s()) - begun) * 1_000), pieces
+
+
+async def _tools(provider: Provider) -> tuple[bool | None, bool | None, str]:
+    """Whether it calls tools, two at once, and that in words."""
+    calls = 0
+    try:
+        stream = cast("AsyncGenerator[Delta | Finished, None]", provider.stream(_TWO))
+        async with aclosing(stream) as items:
+            async for item in items:
+                if isinstance(item, Finished):
+                    calls = sum(call.name == _SUM.name for call in item.message.calls)
+    except ProviderError as error:
+        if error.kind in ("request", "malformed"):
+            return False, False, f"can't be given tools ({error.message})"
+        return None, None, f"its tools could not be tested ({error.message})"
+    finally:
+        await provider.close()
+    if calls > 1:
+        return True, True, "calls tools, several at once"
+    return (
+        (True, False, "calls tools, one at a time") if calls else (False, False, "did not call the tool it was given")
+    )

@@ -1,0 +1,101 @@
+"""The buttons of a notification: single-use links that open a page here and need the login.
+
+A token is an HMAC under the house's key, the same at each try of a delivery, and kept as its hash alone. Made by
+`sending.py`; the page shows what a link would do before it is pressed.
+"""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from cortex.base.clock import Clock
+from cortex.base.errors import Conflict, NotAllowed
+from cortex.base.notify_ports import Action, ActionKind
+from cortex.base.user import User
+from cortex.services.accounts.accounts import LoginView
+from cortex.services.notices.notices import NoticeRow, Notices
+from cortex.storage.db import Database
+from cortex.storage.devices import ActionLinks
+
+PATH = "/go/"
+LINK_LIFE = timedelta(days=7)
+FRESH_FOR = timedelta(minutes=5)
+SNOOZED = "10min"
+_PURPOSE = b"cortex/buttons/1"
+
+Answering = Callable[[User, str, str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pressable:
+    """What a link does, for the page that asks. `needs_password`: the person gives it once more before a yes."""
+
+    notice: NoticeRow
+    action: ActionKind
+    is_used: bool
+    needs_password: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buttons:
+    """`answering(user, approval_id, choice)`: how a question is answered, once | deny."""
+
+    db: Database
+    notices: Notices
+    answering: Answering
+    clock: Clock
+    secret_key: str
+
+    async def made(self, notice: NoticeRow, delivery_id: str) -> tuple[Action, ...]:
+        """The buttons of a delivery, their links kept; made again they are the same."""
+        found: list[Action] = []
+        until = notice.expires_at or self.clock() + LINK_LIFE
+        async with self.db.together(notice.owner_id) as opened:
+            for kind in notice.actions:
+                token = self._token(delivery_id, kind)
+                await opened(ActionLinks).add(token, notice.id, kind, until)
+                found.append(Action(kind=kind, path=PATH + token))
+        return tuple(found)
+
+    async def look(self, login: LoginView, token: str) -> Pressable:
+        """What this link would do; changes nothing. NotFound when it never was, is another's, or its time is up."""
+        link = await self.db.open(ActionLinks, login.user.id).get(token)
+        view = await self.notices.get(login.user.id, link.notice_id)
+        needs_password = link.action == "approve" and self._is_stale(view.row) and not login.is_confirmed
+        is_used = link.used_at is not None
+        return Pressable(notice=view.row, action=link.action, is_used=is_used, needs_password=needs_password)
+
+    async def press(self, login: LoginView, token: str, choice: str = SNOOZED) -> str:
+        """Do it, once; the path to go on to. `choice`: for how long to snooze.
+
+        Conflict when it was pressed before or the question was answered elsewhere, NotAllowed when the password has to
+        be confirmed first (the link is then still good), NotFound like `look`.
+        """
+        found = await self.look(login, token)
+        if found.is_used:
+            raise Conflict("This button was pressed already.")
+        if found.needs_password:
+            raise NotAllowed("This question is older than five minutes: confirm your password to say yes to it.")
+        await self.db.open(ActionLinks, login.user.id).use(token)
+        user, notice = login.user, found.notice
+        match found.action:
+            case "ack":
+                await self.notices.acknowledge(user.id, notice.id)
+            case "snooze":
+                await self.notices.snooze(user.id, notice.id, choice)
+            case "approve":
+                await self.answering(user, notice.subject_id, "once")
+            case "deny":
+                await self.answering(user, notice.subject_id, "deny")
+        return notice.path
+
+    def _is_stale(self, notice: NoticeRow) -> bool:
+        return self.clock() - notice.created_at > FRESH_FOR
+
+    def _token(self, delivery_id: str, kind: ActionKind) -> str:
+        keyed = hashlib.sha256(_PURPOSE + b"\0" + self.secret_key.encode()).digest()
+        raw = hmac.new(keyed, f"{delivery_id}\0{kind}".encode(), hashlib.sha256).digest()
+        return base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")

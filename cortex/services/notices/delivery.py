@@ -1,0 +1,194 @@
+"""One delivery, from the row to how it ended: is it still wanted, where to, what it says, and what became of it.
+
+`dispatch.py` decides when; channels send. A try that nobody booked comes back by its lease and bears the same id.
+"""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from cortex.base.clock import Clock
+from cortex.base.errors import CortexError, DeliveryError, NotFound
+from cortex.base.notify_ports import DAY_S, Notice, Target
+from cortex.services.notices.action_links import Buttons
+from cortex.services.notices.channels import Channels
+from cortex.services.notices.devices import target_of
+from cortex.services.notices.notices import DeliveryRow, NoticeRow, Notices, Told
+from cortex.services.notices.preferences import Choices, held_until, spare
+from cortex.services.notifier import Draft
+from cortex.storage import notices as rows
+from cortex.storage.accounts import Accounts
+from cortex.storage.db import Database
+from cortex.storage.deliveries import Deliveries
+from cortex.storage.devices import Device, Devices
+from cortex.storage.notices import Way
+
+BACK_OFF_S = (10, 30, 120, 600, 1_800, 3_600, 3 * 3_600)
+UNKNOWN = "It may have arrived all the same; another try bears the same id."
+BROKEN_OFF = "Cortex stopped in the middle each time it was sent; it may have arrived."
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a try ended for good. `is_gone`: the address is dead."""
+
+    state: Literal["delivered", "failed", "dropped"]
+    why: str = ""
+    is_gone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """Another try is due `at` that time; `why`: "" for one that was only held back."""
+
+    at: datetime
+    why: str = ""
+
+
+class _Unwanted(Exception):
+    """There is nothing to send any more, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """Sends and books."""
+
+    db: Database
+    notices: Notices
+    channels: Channels
+    buttons: Buttons
+    clock: Clock
+
+    async def send(self, row: DeliveryRow) -> None:
+        """Try it once and book how it ended."""
+        outcome = await self._tried(row)
+        await self._book(row, outcome)
+        self.notices.ring(row.owner_id)
+
+    async def _tried(self, row: DeliveryRow) -> Ended | Again:
+        try:
+            notice = await self.db.open(rows.Notices, row.owner_id).get(row.notice_id)
+            choices = await self.notices.choices.of(row.owner_id)
+            await self._check(row, notice)
+            held = held_until(notice, choices, self.clock())
+            if held is not None:
+                return Again(at=held)
+            target = await self._target(row)
+            channel = await self.channels.open(row.channel)
+            await channel.send(await self._parcel(row, notice, choices), target)
+        except _Unwanted as reason:
+            return Ended(state="dropped", why=str(reason))
+        except DeliveryError as error:
+            return self._failed(row, error)
+        except CortexError as error:  # the channel is not set up, or a secret can't be opened
+            return Ended(state="failed", why=error.message)
+        return Ended(state="delivered")
+
+    async def _check(self, row: DeliveryRow, notice: NoticeRow) -> None:
+        if not (await self.db.open(Accounts).get(row.owner_id)).is_active:
+            raise _Unwanted("the account is closed")
+        if notice.acknowledged_at is not None:
+            raise _Unwanted("answered before it was sent")
+        if notice.is_replaced:
+            raise _Unwanted("a later notice took its place")
+        if notice.read_at is not None and row.channel != "webhook":  # a program has no page to read it on
+            raise _Unwanted("read before it was sent")
+        if notice.expires_at is not None and notice.expires_at <= self.clock():
+            if row.error:  # it was tried in time, and this is why that came to nothing
+                raise DeliveryError(row.error, fate="refused")
+            raise _Unwanted("its time was up before it was sent")
+        if row.attempt > len(BACK_OFF_S) + 1:
+            raise DeliveryError(BROKEN_OFF, fate="refused")
+
+    async def _target(self, row: DeliveryRow) -> Target:
+        if row.channel != "web_push":
+            target = await self.notices.addresses.target(row.owner_id, row.channel)
+            if target is None:
+                raise _Unwanted("there is no address any more")
+            return target
+        device = await self._device(row)
+        if device is None or device.login_id is None:
+            raise _Unwanted("the device was removed" if device is None else "the device was signed out")
+        return target_of(device)
+
+    async def _device(self, row: DeliveryRow) -> Device | None:
+        try:
+            return await self.db.open(Devices, row.owner_id).get(row.device_id)
+        except NotFound:
+            return None
+
+    async def _parcel(self, row: DeliveryRow, notice: NoticeRow, choices: Choices) -> Notice:
+        left_s = None if notice.expires_at is None else (notice.expires_at - self.clock()).total_seconds()
+        return Notice(
+            id=row.id,
+            kind=notice.kind,
+            title=notice.title,
+            text=notice.text,
+            path=opening(notice),
+            tag=notice.tag,
+            actions=await self.buttons.made(notice, row.id),
+            urgency=notice.urgency,
+            ttl_s=DAY_S if left_s is None else int(left_s),
+            badge=await self.notices.unread(row.owner_id) if row.channel == "web_push" else None,
+            is_private=row.channel not in choices.content,
+        )
+
+    def _failed(self, row: DeliveryRow, error: DeliveryError) -> Ended | Again:
+        why = f"{error.message} {UNKNOWN}" if error.is_unknown else error.message
+        if error.fate != "later" or row.attempt > len(BACK_OFF_S):
+            return Ended(state="failed", why=why, is_gone=error.fate == "gone")
+        wait_s = max(BACK_OFF_S[row.attempt - 1], error.retry_after_s or 0.0)
+        return Again(at=self.clock() + timedelta(seconds=wait_s), why=why)
+
+    async def _book(self, row: DeliveryRow, outcome: Ended | Again) -> None:
+        device = await self._device(row) if row.device_id else None
+        ended = outcome.state if isinstance(outcome, Ended) else ""
+        is_gone = isinstance(outcome, Ended) and outcome.is_gone
+        lost = await self._lost(device) if is_gone and device is not None else None
+        more = await self._spare(row) if ended == "failed" else ()
+        async with self.db.together(row.owner_id) as opened:
+            deliveries, devices = opened(Deliveries), opened(Devices)
+            match outcome:
+                case Again(at=at, why=why):
+                    is_ours = await deliveries.again(row.id, row.attempt, at, why)
+                case Ended(state=state, why=why):
+                    is_ours = await deliveries.end(row.id, row.attempt, state, why)
+            if not is_ours:
+                log.warning("delivery %s took longer than its lease; another try has it now", row.id)
+                return
+            await opened(rows.Notices).send_instead(row.notice_id, more)
+            if device is not None and lost is not None:
+                await devices.remove(device.id, "the device no longer takes notifications")
+                await lost.write(opened)
+            elif device is not None and ended != "dropped" and (why or ended):
+                await devices.pushed(device.id, why)
+
+    async def _spare(self, row: DeliveryRow) -> tuple[Way, ...]:
+        """One more channel for a notice that still waits for its person; those that were tried are left out."""
+        view = await self.notices.get(row.owner_id, row.notice_id)
+        notice, at = view.row, self.clock()
+        is_over = notice.is_replaced or (notice.expires_at is not None and notice.expires_at <= at)
+        if is_over or notice.read_at is not None or notice.acknowledged_at is not None:
+            return ()
+        choices, means = await self.notices.choices.of(row.owner_id), await self.notices.means(row.owner_id)
+        return spare(notice, choices, means, at, {sent.channel for sent in view.deliveries})
+
+    async def _lost(self, device: Device) -> Draft:
+        """What the person is told of a device that is gone, here and by every other way."""
+        told = Told(
+            key=f"device-gone:{device.id}:{device.created_at.isoformat()}",
+            kind="system",
+            title=f"{device.name} no longer takes notifications",
+            text="It was removed from your devices. Open Cortex on it and switch notifications on again.",
+            path="/account/devices",
+        )
+        return await self.notices.prepare(device.owner_id, told, without=device.id)
+
+
+def opening(notice: NoticeRow) -> str:
+    """The page that it opens, marked with its id: a browser that comes there by it says that it was seen."""
+    path, mark, place = notice.path.partition("#")
+    return f"{path}{'&' if '?' in path else '?'}notice={notice.id}{mark}{place}"

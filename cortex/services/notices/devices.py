@@ -1,0 +1,228 @@
+"""A person's browsers that take push: subscribing, looking after on page loads, what was shown, tests, removal.
+
+The page and its service worker call this; sending is `dispatch.py`'s.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from cortex.base.clock import Clock
+from cortex.base.errors import UserError
+from cortex.base.ids import derived_id
+from cortex.base.notify_ports import Target
+from cortex.base.user import User
+from cortex.services.accounts.accounts import LoginView
+from cortex.services.notices.channels import Channels
+from cortex.storage import devices as rows
+from cortex.storage.db import Database
+from cortex.storage.deliveries import Deliveries
+from cortex.storage.devices import Device
+
+DEVICES_MOST = 20
+NAME_CHARACTERS = 60
+TEST = "test:"  # in front of a device's id: what a test bears in place of a delivery's
+SILENT_AFTER = timedelta(days=7)
+SHOWN_WITHIN = timedelta(hours=1)  # the newest push may still be under way
+
+DeviceState = Literal["ok", "silent", "failing", "expired", "signed_out"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Subscription:
+    """What a browser's `subscription.toJSON()` holds, and the public key that it subscribed under.
+
+    `instead_of`: the endpoint that the browser gave up for this one, "" for none; the device keeps its name.
+    """
+
+    endpoint: str
+    p256dh: str
+    auth: str
+    signed_for: str
+    instead_of: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushKey:
+    """The key to subscribe under. `lacks`: why there is no push in this house, "" when there is."""
+
+    public: str
+    lacks: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceView:
+    """A browser for its page.
+
+    `state`: ok; silent: it took pushes for a week and told us of none that it showed; failing: the newest push went
+    wrong (`error`); expired: it subscribed under a key that is gone; signed_out: its login ended, it is told nothing.
+    """
+
+    id: str
+    name: str
+    agent: str
+    state: DeviceState
+    silent_since: datetime | None
+    error: str
+    created_at: datetime
+    pushed_at: datetime | None
+    shown_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevicesService:
+    """The devices of people."""
+
+    db: Database
+    channels: Channels
+    clock: Clock
+
+    async def key(self) -> PushKey:
+        """The newest public key, as `applicationServerKey` takes it."""
+        lacks = self.channels.lacks("web_push")
+        return PushKey(public="" if lacks else (await self.channels.keys.public())[0], lacks=lacks)
+
+    async def subscribe(self, login: LoginView, subscription: Subscription, agent: str, name: str = "") -> DeviceView:
+        """Keep this browser's subscription, new or renewed; it belongs to this login and falls silent with it.
+
+        UserError when the subscription is none, when push is not set up, or for the 21st device.
+        """
+        channel = await self.channels.open("web_push")
+        target = channel.checked(
+            Target(address=subscription.endpoint, key=subscription.p256dh, secret=subscription.auth)
+        )
+        newest = (await self.channels.keys.public())[0]
+        async with self.db.together(login.user.id) as opened:
+            devices = opened(rows.Devices)
+            known = {device.id: device for device in await devices.list()}
+            former = known.get(_id(subscription.instead_of))
+            if former is not None and subscription.instead_of != target.address:
+                await devices.remove(former.id, "the browser subscribed anew")
+                del known[former.id]
+            if len(known) >= DEVICES_MOST and _id(target.address) not in known:
+                raise UserError(f"At most {DEVICES_MOST} devices; remove one that is not used any more.")
+            row = await devices.add(
+                endpoint=target.address,
+                p256dh=target.key,
+                auth=target.secret,
+                signed_for=subscription.signed_for or newest,
+                login_id=login.login_id,
+                name=_tidy(name) or (former.name if former else "") or browser_name(agent),
+                agent=agent,
+            )
+        return self._view(row, await self.channels.keys.public())
+
+    async def sync(self, login: LoginView, endpoint: str, signed_for: str) -> Literal["ok", "resubscribe"]:
+        """On a page load: whether this browser's subscription stands here as it is there, for this login.
+
+        resubscribe: call `subscribe` with a fresh or the same subscription; under the newest key when `signed_for`
+        is not that one.
+        """
+        if self.channels.lacks("web_push"):
+            return "ok"
+        newest = (await self.channels.keys.public())[0]
+        found = [row for row in await self._rows(login.user.id).list() if row.endpoint == endpoint]
+        is_known = any(row.signed_for == signed_for and row.login_id == login.login_id for row in found)
+        return "ok" if is_known and signed_for == newest else "resubscribe"
+
+    async def unsubscribe(self, user: User, endpoint: str) -> None:
+        """This browser switched push off; one that is not known is no error."""
+        await self._rows(user.id).remove(_id(endpoint), "notifications were switched off on the device")
+
+    async def shown(self, user: User, delivery_id: str) -> None:
+        """The service worker showed this one (`data.id` of the push). NotFound when it is none of this user's."""
+        if delivery_id.startswith(TEST):
+            device_id = delivery_id.removeprefix(TEST)
+        else:
+            device_id = (await self.db.open(Deliveries, user.id).get(delivery_id)).device_id
+        await self._rows(user.id).shown(device_id)
+
+    async def list(self, user: User) -> Sequence[DeviceView]:
+        """The user's devices, the oldest first."""
+        found = await self._rows(user.id).list()
+        keys = await self.channels.keys.public() if found else ()
+        return [self._view(row, keys) for row in found]
+
+    async def rename(self, user: User, device_id: str, name: str) -> None:
+        """Give it another name; UserError for none, NotFound when it is not there."""
+        if not _tidy(name):
+            raise UserError("Give it a name.", field="name")
+        await self._rows(user.id).rename(device_id, _tidy(name))
+
+    async def test(self, user: User, device_id: str) -> str:
+        """Push a test to it now; the error for the person, "" when its push service took it."""
+        rows_of = self._rows(user.id)
+        row = await rows_of.get(device_id)
+        error = await self.channels.test("web_push", target_of(row), TEST + row.id)
+        await rows_of.pushed(device_id, error)
+        return error
+
+    async def remove(self, user: User, device_id: str) -> None:
+        """Send it nothing more, forget it; NotFound when it is not there."""
+        await self._rows(user.id).get(device_id)
+        await self._rows(user.id).remove(device_id)
+
+    def _rows(self, user_id: str) -> rows.Devices:
+        return self.db.open(rows.Devices, user_id)
+
+    def _view(self, row: Device, keys: Sequence[str]) -> DeviceView:
+        heard = row.shown_at or row.created_at
+        is_silent = (
+            row.pushed_at is not None
+            and row.pushed_at - heard > SILENT_AFTER
+            and self.clock() - row.pushed_at > SHOWN_WITHIN
+        )
+        state: DeviceState = "silent" if is_silent else "ok"
+        if row.error:
+            state = "failing"
+        if row.signed_for not in keys:
+            state = "expired"
+        if row.login_id is None:
+            state = "signed_out"
+        return DeviceView(
+            id=row.id,
+            name=row.name,
+            agent=row.agent,
+            state=state,
+            silent_since=heard if is_silent else None,
+            error=row.error,
+            created_at=row.created_at,
+            pushed_at=row.pushed_at,
+            shown_at=row.shown_at,
+        )
+
+
+def target_of(row: Device) -> Target:
+    """Where a push to this device goes."""
+    return Target(address=row.endpoint, key=row.p256dh, secret=row.auth, signed_for=row.signed_for)
+
+
+def browser_name(agent: str) -> str:
+    """A first name for a device, by what its browser says of itself."""
+    browsers = (
+        ("Edg", "Edge"),
+        ("OPR/", "Opera"),
+        ("Firefox/", "Firefox"),
+        ("Chrome/", "Chrome"),
+        ("Safari/", "Safari"),
+    )
+    systems = (
+        ("iPhone", "iPhone"),
+        ("iPad", "iPad"),
+        ("Android", "Android"),
+        ("Windows", "Windows"),
+        ("Mac OS", "Mac"),
+    )
+    browser = next((name for mark, name in browsers if mark in agent), "Browser")
+    system = next((name for mark, name in systems if mark in agent), "Linux" if "Linux" in agent else "")
+    return f"{browser} on {system}" if system else browser
+
+
+def _id(endpoint: str) -> str:
+    """The id under which the table keeps an endpoint."""
+    return derived_id("push", endpoint)
+
+
+def _tidy(name: str) -> str:
+    return " ".join(name.split())[:NAME_CHARACTERS]

@@ -1,0 +1,82 @@
+"""The digest: once a day, at the hour that the person chose, what was of low urgency in one notice. No model call.
+
+Its id holds the day, so that it is told once however often this runs and in however many processes.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from cortex.base.clock import Clock
+from cortex.base.errors import CortexError
+from cortex.services.notices.notices import NoticeFilter, NoticeRow, Notices, Told
+from cortex.services.notices.preferences import KEY
+from cortex.storage import notices as rows
+from cortex.storage.db import Database
+from cortex.storage.preferences import AllPreferences
+
+FIRST_AFTER_S = 2.0  # the start belongs to the people
+QUARTER_S = 900  # every hour of every zone begins at one
+REACHES_BACK = timedelta(days=7)
+LOOKED_AT = 500
+LINES = 20
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digests:
+    """Tells digests when they are due."""
+
+    db: Database
+    notices: Notices
+    clock: Clock
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def run(self) -> None:
+        """For ever: soon after the start, then at each quarter of an hour."""
+        await self.sleep(FIRST_AFTER_S)
+        while True:
+            try:
+                await self.go_round()
+            except (CortexError, SQLAlchemyError) as error:
+                log.warning("digests have to wait: %s", error)
+            await self.sleep(QUARTER_S - self.clock().timestamp() % QUARTER_S + 1)
+
+    async def go_round(self) -> None:
+        """Tell everybody's digest whose hour has come and that was not told yet."""
+        for user_id in await self.db.open(AllPreferences).owners(KEY):
+            due_at = (await self.notices.choices.of(user_id)).last_digest(self.clock())
+            if due_at is not None:
+                await self._tell(user_id, due_at)
+
+    async def _tell(self, user_id: str, due_at: datetime) -> None:
+        table = self.db.open(rows.Notices, user_id)
+        last = await table.list(NoticeFilter(kinds=("digest",)), limit=1)
+        since = max([due_at - REACHES_BACK, *(datetime.fromisoformat(digest.subject_id) for digest in last)])
+        if since >= due_at:
+            return
+        found = await table.list(NoticeFilter(is_unread=True, since=since), limit=LOOKED_AT)
+        quiet = [row for row in found if row.urgency == "low" and row.kind != "digest" and row.created_at < due_at]
+        if quiet:
+            await self.notices.tell(user_id, _digest(quiet, due_at))
+
+
+def _digest(found: list[NoticeRow], due_at: datetime) -> Told:
+    """The oldest first, as they happened. Its subject is until when it reaches: the next one begins there."""
+    lines = [f"- {row.title}" for row in reversed(found)]
+    more = [f"and {len(lines) - LINES} more"] if len(lines) > LINES else []
+    return Told(
+        key=f"digest:{due_at.isoformat()}",
+        kind="digest",
+        title=f"{len(found)} thing{'' if len(found) == 1 else 's'} in your digest",
+        text="\n".join([*lines[:LINES], *more]),
+        path="/notifications",
+        tag="digest",
+        subject_id=due_at.isoformat(),
+        is_tainted=any(row.is_tainted for row in found),
+    )

@@ -1,0 +1,56 @@
+"""The bell as it changes, its number and what is new: what an open page follows.
+
+Telling is `notices.py`'s, the page is `web`'s.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+from cortex.base.clock import ticks_s
+from cortex.base.user import User
+from cortex.services.chat.chat import FOLLOW_S, KEEP_ALIVE_S, Chat, Tick
+from cortex.services.notices.notices import NoticeFilter, NoticeRow, Notices
+from cortex.services.notifier import bell_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ring:
+    """How many are unread; `news`: those told since the last ring, oldest first; `over`: ids told and read since."""
+
+    unread: int
+    news: tuple[NoticeRow, ...] = ()
+    over: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bell:
+    """`chat` knows whose streams must end."""
+
+    notices: Notices
+    chat: Chat
+    ticks: Callable[[], float] = ticks_s
+
+    async def follow(self, user: User, shown: int) -> AsyncIterator[Ring | Tick]:
+        """A ring each time something of the person's notices changed; a `Tick` every 15 quiet seconds.
+
+        At once only when the number is not what the page has `shown`; what was told before is no news. Ends after five
+        minutes, so that the caller checks the login again, and as soon as the person's access ended.
+        """
+        rung, ends_s = -1, self.ticks() + FOLLOW_S
+        wanted, told = NoticeFilter(is_unread=True, since=self.notices.clock()), frozenset[str]()
+        with self.chat.watching(user.id, bell_of(user.id)) as is_allowed:
+            while is_allowed() and self.ticks() < ends_s:
+                heard = await self.notices.changed(user.id, rung, KEEP_ALIVE_S)
+                if not is_allowed():
+                    return
+                is_first, is_quiet, rung = rung < 0, heard == rung, heard
+                if is_quiet:
+                    yield Tick()
+                    continue
+                count = await self.notices.unread(user.id)
+                if is_first and count == shown:
+                    continue
+                rows = {one.row.id: one.row for one in (await self.notices.page(user.id, wanted)).notices}
+                news = tuple(rows[id] for id in reversed(rows) if id not in told)
+                yield Ring(unread=count, news=news, over=tuple(told - rows.keys()))
+                told = frozenset(rows)

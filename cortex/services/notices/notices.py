@@ -1,0 +1,223 @@
+"""Tells people things: a notice and its deliveries, written with the thing told, then lists, acknowledging, snoozing.
+
+Sending is `dispatch.py`'s. Whoever tells of something that it commits itself calls `prepare` before, the draft's
+`write` inside its transaction and `ring` behind it; `tell` does all three.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+
+from cortex.base.clock import Clock
+from cortex.base.engine_ports import Hub
+from cortex.base.errors import UserError
+from cortex.base.notify_ports import ChannelName, NoticeKind, must_be_ours
+from cortex.services.notices.addresses import Addresses
+from cortex.services.notices.preferences import Means, ReachChoices, ways
+from cortex.services.notifier import Draft, bell_of, notice_id
+from cortex.storage import notices as rows
+from cortex.storage.db import Database
+from cortex.storage.deliveries import Deliveries
+from cortex.storage.deliveries import DeliveryRow as DeliveryRow
+from cortex.storage.devices import Devices
+from cortex.storage.notices import NoticeFilter as NoticeFilter
+from cortex.storage.notices import NoticeRow as NoticeRow
+from cortex.storage.notices import NoticeValues
+
+OUTBOX = "outbox"  # the bell of who sends
+TITLE_CHARACTERS = 200
+TEXT_CHARACTERS = 4_000
+PAGE = 50
+SAY_NOTHING = ("", "/", "/notifications")  # pages where a notice leads for want of one of its own
+
+Listener = Callable[[str, NoticeRow, str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told(NoticeValues):
+    """What one person is to be told. `key`: what is told under the same key is told once.
+
+    `channels`: in place of what the person chose for this kind.
+    """
+
+    key: str
+    channels: tuple[ChannelName, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a link to elsewhere."""
+        must_be_ours(self.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeView:
+    """A notice with what became of its deliveries."""
+
+    row: NoticeRow
+    deliveries: tuple[DeliveryRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticePage:
+    """A stretch of notices, the newest first. `earlier`: pass it as `before_id` for the next stretch, "" at the end."""
+
+    notices: tuple[NoticeView, ...]
+    earlier: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notices:
+    """What people are told. `_listeners`: who hears that a notice of a kind was acknowledged or snoozed."""
+
+    db: Database
+    hub: Hub
+    choices: ReachChoices
+    addresses: Addresses
+    clock: Clock
+    _listeners: dict[NoticeKind, Listener] = field(default_factory=dict)
+
+    # --- telling
+
+    async def prepare(self, user_id: str, told: Told, *, without: str = "") -> Draft:
+        """The notice and its deliveries as the person's choices have them now; `write` it where it belongs.
+
+        `without`: the id of a push device that is left out.
+        """
+        shared = {one.name: getattr(told, one.name) for one in fields(NoticeValues)}
+        return await self.draft(user_id, told.key, NoticeValues(**shared), told.channels, without=without)
+
+    async def draft(
+        self,
+        user_id: str,
+        key: str,
+        values: NoticeValues,
+        channels: Sequence[ChannelName] | None = None,
+        *,
+        without: str = "",
+    ) -> Draft:
+        """The same of values as they are kept: implements the `Tell` port."""
+        must_be_ours(values.path)
+        title = _cut(" ".join(values.title.split()), TITLE_CHARACTERS)
+        values = replace(values, title=title, text=_cut(values.text.strip(), TEXT_CHARACTERS))
+        choices, means = await self.choices.of(user_id), await self.means(user_id, without)
+        found = ways(values, choices, means, self.clock(), only=channels)
+        is_muted = values.kind in choices.muted
+        return Draft(id=notice_id(user_id, key), values=values, ways=found, is_muted=is_muted)
+
+    async def tell(self, user_id: str, told: Told) -> str:
+        """Tell it now, by itself; the notice's id, also when it was told before."""
+        draft = await self.prepare(user_id, told)
+        async with self.db.together(user_id) as opened:
+            is_new = await draft.write(opened)
+        if is_new:
+            self.ring(user_id)
+        return draft.id
+
+    def ring(self, user_id: str = "") -> None:
+        """Something new is committed: wake who sends, and this person's open pages."""
+        if user_id:
+            self.hub.ring(bell_of(user_id))
+        self.hub.ring(OUTBOX)
+
+    async def means(self, user_id: str, without: str = "") -> Means:
+        """By what this person can be told now; a device whose login ended is told nothing."""
+        addressed = await self.addresses.named(user_id)
+        if self.addresses.channels.lacks("web_push"):
+            return Means(addressed=addressed)
+        devices = [device for device in await self.db.open(Devices, user_id).list() if device.login_id is not None]
+        return Means(addressed=addressed, devices=tuple(device.id for device in devices if device.id != without))
+
+    # --- what was told
+
+    async def page(self, user_id: str, wanted: NoticeFilter | None = None, before_id: str = "") -> NoticePage:
+        """A stretch of the list; NotFound when `before_id` is no notice of this user."""
+        found = await self._rows(user_id).list(wanted, before_id=before_id, limit=PAGE + 1)
+        shown = found[:PAGE]
+        ids = [row.id for row in shown]
+        sent: Mapping[str, tuple[DeliveryRow, ...]] = await self.db.open(Deliveries, user_id).of_notices(ids)
+        views = tuple(NoticeView(row=row, deliveries=sent[row.id]) for row in shown)
+        return NoticePage(notices=views, earlier=shown[-1].id if len(found) > PAGE else "")
+
+    async def get(self, user_id: str, notice_id: str) -> NoticeView:
+        """One of them; NotFound when it is absent or another user's."""
+        row = await self._rows(user_id).get(notice_id)
+        sent = await self.db.open(Deliveries, user_id).of_notices([notice_id])
+        return NoticeView(row=row, deliveries=sent[notice_id])
+
+    async def unread(self, user_id: str) -> int:
+        """The number on the badge."""
+        return await self._rows(user_id).unread()
+
+    async def changed(self, user_id: str, since: int, timeout_s: float) -> int:
+        """Wait until something of this person's notices changed since the counter was `since`; the counter.
+
+        -1 gives it at once. It tells that something may have changed, in whatever process.
+        """
+        return await self.hub.changed(bell_of(user_id), since, timeout_s)
+
+    async def read(self, user_id: str, ids: Sequence[str]) -> int:
+        """Mark these as read; how many were not."""
+        return self._rung(user_id, await self._rows(user_id).read(ids))
+
+    async def seen(self, user_id: str, path: str, notice_id: str = "") -> int:
+        """The person came to this page, perhaps by a notification: read are that notice and all that lead there.
+
+        What leads to a page that says nothing of it stays unread, and a reminder until it is done or put off.
+        """
+        count = await self._rows(user_id).seen(None if path in SAY_NOTHING else path, notice_id)
+        return self._rung(user_id, count)
+
+    async def read_all(self, user_id: str, upto: datetime) -> int:
+        """Mark as read what was told until then; how many were not."""
+        return self._rung(user_id, await self._rows(user_id).read_all(upto))
+
+    async def send_again(self, user_id: str, delivery_id: str) -> None:
+        """Try a failed delivery once more, now; Conflict when it has not failed."""
+        await self.db.open(Deliveries, user_id).retry(delivery_id)
+        self.ring(user_id)
+
+    # --- answers
+
+    def on_acknowledged(self, kind: NoticeKind, listener: Listener) -> None:
+        """Call `listener(user_id, notice, choice)` before a notice of this kind counts as acknowledged.
+
+        `choice`: "" for an acknowledgement, else for how long it is snoozed. What the listener raises goes to the
+        person, and nothing is marked.
+        """
+        self._listeners[kind] = listener
+
+    async def acknowledge(self, user_id: str, notice_id: str) -> None:
+        """The person has seen to it; a second time changes nothing."""
+        row = await self._rows(user_id).get(notice_id)
+        if row.acknowledged_at is None:
+            await self._answered(user_id, row, "")
+
+    async def snooze(self, user_id: str, notice_id: str, choice: str) -> None:
+        """Tell it again later; UserError for a kind that nobody brings back."""
+        row = await self._rows(user_id).get(notice_id)
+        if row.kind not in self._listeners or not choice:
+            raise UserError("This can't be snoozed.")
+        if row.acknowledged_at is None:
+            await self._answered(user_id, row, choice)
+
+    async def settle(self, user_id: str, subject_id: str) -> None:
+        """What the notices were about was answered elsewhere: nothing more of it is sent, none waits."""
+        self._rung(user_id, len(await self._rows(user_id).settle(subject_id)))
+
+    async def _answered(self, user_id: str, row: NoticeRow, choice: str) -> None:
+        listener = self._listeners.get(row.kind)
+        if listener is not None:
+            await listener(user_id, row, choice)
+        await self._rows(user_id).acknowledge(row.id)
+        self.hub.ring(bell_of(user_id))
+
+    def _rows(self, user_id: str) -> rows.Notices:
+        return self.db.open(rows.Notices, user_id)
+
+    def _rung(self, user_id: str, count: int) -> int:
+        if count:
+            self.hub.ring(bell_of(user_id))
+        return count
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

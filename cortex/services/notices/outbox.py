@@ -1,0 +1,111 @@
+"""The outbox at work: takes what is due, several of each channel at a time, and sleeps until the next is.
+
+Each channel has places of its own, so that one that hangs holds up no other, and no person has more than half of them.
+Woken by the bell that `notices.py`
+rings, in whatever process; several processes may run it on one database. Makes no model call.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from cortex.base.clock import Clock
+from cortex.base.engine_ports import Hub
+from cortex.base.errors import CortexError
+from cortex.base.notify_ports import ChannelName
+from cortex.services.notices.delivery import Sending
+from cortex.services.notices.notices import OUTBOX, DeliveryRow
+from cortex.storage.db import Database
+from cortex.storage.deliveries import AllDeliveries
+
+PLACES: dict[ChannelName, int] = {"web_push": 8, "email": 2, "ntfy": 4, "webhook": 4}
+LEASE_S = 90.0  # a channel gives up after 20 seconds
+LOOK_S = 30.0
+BUSY_LOOK_S = 5.0
+LAST_WORDS_S = 2.0  # at the end: what is on the wire gets so long to be booked
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dispatch:
+    """The loop."""
+
+    db: Database
+    hub: Hub
+    sending: Sending
+    clock: Clock
+    _at_work: dict["asyncio.Task[None]", DeliveryRow] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """For ever. What is cut off on the way comes back when its lease is over."""
+        heard = await self.hub.changed(OUTBOX, -1, 0)
+        try:
+            while True:
+                heard = await self._rest(heard, await self._round())
+        finally:
+            await self._end()
+
+    async def _round(self) -> float:
+        """Take what is due where there is room; the seconds until it is worth looking again."""
+        try:
+            due_at = await self.db.open(AllDeliveries).next_at()
+            if due_at is None or due_at > self.clock():
+                return self._wait_s(due_at)
+            taken = await self._take()
+        except (CortexError, SQLAlchemyError) as error:
+            log.warning("cannot look for what is to be sent: %s", error)
+            return LOOK_S
+        return 0.0 if taken else BUSY_LOOK_S
+
+    async def _take(self) -> int:
+        taken = 0
+        for channel, places in PLACES.items():
+            for _ in range(places):
+                busy = Counter(row.owner_id for row in self._at_work.values() if row.channel == channel)
+                full = [owner for owner, count in busy.items() if count >= places // 2]
+                if busy.total() == places or not (rows := await self._due(channel, full)):
+                    break
+                self._start(*rows)
+                taken += 1
+        return taken
+
+    async def _due(self, channel: ChannelName, besides: Sequence[str]) -> Sequence[DeliveryRow]:
+        """The next one of this channel, or none."""
+        return await self.db.open(AllDeliveries).take(channel, 1, LEASE_S, besides)
+
+    def _start(self, row: DeliveryRow) -> None:
+        worker = asyncio.create_task(self.sending.send(row))
+        self._at_work[worker] = row
+        worker.add_done_callback(self._done)
+
+    def _done(self, worker: "asyncio.Task[None]") -> None:
+        self._at_work.pop(worker, None)
+        if not worker.cancelled() and worker.exception() is not None:
+            log.error("a delivery broke off; it is tried again", exc_info=worker.exception())
+
+    async def _rest(self, heard: int, wait_s: float) -> int:
+        """Until the bell rings, a place is free, or the time is up; the bell's counter."""
+        bell = asyncio.ensure_future(self.hub.changed(OUTBOX, heard, wait_s))
+        try:
+            await asyncio.wait({bell, *self._at_work}, return_when=asyncio.FIRST_COMPLETED)
+            return bell.result() if bell.done() else heard
+        finally:
+            bell.cancel()
+
+    def _wait_s(self, due_at: datetime | None) -> float:
+        return LOOK_S if due_at is None else min(LOOK_S, (due_at - self.clock()).total_seconds())
+
+    async def _end(self) -> None:
+        workers = list(self._at_work)
+        if workers:
+            await asyncio.wait(workers, timeout=LAST_WORDS_S)
+        for worker in workers:
+            worker.cancel()
+        if workers:
+            await asyncio.wait(workers)

@@ -1,0 +1,90 @@
+"""What the tools web_push and email_send reach people by: the ports `Push` and `Mail`, bound to one user each.
+
+A push goes by the outbox like every notice; a mail to others goes out at once and is told by its call alone.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from cortex.base.clock import Clock
+from cortex.base.errors import ToolFailed, UserError
+from cortex.base.notice_ports import Pushed
+from cortex.base.notify_ports import DeliveryState
+from cortex.services.notices.addresses import Addresses
+from cortex.services.notices.notices import DeliveryRow, Notices, Told
+
+WAIT_S = 25.0  # a push service is given 20
+LOOK_S = 2.0
+UNDER_WAY: tuple[DeliveryState, ...] = ("pending", "attempting")
+
+
+class _Poster(Protocol):
+    """The e-mail channel's way to others."""
+
+    async def post(self, id: str, to: Sequence[str], subject: str, text: str, reply_to: str = "") -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnPush:
+    """Implements `Push` for one user."""
+
+    notices: Notices
+    clock: Clock
+    user_id: str
+
+    async def send(self, id: str, title: str, text: str) -> Pushed:
+        """Hand it to the outbox and wait for the first try of each device; what is held or tried again is `waiting`."""
+        choices = await self.notices.choices.of(self.user_id)
+        if "message" in choices.muted:
+            raise ToolFailed("The user muted messages on their devices; nothing was sent.")
+        told = Told(key=f"push:{id}", kind="message", title=title, text=text, channels=("web_push",), is_tainted=True)
+        notice_id = await self.notices.tell(self.user_id, told)
+        try:
+            async with asyncio.timeout(WAIT_S):
+                await self._tried(notice_id)
+        except TimeoutError:
+            pass
+        rows = await self._pushes(notice_id)
+        done = sum(row.state == "delivered" for row in rows)
+        waiting = sum(row.state in UNDER_WAY for row in rows)
+        return Pushed(devices=done, failed=len(rows) - done - waiting, waiting=waiting)
+
+    async def _tried(self, notice_id: str) -> None:
+        """Until each delivery was tried once or is held back."""
+        heard = await self.notices.changed(self.user_id, -1, 0)
+        while True:
+            rows = await self._pushes(notice_id)
+            if not any(row.state in UNDER_WAY and not self._is_put_off(row) for row in rows):
+                return
+            heard = await self.notices.changed(self.user_id, heard, LOOK_S)
+
+    async def _pushes(self, notice_id: str) -> Sequence[DeliveryRow]:
+        """What goes to devices; another channel may take a notice over that no device took."""
+        rows = (await self.notices.get(self.user_id, notice_id)).deliveries
+        return [row for row in rows if row.channel == "web_push"]
+
+    def _is_put_off(self, row: DeliveryRow) -> bool:
+        return row.state == "pending" and row.next_at is not None and row.next_at > self.clock()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HouseMail:
+    """Implements `Mail` for one user, through the house's mail server; answers go to the user's own address."""
+
+    addresses: Addresses
+    user_id: str
+
+    async def own_address(self) -> str:
+        """The address under Notifications, "" when there is none."""
+        target = await self.addresses.target(self.user_id, "email")
+        return "" if target is None else target.address
+
+    async def send(self, id: str, to: Sequence[str], subject: str, text: str) -> None:
+        """Hand it over, once; ToolFailed says what the server refused."""
+        try:
+            channel = cast("_Poster", await self.addresses.channels.open("email"))
+        except UserError as error:
+            raise ToolFailed(error.message) from None
+        await channel.post(id, to, subject, text, reply_to=await self.own_address())

@@ -1,0 +1,213 @@
+"""What a person chose about being told: quiet hours, muted kinds, channels for each kind, digest, content outside.
+
+Kept in the preferences; where the channels lead to is `addresses.py`. `ways` turns it into deliveries and is pure.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, time, timedelta
+from typing import Any, TypeVar, cast, get_args
+
+from cortex.base.engine_ports import Hub
+from cortex.base.errors import UserError
+from cortex.base.notify_ports import ChannelName, NoticeKind, Urgency
+from cortex.base.user import User
+from cortex.base.zone import local
+from cortex.schedule.policies import quiet_hours, quiet_until
+from cortex.services.notifier import bell_of
+from cortex.storage.accounts import Accounts
+from cortex.storage.db import Database
+from cortex.storage.notices import Notices, NoticeValues, Way
+from cortex.storage.preferences import Preferences
+
+KEY = "reach"
+KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)
+CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
+T = TypeVar("T", bound=str)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What is in force for a person.
+
+    `quiet`: such as 22:00-07:00, in the person's zone, "" for none. `muted`: kinds that stand in the list, go nowhere
+    and raise no number. `channels`: for the kinds where it was chosen; the
+    others go their usual ways. `digest_hour`: what is of low urgency waits until then, None sends it at once.
+    `content`: channels on which title and text may stand; on the others stands only that there is something.
+    """
+
+    quiet: str = ""
+    muted: tuple[NoticeKind, ...] = ()
+    channels: Mapping[NoticeKind, tuple[ChannelName, ...]] = field(default_factory=dict)
+    digest_hour: int | None = None
+    content: tuple[ChannelName, ...] = ()
+    time_zone: str = "UTC"
+
+    def quiet_until(self, at: datetime) -> datetime | None:
+        """When the quiet that holds at this moment ends; None when it is not quiet."""
+        return quiet_until(quiet_hours(self.quiet, self.time_zone), at)
+
+    def last_digest(self, at: datetime) -> datetime | None:
+        """The latest moment up to this one at which a digest was due; None for who wants none."""
+        if self.digest_hour is None:
+            return None
+        there = local(at, self.time_zone)
+        today = datetime.combine(there.date(), time(self.digest_hour), there.tzinfo).astimezone(UTC)
+        if today <= at:
+            return today
+        yesterday = there.date() - timedelta(days=1)
+        return datetime.combine(yesterday, time(self.digest_hour), there.tzinfo).astimezone(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """By what a person can be told now: channels with an address, and push devices that are signed in."""
+
+    addressed: frozenset[ChannelName] = frozenset()
+    devices: tuple[str, ...] = ()
+
+    @property
+    def channels(self) -> tuple[ChannelName, ...]:
+        """The channels that lead somewhere."""
+        return tuple(name for name in CHANNELS if name in self.addressed or (name == "web_push" and self.devices))
+
+
+def ways(
+    values: NoticeValues, choices: Choices, means: Means, at: datetime, *, only: Sequence[ChannelName] | None = None
+) -> tuple[Way, ...]:
+    """The deliveries of a notice. `only`: the caller's channels in place of the person's; mutes and quiet hold.
+
+    What is of low urgency goes nowhere by itself where a digest is wanted. Quiet hours hold back all but what is of
+    high urgency and what would be over before they are.
+    """
+    waits_for_digest = values.urgency == "low" and choices.digest_hour is not None and only is None
+    if values.kind in choices.muted or waits_for_digest:
+        return ()
+    wanted = choices.channels.get(values.kind) if only is None else only
+    names = (
+        usual(values.kind, values.urgency, means)
+        if wanted is None
+        else [name for name in means.channels if name in wanted]
+    )
+    quiet = held_until(values, choices, at)
+    found: list[Way] = []
+    for name in names:
+        devices = means.devices if name == "web_push" else ("",)
+        found += [Way(channel=name, device_id=device, not_before=quiet) for device in devices]
+    return tuple(found)
+
+
+def spare(
+    values: NoticeValues, choices: Choices, means: Means, at: datetime, tried: Collection[ChannelName]
+) -> tuple[Way, ...]:
+    """The ways by one more channel, for a notice that arrived by none of those that were `tried`; often ().
+
+    Taken are only channels on which the person wants something told, and none for a muted kind.
+    """
+    wanted = {name for kind in KINDS for name in choices.channels.get(kind, CHANNELS) if kind not in choices.muted}
+    left = [name for name in means.channels if name in wanted and name not in tried]
+    return ways(values, choices, means, at, only=left[:1])
+
+
+def held_until(values: NoticeValues, choices: Choices, at: datetime) -> datetime | None:
+    """Until when quiet hours hold this back; None when they don't."""
+    quiet = None if values.urgency == "high" else choices.quiet_until(at)
+    is_over_first = quiet is not None and values.expires_at is not None and values.expires_at <= quiet
+    return None if is_over_first else quiet
+
+
+def usual(kind: NoticeKind, urgency: Urgency, means: Means) -> Sequence[ChannelName]:
+    """Where a notice goes when nothing was chosen: everywhere but to the mailbox.
+
+    Mail is for the digest and what is urgent, and for all where there is no other way.
+    """
+    quick = [name for name in means.channels if name != "email"]
+    return means.channels if kind == "digest" or urgency == "high" or not quick else quick
+
+
+class ReachChoices:
+    """Reads and writes what people chose."""
+
+    def __init__(self, db: Database, hub: Hub) -> None:
+        self._db = db
+        self._hub = hub
+
+    async def of(self, user_id: str) -> Choices:
+        """What is in force for this person. NotFound without such an account."""
+        zone = (await self._db.open(Accounts).get(user_id)).time_zone
+        kept: dict[str, Any] = await self._db.open(Preferences, user_id).get(KEY, {})  # Any: JSON that `change` wrote
+        named = {name: tuple(kept.get(name, ())) for name in ("muted", "content")}
+        channels = {kind: tuple(names) for kind, names in kept.get("channels", {}).items()}
+        return Choices(
+            quiet=kept.get("quiet", ""),
+            muted=cast("tuple[NoticeKind, ...]", named["muted"]),
+            content=cast("tuple[ChannelName, ...]", named["content"]),
+            channels=channels,
+            digest_hour=kept.get("digest_hour"),
+            time_zone=zone,
+        )
+
+    async def change(
+        self,
+        user: User,
+        *,
+        quiet: str | None = None,
+        muted: Sequence[str] | None = None,
+        channels: Mapping[str, Sequence[str]] | None = None,
+        digest_hour: str | None = None,
+        content: Sequence[str] | None = None,
+    ) -> Choices:
+        """Keep what a form says; None leaves as it is. UserError names the field that is wrong.
+
+        `channels`: the kinds that are named; an empty list keeps them to the page. `digest_hour`: "" ends the digest.
+        `muted`: what is unread of them counts as read.
+        """
+        before = choices = await self.of(user.id)
+        if quiet is not None:
+            choices = replace(choices, quiet=_quiet(quiet))
+        if muted is not None:
+            choices = replace(choices, muted=_known("muted", muted, KINDS))
+        if content is not None:
+            choices = replace(choices, content=_known("content", content, CHANNELS))
+        if channels is not None:
+            kinds = _known("channels", list(channels), KINDS)
+            chosen = {kind: _known("channels", channels[kind], CHANNELS) for kind in kinds}
+            choices = replace(choices, channels={**choices.channels, **chosen})
+        if digest_hour is not None:
+            choices = replace(choices, digest_hour=_hour(digest_hour))
+        kept = asdict(choices)
+        del kept["time_zone"]
+        async with self._db.together(user.id) as opened:
+            await opened(Preferences).set(KEY, kept)
+            fallen_silent = [kind for kind in choices.muted if kind not in before.muted]
+            if await opened(Notices).read_kinds(fallen_silent):
+                self._hub.ring(bell_of(user.id))
+        return choices
+
+    async def usual_again(self, user: User) -> None:
+        """Forget what was chosen; addresses and devices stay."""
+        await self._db.open(Preferences, user.id).unset(KEY)
+
+
+def _quiet(text: str) -> str:
+    """The span as it is kept."""
+    try:
+        found = quiet_hours(text, "UTC")
+    except UserError as error:
+        raise UserError(error.message, field="quiet") from None
+    return "" if found is None else f"{found.start:%H:%M}-{found.end:%H:%M}"
+
+
+def _known(field_name: str, names: Sequence[str], known: tuple[T, ...]) -> tuple[T, ...]:
+    wrong = [name for name in names if name not in known]
+    if wrong:
+        raise UserError(f"There is no {wrong[0]!r}; choose from {', '.join(known)}.", field=field_name)
+    return tuple(name for name in known if name in names)
+
+
+def _hour(text: str) -> int | None:
+    if not text.strip():
+        return None
+    if not text.strip().isdecimal() or int(text) > 23:
+        raise UserError("The hour of the digest is a number from 0 to 23.", field="digest_hour")
+    return int(text)

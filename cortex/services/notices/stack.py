@@ -1,0 +1,100 @@
+"""Everything by which people are reached, over the house's ground: what they chose, what they are told, what sends it.
+
+`app.py` makes it once, lets `run` go on beside the rest, and wires the tools' ports; pages take its parts.
+"""
+
+import logging
+from collections import Counter
+from dataclasses import dataclass
+from typing import Self
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from cortex.base.beside import beside
+from cortex.base.crypto import Vault
+from cortex.base.notice_ports import Mail, Push
+from cortex.services.context import House
+from cortex.services.notices.action_links import Buttons
+from cortex.services.notices.addresses import Addresses
+from cortex.services.notices.channels import Channels
+from cortex.services.notices.delivery import Sending
+from cortex.services.notices.devices import DevicesService
+from cortex.services.notices.digests import Digests
+from cortex.services.notices.notices import Notices
+from cortex.services.notices.outbox import Dispatch
+from cortex.services.notices.outward import HouseMail, OwnPush
+from cortex.services.notices.preferences import ReachChoices
+from cortex.services.notices.push_keys import PushKeys
+from cortex.services.scope import ToolScope
+from cortex.services.turns.approvals import ApprovalsService
+from cortex.storage.devices import AllActionLinks
+from cortex.storage.notices import AllNotices
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """The doors. `desk`: asks people for a yes, and tells them of it; `watched`: user -> conversation -> streams."""
+
+    house: House
+    keys: PushKeys
+    choices: ReachChoices
+    addresses: Addresses
+    notices: Notices
+    devices: DevicesService
+    buttons: Buttons
+    dispatch: Dispatch
+    digests: Digests
+    desk: ApprovalsService
+    watched: dict[str, Counter[str]]
+
+    @classmethod
+    def over(cls, house: House, scope: ToolScope) -> Self:
+        """All of it; what can work here is opened to the tools by `scope`."""
+        db, clock, vault = house.db, house.clock, Vault(house.settings.secret_key)
+        watched: dict[str, Counter[str]] = {}
+        keys, choices = PushKeys(db, vault), ReachChoices(db, house.hub)
+        channels = Channels(settings=house.settings, keys=keys, clock=clock)
+        addresses = Addresses(db=db, vault=vault, channels=channels)
+        notices = Notices(db=db, hub=house.hub, choices=choices, addresses=addresses, clock=clock)
+
+        def is_watched(user_id: str, conversation_id: str) -> bool:
+            is_here = watched.get(user_id, Counter())[conversation_id] > 0
+            return is_here or house.hub.is_watched_elsewhere(conversation_id)
+
+        desk = ApprovalsService(house=house, tell=notices, is_watched=is_watched)
+        secret = house.settings.secret_key
+        buttons = Buttons(db=db, notices=notices, answering=desk.answer, clock=clock, secret_key=secret)
+        sending = Sending(db=db, notices=notices, channels=channels, buttons=buttons, clock=clock)
+        if not channels.lacks("web_push"):
+            scope.add(Push, lambda user_id: OwnPush(notices=notices, clock=clock, user_id=user_id))
+        if not channels.lacks("email"):
+            scope.add(Mail, lambda user_id: HouseMail(addresses=addresses, user_id=user_id))
+        return cls(
+            house=house,
+            keys=keys,
+            choices=choices,
+            addresses=addresses,
+            notices=notices,
+            devices=DevicesService(db=db, channels=channels, clock=clock),
+            buttons=buttons,
+            dispatch=Dispatch(db=db, hub=house.hub, sending=sending, clock=clock),
+            digests=Digests(db=db, notices=notices, clock=clock),
+            desk=desk,
+            watched=watched,
+        )
+
+    async def run(self) -> None:
+        """For ever: make the keys of push where there are none, then send what is due."""
+        try:
+            await self.keys.ensure()
+        except SQLAlchemyError as error:
+            log.warning("the keys of push are made with the first device: %s", error)
+        async with beside(self.digests.run()):
+            await self.dispatch.run()
+
+    async def sweep(self) -> None:
+        """Forget old notices and links whose time is up."""
+        await self.house.db.open(AllActionLinks).prune()
+        await self.house.db.open(AllNotices).prune()

@@ -1,0 +1,1 @@
+"""Reminders: what people wait to hear, and when."""

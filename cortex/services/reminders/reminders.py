@@ -1,0 +1,268 @@
+"""One person's reminders, as the page and the tools handle them: add in words, change, hear, put off, take away.
+
+Telling them when they are due is `due_reminders.py`. No model is asked. Rows: `storage/reminders.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+from cortex.base.errors import ToolFailed, UserError
+from cortex.base.time_ports import Reminder, Timing, Timings
+from cortex.base.user import User
+from cortex.schedule.parting import parted
+from cortex.services.context import House
+from cortex.services.notifier import Tell
+from cortex.storage.notices import NoticeRow, Notices
+from cortex.storage.preferences import Preferences
+from cortex.storage.reminders import TOLD_MOST as TOLD_MOST
+from cortex.storage.reminders import ReminderRow as ReminderRow
+from cortex.storage.reminders import Reminders, ReminderValues
+
+Snooze = Literal["10min", "1h", "morning", "words"]
+SNOOZES: dict[Snooze, str] = {"10min": "in 10 minutes", "1h": "in 1 hour", "morning": "tomorrow morning at 9"}
+REPEATS_S = (300, 900, 3600, 14_400)
+TEXT_CHARACTERS_MAX = 500
+WORDS_CHARACTERS_MAX = 1_000
+AHEAD = 3
+CLEARED = "reminders.cleared"  # what was taken away together last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What words were read as: what is told, when, and the next times, aware UTC."""
+
+    text: str
+    timing: Timing
+    times: tuple[datetime, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """The reminders as the page shows them. `past`: a stretch of those that are over; `has_more` of them there are."""
+
+    due: Sequence[ReminderRow]
+    next: Sequence[ReminderRow]
+    repeating: Sequence[ReminderRow]
+    past: Sequence[ReminderRow]
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemindersService:
+    """Every method takes whose; another person's are unknown (NotFound). `tell` also says to open pages: look again."""
+
+    house: House
+    timings: Timings
+    tell: Tell
+
+    def read(self, user: User, words: str) -> Reading:
+        """What a sentence such as "call mum tomorrow at 9" means now. UserError says what is missing."""
+        if len(words) > WORDS_CHARACTERS_MAX:
+            raise UserError(f"That is too long: at most {WORDS_CHARACTERS_MAX:,} characters.", field="words")
+        text, timing = parted(words, self.timings, self.house.clock(), user.time_zone)
+        return Reading(text=_text(text, "words"), timing=timing, times=self._times(timing))
+
+    def read_time(self, user: User, words: str, field: str = "when") -> tuple[Timing, tuple[datetime, ...]]:
+        """What words of time mean now, and the next times. UserError when that is no time to come."""
+        try:
+            timing = self.timings.read(words, self.house.clock(), user.time_zone)
+        except ToolFailed as refused:
+            raise UserError(refused.message, field=field) from refused
+        times = self._times(timing)
+        if not times:
+            raise UserError(f"{words.strip()!r} is in the past or never comes; give a time to come.", field=field)
+        return timing, times
+
+    async def listing(self, user: User, *, query: str = "", start: int = 0, most: int = 50) -> Listing:
+        """All that is to come, those that have all words of `query`, and a stretch of the past from `start` on."""
+        reminders = self._of(user)
+        rows = await reminders.list(("planned", "due", "snoozed"), query)
+        past = await reminders.list(("done",), query, skip=start, limit=most + 1)
+        due = [row for row in rows if row.state == "due"]
+        rhythm = [row for row in rows if row.timing_kind != "at" and row.next_at is not None]
+        coming = [row for row in rows if row.state != "due" and row not in rhythm]
+        coming += [row for row in rhythm if row.state == "snoozed"]
+        return Listing(
+            due=due,
+            next=sorted(coming, key=lambda row: (row.again_at or row.next_at or row.created_at, row.id)),
+            repeating=sorted(rhythm, key=lambda row: (row.next_at or row.created_at, row.id)),
+            past=past[:most],
+            has_more=len(past) > most,
+        )
+
+    async def put_off(self, user: User) -> dict[str, datetime]:
+        """Until when those that were put off wait, by their ids."""
+        rows = await self._of(user).list(("snoozed",))
+        return {row.id: row.again_at for row in rows if row.again_at is not None}
+
+    async def get(self, user: User, reminder_id: str) -> ReminderRow:
+        """One reminder; NotFound."""
+        return await self._of(user).get(reminder_id)
+
+    async def add(self, user: User, words: str, *, repeat_s: int | None = None) -> ReminderRow:
+        """A new one, as `read` reads the words. `repeat_s`: told again so often until it is acknowledged."""
+        found = self.read(user, words)
+        values = _values(found.text, found.timing, _repeat(repeat_s))
+        row = await self._of(user).add(None, values, found.times[0])
+        self.tell.ring(user.id)
+        return row
+
+    async def change(
+        self, user: User, reminder_id: str, version: int, *, text: str, when: str, repeat_s: int | None = None
+    ) -> ReminderRow:
+        """Say it anew; `when` as it stood ("" or the same words) keeps the time. Conflict unless at that version."""
+        before = await self.get(user, reminder_id)
+        timing, next_at = before.timing, before.next_at
+        if when.strip() not in ("", before.words):
+            timing, times = self.read_time(user, when)
+            next_at = times[0]
+        elif next_at is None:
+            raise UserError("It was told already; say when to tell it again.", field="when")
+        values = replace(_values(_text(text, "text"), timing, _repeat(repeat_s)), is_tainted=before.is_tainted)
+        async with self.house.db.together(user.id) as opened:
+            row = await opened(Reminders).change(reminder_id, version, values, next_at)
+            await opened(Notices).settle(reminder_id)
+        self.tell.ring(user.id)
+        return row
+
+    async def acknowledge(self, user_id: str, reminder_id: str) -> ReminderRow:
+        """Heard: it is not told again before its rhythm's next time, and its notices are answered."""
+        async with self.house.db.together(user_id) as opened:
+            row = await opened(Reminders).acknowledge(reminder_id)
+            await opened(Notices).settle(reminder_id)
+        self.tell.ring(user_id)
+        return row
+
+    async def wait_again(self, user: User, reminder_id: str) -> ReminderRow:
+        """Take back that it was heard or put off: it waits for an answer as before, and so does its notice."""
+        async with self.house.db.together(user.id) as opened:
+            row = await opened(Reminders).wait_again(reminder_id)
+            await opened(Notices).unsettle(reminder_id)
+        self.tell.ring(user.id)
+        return row
+
+    async def snooze(self, user: User, reminder_id: str, choice: Snooze, words: str = "") -> ReminderRow:
+        """Tell it again later; `words`: of the person's own choice. Conflict when it does not wait for an answer."""
+        await self.get(user, reminder_id)
+        timing, times = self.read_time(user, words if choice == "words" else SNOOZES[choice], "words")
+        if timing.kind != "at":
+            raise UserError("Say one time at which to tell it again, such as 'in 2 hours'.", field="words")
+        return await self._put_off(user.id, reminder_id, times[0])
+
+    async def answered(self, user_id: str, notice: NoticeRow, choice: str) -> None:
+        """The notice of a reminder was acknowledged (`choice` "") or put off for so long, such as "10min"."""
+        if not choice:
+            await self.acknowledge(user_id, notice.subject_id)
+            return
+        row = await self.house.db.open(Reminders, user_id).get(notice.subject_id)
+        words = next((words for name, words in SNOOZES.items() if name == choice), choice)
+        timing = self.timings.read(words, self.house.clock(), row.time_zone)
+        await self._put_off(user_id, row.id, self._times(timing)[0])
+
+    async def _put_off(self, user_id: str, reminder_id: str, until: datetime) -> ReminderRow:
+        async with self.house.db.together(user_id) as opened:
+            row = await opened(Reminders).snooze(reminder_id, until)
+            await opened(Notices).settle(reminder_id)
+        self.tell.ring(user_id)
+        return row
+
+    async def remove(self, user_id: str, ids: Sequence[str]) -> int:
+        """Take them away, kept for `restore` a day long; how many there were."""
+        async with self.house.db.together(user_id) as opened:
+            count = await opened(Reminders).remove(ids)
+            for reminder_id in ids:
+                await opened(Notices).settle(reminder_id)
+        self.tell.ring(user_id)
+        return count
+
+    async def clear(self, user: User) -> int:
+        """Take away all that are to come or wait for an answer; how many. `restore_cleared` takes that back."""
+        rows = await self._of(user).list(("planned", "due", "snoozed"))
+        ids = [row.id for row in rows]
+        await self.house.db.open(Preferences, user.id).set(CLEARED, ids)
+        return await self.remove(user.id, ids)
+
+    async def restore_cleared(self, user: User) -> int:
+        """Put back what the last `clear` took away; how many are back."""
+        return await self.restore(user.id, await self.house.db.open(Preferences, user.id).get(CLEARED, []))
+
+    async def restore(self, user_id: str, ids: Sequence[str]) -> int:
+        """Put removed ones back; how many. Those whose time has passed are told at once."""
+        count = await self.house.db.open(Reminders, user_id).restore(ids)
+        self.tell.ring(user_id)
+        return count
+
+    def opened(self, user_id: str) -> "UserReminders":
+        """The port of the tools, for one person."""
+        return UserReminders(service=self, user_id=user_id)
+
+    def _times(self, timing: Timing) -> tuple[datetime, ...]:
+        return self.timings.following(timing, self.house.clock(), AHEAD)
+
+    def _of(self, user: User) -> Reminders:
+        return self.house.db.open(Reminders, user.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserReminders:
+    """Implements the port `Reminders` for one person."""
+
+    service: RemindersService
+    user_id: str
+
+    async def list(self) -> Sequence[Reminder]:
+        """All that are to come, the next first."""
+        rows = await self._rows.list(("planned", "due", "snoozed"))
+        return [_reminder(row, row.wakes_at) for row in rows if row.wakes_at is not None]
+
+    async def add(self, id: str, text: str, timing: Timing, next_at: datetime, is_tainted: bool) -> Reminder:
+        """A new one; the one that stands under this id already is handed back."""
+        row = await self._rows.add(id, replace(_values(text, timing, None), is_tainted=is_tainted), next_at)
+        self.service.tell.ring(self.user_id)
+        return _reminder(row, row.wakes_at or next_at)
+
+    async def remove(self, ids: Sequence[str]) -> int:
+        """Take them off in one step."""
+        return await self.service.remove(self.user_id, ids)
+
+    async def restore(self, ids: Sequence[str]) -> int:
+        """Put removed ones back; how many."""
+        return await self.service.restore(self.user_id, ids)
+
+    @property
+    def _rows(self) -> Reminders:
+        return self.service.house.db.open(Reminders, self.user_id)
+
+
+def _reminder(row: ReminderRow, next_at: datetime) -> Reminder:
+    return Reminder(
+        id=row.id, text=row.text, timing=row.timing, next_at=next_at, is_tainted=row.is_tainted, version=row.version
+    )
+
+
+def _values(text: str, timing: Timing, repeat_s: int | None) -> ReminderValues:
+    return ReminderValues(
+        text=text,
+        timing_kind=timing.kind,
+        expression=timing.expression,
+        time_zone=timing.time_zone,
+        words=timing.words,
+        repeat_s=repeat_s,
+    )
+
+
+def _text(text: str, field: str) -> str:
+    words = " ".join(text.split())
+    if not words:
+        raise UserError("What shall you be reminded of?", field=field)
+    if len(words) > TEXT_CHARACTERS_MAX:
+        raise UserError(f"That is too long: at most {TEXT_CHARACTERS_MAX} characters.", field=field)
+    return words
+
+
+def _repeat(repeat_s: int | None) -> int | None:
+    if repeat_s is not None and repeat_s not in REPEATS_S:
+        raise UserError("Choose one of the intervals.", field="repeat_s")
+    return repeat_s

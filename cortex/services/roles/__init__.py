@@ -1,0 +1,1 @@
+"""Roles: what each may use, how many rounds, what people prefer."""

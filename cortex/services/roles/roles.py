@@ -1,0 +1,192 @@
+"""The role in force: the shipped file, then the user's file, then what was set in the browser; each value's origin.
+
+A missing `tools` key is the shipped default of that role, never everything; an unknown role has no tools.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from cortex.base.errors import NotFound, UserError
+from cortex.base.role import Role
+from cortex.base.user import User
+from cortex.selection.gate import CHANNEL_LACKS, granted
+from cortex.services.roles.files import checked, fields_of
+from cortex.storage.audit import Audit
+from cortex.storage.db import Database
+from cortex.storage.home import Homes
+from cortex.storage.jobs import Jobs
+from cortex.storage.preferences import Preferences
+
+SHIPPED = Path(__file__).parent.parent / "roles"
+PERSONA_FILE = "persona.md"
+PERSONA = (
+    "You are Cortex, a personal assistant that runs on the user's own machine. "
+    "Be brief, friendly and exact. Answer in the user's language. Say so when you do not know."
+)
+CHANGEABLE = (
+    *("prompt", "models", "tools", "admin_tools", "core", "mode", "max_rounds", "recipe"),
+    *("tool_budget_tokens", "budget_tokens", "budget_usd"),
+)
+Origin = Literal["default", "shipped", "yours", "browser"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleInForce:
+    """A role with where each of its fields comes from."""
+
+    role: Role
+    origins: dict[str, Origin]
+
+
+class Roles:
+    """Reads roles. Without homes and database (the command line), the shipped files alone."""
+
+    def __init__(self, homes: Homes | None = None, db: Database | None = None) -> None:
+        """Read the shipped files once."""
+        self._homes = homes
+        self._db = db
+        self._shipped = {
+            path.stem: fields_of(path.read_text(encoding="utf-8"), f"roles/{path.name}")
+            for path in sorted(SHIPPED.glob("*.md"))
+        }
+
+    async def names(self, user: User) -> tuple[str, ...]:
+        """The roles that this user may take: shipped ones and their own, sorted; admin-only ones for admins."""
+        own = await self.own(user)
+        shipped = [name for name, found in self._shipped.items() if user.is_admin or not found.get("is_admin_only")]
+        hidden = self._shipped.keys() - set(shipped)
+        return tuple(sorted({*shipped, *own} - hidden))
+
+    async def own(self, user: User) -> tuple[str, ...]:
+        """The roles that this user's home says something of, whatever stands there."""
+        try:
+            entries = await self._homes.of(user.id).list("roles") if self._homes is not None else ()
+        except (NotFound, UserError):
+            return ()
+        return tuple(entry.name[:-3] for entry in entries if entry.name.endswith(".md"))
+
+    async def role(self, user: User, name: str, job_id: str = "") -> Role:
+        """The role in force; one that nobody wrote has no prompt and no tools. In a job with what the job sets itself.
+
+        A job's own tools take the place of the role's, within what its owner could have in a chat; a job that is gone
+        has none. Whatever a job starts lacks what the job lacks.
+        """
+        role = (await self.in_force(user, name)).role
+        if not job_id or self._db is None:
+            return role
+        job = await self._db.open(Jobs, user.id).lately(job_id)
+        if job is None:
+            return replace(role, tools=(), admin_tools=())
+        if job.tools is not None:
+            role = await self.with_tools(user, role, job.tools)
+        return replace(
+            role,
+            lacks=tuple(sorted(CHANNEL_LACKS["maker" if job.may_make_jobs else "cron"])),
+            core=(*role.core, *(job.planned or ())),
+            models=(job.model, *role.models) if job.model else role.models,
+            budget_tokens=role.budget_tokens if job.budget_tokens is None else job.budget_tokens,
+            budget_usd=role.budget_usd if job.budget_usd is None else job.budget_usd,
+        )
+
+    async def with_tools(self, user: User, role: Role, tools: Sequence[str]) -> Role:
+        """The role with these tools in place of its own, within what this user could have in a chat."""
+        return replace(role, tools=tuple(tools), admin_tools=(), within=tuple(sorted(await self.reach(user))))
+
+    async def reach(self, user: User) -> frozenset[str]:
+        """The categories and names that some role grants this user; a role whose file has a slip grants none."""
+        words: set[str] = set()
+        for name in await self.names(user):
+            try:
+                role = (await self.in_force(user, name)).role
+            except UserError:
+                continue
+            words |= granted(role, is_admin=user.is_admin).words
+        return frozenset(words)
+
+    async def in_force(
+        self, user: User, name: str, *, with_browser: bool = True, is_shown: bool = False
+    ) -> RoleInForce:
+        """The role with the origin of each field. UserError when the user's own file or setting has a slip.
+
+        `with_browser`: False leaves out what was set in the browser, so that a page can say what lies beneath.
+        `is_shown`: a page shows it, nothing runs by it: what has a slip is left out, and the frame says what it is.
+        """
+        layers: list[tuple[Origin, Mapping[str, Any]]] = [("shipped", self._shipped.get(name, {}))]
+        above: list[tuple[Origin, Callable[[User, str], Awaitable[Mapping[str, Any]]]]] = [("yours", self.file)]
+        if with_browser:
+            above.append(("browser", self._chosen))
+        for origin, read in above:
+            try:
+                layers.append((origin, await read(user, name)))
+            except UserError:
+                if not is_shown:
+                    raise
+        values: dict[str, Any] = {"prompt": ""}
+        origins: dict[str, Origin] = {field.name: "default" for field in fields(Role) if field.name != "name"}
+        for origin, layer in layers:
+            for key, value in layer.items():
+                if key == "is_admin_only" and values.get(key):
+                    continue  # a role that ships for admins alone stays so, whatever a home says
+                values[key] = value
+                origins[key] = origin
+        return RoleInForce(role=Role(name=name, **values), origins=origins)
+
+    async def change(self, user: User, name: str, values: Mapping[str, Any], *, is_audited: bool = False) -> None:
+        """Set these fields in the browser's layer; None takes one back. UserError names a wrong field.
+
+        is_audited: which fields were changed stands in the audit log, in the same commit.
+        """
+        if self._db is None:
+            raise UserError("Roles can be changed in a running Cortex only.")
+        wrong = sorted(set(values) - set(CHANGEABLE))
+        if wrong:
+            raise UserError(f"{wrong[0]!r} of a role is changed in its file, not here.")
+        if name not in await self.names(user):
+            raise UserError(f"There is no role {name!r}.")
+        before = await self._stored(user, name)
+        kept = {**before, **values}
+        kept = {key: list(value) if isinstance(value, tuple) else value for key, value in kept.items()}
+        kept = {key: value for key, value in kept.items() if value is not None}
+        checked(kept, f"role {name}")
+        if kept == before:
+            return
+        fields_changed = sorted(key for key in {*kept, *before} if kept.get(key) != before.get(key))
+        async with self._db.together(user.id) as opened:
+            await opened(Preferences).set(_key(name), kept)
+            if is_audited:
+                await opened(Audit).add(user.id, "role.changed", name, {"fields": fields_changed})
+
+    async def persona(self, user: User) -> str:
+        """Who speaks: the user's persona.md, else the shipped words."""
+        return (await self._read(user, PERSONA_FILE)).strip() or PERSONA
+
+    async def file(self, user: User, name: str) -> dict[str, Any]:
+        """What the user's own role file sets; UserError names the file and its slip."""
+        if not name.isidentifier():
+            return {}
+        path = f"roles/{name}.md"
+        text = await self._read(user, path)
+        return fields_of(text, path) if text else {}
+
+    async def _read(self, user: User, path: str) -> str:
+        """A file of the user's home, "" when it is not there."""
+        if self._homes is None:
+            return ""
+        found = await self._homes.of(user.id).configured(path)
+        return found.text if found else ""
+
+    async def _chosen(self, user: User, name: str) -> dict[str, Any]:
+        """What the browser's layer sets."""
+        return checked(await self._stored(user, name), f"role {name}")
+
+    async def _stored(self, user: User, name: str) -> dict[str, Any]:
+        if self._db is None:
+            return {}
+        found = await self._db.open(Preferences, user.id).get(_key(name), {})
+        return found if isinstance(found, dict) else {}
+
+
+def _key(name: str) -> str:
+    return f"role:{name}"

@@ -1,0 +1,119 @@
+"""What a person may set for a role in the browser: its models, tool mode and rounds, each with where it comes from.
+
+Read and written by the account's pages. The chain of models lives in the model registry, the rest with the role.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cortex.base.errors import NotFound, UserError
+from cortex.base.role import Role, ToolMode
+from cortex.base.settings import MAX_ROUNDS_CAP
+from cortex.base.user import User
+from cortex.services.models.files import Registry as ModelRegistry
+from cortex.services.models.models import Models
+from cortex.services.roles.roles import Origin, Roles
+from cortex.services.roles.rounds import max_rounds
+from cortex.toolkit.registry import Registry
+
+OF_REGISTRY = "registry"
+OF_EVERY_ROLE = "default"
+FIELDS = ("models", "mode", "max_rounds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleSettings:
+    """A role as its page shows it. `tools`: the categories and tools that it may use here.
+
+    `models_from`: registry (set on the page), default (as every role), or the layer of a role file that names them.
+    `mode_beneath`, `rounds_beneath`: what would hold if nothing were set in the browser; `rounds_from` in words.
+    """
+
+    name: str
+    tools: tuple[str, ...]
+    models: tuple[str, ...]
+    models_from: str
+    mode: ToolMode
+    mode_from: Origin
+    mode_beneath: ToolMode
+    max_rounds: int | None
+    rounds_from: Origin
+    rounds_beneath: int
+    rounds_beneath_from: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleDefaults:
+    """Reads and changes `RoleSettings`. `setting_rounds`: the rounds of the whole house."""
+
+    roles: Roles
+    models: Models
+    registry: Registry
+    setting_rounds: int
+
+    async def all(self, user: User) -> Sequence[RoleSettings]:
+        """Every role that this user may take, by name."""
+        return [await self.get(user, name) for name in await self.roles.names(user)]
+
+    async def get(self, user: User, name: str) -> RoleSettings:
+        """One role; NotFound when this user may not take it."""
+        if name not in await self.roles.names(user):
+            raise NotFound(f"There is no role {name!r}.")
+        found = await self.roles.in_force(user, name, is_shown=True)
+        beneath = (await self.roles.in_force(user, name, with_browser=False, is_shown=True)).role
+        registry = await self.models.shown(user)
+        entry = registry.first(found.role)
+        rounds, rounds_from = max_rounds(self.setting_rounds, entry, beneath, None)
+        return RoleSettings(
+            name=name,
+            tools=self._here((*beneath.tools, *(beneath.admin_tools if user.is_admin else ()))),
+            models=registry.chain(found.role),
+            models_from=_models_from(registry, found.role, found.origins["models"]),
+            mode=found.role.mode,
+            mode_from=found.origins["mode"],
+            mode_beneath=beneath.mode,
+            max_rounds=found.role.max_rounds,
+            rounds_from=found.origins["max_rounds"],
+            rounds_beneath=rounds,
+            rounds_beneath_from=rounds_from,
+        )
+
+    async def change(self, user: User, name: str, models: Sequence[str] | None, mode: str, rounds: str) -> None:
+        """Set all three as a form gives them; an empty one is the default again. UserError names the wrong field.
+
+        `models` None: the form did not offer them, they stay as they are.
+        """
+        await self.get(user, name)
+        number = _rounds(rounds)
+        if models is not None:
+            await self.models.set_chain(user, [model for model in models if model], name)
+        await self.roles.change(user, name, {"mode": mode or None, "max_rounds": number})
+
+    async def take_back(self, user: User, name: str, field: str) -> None:
+        """Let one of the three be the default again."""
+        await self.get(user, name)
+        if field not in FIELDS:
+            raise UserError(f"{field!r} is nothing that can be taken back.")
+        if field == "models":
+            await self.models.set_chain(user, (), name)
+        await self.roles.change(user, name, {field: None})
+
+    def _here(self, named: Sequence[str]) -> tuple[str, ...]:
+        """Of what a role names, the categories and tools that this house has."""
+        there = {"all", *self.registry.categories, *self.registry.tools}
+        return tuple(one for one in named if one in there)
+
+
+def _models_from(registry: ModelRegistry, role: Role, origin: Origin) -> str:
+    if role.models:
+        return origin
+    return OF_REGISTRY if registry.roles.get(role.name) else OF_EVERY_ROLE
+
+
+def _rounds(text: str) -> int | None:
+    words = text.strip()
+    if not words:
+        return None
+    if not words.isdecimal() or not 1 <= int(words) <= MAX_ROUNDS_CAP:
+        raise UserError(f"Rounds are a number from 1 to {MAX_ROUNDS_CAP}.", field="max_rounds")
+    return int(words)

@@ -1,0 +1,1 @@
+"""The tools as they can be used here: settings, words, plans, skills."""

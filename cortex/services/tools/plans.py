@@ -1,0 +1,242 @@
+"""One planned request: the plan, the words around it, and what all of it costs. The code path of every real turn.
+
+`services/tools/tools.py` gathers the inputs and calls this; nothing here reads a table or a file.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from cortex.agent.arguments import behind_bridge
+from cortex.agent.prompt import system_prompt, tail
+from cortex.base import tokens
+from cortex.base.ids import digest
+from cortex.base.messages import Message, ToolResult, ToolSchema
+from cortex.base.model import Profile
+from cortex.base.role import Channel, Role, ToolMode
+from cortex.base.skill import Skill
+from cortex.base.turn import Need, RoundPlan
+from cortex.base.user import User
+from cortex.selection import portable
+from cortex.selection.meant import in_time
+from cortex.selection.pipeline import plan
+from cortex.selection.receipt import receipt, remember
+from cortex.selection.skills import listing
+from cortex.selection.types import Memory, PastTurn, PlanInput, RoleView, Snapshot, ToolPlan
+from cortex.selection.ways.punch import cut
+
+PAST_TURNS = 4
+PLANNED_FOR = "planned for"  # label of the receipts that read first what was sent while the turn ran
+TAINTED_CHARACTERS = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a round is planned from. `memory`: the conversation's `selection_state`, {} for a new one.
+
+    `history_tokens`: what stands between system prompt and this message; an estimate will do. `recipe` overrides
+    the role's. `summary_id`: the summary in use, "" for none. `model`: name of the first model of the chain.
+    """
+
+    user: User
+    role: Role
+    message: str
+    mode: ToolMode = "auto"
+    channel: Channel = "chat"
+    past: tuple[PastTurn, ...] = ()
+    memory: dict[str, Any] = field(default_factory=dict)
+    profile: Profile = field(default_factory=Profile)
+    model: str = ""
+    turn_id: str = ""
+    need: Need = field(default_factory=lambda: Need(round=1))
+    now: datetime
+    summary_id: str = ""
+    history_tokens: int = 0
+    recipe: str = ""
+    skills: tuple[Skill, ...] = ()
+    encoder_skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A round as it goes out, with what is stored: the receipt for the log, the memory for the conversation.
+
+    `given`: what the plan was made from. `tools`: the declared schemas as one text, as they are stored.
+    """
+
+    round: RoundPlan
+    given: PlanInput
+    tools: str
+    receipt: dict[str, Any]
+    memory: dict[str, Any]
+    plan: ToolPlan
+
+
+def planned(asked: Asked, snapshot: Snapshot, ready: Sequence[str], persona: str) -> Planned:
+    """The round that this is asked for; UserError for an unknown recipe. Counts tokens: run it off the event loop."""
+    bare = system_prompt(persona, asked.role.prompt, "")
+    bare_tokens = tokens.count_text_message("system", bare)
+    message_tokens = tokens.count_text_message("user", asked.message)
+    given = in_time(plan_input(asked, snapshot, ready, bare_tokens + asked.history_tokens + message_tokens))
+    made = plan(given)
+    system = system_prompt(persona, asked.role.prompt, made.catalog)
+    shown = listing(made.skills) if asked.need.round == 1 or given.is_heard else ""
+    notes, skills = tokens.count(made.notes), tokens.count(shown)
+    catalog = tokens.count_text_message("system", system) - bare_tokens
+    costs = replace(made.costs, catalog=catalog, notes=notes, skills=skills)
+    made = replace(made, costs=costs)
+    moving = tail(
+        asked.now,
+        asked.user.time_zone,
+        round_number=asked.need.round,
+        notes=f"{shown}\n{made.notes}".strip(),
+        is_last=asked.need.is_last,
+    )
+    said = f"{asked.message}\n\n{moving}" if moving else asked.message
+    tools, late_from = declared(made.schemas), _late_from(asked, made)
+    prefix = tools if late_from is None else declared(made.schemas[:late_from])
+    told = {
+        **receipt(made),
+        "prefix": {"tools": digest(prefix), "system": digest(system), "history": asked.summary_id},
+        "system_tokens": bare_tokens,
+        "message_tokens": tokens.count_text_message("user", said) - notes - skills,
+        "history_tokens": asked.history_tokens,
+    }
+    if given.is_heard:
+        told["labels"] = {**told["labels"], PLANNED_FOR: "what was sent meanwhile"}
+    out = RoundPlan(
+        round=asked.need.round,
+        system=system,
+        tools=made.schemas,
+        tail=moving,
+        tool_choice=made.tool_choice,
+        calls_as_text=made.calls_as_text,
+        added=made.added,
+        hints=made.hints,
+        late_from=late_from,
+        revealed=made.added if made.late == "native" and late_from is not None else (),
+    )
+    return Planned(round=out, given=given, tools=tools, receipt=told, memory=portable.plain(made.memory), plan=made)
+
+
+def request_tokens(receipt: dict[str, Any]) -> int:
+    """Tokens of the whole request that a receipt stands for; the history among them is an estimate."""
+    keys = ("tokens", "notes_tokens", "skills_tokens", "system_tokens", "message_tokens", "history_tokens")
+    return sum(receipt[key] for key in keys)
+
+
+def _late_from(asked: Asked, made: ToolPlan) -> int | None:
+    """From which place on the tools came after the epoch's prefix was cached, for a backend that declares late."""
+    is_native = asked.profile.caches and asked.profile.late_tools == "native"
+    return made.memory.opening if is_native and made.memory.is_open and made.memory.opening and made.sent else None
+
+
+def declared(schemas: Sequence[ToolSchema]) -> str:
+    """The `tools` of a request as one minified text, in their order."""
+    told = [{"name": one.name, "description": one.description, "parameters": one.parameters} for one in schemas]
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+
+
+def plan_input(asked: Asked, snapshot: Snapshot, ready: Sequence[str], fixed_tokens: int) -> PlanInput:
+    """The planner's input, recorded as it is: what a stored plan is replayed from."""
+    role = asked.role
+    return PlanInput(
+        snapshot=snapshot,
+        ready=tuple(ready),
+        role=role_view(role),
+        is_admin=asked.user.is_admin,
+        message=asked.message,
+        channel=asked.channel,
+        mode=asked.mode,
+        recipe=asked.recipe or role.recipe,
+        past=asked.past,
+        memory=portable.read(Memory, asked.memory),
+        profile=asked.profile,
+        model=asked.model,
+        now=asked.now.isoformat(),
+        turn=asked.turn_id,
+        round=asked.need.round,
+        is_last=asked.need.is_last,
+        found=asked.need.found,
+        missing=asked.need.missing,
+        is_heard=bool(asked.need.heard) and asked.need.heard_at == asked.need.round,
+        summary=asked.summary_id,
+        fixed_tokens=fixed_tokens,
+        history_tokens=asked.history_tokens,
+        skills=asked.skills,
+        encoder_skipped=asked.encoder_skipped,
+    )
+
+
+def role_view(role: Role) -> RoleView:
+    """What selection needs of a role."""
+    return RoleView(
+        name=role.name,
+        tools=role.tools,
+        admin_tools=role.admin_tools,
+        core=role.core,
+        budget_tokens=role.tool_budget_tokens,
+        is_admin_only=role.is_admin_only,
+        within=role.within,
+        lacks=role.lacks,
+    )
+
+
+def past_turns(turns: Sequence[Sequence[Message]]) -> tuple[PastTurn, ...]:
+    """Earlier turns with their voices kept apart, from the stored messages of each turn, oldest first.
+
+    What was sent while one ran begins another, as it did when it was planned.
+    """
+    return tuple(_past_turn(part) for messages in turns for part in _by_message(messages))
+
+
+def memory_from(receipts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The planner's memory found again from a conversation's stored receipts, oldest first."""
+    found: dict[str, Any] = portable.plain(remember(list(receipts)))
+    return found
+
+
+def with_so_far(past: Sequence[PastTurn], text: str, called: Sequence[str]) -> tuple[PastTurn, ...]:
+    """The earlier turns and the running one, as they stand before what was sent while it ran."""
+    so_far = PastTurn(user=text, called=tuple(dict.fromkeys(called)))
+    return (*past, so_far)[-PAST_TURNS:]
+
+
+def as_one(heard: Sequence[str]) -> str:
+    """What was sent meanwhile as the message that a round is planned for."""
+    return "\n\n".join(heard)
+
+
+def _by_message(messages: Sequence[Message]) -> list[list[Message]]:
+    """A turn's messages, parted before each of the person's; a note of Cortex, in brackets, is none of them."""
+    parts: list[list[Message]] = []
+    for message in messages:
+        if not parts or (message.speaker == "user" and not message.said.startswith("(")):
+            parts.append([])
+        parts[-1].append(message)
+    return parts
+
+
+def _past_turn(messages: Sequence[Message]) -> PastTurn:
+    said: dict[str, list[str]] = {"user": [], "assistant": []}
+    called: list[str] = []
+    outside: list[str] = []
+    given: list[str] = []
+    for message in messages:
+        if message.speaker in said and message.said:
+            said[message.speaker].append(message.said)
+        for call in message.calls:
+            name, arguments = behind_bridge(call)
+            called.append(name)
+            given += [cut(value) for value in arguments.values() if isinstance(value, str)]
+        outside += [part.text for part in message.parts if isinstance(part, ToolResult)]
+    return PastTurn(
+        user=said["user"][0] if said["user"] else "",
+        assistant=said["assistant"][-1] if said["assistant"] else "",
+        called=tuple(dict.fromkeys(called)),
+        untrusted="\n".join(outside)[:TAINTED_CHARACTERS],
+        arguments=tuple(given),
+        results=tuple(cut(words) for words in outside),
+    )

@@ -1,0 +1,141 @@
+"""Plans a stored round again under another recipe: the recorded input, the registry of today, no call and no effect.
+
+`recorded` writes down what a plan was made from; what the transcript holds anyway (message, earlier turns) is read
+from there, and a digest tells whether the input came back to the byte.
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cortex.base.errors import NotFound
+from cortex.base.ids import digest
+from cortex.selection import portable
+from cortex.selection.pipeline import plan
+from cortex.selection.receipt import receipt
+from cortex.selection.recipes import RECIPES
+from cortex.selection.types import PlanInput, Snapshot
+from cortex.services.context import House
+from cortex.services.tools.plans import PAST_TURNS, Planned, as_one, past_turns, with_so_far
+from cortex.services.tools.tools import ToolsService
+from cortex.storage.calls import Calls
+from cortex.storage.messages import Messages, by_turn
+from cortex.storage.plans import Plan, Plans
+from cortex.storage.texts import Texts
+from cortex.storage.turns import TurnRow, Turns
+
+ELSEWHERE = ("snapshot", "message", "past", "ready", "turn")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """A tool that one of the two plans sends and the other does not, with the reason of the one that does.
+
+    Or one that both send: then `form` is what was sent and what would be.
+    """
+
+    name: str
+    tokens: int
+    reason: str
+    form: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """What the other recipe would have sent, beside what was.
+
+    `is_same_registry`: no tool changed since. `is_exact`: the stored input was rebuilt to the byte.
+    """
+
+    recipe: str
+    before: dict[str, Any]
+    after: dict[str, Any]
+    joined: tuple[Moved, ...]
+    left: tuple[Moved, ...]
+    reshaped: tuple[Moved, ...]
+    is_same_registry: bool
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replays:
+    """Replays the rounds of one user's turns."""
+
+    house: House
+    tools: ToolsService
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """What a round can be planned under."""
+        return tuple(RECIPES)
+
+    async def replay(self, user_id: str, turn_id: str, round: int, recipe: str) -> Replay:
+        """The round under this recipe. NotFound for a round without a stored input; UserError for the recipe."""
+        async with self.house.db.together(user_id) as opened:
+            turn = await opened(Turns).get(turn_id)
+            kept = next((one for one in await opened(Plans).of_turn(turn_id) if one.round == round), None)
+            if kept is None or not kept.given:
+                raise NotFound("What this round was planned from was not kept.")
+            stored = await opened(Messages).of_conversation(turn.conversation_id, turn.ordinal)
+            texts = await opened(Texts).get([kept.given["ready"]])
+            taken = await opened(Turns).taken(turn, round)
+            calls = await opened(Calls).of_turn(turn_id)
+        past = past_turns([messages for _, messages in by_turn(stored)[-PAST_TURNS:]])
+        if taken:
+            past = with_so_far(past, turn.text, [call.name for call in calls if call.round < round])
+        ready = json.loads(texts.get(kept.given["ready"], "[]"))
+        message = as_one([row.text for row in taken]) or turn.text
+        given = rebuilt(kept.given, turn, message, portable.plain(past), ready)
+        snapshot = await self.tools.snapshot()
+        asked = replace(given, snapshot=snapshot, recipe=recipe)
+        made = await asyncio.to_thread(plan, asked)
+        return _difference(recipe, kept, receipt(made), snapshot.version, fingerprint(given))
+
+
+def recorded(planned: Planned) -> tuple[dict[str, Any], Sequence[str]]:
+    """What is stored of a plan's input, and the texts that it and the request name by their digest."""
+    given = planned.given
+    data = {name: value for name, value in portable.plain(replace(given, snapshot=_NO_TOOLS)).items()}
+    kept = {name: value for name, value in data.items() if name not in ELSEWHERE}
+    texts = {"ready": json.dumps(given.ready), "system": planned.round.system, "tools": planned.tools}
+    named = {name: digest(text) for name, text in texts.items()}
+    return {**kept, **named, "version": given.snapshot.version, "digest": fingerprint(given)}, tuple(texts.values())
+
+
+def rebuilt(kept: dict[str, Any], turn: TurnRow, message: str, past: Any, ready: Sequence[str]) -> PlanInput:
+    """The input that `recorded` wrote, without its snapshot."""
+    data = {**kept, "snapshot": portable.plain(_NO_TOOLS), "message": message, "turn": turn.id}
+    return portable.read(PlanInput, {**data, "past": past, "ready": ready})
+
+
+def fingerprint(given: PlanInput) -> str:
+    """A digest of the whole input but the registry, which has a version."""
+    return digest(portable.dumps(replace(given, snapshot=_NO_TOOLS)))
+
+
+def _difference(recipe: str, kept: Plan, after: dict[str, Any], version: str, found: str) -> Replay:
+    sent = {one["name"]: one for one in kept.receipt["sent"]}
+    would = {one["name"]: one for one in after["sent"]}
+    return Replay(
+        recipe=recipe,
+        before=kept.receipt,
+        after=after,
+        joined=tuple(_moved(one) for name, one in would.items() if name not in sent),
+        left=tuple(_moved(one) for name, one in sent.items() if name not in would),
+        reshaped=tuple(
+            _moved(one, f"{sent[name]['form']} → {one['form']}")
+            for name, one in would.items()
+            if name in sent and sent[name]["form"] != one["form"]
+        ),
+        is_same_registry=version == kept.given["version"],
+        is_exact=found == kept.given["digest"],
+    )
+
+
+def _moved(one: dict[str, Any], form: str = "") -> Moved:
+    return Moved(name=one["name"], tokens=one["tokens"], reason=one["reason"], form=form)
+
+
+_NO_TOOLS = Snapshot(version="", entries=(), domains=())

@@ -1,0 +1,194 @@
+"""What the admins change about tools for everybody: on or off, when sent, ask first, words. Each change is audited.
+
+Every process reads the changes again once their number has grown, so that the very next message goes by them.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast, get_args
+
+from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
+from cortex.base.user import User
+from cortex.selection.edits import NO_EDITS, Edits, Sending
+from cortex.selection.types import META, Snapshot
+from cortex.services.models.own import is_loaded, with_own_model
+from cortex.services.tools.words import read_description, words_of
+from cortex.storage.audit import Audit
+from cortex.storage.db import Database
+from cortex.storage.refits import Refit, Refits
+from cortex.storage.tool_settings import ToolSetting, ToolSettings, ToolWord
+from cortex.toolkit.registry import Registry
+from cortex.toolkit.spec import Tool
+
+Field = Literal["is_on", "sending", "asks_first", "description"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HouseTools:
+    """What holds in this house. `asks_first`: tools that ask although they ship without; it only ever tightens.
+
+    `refit`: the fitted model of its own that is in force, None = the shipped one.
+    """
+
+    number: int = 0
+    off: frozenset[str] = frozenset()
+    asks_first: frozenset[str] = frozenset()
+    edits: Edits = NO_EDITS
+    refit: Refit | None = None
+
+
+AS_SHIPPED = HouseTools()
+
+
+class ToolSettingsService:
+    """Reads and changes the settings of tools; only admins change them."""
+
+    def __init__(self, db: Database, registry: Registry) -> None:
+        """Nothing is read before it is asked for."""
+        self._db = db
+        self._registry = registry
+        self._kept: list[HouseTools] = []
+
+    async def in_force(self) -> HouseTools:
+        """What holds now: one number is read, and the rest only where it has grown."""
+        number = await self._db.open(ToolSettings).number()
+        if not self._kept or self._kept[0].number != number:
+            self._kept[:] = [await self._read(number)]
+        return self._kept[0]
+
+    async def judged(self, snapshot: Snapshot, house: HouseTools) -> Snapshot:
+        """The snapshot with the house's own model, if one is in force and fits the shipped one it was made from."""
+        if house.refit is None:
+            return snapshot
+        data = None if is_loaded(house.refit) else await self._db.open(Refits).weights(house.refit.number)
+        return await asyncio.to_thread(with_own_model, snapshot, house.refit, data)
+
+    async def all(self) -> Mapping[str, ToolSetting]:
+        """What was set, by tool."""
+        return {setting.tool: setting for setting in await self._db.open(ToolSettings).all()}
+
+    async def words(self, category: str) -> Sequence[ToolWord]:
+        """What was added to a category and what was left out; NotFound for an unknown one."""
+        self._category(category)
+        return await self._db.open(ToolSettings).words(category)
+
+    async def change(self, user: User, name: str, *, is_on: bool, sending: str, asks_first: bool) -> None:
+        """Set these three; what is as it ships is no setting. UserError names what cannot be."""
+        tool = self._changeable(user, name)
+        if sending not in get_args(Sending):
+            raise UserError(f"A tool is sent {', '.join(get_args(Sending))}.", field="sending")
+        await self._set(
+            user,
+            name,
+            is_on=None if is_on else False,
+            sending=None if sending == shipped_sending(tool) else sending,
+            asks_first=True if asks_first and not asks_itself(tool) else None,
+        )
+
+    async def describe(self, user: User, name: str, description: str) -> int:
+        """Have models read these words of the tool; the number of the change in the audit log, 0 where none was made.
+
+        The shipped words are no setting. UserError says what is wrong with them.
+        """
+        tool = self._changeable(user, name)
+        words = read_description(description)
+        return await self._set(user, name, description=None if words == tool.full.description else words)
+
+    async def undo_description(self, user: User, name: str, number: int) -> None:
+        """Put back what stood there before this change of the audit log; Conflict where it was changed again since."""
+        tool = self._changeable(user, name)
+        found = await self._db.open(Audit).list(1, number + 1, subject=name)
+        is_it = bool(found) and found[0].number == number and found[0].action == "tool.changed"
+        change = json.loads(found[0].detail).get("description") if is_it else None
+        if change is None:
+            raise NotFound("There is no such change to undo.")
+        before, after = change
+        if (await self.all()).get(name, ToolSetting(tool=name)).description != after:
+            raise Conflict("The description was changed again since: it stays as it is now.")
+        await self._set(user, name, description=None if before == tool.full.description else before)
+
+    async def take_back(self, user: User, name: str, field: str) -> int:
+        """Let one thing be as it ships again; the number of the change as in `describe`."""
+        self._changeable(user, name)
+        if field not in get_args(Field):
+            raise UserError(f"{field!r} is nothing that can be taken back.")
+        return await self._set(user, name, **{field: None})
+
+    async def save_words(self, user: User, category: str, words: Sequence[ToolWord]) -> int:
+        """Put these in the place of what was done to the category's words; how many lines that changes."""
+        _admin(user)
+        self._category(category)
+        async with self._db.together() as opened:
+            settings = opened(ToolSettings)
+            before = await settings.words(category)
+            gone = [word for word in before if word not in words]
+            new = [word for word in words if word not in before]
+            if gone or new:
+                await settings.drop_words(gone)
+                await settings.add_words(new, user.id)
+                detail = {"added": [_told(word) for word in new], "taken_back": [_told(word) for word in gone]}
+                await opened(Audit).add(user.id, "tool.words", category, detail)
+        return len({(word.kind, word.text_key) for word in (*gone, *new)})
+
+    async def _set(self, user: User, name: str, **values: Any) -> int:  # Any: a field's value
+        """Set these, leave the rest; the audit log's number, 0 where nothing changed."""
+        async with self._db.together() as opened:
+            settings = opened(ToolSettings)
+            found = [setting for setting in await settings.all() if setting.tool == name]
+            before = found[0] if found else ToolSetting(tool=name)
+            changes = {field: [getattr(before, field), to] for field, to in values.items()}
+            changes = {field: change for field, change in changes.items() if change[0] != change[1]}
+            if not changes:
+                return 0
+            await settings.set(replace(before, **values), user.id)
+            return (await opened(Audit).add(user.id, "tool.changed", name, changes)).number
+
+    async def _read(self, number: int) -> HouseTools:
+        settings = self._db.open(ToolSettings)
+        found, words = await settings.all(), await settings.words()
+        sending = {each.tool: cast("Sending", each.sending) for each in found if each.sending in get_args(Sending)}
+        return HouseTools(
+            number=number,
+            off=frozenset(each.tool for each in found if each.is_on is False),
+            asks_first=frozenset(each.tool for each in found if each.asks_first),
+            edits=Edits(
+                sending=sending,
+                words=words_of(words),
+                descriptions={each.tool: each.description for each in found if each.description is not None},
+            ),
+            refit=await self._db.open(Refits).in_force(),
+        )
+
+    def _changeable(self, user: User, name: str) -> Tool:
+        _admin(user)
+        tool = self._registry.get(name)
+        if tool is None:
+            raise NotFound(f"There is no tool {name!r}.")
+        if tool.category == META:
+            raise UserError(f"{name} finds and calls the other tools: it comes with them and has no setting.")
+        return tool
+
+    def _category(self, name: str) -> None:
+        if self._registry.category(name) is None or name == META:
+            raise NotFound(f"There is no category {name!r}.")
+
+
+def shipped_sending(tool: Tool) -> Sending:
+    """When a tool is sent if nobody says otherwise."""
+    return "always" if tool.policy == "core" or tool.ambient else "needed"
+
+
+def asks_itself(tool: Tool) -> bool:
+    """Whether the tool asks before each call as it ships: no setting takes that away."""
+    return tool.confirm or tool.risk == "high"
+
+
+def _told(word: ToolWord) -> dict[str, Any]:  # Any: what the audit log takes
+    return {"kind": word.kind, "text": word.text, "tools": list(word.tools), "left_out": word.is_left_out}
+
+
+def _admin(user: User) -> None:
+    if not user.is_admin:
+        raise NotAllowed("Only an admin changes what tools everybody has.")

@@ -1,0 +1,237 @@
+"""Tools as services see them: what a user may use, the plan of a round, a plan explained, the price of a message.
+
+Counting loads the vocabulary, so every way in does its work in a thread, at the first need and not before.
+"""
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cortex.base import tokens
+from cortex.base.clock import Clock, now
+from cortex.base.model import OFFLINE, Profile
+from cortex.base.role import Channel, ToolMode
+from cortex.base.tool_ports import Discovered
+from cortex.base.user import User
+from cortex.selection.discover import discover
+from cortex.selection.edits import edited
+from cortex.selection.gate import Grant, granted, permits
+from cortex.selection.snapshot import snapshot_of
+from cortex.selection.stages.epoch import BRIDGE
+from cortex.selection.types import META, Snapshot
+from cortex.services.roles.roles import Roles
+from cortex.services.tools.encoders import Encoders
+from cortex.services.tools.plans import Asked, Planned, planned
+from cortex.services.tools.settings import AS_SHIPPED, HouseTools, ToolSettingsService
+from cortex.services.tools.skill_files import SkillFiles
+from cortex.toolkit.registry import Registry
+
+REQUEST_FRAME = '{"messages":[,],"tools":[]}'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What every plan stands on as the house has it now: `snapshot` with the admins' changes laid over `shipped`.
+
+    `encoder_skipped`: why the sentence model is not at hand, "" where it is or none is wanted.
+    """
+
+    house: HouseTools
+    shipped: Snapshot
+    snapshot: Snapshot
+    ready: tuple[str, ...]
+    encoder_skipped: str = ""
+
+
+class ToolsService:
+    """The registry of this house. `wired`: names of the ports that tools can open here."""
+
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        wired: frozenset[str],
+        roles: Roles,
+        clock: Clock = now,
+        settings: ToolSettingsService | None = None,
+        skills: SkillFiles | None = None,
+        encoders: Encoders | None = None,
+        assume_configured: bool = False,
+    ) -> None:
+        """Count nothing yet. `settings`: what admins changed, None = as it ships; `skills`: the users' own.
+
+        assume_configured: treat every tool that is on as ready (explain, prompt-size, bench).
+        """
+        self._registry = registry
+        self._roles = roles
+        self._now = clock
+        self._settings, self._encoders = settings, encoders
+        self.skills = skills or SkillFiles()
+        ready = frozenset(registry.tools) if assume_configured else registry.configured(wired)
+        self._ready = tuple(name for name in registry.tools if name in ready)
+        self._missing = {name: () if name in ready else registry.missing(name, wired) for name in registry.tools}
+        self._shipped: list[Snapshot] = []
+        self._ground: list[Ground] = []
+
+    async def permitted(
+        self,
+        user: User,
+        role_name: str,
+        *,
+        channel: Channel = "chat",
+        mode: ToolMode = "auto",
+        job_id: str = "",
+    ) -> frozenset[str]:
+        """Names of all that this user may run: a function of user, role, channel, mode and what is ready alone.
+
+        In Chat-only mode nothing. The meta tools are in where there is anything to find. `job_id`: the job's own tools
+        take the place of the role's.
+        """
+        if mode == "chat":
+            return frozenset()
+        role = await self._roles.role(user, role_name, job_id)
+        found = await self._open_to(user, granted(role, is_admin=user.is_admin), channel)
+        metas = frozenset(name for name in self._ready if self._registry.tools[name].category == META)
+        return found | metas if found else frozenset()
+
+    async def grantable(self, user: User, *, channel: Channel = "chat") -> frozenset[str]:
+        """Names of all that this user could have in a chat, by some role, less what the channel lacks; no meta tool."""
+        return await self._open_to(user, Grant(words=await self._roles.reach(user)), channel)
+
+    async def _open_to(self, user: User, grant: Grant, channel: Channel) -> frozenset[str]:
+        off = (await self.in_force()).off
+        tools = self._registry.tools
+        return frozenset(
+            name
+            for name in self._ready
+            if tools[name].category != META
+            and name not in off
+            and permits(
+                grant,
+                name=name,
+                category=tools[name].category,
+                is_admin_tool=tools[name].admin,
+                is_admin=user.is_admin,
+                channel=channel,
+            )
+        )
+
+    async def plan_turn(self, asked: Asked) -> Planned:
+        """The plan of one round. Store `receipt` with the round and `memory` as the conversation's state."""
+        persona = await self._roles.persona(asked.user)
+        ground = await self.ground()
+        asked = replace(asked, skills=await self.skills.skills(asked.user), encoder_skipped=ground.encoder_skipped)
+        return await asyncio.to_thread(planned, asked, ground.snapshot, ground.ready, persona)
+
+    async def discover(
+        self,
+        user: User,
+        role_name: str,
+        query: str,
+        *,
+        channel: Channel = "chat",
+        mode: ToolMode = "auto",
+        memory: dict[str, Any] | None = None,
+        job_id: str = "",
+    ) -> Discovered:
+        """What `tools_discover` answers; `memory` (the conversation's state) tells bridge and recipe in force."""
+        permitted = await self.permitted(user, role_name, channel=channel, mode=mode, job_id=job_id)
+        state = memory or {}
+        is_bridged = any(item["name"] == BRIDGE for item in state.get("sent", ()))
+        recipe = state.get("recipe", "")
+        snapshot = await self.snapshot()
+        found = await asyncio.to_thread(
+            discover, query, snapshot, tuple(permitted), is_bridged=is_bridged, recipe=recipe
+        )
+        return Discovered(text=found.text, names=found.names)
+
+    async def explain(
+        self,
+        user: User,
+        role_name: str,
+        message: str,
+        *,
+        mode: ToolMode = "auto",
+        recipe: str = "",
+        profile: Profile = OFFLINE.profile,
+    ) -> dict[str, Any]:
+        """The receipt of the message as the first of a new conversation; no model is called."""
+        return (await self._first(user, role_name, message, mode, recipe, profile)).receipt
+
+    async def prompt_size(
+        self,
+        user: User,
+        role_name: str,
+        message: str,
+        *,
+        mode: ToolMode = "auto",
+        recipe: str = "",
+        profile: Profile = OFFLINE.profile,
+    ) -> dict[str, int]:
+        """Tokens of the exact first request, each part as minified wire JSON; the parts add up to `total`."""
+        first = await self._first(user, role_name, message, mode, recipe, profile)
+        told = first.receipt
+        parts = {
+            "system": told["system_tokens"],
+            "tools": sum(item["tokens"] for item in told["sent"]),
+            "catalog": told["catalog_tokens"],
+            "notes": told["notes_tokens"] + told["skills_tokens"],
+            "message": told["message_tokens"] + tokens.count(REQUEST_FRAME),
+        }
+        return {**parts, "total": sum(parts.values()), "model_calls": 1}
+
+    async def listing(self) -> list[dict[str, Any]]:
+        """Every tool of the registry, for `cortex tools` and the Tools page; `missing`: ports that nobody wired."""
+        snapshot = await self.snapshot()
+        costs = {entry.name: entry for entry in snapshot.entries}
+        return [
+            {
+                "name": tool.name,
+                "category": tool.category,
+                "risk": tool.risk,
+                "admin": tool.admin,
+                "confirm": tool.confirm,
+                "tokens_full": costs[tool.name].tokens_full,
+                "tokens_stub": costs[tool.name].tokens_stub,
+                "configured": not self._missing[tool.name],
+                "missing": list(self._missing[tool.name]),
+            }
+            for tool in self._registry.tools.values()
+        ]
+
+    def missing(self, name: str, wired: frozenset[str]) -> tuple[str, ...]:
+        """What a tool still needs before it is ready."""
+        return self._registry.missing(name, wired)
+
+    async def in_force(self) -> HouseTools:
+        """What admins changed, read now."""
+        return await self._settings.in_force() if self._settings else AS_SHIPPED
+
+    async def snapshot(self) -> Snapshot:
+        """The registry as selection sees it, with what admins changed."""
+        return (await self.ground()).snapshot
+
+    async def ground(self) -> Ground:
+        """What plans stand on now. The registry is counted once; a change of words or settings counts nothing again."""
+        house = await self.in_force()
+        if not self._shipped:
+            self._shipped[:] = [await asyncio.to_thread(snapshot_of, self._registry)]
+        shipped = self._shipped[0]
+        if not self._ground or self._ground[0].house is not house:
+            snapshot = await asyncio.to_thread(edited, shipped, house.edits)
+            snapshot = await self._settings.judged(snapshot, house) if self._settings else snapshot
+            ready = tuple(name for name in self._ready if name not in house.off)
+            self._ground[:] = [Ground(house=house, shipped=shipped, snapshot=snapshot, ready=ready)]
+        ground = self._ground[0]
+        if self._encoders is None or not self._encoders.is_there:
+            return ground
+        snapshot, skipped = await self._encoders.over(ground.snapshot)
+        return replace(ground, snapshot=snapshot, encoder_skipped=skipped)
+
+    async def _first(
+        self, user: User, role_name: str, message: str, mode: ToolMode, recipe: str, profile: Profile
+    ) -> Planned:
+        """The plan of a first message."""
+        role = await self._roles.role(user, role_name)
+        asked = Asked(user=user, role=role, message=message, mode=mode, profile=profile, recipe=recipe, now=self._now())
+        return await self.plan_turn(asked)

@@ -1,0 +1,1 @@
+"""A turn from its start to its end: planning, model calls, tool calls, approvals."""

@@ -1,0 +1,132 @@
+"""Writes the parts of one answer while it arrives: start and end are rows of the log, what is between goes by the hub.
+
+`Writer` is used by `services/turns/model_calls.py` alone. A part is committed once, finished; deltas are never history.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from cortex.base.events import EventKind, OpenPart
+from cortex.base.turn import Turn
+from cortex.services.context import House
+from cortex.storage.conversations import Conversations
+from cortex.storage.turns import TurnRow
+
+Row = tuple[EventKind, dict[str, Any], str | None]
+
+
+def message_row(row: TurnRow, is_queued: bool = False, *, agent: str = "") -> Row:
+    """The log's first word on a turn: the message that it answers, or what the background run `agent` found."""
+    payload = {
+        "turn": row.id,
+        "text": row.text,
+        "at": row.created_at.isoformat(),
+        "mode": row.mode,
+        "is_steer": is_queued,
+        "ordinal": row.ordinal,
+    }
+    return "message", {**payload, "agent": agent} if agent else payload, row.id
+
+
+@dataclass(slots=True, kw_only=True)
+class Writer:
+    """The open answer of one round. `attempt` counts the tries of this round, over retries and restarts."""
+
+    house: House
+    turn: Turn
+    round_number: int
+    base: int = 0
+    attempt: int = 0
+    open: OpenPart | None = None
+    started: list[str] = field(default_factory=list)
+
+    async def begin(self) -> None:
+        """Take back what an interrupted try of this round had put on the page."""
+        conversations = self.house.db.open(Conversations, self.turn.user_id)
+        events = await conversations.of_turn(self.turn.conversation_id, self.turn.id)
+        starts = [e.payload for e in events if e.kind == "part.start" and e.payload["round"] == self.round_number]
+        self.base = self.attempt = max((start["attempt"] for start in starts), default=0)
+        self.started = list(dict.fromkeys(start["part"] for start in starts))
+        await self._take_back()
+
+    async def delta(self, kind: Literal["text", "thinking"], text: str, attempt: int) -> None:
+        """A piece of the answer; a higher attempt (from 1) begins the parts again."""
+        if self.base + attempt > self.attempt:
+            await self._take_back()
+            self.attempt = self.base + attempt
+        part = self.open if self.open is not None and self.open.kind == kind else await self._start(kind)
+        self.open = replace(part, text=part.text + text)
+        self.house.hub.publish(self.open)
+
+    async def notice(self, text: str) -> None:
+        """A retry or a change of model, told in the log."""
+        await self._tell([("notice", {"turn": self.turn.id, "level": "warn", "text": text}, self.turn.id)])
+
+    async def whole(self, text: str) -> list[Row]:
+        """The rows that finish the answer; `text` is shown when nothing was streamed. Commit them, then `close`."""
+        if self.open is None and text:
+            self.attempt = max(self.attempt, self.base + 1)
+            self.open = replace(await self._start("text"), text=text)
+        return [] if self.open is None else [self._end(self.open, self.open.text)]
+
+    def close(self) -> None:
+        """The rows stand in the log: let the hub forget the open part."""
+        if self.open is not None:
+            self.house.hub.close(self.turn.conversation_id, self.open.part)
+            self.open = None
+
+    async def abandon(self) -> None:
+        """The answer failed for good: what there was of it stays visible, marked as partial, and is no history."""
+        if self.open is not None:
+            kind, payload, turn_id = self._end(self.open, self.open.text)
+            await self._tell([(kind, {**payload, "is_partial": True}, turn_id)])
+            self.close()
+
+    async def _start(self, kind: Literal["text", "thinking"]) -> OpenPart:
+        """Begin the next part; the one before it ends."""
+        ended = [] if self.open is None else [self._end(self.open, self.open.text)]
+        part = OpenPart(
+            conversation_id=self.turn.conversation_id,
+            turn_id=self.turn.id,
+            part=f"{self.turn.id.removeprefix('turn:')}-{self.round_number}-{len(self.started)}",
+            kind=kind,
+            attempt=self.attempt,
+            text="",
+        )
+        payload = {"turn": self.turn.id, "round": self.round_number, "part": part.part, "kind": kind}
+        await self._tell([*ended, ("part.start", {**payload, "attempt": self.attempt}, self.turn.id)])
+        self.close()
+        self.started.append(part.part)
+        return part
+
+    def _end(self, part: OpenPart, text: str) -> Row:
+        """The row that finishes a part."""
+        payload = {"turn": self.turn.id, "round": self.round_number, "part": part.part, "kind": part.kind}
+        return "part.end", {**payload, "text": text, "attempt": part.attempt}, self.turn.id
+
+    async def _take_back(self) -> None:
+        """Remove every part of an earlier try from the page."""
+        rows: list[Row] = [
+            (
+                "part.end",
+                {
+                    "turn": self.turn.id,
+                    "round": self.round_number,
+                    "part": part,
+                    "kind": "text",
+                    "text": "",
+                    "attempt": self.attempt,
+                },
+                self.turn.id,
+            )
+            for part in self.started
+        ]
+        if rows:
+            await self._tell(rows)
+        self.close()
+        self.started.clear()
+
+    async def _tell(self, rows: list[Row]) -> None:
+        """Commit rows to the log and ring the bell."""
+        async with self.house.telling(self.turn.user_id, self.turn.conversation_id) as opened:
+            await opened(Conversations).append(self.turn.conversation_id, rows)

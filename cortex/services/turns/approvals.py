@@ -1,0 +1,198 @@
+"""Approvals: asks on the page, waits durably, takes the person's answer once. Also serves `agent/execute.py`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Literal
+
+from cortex.agent.execute import HERE
+from cortex.base.errors import UserError
+from cortex.base.ports import CallRecord, Plea
+from cortex.base.turn import Answer, Turn
+from cortex.base.user import User
+from cortex.services.context import House
+from cortex.services.notifier import Draft, OnThePage, Tell
+from cortex.storage.approvals import Approval, Approvals, Grants
+from cortex.storage.approvals import Grant as Grant
+from cortex.storage.conversations import Conversations
+from cortex.storage.notices import Notices, NoticeValues
+from cortex.storage.turns import TurnRow, Turns
+
+WATCHED_MINUTES = 5
+PARKED_MINUTES = 12 * 60  # a run that nobody watches: until its person looks
+CHATS = ("chat", "result")
+PARKED_CHATS = 2  # of the three chat turns that go on at once for each user: one place stays free to talk
+GRANT_HOURS = 12
+GRANT_CHARS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalsService:
+    """Implements the `Desk` port, and the page's side. `is_watched`: whether a user has a conversation open."""
+
+    house: House
+    tell: Tell = field(default_factory=OnThePage)
+    is_watched: Callable[[str, str], bool] = lambda user_id, conversation_id: True
+
+    async def granted(self, turn: Turn, call: CallRecord, plea: Plea) -> bool:
+        """Whether a live grant of this conversation covers this call; the gate asks in an untainted turn only."""
+        scope = scope_of(plea.destination, plea.detail, call.hash)
+        return await self.house.db.open(Grants, turn.user_id).find(plea.tool, scope, turn.conversation_id) is not None
+
+    async def ask(self, turn: Turn, call: CallRecord, plea: Plea) -> str:
+        """Put the card up; the approval's id. One row per call: a repeat shows nothing twice.
+
+        Where nobody watches the person is told in the same commit, and has longer to answer.
+        """
+        is_seen = turn.channel in CHATS and self.is_watched(turn.user_id, turn.conversation_id)
+        minutes = WATCHED_MINUTES if is_seen or await self._has_parked_enough(turn) else PARKED_MINUTES
+        expires_at = self.house.clock() + timedelta(minutes=minutes)
+        draft = None if is_seen else await self._draft(turn, call, plea, expires_at)
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            is_new = await opened(Approvals).of_call(call.id) is None
+            row = await opened(Approvals).ask(
+                call_id=call.id,
+                turn_id=turn.id,
+                tool=plea.tool,
+                arguments_hash=call.hash,
+                destination=plea.destination,
+                verb=plea.verb,
+                detail=plea.detail,
+                why=plea.why,
+                risk=plea.risk,
+                expires_at=expires_at,
+            )
+            if is_new:
+                await opened(Turns).set_state(turn.id, "waiting")
+                asked = {**told(row, "asked"), "can_be_granted": self._can_be_granted(row)}
+                await opened(Conversations).append(turn.conversation_id, [("approval", asked, turn.id)])
+                if draft is not None:
+                    await replace(draft, values=replace(draft.values, subject_id=row.id)).write(opened)
+        if draft is not None:
+            self.tell.ring(turn.user_id)
+        return row.id
+
+    def _can_be_granted(self, row: Approval) -> bool:
+        """Whether a grant could ever hold: not where outside text was read, nor for a tool that itself brings some."""
+        tool = self.house.registry.get(row.tool)
+        return not row.why and tool is not None and not tool.reads_untrusted
+
+    async def _has_parked_enough(self, turn: Turn) -> bool:
+        """Whether this chat turn must not wait long: others of this person do already."""
+        if turn.channel not in CHATS:
+            return False
+        return await self.house.db.open(Approvals, turn.user_id).others_waiting(turn.id, CHATS) >= PARKED_CHATS
+
+    async def _draft(self, turn: Turn, call: CallRecord, plea: Plea, expires_at: datetime) -> Draft:
+        values = NoticeValues(
+            kind="approval",
+            title=f"{plea.verb}?",
+            text=f"{plea.tool} waits for your word. {plea.detail} {plea.why}".strip(),
+            path=f"/c/{turn.conversation_id}",
+            urgency="high",
+            actions=("approve", "deny"),
+            is_tainted=turn.is_tainted,
+            expires_at=expires_at,
+        )
+        return await self.tell.draft(turn.user_id, f"approval:{call.id}", values)
+
+    async def wait(self, turn: Turn, approval_id: str) -> Answer:
+        """The answer, or expired; a durable wait, so a restart goes on waiting, to the end that was first given."""
+        row = await self.house.db.open(Approvals, turn.user_id).get(approval_id)
+        left_s = max((row.expires_at - self.house.clock()).total_seconds(), 0.0)
+        value = await self.house.signals.wait(f"approval:{approval_id}", left_s)
+        if value in ("allowed", "denied"):
+            return "allowed" if value == "allowed" else "denied"
+        return "expired"
+
+    async def consume(self, turn: Turn, approval_id: str, arguments_hash: str) -> bool:
+        """Use the approval up: True once, if allowed, unexpired and for exactly these arguments."""
+        return await self.house.db.open(Approvals, turn.user_id).consume(approval_id, arguments_hash)
+
+    async def settle(self, turn: Turn, approval_id: str, heard: Answer) -> Answer:
+        """After the wait: the turn runs again, and an unanswered card expires on the page.
+
+        The answer that counts is the row's: one that was given in the last moment is not lost.
+        """
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            await opened(Turns).set_state(turn.id, "running")
+            is_expired = heard == "expired" and await opened(Approvals).expire(approval_id)
+            row = await opened(Approvals).get(approval_id)
+            if is_expired:
+                await opened(Notices).settle(approval_id)
+                await opened(Conversations).append(turn.conversation_id, [("approval", told(row, "expired"), turn.id)])
+        return "allowed" if row.state in ("allowed", "used") else "denied" if row.state == "denied" else "expired"
+
+    async def pending(self, user: User) -> Sequence[Approval]:
+        """What waits for this user's word, oldest first."""
+        return await self.house.db.open(Approvals, user.id).pending()
+
+    async def answer(self, user: User, approval_id: str, choice: str) -> None:
+        """The person's word: once | conversation | deny. Conflict when it was answered before or came too late.
+
+        `conversation` also allows the same again in this conversation, up to 12 hours: this tool to this
+        destination or, where nothing leaves, exactly this call. UserError where the turn read words from outside.
+        """
+        if choice not in ("once", "conversation", "deny"):
+            raise UserError(f"Choose once, conversation or deny, not {choice!r}.")
+        state: Literal["allowed", "denied"] = "denied" if choice == "deny" else "allowed"
+        waiting = await self.house.db.open(Approvals, user.id).get(approval_id)
+        if choice == "conversation" and not self._can_be_granted(waiting):
+            raise UserError(
+                "Text from outside is in this conversation, or comes with this call, so each call is asked for."
+            )
+        async with self.house.telling(user.id, waiting.conversation_id) as opened:
+            row = await opened(Approvals).answer(approval_id, state, user.id)
+            if choice == "conversation":
+                await opened(Grants).add(
+                    tool=row.tool,
+                    destination=scope_of(row.destination, row.detail, row.arguments_hash),
+                    conversation_id=row.conversation_id,
+                    expires_at=self.house.clock() + timedelta(hours=GRANT_HOURS),
+                )
+            await opened(Notices).settle(approval_id)
+            await opened(Conversations).append(row.conversation_id, [("approval", told(row, state), row.turn_id)])
+        self.tell.ring(user.id)
+        await self._signal(row)
+
+    async def signal_again(self, turn: TurnRow) -> None:
+        """Send on what was answered: the process that took the answer may have died before it did. Heard once."""
+        for row in await self.house.db.open(Approvals, turn.owner_id).of_turn(turn.id):
+            if row.state in ("allowed", "denied"):
+                await self._signal(row)
+
+    async def _signal(self, row: Approval) -> None:
+        await self.house.signals.signal(row.turn_id, f"approval:{row.id}", row.state)
+
+    async def grants(self, user: User) -> Sequence[Grant]:
+        """What the user allowed beyond a single call and is still in force, the newest first."""
+        return await self.house.db.open(Grants, user.id).list()
+
+    async def revoke(self, user: User, grant_id: str) -> None:
+        """Take a standing yes back; NotFound when it is absent or another user's."""
+        await self.house.db.open(Grants, user.id).revoke(grant_id)
+
+
+def scope_of(destination: str, detail: str, arguments_hash: str) -> str:
+    """What a grant is bound to: the place outside, else these very arguments, with words to know them by."""
+    if destination != HERE:
+        return destination
+    words = " ".join(detail.split())
+    return f"{words[:GRANT_CHARS]}{'…' if len(words) > GRANT_CHARS else ''} #{arguments_hash[:16]}"
+
+
+def told(row: Approval, state: str) -> dict[str, object]:
+    """The approval as the log tells it."""
+    return {
+        "turn": row.turn_id,
+        "call": row.call_id,
+        "approval": row.id,
+        "state": state,
+        "tool": row.tool,
+        "verb": row.verb,
+        "destination": row.destination,
+        "detail": row.detail,
+        "why": row.why,
+        "risk": row.risk,
+        "expires_at": row.expires_at.isoformat(),
+    }

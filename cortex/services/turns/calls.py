@@ -1,0 +1,191 @@
+"""The book of calls: rows, cards and results of tool calls, each method one transaction. Serves `agent/execute.py`."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Literal
+
+from cortex.base.ids import derived_id
+from cortex.base.ports import CallRecord, Ending, Standing
+from cortex.base.turn import Turn
+from cortex.selection.ways import ora
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.context import House
+from cortex.services.tools.tools import ToolsService
+from cortex.services.turns.tool_outcomes import came, was_late
+from cortex.services.turns.typed_places import typed_places
+from cortex.storage.audit import Audit
+from cortex.storage.calls import CallRow, Calls, CallState
+from cortex.storage.conversations import Conversations
+from cortex.storage.home import Homes
+from cortex.storage.plans import Plans
+from cortex.storage.turns import Reads, Turns
+from cortex.storage.undo import Undos
+
+UNDO_HOURS = 24
+SPILL_FOLDER = "results"
+CALLS_A_TURN = {"ora": ora.CALLS_A_TURN}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Book:
+    """Implements the `CallBook` port over the database and the user's folder."""
+
+    house: House
+    accounts: Accounts
+    tools: ToolsService
+    homes: Homes
+
+    async def standing(self, turn: Turn) -> Standing:
+        """The facts the gate decides on, read now: rights may have changed since the turn began."""
+        user = await self.accounts.user(turn.user_id)
+        permitted = await self.tools.permitted(
+            user, turn.role, channel=turn.channel, mode=turn.mode, job_id=turn.job_id
+        )
+        async with self.house.db.together(turn.user_id) as opened:
+            earlier = await opened(Calls).of_conversation(turn.conversation_id)
+            turns = await opened(Turns).list(turn.conversation_id)
+            reads = await opened(Turns).reads(await opened(Turns).get(turn.id))
+            state = (await opened(Conversations).get(turn.conversation_id)).selection_state
+        mine = [row for row in earlier if row.turn_id == turn.id]
+        if turn.job_id:  # it knows nothing of the runs before it
+            earlier, turns = mine, [row for row in turns if row.id == turn.id]
+        typed = [row.text for row in turns if row.channel not in ("agent", "result") and not row.is_tainted]
+        tainted = [row for row in earlier if row.is_tainted]
+        return Standing(
+            user=user,
+            role=turn.role,
+            permitted=permitted,
+            is_tainted=reads.outside,
+            taint_source=f"what {tainted[-1].name} brought" if tainted else "text from outside",
+            has_read_private=reads.private,
+            typed_hosts=typed_places(typed),
+            discoveries=sum(row.name == "tools_discover" for row in mine),
+            same_calls=dict(Counter(f"{row.name} {row.arguments}" for row in mine)),
+            now=self.house.clock(),
+            calls_left=self._calls_left(state.get("recipe", ""), mine),
+            asks_first=(await self.tools.in_force()).asks_first,
+        )
+
+    def _calls_left(self, recipe: str, mine: Sequence[CallRow]) -> int | None:
+        """How many business calls the recipe of the turn's last plan still allows; a refused one was none."""
+        if recipe not in CALLS_A_TURN:
+            return None
+        tools = self.house.registry.tools
+        made = sum(row.state != "refused" and not (row.name in tools and tools[row.name].free) for row in mine)
+        return max(0, CALLS_A_TURN[recipe] - made)
+
+    def _reads(self, call: CallRecord, ending: Ending) -> Reads:
+        """What this call put before the model; a tool that is gone counts as one that reads private data."""
+        tool = self.house.registry.get(call.tool)
+        is_private = ending.state in ("ok", "err") and (tool is None or tool.reads_private)
+        return Reads(outside=ending.is_tainted, private=is_private)
+
+    async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:
+        """Note the call and show its card; a repeat is a no-op."""
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            plans = await opened(Plans).of_turn(turn.id)
+            earlier = [row for row in await opened(Calls).of_turn(turn.id) if row.id != call.id]
+            row = CallRow(
+                id=call.id,
+                turn_id=turn.id,
+                conversation_id=turn.conversation_id,
+                round=round_number,
+                name=call.tool,
+                arguments=call.arguments,
+                arguments_hash=call.hash,
+                risk=call.risk,
+                is_rescued=was_late(plans, call.tool),
+                came=came(plans, round_number, earlier, call.tool),
+            )
+            if await opened(Calls).decided(row):
+                payload = {
+                    "turn": turn.id,
+                    "round": round_number,
+                    "call": call.id,
+                    "name": call.tool,
+                    "arguments": call.arguments,
+                    "brief": call.brief,
+                    "risk": call.risk,
+                }
+                await opened(Conversations).append(turn.conversation_id, [("tool.call", payload, turn.id)])
+
+    async def intend(self, turn: Turn, call_id: str) -> Literal["first", "again", "ended"]:
+        """Note that the effect is about to happen (high risk: audited); `again` when an earlier try never ended."""
+        async with self.house.db.together(turn.user_id) as opened:
+            is_first = await opened(Calls).intend(call_id)
+            row = await opened(Calls).get(call_id)
+            if not is_first:
+                return "again" if row.state == "intended" else "ended"
+            if row.risk == "high":
+                detail = {"turn": turn.id, "call": call_id, "arguments": row.arguments_hash}
+                await opened(Audit).add(turn.user_id, "call.intended", row.name, detail)
+            return "first"
+
+    async def end(self, turn: Turn, call: CallRecord, ending: Ending) -> Ending:
+        """Store the result once; a repeat gives the stored one back and tells the log nothing new."""
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            calls = opened(Calls)
+            is_new = await calls.finish(
+                call.id,
+                _STATES[ending.state],
+                ending.text,
+                is_error=ending.state != "ok",
+                is_tainted=ending.is_tainted,
+                ms=ending.ms,
+                spill=ending.spill or None,
+            )
+            if not is_new:
+                return _stored(await calls.get(call.id), ending)
+            await opened(Turns).add_reads(turn.id, self._reads(call, ending))
+            undo_id = await self._offer(opened(Undos), call, ending)
+            payload = {
+                "turn": turn.id,
+                "call": call.id,
+                "name": call.tool,
+                "state": ending.state,
+                "text": ending.text,
+                "ms": ending.ms,
+                "undo": undo_id,
+                "undo_label": ending.undo.label if ending.undo else "",
+                "spill": ending.spill,
+                "is_tainted": ending.is_tainted,
+            }
+            await opened(Conversations).append(turn.conversation_id, [("tool.result", payload, turn.id)])
+        return ending
+
+    async def _offer(self, undos: Undos, call: CallRecord, ending: Ending) -> str:
+        """The id of the undo row that this call leaves, or ""."""
+        if ending.undo is None:
+            return ""
+        row = await undos.add(
+            call_id=call.id,
+            category=ending.undo.category,
+            target=ending.undo.target,
+            before=ending.undo.before,
+            expected=ending.undo.expected,
+            label=ending.undo.label,
+            expires_at=self.house.clock() + timedelta(hours=UNDO_HOURS),
+        )
+        return row.id
+
+    async def spill(self, turn: Turn, call_id: str, text: str) -> str:
+        """Put a long result under the user's files; its path for file_read."""
+        path = f"{SPILL_FOLDER}/{derived_id(call_id)[:12]}.txt"
+        await self.homes.of(turn.user_id).write(f"files/{path}", text)
+        return path
+
+
+_STATES: dict[str, CallState] = {"ok": "done", "err": "failed", "unknown": "unknown", "refused": "refused"}
+_ENDINGS: dict[str, Literal["ok", "err", "unknown", "refused"]] = {
+    "done": "ok",
+    "failed": "err",
+    "unknown": "unknown",
+    "refused": "refused",
+}
+
+
+def _stored(row: CallRow, ending: Ending) -> Ending:
+    """The ending that stands in the book already."""
+    return replace(ending, text=row.text, state=_ENDINGS.get(row.state, "err"), is_tainted=row.is_tainted, undo=None)

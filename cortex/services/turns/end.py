@@ -1,0 +1,220 @@
+"""Ends turns: in order (`close`), by the user (`stop`), or by force (`interrupt`). One transaction each.
+
+Whoever ends a turn first has ended it: the state moves only from a living one.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from cortex.base.events import OpenPart
+from cortex.base.ids import derived_id
+from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
+from cortex.base.turn import Outcome, Turn, TurnState
+from cortex.selection.types import META
+from cortex.services.context import House
+from cortex.services.turns.answer_writer import Row
+from cortex.services.turns.approvals import told
+from cortex.services.turns.tool_outcomes import record_case
+from cortex.storage.approvals import Approvals
+from cortex.storage.calls import CallRow, Calls
+from cortex.storage.conversations import Conversations
+from cortex.storage.db import Opener
+from cortex.storage.messages import Messages, is_from_outside
+from cortex.storage.plans import Plan, Plans
+from cortex.storage.rounds import Rounds
+from cortex.storage.turns import TurnRow, Turns
+
+LIVING: tuple[TurnState, ...] = ("queued", "running", "waiting")
+STOPPED = "(stopped by the user)"
+BROKEN_OFF = "(broken off when Cortex stopped)"
+UNKNOWN = "Stopped before it ended: it may or may not have happened."
+NOT_RUN = "Stopped before it began: not run."
+NOT_BEGUN = "(not answered: this turn could not begin)"
+FAILED = "(broken off by a fault inside Cortex)"
+
+With = Callable[[Opener, TurnRow], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endings:
+    """The ways a turn ends. Each gives back the id of the queued turn to start next, or ""."""
+
+    house: House
+    company: list[With] = field(default_factory=list)
+    listeners: list[Callable[[str], None]] = field(default_factory=list)
+
+    def goes_with(self, written: With) -> None:
+        """Call it with each turn as it ended, in the same transaction: what it writes stands with the end, or neither.
+
+        It gives the id of a turn of another conversation to start now, or "".
+        """
+        self.company.append(written)
+
+    def on_closed(self, listener: Callable[[str], None]) -> None:
+        """Call it with the id of each turn that ends in this process, after the commit; nobody calls it again later."""
+        self.listeners.append(listener)
+
+    async def close(self, turn: Turn, outcome: Outcome) -> str:
+        """The loop came to its end: keep its messages, say how it ended, name the conversation."""
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            row = await opened(Turns).get(turn.id)
+            if row.state not in LIVING:
+                return ""
+            await self._keep(opened, row, outcome.messages)
+            if not outcome.messages:
+                await self._mend(opened, row, "", FAILED)
+            error = outcome.text if outcome.state == "failed" else ""
+            rows = await self._last_rows(opened, row, outcome.state, outcome.rounds, error)
+            await opened(Conversations).append(turn.conversation_id, rows)
+            ended = await opened(Turns).set_state(turn.id, outcome.state, rounds=outcome.rounds, error=error)
+            if outcome.state == "done":
+                await record_case(opened, row, self.house.settings.secret_key)
+            following = await self._leave(opened, ended)
+        self._closed(turn.id)
+        return following
+
+    async def refuse(self, user_id: str, turn_id: str, text: str) -> str:
+        """It could not begin, and this is why: a file with a slip. The message stays and can be asked again."""
+        row = await self.house.db.open(Turns, user_id).get(turn_id)
+        async with self.house.telling(user_id, row.conversation_id) as opened:
+            if (await opened(Turns).get(turn_id)).state not in LIVING:
+                return ""
+            await self._mend(opened, row, "", NOT_BEGUN)
+            rows = await self._last_rows(opened, row, "failed", 0, text)
+            await opened(Conversations).append(row.conversation_id, rows)
+            following = await self._leave(opened, await opened(Turns).set_state(turn_id, "failed", error=text))
+        self._closed(turn_id)
+        return following
+
+    async def stop(self, row: TurnRow, partial: Sequence[OpenPart]) -> str:
+        """The user stopped it: the words so far stay, marked as partial; open calls are told as stopped."""
+        async with self.house.telling(row.owner_id, row.conversation_id) as opened:
+            if (await opened(Turns).get(row.id)).state not in LIVING:
+                return ""
+            await self._mend(opened, row, "".join(part.text for part in partial if part.kind == "text"), STOPPED)
+            rows = [_cut(part) for part in partial] + await self._last_rows(opened, row, "stopped", row.rounds, "")
+            await opened(Conversations).append(row.conversation_id, rows)
+            following = await self._leave(opened, await opened(Turns).set_state(row.id, "stopped"))
+        for part in partial:
+            self.house.hub.close(part.conversation_id, part.part)
+        self._closed(row.id)
+        return following
+
+    async def interrupt(self, row: TurnRow, text: str) -> str:
+        """No run will end it: say so and offer to go on."""
+        async with self.house.telling(row.owner_id, row.conversation_id) as opened:
+            if (await opened(Turns).get(row.id)).state not in LIVING:
+                return ""
+            await self._mend(opened, row, "", BROKEN_OFF)
+            rows: list[Row] = [("notice", {"turn": row.id, "level": "warn", "text": text}, row.id)]
+            rows += await self._last_rows(opened, row, "interrupted", row.rounds, "")
+            await opened(Conversations).append(row.conversation_id, rows)
+            following = await self._leave(opened, await opened(Turns).set_state(row.id, "interrupted", error=text))
+        self._closed(row.id)
+        return following
+
+    def _closed(self, turn_id: str) -> None:
+        for listener in self.listeners:
+            listener(turn_id)
+
+    async def _mend(self, opened: Opener, row: TurnRow, partial: str, note: str) -> None:
+        """Leave a transcript that a provider takes and that lacks nothing the user said.
+
+        Every call has a result, the messages taken in meanwhile stand there, and an answer ends it.
+        """
+        kept = await opened(Messages).of_turn(row.id)
+        messages = [item.message for item in kept]
+        if not messages:
+            messages.append(user(row.text))
+        last = messages[-1]
+        if last.calls:
+            messages.append(await self._results(opened, row, last))
+        said = [message.text for message in messages if message.speaker == "user"]
+        taken = [turn.text for turn in await opened(Turns).list(row.conversation_id) if turn.taken_by == row.id]
+        messages += [user(text) for text in taken if text not in said]
+        if messages[-1].speaker != "assistant":
+            messages.append(assistant(f"{partial}\n{note}".strip()))
+        await self._keep(opened, row, messages)
+        await opened(Calls).forget_targets(row.id)
+
+    async def _keep(self, opened: Opener, row: TurnRow, messages: Sequence[Message]) -> None:
+        """The turn's messages in the transcript, each once."""
+        reads = await opened(Turns).reads(row)
+        for index, message in enumerate(messages):
+            await opened(Messages).add(row.id, index, message, is_from_outside(message, row.is_tainted, reads))
+
+    async def _results(self, opened: Opener, row: TurnRow, last: Message) -> Message:
+        """The results of the calls that the last message made, as far as they came."""
+        plans = await opened(Plans).of_turn(row.id)
+        ids = {derived_id(row.id, str(plans[-1].round), call.id): call.id for call in last.calls} if plans else {}
+        made = {ids[call.id]: call for call in await opened(Calls).of_turn(row.id) if call.id in ids}
+        return results(*(_result_of(call, made.get(call.id)) for call in last.calls))
+
+    async def _last_rows(self, opened: Opener, row: TurnRow, state: TurnState, rounds: int, error: str) -> list[Row]:
+        """The log's last words on a turn, with what it sent and saved."""
+        plans = await opened(Plans).of_turn(row.id)
+        started = row.started_at or row.created_at
+        rows = await self._closed_questions(opened, row)
+        if error:
+            rows.append(("error", {"turn": row.id, "text": error, "kind": "model", "can_retry": True}, row.id))
+        first = plans[0].receipt if plans else {}
+        rows.append(
+            (
+                "turn.end",
+                {
+                    "turn": row.id,
+                    "state": state,
+                    "rounds": rounds or len(plans),
+                    "seconds": round((self.house.clock() - started).total_seconds(), 1),
+                    "tools_sent": len(carried(plans)),
+                    "tools_total": first.get("total", 0),
+                    "tokens_sent": sum(plan.receipt.get("tokens", 0) for plan in plans),
+                    "tokens_saved": sum(plan.receipt.get("saved", 0) for plan in plans),
+                    "can_continue": state in ("out_of_rounds", "interrupted"),
+                },
+                row.id,
+            )
+        )
+        return rows
+
+    async def _closed_questions(self, opened: Opener, row: TurnRow) -> list[Row]:
+        """Questions of this turn that nobody answered close with it: a late yes has nothing left to allow."""
+        open_now = [approval for approval in await opened(Approvals).pending() if approval.turn_id == row.id]
+        closed = [approval for approval in open_now if await opened(Approvals).expire(approval.id)]
+        return [("approval", told(approval, "expired"), row.id) for approval in closed]
+
+    async def _leave(self, opened: Opener, ended: TurnRow) -> str:
+        """Let go of what it had set aside, write what goes with its end; the turn to start next, or ""."""
+        await opened(Rounds).release(ended.id)
+        elsewhere = [await written(opened, ended) for written in self.company]
+        waiting = await opened(Turns).queued(ended.conversation_id)
+        return next(iter([*(turn.id for turn in waiting), *filter(None, elsewhere)]), "")
+
+
+def carried(plans: Sequence[Plan]) -> set[str]:
+    """Names of the tools that a turn's requests carried; meta tools count as tokens, never as a tool carried."""
+    sent = (tool for plan in plans for tool in plan.receipt.get("sent", ()))
+    return {tool["name"] for tool in sent if tool["category"] != META}
+
+
+def _result_of(call: ToolCall, made: CallRow | None) -> ToolResult:
+    """What the model is told of a call when its turn ended first."""
+    if made is None or made.state == "decided":
+        return ToolResult(call_id=call.id, name=call.name, text=NOT_RUN, is_error=True)
+    if made.state == "intended":
+        return ToolResult(call_id=call.id, name=call.name, text=UNKNOWN, is_error=True)
+    return ToolResult(call_id=call.id, name=call.name, text=made.text, is_error=made.is_error, tainted=made.is_tainted)
+
+
+def _cut(part: OpenPart) -> Row:
+    """The end of a part that was cut by a stop."""
+    payload = {
+        "turn": part.turn_id,
+        "round": 0,
+        "part": part.part,
+        "kind": part.kind,
+        "text": part.text,
+        "attempt": part.attempt,
+        "is_partial": True,
+    }
+    return "part.end", payload, part.turn_id

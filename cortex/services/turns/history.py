@@ -1,0 +1,186 @@
+"""The conversation around a turn: the past fitted into the window, messages sent meanwhile, Cortex's own words.
+
+Serves the loop as its `Story`. `summarise` is called when a turn opens; `past` then is the same for ever.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cortex.agent.history import FULL_AT, SUMMARY_AT, TurnMessages, cut, newest, view
+from cortex.base.errors import UserError
+from cortex.base.messages import Message, ToolCall, ToolResult, user
+from cortex.base.ports import Request
+from cortex.base.role import Role
+from cortex.base.tokens import count
+from cortex.base.turn import Past, Reply, Turn
+from cortex.base.user import User
+from cortex.services.budgets.budgets import Budgets
+from cortex.services.context import House
+from cortex.services.models.asking import ask
+from cortex.services.models.models import Models
+from cortex.services.roles.roles import Roles
+from cortex.services.turns.answer_writer import Row
+from cortex.storage.conversations import Conversations
+from cortex.storage.messages import Messages, by_turn
+from cortex.storage.rounds import Rounds
+from cortex.storage.summaries import Summaries
+from cortex.storage.turns import TurnRow, Turns
+
+SUMMARY_ROUND = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """Implements the `Story` port over the stored transcript."""
+
+    house: House
+    models: Models
+    roles: Roles
+    budgets: Budgets
+
+    async def past(self, turn: Turn) -> Past:
+        """What was said before: whole, or with a summary in place of its beginning. Depends on the turn alone.
+
+        A job's run knows nothing of the runs before it: its prompt is complete, and a year of runs would cost tokens.
+        """
+        if turn.job_id:
+            return Past()
+        async with self.house.db.together(turn.user_id) as opened:
+            stored = await opened(Messages).of_conversation(turn.conversation_id, turn.ordinal)
+            summary = await opened(Summaries).get(turn.summary_id) if turn.summary_id else None
+        turns = by_turn(stored)
+        if summary is None:
+            limit = round(turn.window_tokens * FULL_AT)
+            kept = turns if size_bytes(turns) <= limit else newest(turns, limit, count_message)
+            messages = view(kept, summary="", upto=0)
+        else:
+            messages = view(turns, summary=summary.text, upto=summary.upto_ordinal)
+        is_tainted = any(row.is_tainted for row in stored) or (summary is not None and summary.is_tainted)
+        return Past(messages=messages, summary=summary.text if summary else "", is_tainted=is_tainted)
+
+    async def steer(self, turn: Turn, after_round: int) -> tuple[str, ...]:
+        """The messages that were queued while the turn ran, taken into it now."""
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            taken = await opened(Turns).take_queued(turn.conversation_id, turn.id, after_round)
+            if taken:
+                rows: list[Row] = [
+                    ("steer", {"turn": row.id, "into": turn.id, "round": after_round}, row.id) for row in taken
+                ]
+                await opened(Conversations).append(turn.conversation_id, rows)
+        return tuple(row.text for row in taken)
+
+    async def say(self, turn: Turn, round_number: int, text: str, kind: str) -> None:
+        """Cortex's own words in the log: `answer` as a part of the answer, else a notice."""
+        if kind == "answer":
+            part = f"{turn.id.removeprefix('turn:')}-{round_number}-said"
+            rows: list[Row] = [
+                (
+                    "part.end",
+                    {
+                        "turn": turn.id,
+                        "round": round_number,
+                        "part": part,
+                        "kind": "text",
+                        "text": text,
+                        "attempt": 1,
+                    },
+                    turn.id,
+                )
+            ]
+        else:
+            rows = [("notice", {"turn": turn.id, "level": "info", "text": text}, turn.id)]
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            await opened(Conversations).append(turn.conversation_id, rows)
+
+    async def summarise(self, person: User, conversation_id: str, turn_id: str, ordinal: int, window: int) -> str:
+        """The id of the summary that this turn's view uses, "" for none; written now when the past outgrew the window.
+
+        A failing model is told in the log and costs the oldest turns their place in the view, nothing else.
+        """
+        async with self.house.db.together(person.id) as opened:
+            stored = await opened(Messages).of_conversation(conversation_id, ordinal)
+            known = await opened(Summaries).latest(conversation_id, ordinal)
+        turns = by_turn(stored)
+        live = turns if known is None else [item for item in turns if item[0] > known.upto_ordinal]
+        upto = None if size_bytes(live) <= window * SUMMARY_AT else cut(live, window, count_message)
+        if upto is None:
+            return known.id if known else ""
+        old = [item for item in turns if item[0] <= upto]
+        told = view(old, summary=known.text if known else "", upto=known.upto_ordinal if known else 0)
+        text = await self._distil(person, conversation_id, turn_id, told)
+        if not text:
+            return known.id if known else ""
+        is_tainted = any(row.is_tainted for row in stored if row.ordinal <= upto)
+        async with self.house.telling(person.id, conversation_id) as opened:
+            row = await opened(Summaries).add(conversation_id, upto, text, is_tainted)
+            payload = {"summary": row.id, "upto_turn": upto, "text": text, "state": "made", "is_tainted": is_tainted}
+            await opened(Conversations).append(conversation_id, [("summary", payload, turn_id)])
+        return row.id
+
+    async def _distil(self, person: User, conversation_id: str, turn_id: str, told: Sequence[Message]) -> str:
+        """The summary in the words of the role `distill`'s model; "" when it could not be had."""
+        try:
+            role: Role = await self.roles.role(person, "distill")
+        except UserError as error:  # a slip in its file; a turn that can do without a summary goes on
+            return await self._not_distilled(person, conversation_id, turn_id, error.message)
+        names = await self.models.names(person, role)
+        script = "\n".join(f"{message.speaker}: {spoken(message)}" for message in told)
+        payer = replace(await self.house.db.open(Turns, person.id).get(turn_id), role=role.name)
+        entry = await self.models.entry(person, names[0])
+        admission = await self.budgets.admit(person, payer, SUMMARY_ROUND, entry, count(role.prompt) + count(script))
+        failure = admission.text
+        if admission.action != "stop":
+            chain = await self.models.open_chain(person, (admission.model,) if admission.model else names)
+            request = Request(system=role.prompt, messages=(user(script),), purpose="summary")
+            reply = await ask(chain, request, on_delta=_unseen_delta, on_notice=_unseen_notice)
+            await self._book(person, payer, reply)
+            if reply.message is not None and reply.message.text:
+                return reply.message.text
+            failure = reply.failure
+        return await self._not_distilled(person, conversation_id, turn_id, failure)
+
+    async def _not_distilled(self, person: User, conversation_id: str, turn_id: str, failure: str) -> str:
+        text = f"The older part of this conversation could not be summarised ({failure}); it is left out."
+        async with self.house.telling(person.id, conversation_id) as opened:
+            await opened(Conversations).append(
+                conversation_id, [("notice", {"turn": turn_id, "level": "warn", "text": text}, turn_id)]
+            )
+        return ""
+
+    async def _book(self, person: User, payer: TurnRow, reply: Reply) -> None:
+        """A summary is a model call like any other: it stands in the ledger as round 0 of the turn that needed it."""
+        rounds = self.house.db.open(Rounds, person.id)
+        if reply.message is None:
+            await rounds.failed(payer.id, SUMMARY_ROUND, reply.model, 0)
+            return
+        cost = await self.models.cost(person.id, reply.model, reply.usage)
+        await rounds.answered(payer.id, SUMMARY_ROUND, reply.model, reply.usage, cost, role=payer.role)
+
+
+async def _unseen_delta(kind: str, text: str, attempt: int) -> None:
+    """A summary is not watched while it is written."""
+
+
+async def _unseen_notice(text: str) -> None:
+    """Retries of a summary are not the person's matter; its failure is told."""
+
+
+def spoken(message: Message) -> str:
+    """A message as one line of a script: words, calls, results."""
+    words = [message.text] if message.text else []
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            words.append(f"[calls {part.name} {part.arguments}]")
+        elif isinstance(part, ToolResult):
+            words.append(f"[{part.name}: {part.text[:2000]}]")
+    return " ".join(words)
+
+
+def size_bytes(turns: Sequence[TurnMessages]) -> int:
+    """The past in bytes: never less than its tokens, and had without a tokenizer."""
+    return sum(len(spoken(message).encode()) for _, messages in turns for message in messages)
+
+
+def count_message(message: Message) -> int:
+    """Tokens of a message, its calls and results included (o200k)."""
+    return count(spoken(message)) + 4

@@ -1,0 +1,203 @@
+"""Asks the chain of models for one round: keeps the transcript first, streams parts into the log, counts the cost.
+
+Serves the loop as its `Thinker`. The retry and fallback rule is `services/models/asking.py`.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cortex.agent.history import FULL_AT, fitted
+from cortex.agent.react import as_text
+from cortex.base.ids import derived_id
+from cortex.base.messages import Message, ToolCall, assistant
+from cortex.base.model import OFFLINE, ModelEntry, Profile
+from cortex.base.ports import Request
+from cortex.base.tokens import count, minified, wire_schema
+from cortex.base.turn import Reply, RoundPlan, Turn
+from cortex.base.user import User
+from cortex.selection.misses import Sight, verdict
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.budgets.budgets import Budgets
+from cortex.services.context import House
+from cortex.services.models.asking import ask
+from cortex.services.models.models import Models
+from cortex.services.models.profiles import Profiles, endpoint_of
+from cortex.services.turns.answer_writer import Row, Writer
+from cortex.services.turns.history import count_message, spoken
+from cortex.storage.conversations import Conversations
+from cortex.storage.db import Opener
+from cortex.storage.messages import Messages, is_from_outside
+from cortex.storage.round_rows import Before, Spent
+from cortex.storage.rounds import Rounds
+from cortex.storage.turns import Turns
+
+TOO_LONG = "The answer reached the model's output limit and was cut there."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thinking:
+    """Implements the `Thinker` port."""
+
+    house: House
+    accounts: Accounts
+    models: Models
+    budgets: Budgets
+    profiles: Profiles
+
+    async def answer(self, turn: Turn, plan: RoundPlan, past: Sequence[Message], added: Sequence[Message]) -> Reply:
+        """The finished answer, or a failure in words; a cut or failed attempt never joins the transcript.
+
+        An answer that stands in the transcript already is given back: the process died before the engine noted it,
+        and a second one would have other call ids than the one that is kept.
+        """
+        known = await self.keep(turn, added)
+        if known is not None:
+            return Reply(message=known, model=turn.models[0], finish="calls" if known.calls else "stop")
+        if plan.refusal:
+            return Reply(failure=plan.refusal, failure_kind="budget")
+        user = await self.accounts.user(turn.user_id)
+        kept = await _fitted(turn, plan, past, added)
+        messages = (*kept, *added)
+        request = Request(
+            system=plan.system,
+            messages=as_text(messages) if plan.calls_as_text else messages,
+            tools=plan.tools,
+            tool_choice=plan.tool_choice,
+            late_from=plan.late_from,
+            parallel_calls=turn.parallel_calls,
+            hints=plan.hints,
+        )
+        writer = Writer(house=self.house, turn=turn, round_number=plan.round)
+        await writer.begin()
+        chain = await self.models.open_chain(user, plan.models or turn.models)
+        began_s = self.house.ticks_s()
+        try:
+            reply = await ask(chain, request, on_delta=writer.delta, on_notice=writer.notice)
+        except asyncio.CancelledError:
+            writer.close()  # whoever stopped it has what was said, or its next try says it again
+            raise
+        ms = round((self.house.ticks_s() - began_s) * 1000)
+        if reply.message is None:
+            await writer.abandon()
+            await self.house.db.open(Rounds, user.id).failed(turn.id, plan.round, reply.model, ms)
+            return reply
+        reply = replace(reply, message=_with_ids(turn, plan.round, reply.message))
+        less = len(past) - len(kept)
+        facts = {"ms": ms, "history": f"{turn.summary_id} less {less}" if less else turn.summary_id}
+        await self._finish(user, turn, plan, reply, writer, len(added), facts)
+        return reply
+
+    async def keep(self, turn: Turn, added: Sequence[Message]) -> Message | None:
+        """Put the turn's messages into the transcript; the answer to them, if that stands there already."""
+        async with self.house.db.together(turn.user_id) as opened:
+            reads = await opened(Turns).reads(await opened(Turns).get(turn.id))
+            for index, message in enumerate(added):
+                await opened(Messages).add(turn.id, index, message, is_from_outside(message, turn.is_tainted, reads))
+            stored = await opened(Messages).of_turn(turn.id)
+        answers = (row.message for row in stored if row.round == len(added) and row.message.speaker == "assistant")
+        return next(answers, None)
+
+    async def _finish(
+        self,
+        user: User,
+        turn: Turn,
+        plan: RoundPlan,
+        reply: Reply,
+        writer: Writer,
+        index: int,
+        known: dict[str, Any],
+    ) -> None:
+        """One transaction: the finished part, the message, the usage, what became of the cache."""
+        usage, message = reply.usage, reply.message or assistant("")
+        cost = await self.models.cost(turn.user_id, reply.model, usage)
+        payload = {
+            "turn": turn.id,
+            "round": plan.round,
+            "model": reply.model,
+            "input": usage.input_tokens,
+            "output": usage.output_tokens,
+            "cached": usage.cached_tokens,
+            "written": usage.written_tokens,
+            "cost_usd": cost,
+        }
+        rows: list[Row] = [*await writer.whole(message.text), ("usage", payload, turn.id)]
+        if reply.finish == "length":
+            rows.append(("notice", {"turn": turn.id, "level": "warn", "text": TOO_LONG}, turn.id))
+        entry = (await self.models.registry(user)).get(reply.model) or OFFLINE
+        profile = (await self.profiles.of(user, entry)).profile
+        limits = await self.budgets.limits(user, turn)
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            reads = await opened(Turns).reads(await opened(Turns).get(turn.id))
+            await opened(Messages).add(turn.id, index, message, is_from_outside(message, turn.is_tainted, reads))
+            known = {**known, **await self._cache(opened, turn, plan, reply, entry, profile, known["history"])}
+            await opened(Rounds).answered(turn.id, plan.round, reply.model, usage, cost, **known)
+            used = Spent(tokens=usage.input_tokens + usage.output_tokens, usd=cost or 0.0)
+            for text in await self.budgets.warnings(opened, turn, limits, used):
+                rows.append(("notice", {"turn": turn.id, "level": "warn", "text": text}, turn.id))
+            await opened(Conversations).append(turn.conversation_id, rows)
+        writer.close()
+
+    async def _cache(
+        self,
+        opened: Opener,
+        turn: Turn,
+        plan: RoundPlan,
+        reply: Reply,
+        entry: ModelEntry,
+        profile: Profile,
+        history: str,
+    ) -> dict[str, Any]:
+        """What became of the provider's cache: for the ledger, and for learning what this provider does."""
+        rounds = opened(Rounds)
+        now = await rounds.at(turn.id, plan.round)
+        if now is None:  # a step of an older build planned it
+            return {"endpoint": endpoint_of(entry)}
+        before = await rounds.before(turn.conversation_id, turn.id, plan.round)
+        idle_s = (now.created_at - before.created_at).total_seconds() if before else None
+        this = Sight(model=reply.model, tools=now.tools_digest, system=now.system_digest, history=history)
+        found = verdict(this, _sight(before), idle_s or 0.0, reply.usage, profile)
+        return {
+            "cache": found.outcome,
+            "kept_tokens": found.kept_tokens,
+            "idle_s": idle_s,
+            "endpoint": endpoint_of(entry),
+        }
+
+
+def _sight(before: Before | None) -> Sight | None:
+    """An earlier request as a cache sees it."""
+    if before is None:
+        return None
+    return Sight(
+        model=before.model,
+        tools=before.tools_digest,
+        system=before.system_digest,
+        history=before.history,
+        input_tokens=before.input_tokens,
+        is_replaced=before.is_replaced,
+    )
+
+
+async def _fitted(turn: Turn, plan: RoundPlan, past: Sequence[Message], added: Sequence[Message]) -> Sequence[Message]:
+    """The past as it fits beside this round's tools, which may have grown since the turn began."""
+    limit = round(turn.window_tokens * FULL_AT)
+    tools = minified([wire_schema(tool) for tool in plan.tools])
+    beside = (plan.system, tools, *(spoken(message) for message in added))
+    if sum(len(text.encode()) for text in (*beside, *(spoken(message) for message in past))) <= limit:
+        return past  # bytes are never fewer than tokens: nothing to count
+    return await asyncio.to_thread(lambda: fitted(past, limit - sum(map(count, beside)), count_message))
+
+
+def _with_ids(turn: Turn, round_number: int, message: Message) -> Message:
+    """Every call under an id of its own: an endpoint that sends none, or the same twice, still works."""
+    seen: set[str] = set()
+    parts = []
+    for index, part in enumerate(message.parts):
+        if isinstance(part, ToolCall):
+            if not part.id or part.id in seen:
+                part = replace(part, id=f"call_{derived_id(turn.id, str(round_number), str(index))[:20]}")
+            seen.add(part.id)
+        parts.append(part)
+    return replace(message, parts=tuple(parts))

@@ -1,0 +1,217 @@
+"""Plans the rounds of real turns, and shows what a draft would carry: gathers what `ToolsService` plans from.
+
+Serves the loop as its `Planner`. Each planned round leaves a receipt with its row and in the log, and the planner's
+memory with the conversation.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from cortex.base.model import ModelEntry
+from cortex.base.role import ToolMode
+from cortex.base.tool_ports import Discovered
+from cortex.base.turn import Need, RoundPlan, Turn
+from cortex.base.user import User
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.budgets.budgets import Budgets
+from cortex.services.context import House
+from cortex.services.models.models import Models
+from cortex.services.models.profiles import Profiles, endpoint_of
+from cortex.services.roles.roles import Roles
+from cortex.services.tools.plans import (
+    PAST_TURNS,
+    Asked,
+    Planned,
+    as_one,
+    past_turns,
+    request_tokens,
+    with_so_far,
+)
+from cortex.services.tools.replays import recorded
+from cortex.services.tools.tools import ToolsService
+from cortex.services.turns.answer_writer import Row
+from cortex.services.turns.history import size_bytes
+from cortex.storage.calls import Calls
+from cortex.storage.conversations import Conversation, Conversations
+from cortex.storage.messages import Messages, StoredMessage, by_turn
+from cortex.storage.plans import Plans
+from cortex.storage.rounds import Rounds
+from cortex.storage.texts import Texts
+from cortex.storage.turns import Turns
+
+BYTES_A_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planning:
+    """Implements the `Planner` port, and the page's preview."""
+
+    house: House
+    accounts: Accounts
+    roles: Roles
+    models: Models
+    tools: ToolsService
+    profiles: Profiles
+    budgets: Budgets
+
+    async def plan(self, turn: Turn, need: Need) -> RoundPlan:
+        """The plan of this round, its receipt stored; a search for a missing tool that found none leaves no trace.
+
+        A budget that is used up makes it a plan for another model, one without tools, or one with a refusal.
+        """
+        user = await self.accounts.user(turn.user_id)
+        entry = await self.models.entry(user, turn.models[0])
+        planned = await self._planned(user, turn, need, entry, turn.mode)
+        if need.missing and not planned.round.added:
+            return planned.round
+        admission = await self.budgets.admit(user, turn, need.round, entry, await self._most(turn, planned))
+        if admission.action == "stop":
+            return replace(planned.round, refusal=admission.text)
+        if admission.action == "chat":
+            planned = await self._planned(user, turn, need, entry, "chat")
+        elif admission.action == "model":
+            entry = await self.models.entry(user, admission.model)
+            planned = await self._planned(user, turn, need, entry, turn.mode)
+            planned = replace(planned, round=replace(planned.round, models=(entry.name,)))
+        await self._keep(turn, need, planned, entry, admission.text)
+        return planned.round
+
+    async def _planned(self, user: User, turn: Turn, need: Need, entry: ModelEntry, mode: ToolMode) -> Planned:
+        """The round as this model and mode would have it; nothing is stored."""
+        asked = await self._asked(user, turn.conversation_id, turn.role, turn.text, mode, entry, turn.ordinal)
+        if turn.job_id:  # each run of a job begins anew
+            role = await self.roles.role(user, turn.role, turn.job_id)
+            memory = asked.memory if need.round > 1 else {}
+            asked = replace(asked, role=role, past=(), memory=memory, history_tokens=0)
+        asked = replace(
+            asked,
+            channel=turn.channel,
+            turn_id=turn.id,
+            need=need,
+            now=self._moment(turn, need),
+            summary_id=turn.summary_id,
+        )
+        return await self.tools.plan_turn(await self._heard(turn, asked) if need.heard else asked)
+
+    async def _heard(self, turn: Turn, asked: Asked) -> Asked:
+        """With what was sent meanwhile as a message of its own, after all that the turn has done so far."""
+        calls = await self.house.db.open(Calls, turn.user_id).of_turn(turn.id)
+        used = [call.name for call in calls]
+        found = tuple(dict.fromkeys((*asked.need.found, *used)))
+        return replace(
+            asked,
+            message=as_one(asked.need.heard),
+            past=with_so_far(asked.past, turn.text, used),
+            need=replace(asked.need, found=found),
+            history_tokens=asked.history_tokens + len(turn.text.encode()) // BYTES_A_TOKEN,
+        )
+
+    async def _most(self, turn: Turn, planned: Planned) -> int:
+        """Tokens that the request will hardly go beyond: as planned, or as long as the one before, and a quarter."""
+        before = await self.house.db.open(Rounds, turn.user_id).at(turn.id, planned.round.round - 1)
+        grown = before.input_tokens + before.output_tokens if before else 0
+        return max(request_tokens(planned.receipt), grown) * 5 // 4
+
+    async def _keep(self, turn: Turn, need: Need, planned: Planned, entry: ModelEntry, limited: str) -> None:
+        """Store the receipt, its figures, the texts and the planner's memory; tell the log, once, what limits it."""
+        receipt = planned.receipt
+        if limited:
+            receipt = {**receipt, "labels": {**receipt["labels"], "budget": limited}}
+        rows: list[Row] = [("selection", {"turn": turn.id, "round": need.round, "receipt": receipt}, turn.id)]
+        given, texts = recorded(planned)
+        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+            earlier = [plan for plan in await opened(Plans).of_turn(turn.id) if plan.round < need.round]
+            if limited and not (earlier and earlier[-1].receipt["labels"].get("budget") == limited):
+                rows.append(("notice", {"turn": turn.id, "level": "warn", "text": limited}, turn.id))
+            await opened(Texts).keep(*texts)
+            await opened(Plans).add(turn.id, need.round, receipt, given)
+            await opened(Rounds).planned(
+                turn.id, need.round, receipt, request_tokens(receipt), entry.name, endpoint_of(entry)
+            )
+            await opened(Conversations).save_selection_state(turn.conversation_id, planned.memory)
+            await opened(Conversations).append(turn.conversation_id, rows)
+
+    def _moment(self, turn: Turn, need: Need) -> datetime:
+        """The turn's own time in its first round, which the user's message carries; the present later."""
+        return datetime.fromisoformat(turn.now) if need.round == 1 else self.house.clock()
+
+    async def preview(
+        self, user: User, conversation_id: str | None, text: str, mode: ToolMode, *, role: str = ""
+    ) -> dict[str, Any]:
+        """The receipt that this draft would get as the next message; stores nothing, asks no model."""
+        name = role or await self._role_of(user, conversation_id)
+        names = await self.models.names(user, await self.roles.role(user, name))
+        entry = await self.models.entry(user, names[0])
+        asked = await self._asked(user, conversation_id, name, text, mode, entry, None)
+        return (await self.tools.plan_turn(asked)).receipt
+
+    async def _role_of(self, user: User, conversation_id: str | None) -> str:
+        """The conversation's role; the default one for a new conversation."""
+        if conversation_id is None:
+            return "orchestrator"
+        return (await self.house.db.open(Conversations, user.id).get(conversation_id)).role
+
+    async def _asked(
+        self,
+        user: User,
+        conversation_id: str | None,
+        role: str,
+        text: str,
+        mode: ToolMode,
+        entry: ModelEntry,
+        ordinal: int | None,
+    ) -> Asked:
+        """The planner's inputs as they stand now; a model that takes no tools gets none."""
+        conversation, stored = await self._stored(user, conversation_id, ordinal)
+        past = by_turn(stored)
+        return Asked(
+            user=user,
+            role=await self.roles.role(user, role),
+            message=text,
+            mode=mode if entry.tools else "chat",
+            past=past_turns([messages for _, messages in past[-PAST_TURNS:]]),
+            memory=conversation.selection_state if conversation else {},
+            profile=(await self.profiles.of(user, entry)).profile,
+            recipe=conversation.recipe if conversation else "",
+            model=entry.name,
+            now=self.house.clock(),
+            history_tokens=size_bytes(past) // BYTES_A_TOKEN,
+        )
+
+    async def _stored(
+        self, user: User, conversation_id: str | None, ordinal: int | None
+    ) -> tuple[Conversation | None, Sequence[StoredMessage]]:
+        """The conversation and its transcript ahead of the turn with this ordinal."""
+        if conversation_id is None:
+            return None, ()
+        async with self.house.db.together(user.id) as opened:
+            conversation = await opened(Conversations).get(conversation_id)
+            return conversation, await opened(Messages).of_conversation(conversation_id, ordinal)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finder:
+    """Implements the `Discovery` port for one user: what `tools_discover` finds is what the turn may use."""
+
+    house: House
+    accounts: Accounts
+    tools: ToolsService
+    user_id: str
+
+    async def discover(self, turn_id: str, query: str) -> Discovered:
+        """Up to five permitted tools that fit, or the domains that exist."""
+        user = await self.accounts.user(self.user_id)
+        async with self.house.db.together(user.id) as opened:
+            turn = await opened(Turns).get(turn_id)
+            conversation = await opened(Conversations).get(turn.conversation_id)
+        return await self.tools.discover(
+            user,
+            turn.role,
+            query,
+            channel=turn.channel,
+            mode=turn.mode,
+            memory=conversation.selection_state,
+            job_id=turn.job_id,
+        )

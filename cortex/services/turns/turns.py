@@ -1,0 +1,231 @@
+"""Turns as durable runs: opens a turn, runs the loop over durable ports, closes it, starts the next in line.
+
+The body `run` is what the engine replays: everything that may change between two runs of it is read inside a step
+(`open`, `close`, and the durable port calls). `services/chat/chat.py` starts and stops; `app.py` registers `run`.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain, repeat
+from typing import Any, Protocol, TypeVar
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from cortex.agent.execute import Executor
+from cortex.agent.react import World, run_turn
+from cortex.agent.single import run_call
+from cortex.base.errors import CortexError
+from cortex.base.messages import ToolCall
+from cortex.base.turn import Answer, Decision, Outcome, Performed, Turn, parent_of
+from cortex.services.context import House
+from cortex.services.turns.approvals import ApprovalsService
+from cortex.services.turns.end import Endings
+from cortex.services.turns.history import Telling
+from cortex.services.turns.model_calls import Thinking
+from cortex.services.turns.planning import Planning
+from cortex.services.turns.start import Openings
+from cortex.storage.job_rows import JobRow
+from cortex.storage.jobs import Jobs
+from cortex.storage.turns import AllTurns, TurnRow, Turns
+
+log = logging.getLogger(__name__)
+
+WORKFLOW = "turn"
+JOB_CALL = "job"
+LOOKS_S = (2.0, 5.0)  # after a start: the engine tries for some seconds to take up what was left
+LOOK_S = 30.0
+LOST = "Cortex stopped in the middle of this answer and could not take it up again. What is shown was done."
+OUTDATED = (
+    "Cortex was changed in the middle of this answer, and the new version cannot take it up. What is shown was done."
+)
+NO_JOB = "The job was deleted before this began."
+FAULT = "Something went wrong inside Cortex; the log has the details. Nothing you wrote is lost."
+
+P = TypeVar("P")
+
+
+class Durable(Protocol):
+    """Makes the named methods of a port durable steps (`cortex/engine/durable.py`, handed in by `app.py`)."""
+
+    def __call__(self, port: P, methods: Sequence[str], /) -> P:
+        """The port, durable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hands:
+    """Implements `Hands`: decide and perform are steps of the executor, the wait between them is the engine's."""
+
+    executor: Executor
+    desk: ApprovalsService
+    durable_desk: ApprovalsService
+
+    async def decide(self, turn: Turn, round_number: int, call: ToolCall) -> Decision:
+        return await self.executor.decide(turn, round_number, call)
+
+    async def wait(self, turn: Turn, decision: Decision) -> Answer:
+        heard = await self.desk.wait(turn, decision.approval_id)
+        return await self.durable_desk.settle(turn, decision.approval_id, heard)
+
+    async def perform(
+        self, turn: Turn, round_number: int, call: ToolCall, decision: Decision, answer: Answer | None
+    ) -> Performed:
+        return await self.executor.perform(turn, round_number, call, decision, answer)
+
+
+class TurnRuns:
+    """The runs of turns."""
+
+    def __init__(
+        self,
+        *,
+        house: House,
+        openings: Openings,
+        endings: Endings,
+        story: Telling,
+        planning: Planning,
+        thinking: Thinking,
+        executor: Executor,
+        desk: ApprovalsService,
+        durable: Durable,
+    ) -> None:
+        """Compose the loop's world from durable ports."""
+        self.house = house
+        self.openings = durable(openings, ("open",))
+        self.endings = durable(endings, ("close", "refuse"))
+        self.sudden, self.desk = endings, desk
+        self._left: set[str] = set()  # turns that the last look found without a living run
+        self.world = World(
+            story=durable(story, ("steer", "say")),
+            planner=durable(planning, ("plan",)),
+            thinker=durable(thinking, ("answer",)),
+            hands=_Hands(
+                executor=durable(executor, ("decide", "perform")), desk=desk, durable_desk=durable(desk, ("settle",))
+            ),
+        )
+
+    async def start(self, row: TurnRow) -> None:
+        """Start the turn's run; a second start of the same turn is a no-op.
+
+        A job's waits in no queue of the engine: whoever begins slots counts them, and one that is parked counts not.
+        """
+        argument: dict[str, Any] = {"turn": row.id, "user": row.owner_id}
+        if parent_of(row.id):
+            await self.house.runner.start(row.id, WORKFLOW, argument, queue="agents", key=row.owner_id)
+            return
+        if not row.job_id or row.channel == "result":
+            await self.house.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
+            return
+        job = await self.house.db.open(Jobs, row.owner_id).lately(row.job_id)
+        if job is None:
+            await self.sudden.interrupt(row, NO_JOB)
+            return
+        if job.kind == "call":
+            argument["call"] = asdict(call_of(job))
+        await self.house.runner.start(row.id, WORKFLOW, argument)
+
+    async def start_call(self, row: TurnRow, call: ToolCall) -> None:
+        """Start the run of a turn that is one call by hand. The row runs already: nobody takes it for a message."""
+        argument = {"turn": row.id, "user": row.owner_id, "call": asdict(call)}
+        await self.house.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
+
+    async def run(self, run_id: str, argument: dict[str, Any]) -> None:
+        """The durable body of one turn."""
+        turn: Turn | None = None
+        try:
+            turn = await self.openings.open(argument["user"], argument["turn"])
+            if turn is None:
+                return
+            outcome = await self._outcome(turn, argument)
+        except CortexError as error:
+            outcome = Outcome(state="failed", rounds=0, text=error.message)
+        except Exception:  # the job runner's broad except: a turn must end, and say so
+            log.exception("turn %s failed", run_id)
+            outcome = Outcome(state="failed", rounds=0, text=FAULT)
+        if turn is None:
+            following = await self.endings.refuse(argument["user"], argument["turn"], outcome.text)
+        else:
+            following = await self.endings.close(turn, outcome)
+        if following:
+            await self.start_id(argument["user"], following)
+
+    async def _outcome(self, turn: Turn, argument: dict[str, Any]) -> Outcome:
+        if "call" in argument:
+            return await run_call(turn, ToolCall(**argument["call"]), self.world.hands)
+        return await run_turn(turn, self.world)
+
+    async def start_id(self, user_id: str, turn_id: str) -> None:
+        """Start a queued turn by its id."""
+        await self.start(await self.house.db.open(Turns, user_id).get(turn_id))
+
+    async def stop(self, row: TurnRow) -> None:
+        """End a running turn now, keep what it said so far, and go on with what is queued behind it."""
+        await self.house.hub.changed(row.conversation_id, -1, 0.3)  # what other processes write must be heard first
+        partial = self.house.hub.open_parts(row.conversation_id)
+        await self.house.runner.cancel(row.id)
+        following = await self.sudden.stop(row, [part for part in partial if part.turn_id == row.id])
+        if following:
+            await self.start_id(row.owner_id, following)
+
+    async def recover(self, stranded: Sequence[str] = ()) -> None:
+        """At the start: end the turns that nobody may go on with, then look after all others.
+
+        stranded: unfinished runs of another version, which nobody here may resume.
+        """
+        for row in await self.house.db.open(AllTurns).unfinished():
+            if row.id in stranded:
+                await self.house.runner.cancel(row.id)
+                await self.sudden.interrupt(row, OUTDATED)
+        await self.look()
+
+    async def look(self) -> None:
+        """Bring every turn on that stands still: end it, tell it the person's answer, start it."""
+        left: set[str] = set()
+        for row in await self.house.db.open(AllTurns).unfinished():
+            try:
+                if await self._look_at(row):
+                    left.add(row.id)
+            except CortexError as error:  # one that cannot be helped keeps no other waiting
+                log.warning("cannot look after turn %s: %s", row.id, error)
+        self._left = left
+        await self.start_waiting()
+
+    async def _look_at(self, row: TurnRow) -> bool:
+        """Whether it was left by its run. One that was so in the look before too is ended.
+
+        Not at first sight: whoever stops a turn cancels the run, and then writes down what was said.
+        """
+        status = await self.house.runner.status(row.id)
+        is_left = status in ("cancelled", "done") or (status == "unknown" and row.state != "queued")
+        if status == "failed" or (is_left and row.id in self._left):
+            await self.sudden.interrupt(row, LOST)
+        elif not is_left and row.state != "queued":
+            await self.desk.signal_again(row)
+        return is_left
+
+    async def start_waiting(self) -> None:
+        """Start the queued turns at the head of their line that nobody started."""
+        rows = [row for row in await self.house.db.open(AllTurns).unfinished() if not row.is_dropped]
+        busy = {row.conversation_id for row in rows if row.state != "queued"}
+        for row in rows:
+            if row.conversation_id not in busy:
+                busy.add(row.conversation_id)
+                if await self.house.runner.status(row.id) == "unknown":
+                    await self.start(row)
+
+    async def look_after(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """For ever: end what no run will end, and bring on what a process committed and died before sending on."""
+        for wait_s in chain(LOOKS_S, repeat(LOOK_S)):
+            await sleep(wait_s)
+            try:
+                await self.look()
+            except (CortexError, SQLAlchemyError) as error:
+                log.warning("cannot look for turns that wait: %s", error)
+
+
+def call_of(job: JobRow) -> ToolCall:
+    """The call that a job makes by itself."""
+    return ToolCall(id=JOB_CALL, name=job.tool, arguments=json.dumps(job.arguments or {}, ensure_ascii=False))

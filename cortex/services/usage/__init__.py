@@ -1,0 +1,1 @@
+"""What was used: runs, traces, tokens and money."""

@@ -1,0 +1,191 @@
+"""Budgets as the pages show and change them: how far each one is used today, and an admin's changes, audited.
+
+What they do to a model call is the matter of `services/budgets/budgets.py`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cortex.base.errors import NotFound, UserError
+from cortex.base.user import User
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.budgets.budgets import WARN_SHARE, limit_of, spent_today
+from cortex.services.context import House
+from cortex.storage.audit import Audit
+from cortex.storage.budgets import AtLimit, Budget, Kind
+from cortex.storage.budgets import Budgets as BudgetRows
+from cortex.storage.jobs import AllJobs
+from cortex.storage.round_rows import Spent
+
+KINDS: tuple[Kind, ...] = ("user", "role", "job", "house")
+AT_LIMIT: tuple[AtLimit, ...] = ("stop", "model", "chat")
+TOKENS_MOST, USD_MOST = 2_000_000_000, 1_000_000.0
+SHORT_ID = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A budget and one person's day under it; `subject`: what the person, role or job is called, "" for all.
+
+    `who` is "" where it counts everybody together.
+    """
+
+    budget: Budget
+    subject: str
+    who: str
+    spent: Spent
+    share: float
+
+    @property
+    def state(self) -> str:
+        """In one word."""
+        return "reached" if self.share >= 1.0 else "near" if self.share >= WARN_SHARE else "open"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetDesk:
+    """The pages' door to budgets."""
+
+    house: House
+    accounts: Accounts
+
+    async def list(self) -> Sequence[Budget]:
+        """Every budget of the house."""
+        return await self.house.db.open(BudgetRows).list()
+
+    async def get(self, budget_id: str) -> Budget:
+        """One; NotFound when it is gone."""
+        return await self.house.db.open(BudgetRows).get(budget_id)
+
+    async def standings(self, people: Sequence[User], roles: Sequence[str] | None = None) -> Sequence[Standing]:
+        """How far each budget is used today by each of these people, as far as it holds for them.
+
+        roles: the roles that the reader may know; then jobs of which nothing ran are left out too. None = all.
+        """
+        rows = await self.list()
+        own = {row.subject for row in rows if row.kind == "user" and row.subject}
+        jobs = {job.id: job for job in await self.house.db.open(AllJobs).names()}
+        names = {one.id: one.name for one in await self.accounts.all_accounts()}
+        names |= {id: job.name for id, job in jobs.items()}
+        found = []
+        for row in rows:
+            for person in people[:1] if row.kind == "house" else people:
+                is_foreign = row.kind == "user" and (
+                    row.subject not in ("", person.id) or (not row.subject and person.id in own)
+                )
+                job = jobs.get(row.subject) if row.kind == "job" else None
+                is_foreign |= job is not None and job.owner_id != person.id
+                if is_foreign or (row.kind == "role" and roles is not None and row.subject not in roles):
+                    continue
+                standing = await self._standing(row, person, names)
+                if row.kind != "job" or roles is None or standing.spent.tokens:
+                    found.append(standing)
+        return found
+
+    async def put(self, by: User, values: dict[str, str]) -> Budget:
+        """Set a budget from a form's texts. UserError names the field that is wrong."""
+        kind, at_limit = values["kind"], values["at_limit"]
+        if kind not in KINDS:
+            raise UserError("Choose whose budget it is.", field="kind")
+        if at_limit not in AT_LIMIT:
+            raise UserError("Choose what happens at the limit.", field="at_limit")
+        tokens, usd = _tokens(values["limit_tokens"]), _dollars(values["limit_usd"])
+        if tokens is None and usd is None:
+            raise UserError("Set a limit in tokens, in dollars, or both.", field="limit_tokens")
+        model = values["model"].strip()
+        if at_limit == "model" and not model:
+            raise UserError("Name the model that takes over.", field="model")
+        subject = await self._subject(kind, values["subject"].strip())
+        async with self.house.db.together() as opened:
+            made = await opened(BudgetRows).put(
+                kind,
+                subject,
+                limit_tokens=tokens,
+                limit_usd=usd,
+                at_limit=at_limit,
+                model=model if at_limit == "model" else "",
+                changed_by=by.id,
+            )
+            detail = {"tokens": tokens, "usd": usd, "at_limit": at_limit, "model": made.model}
+            await opened(Audit).add(by.id, "budget.set", f"{kind} {values['subject'].strip()}".strip(), detail)
+        return made
+
+    async def remove(self, by: User, budget_id: str) -> None:
+        """Take a budget away; NotFound when it is gone."""
+        async with self.house.db.together() as opened:
+            row = await opened(BudgetRows).get(budget_id)
+            await opened(BudgetRows).remove(budget_id)
+            await opened(Audit).add(by.id, "budget.removed", f"{row.kind} {row.subject}".strip())
+
+    async def jobs(self) -> Sequence[str]:
+        """Every job as it can be chosen: by its name, with whose it is where that is not enough."""
+        return list(await self._choices())
+
+    async def _choices(self) -> dict[str, str]:
+        """The ids of jobs by what they are chosen by."""
+        jobs = await self.house.db.open(AllJobs).names()
+        people = {one.id: one.name for one in await self.accounts.all_accounts()}
+        often = Counter(job.name for job in jobs)
+        whose = Counter((job.name, job.owner_id) for job in jobs)
+        found = {}
+        for job in jobs:
+            more = f" ({people.get(job.owner_id, job.owner_id)})" if often[job.name] > 1 else ""
+            more += f" {job.id[-SHORT_ID:]}" if whose[job.name, job.owner_id] > 1 else ""
+            found[job.name + more] = job.id
+        return found
+
+    async def _job(self, typed: str) -> str:
+        """The job that is meant by its name or id; UserError for none, and for several."""
+        choices = await self._choices()
+        if typed in choices or typed in choices.values():
+            return choices.get(typed, typed)
+        key = typed.casefold()
+        near = [name for name in choices if name.casefold().startswith(key)]
+        if len(near) == 1:
+            return choices[near[0]]
+        told = f"Choose one of: {'; '.join(near[:5])}." if near else "Choose one of the names that are offered."
+        raise UserError(f"There {'are several jobs' if near else 'is no job'} {typed!r}. {told}", field="subject")
+
+    async def _subject(self, kind: Kind, typed: str) -> str:
+        """The id behind a person's or a job's name; a role as it is; nothing for the house."""
+        if kind == "house":
+            return ""
+        if kind == "user":
+            if not typed:
+                return ""
+            try:
+                return (await self.accounts.named(typed)).id
+            except NotFound as unknown:
+                raise UserError(unknown.message, field="subject") from unknown
+        if not typed or len(typed) > 120 or not typed.isprintable():
+            raise UserError(f"Name the {kind}.", field="subject")
+        return await self._job(typed) if kind == "job" else typed
+
+    async def _standing(self, row: Budget, person: User, names: dict[str, str]) -> Standing:
+        zone = self.house.settings.time_zone if row.kind == "house" else person.time_zone
+        limit = limit_of(row, zone)
+        async with self.house.db.together(person.id) as opened:
+            spent = await spent_today(opened, limit, self.house.clock())
+        subject = names.get(row.subject, row.subject) if row.kind in ("user", "job") else row.subject
+        who = "" if row.kind == "house" else person.name
+        return Standing(budget=row, subject=subject, who=who, spent=spent, share=limit.share(spent))
+
+
+def _tokens(typed: str) -> int | None:
+    text = re.sub(r"[\s,._']", "", typed)
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or int(text) > TOKENS_MOST:
+        raise UserError("Tokens are a whole number.", field="limit_tokens")
+    return int(text)
+
+
+def _dollars(typed: str) -> float | None:
+    text = typed.strip().removeprefix("$").replace(",", ".")
+    if not text:
+        return None
+    if not re.fullmatch(r"\d{1,7}(\.\d{1,6})?", text) or float(text) > USD_MOST:
+        raise UserError("Write dollars like 2.50.", field="limit_usd")
+    return float(text)

@@ -1,0 +1,39 @@
+"""What is on record about model calls, as the pages ask for it: sums, budgets, one turn's trace, its replay."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.context import House
+from cortex.services.models.models import Models
+from cortex.services.models.profiles import Profiles
+from cortex.services.tools.replays import Replays
+from cortex.services.tools.tools import ToolsService
+from cortex.services.usage.budget_admin import BudgetDesk
+from cortex.services.usage.runs import RunsService
+from cortex.services.usage.traces import Traces
+from cortex.services.usage.usage import UsageService
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """Five doors over the same ledger, and what is learned from it about caches."""
+
+    usage: UsageService
+    budgets: BudgetDesk
+    traces: Traces
+    replays: Replays
+    runs: RunsService
+    profiles: Profiles
+
+    @classmethod
+    def over(cls, house: House, accounts: Accounts, models: Models, tools: ToolsService, profiles: Profiles) -> Self:
+        """All of them over the house's ground."""
+        return cls(
+            usage=UsageService(house=house, accounts=accounts),
+            budgets=BudgetDesk(house=house, accounts=accounts),
+            traces=Traces(house=house, models=models),
+            replays=Replays(house=house, tools=tools),
+            runs=RunsService(house=house, accounts=accounts, models=models),
+            profiles=profiles,
+        )

@@ -1,0 +1,214 @@
+"""What model calls sent, took and cost, for the usage page: one person's own, or for an admin anybody's or all.
+
+Everything here is a sum over the ledger (`storage/usage.py`), which is written from the receipts themselves.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+from typing import Literal
+
+from cortex.base.errors import NotAllowed, NotFound
+from cortex.base.user import User
+from cortex.base.zone import local, midnight
+from cortex.selection.misses import WORDS
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.accounts.people import Account
+from cortex.services.context import House
+from cortex.storage.jobs import AllJobs
+from cortex.storage.usage import SUMMED, AllUsage, Cell, Dear, Span, ToolUse
+from cortex.storage.usage import Usage as OwnUsage
+
+By = Literal["model", "role", "tool", "job", "person"]
+ALL = "all"
+DEAR_MOST = 10
+NAMELESS: dict[str, str] = {"job": "(no job)", "role": "(unknown)", "model": "(unknown)"}
+META = "meta"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum:
+    """What some rounds sent, took and cost together. `unpriced` rounds are not in `cost_usd`."""
+
+    rounds: int = 0
+    unpriced: int = 0
+    cost_usd: float = 0.0
+    total_tokens: int = 0
+    sent_tokens: int = 0
+    extra_tokens: int = 0
+    cut_role: int = 0
+    cut_mode: int = 0
+    cut_choice: int = 0
+    cut_budget: int = 0
+    cut_form: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    written_tokens: int = 0
+
+    @property
+    def fresh_tokens(self) -> int:
+        """Input that was neither read from a cache nor written to one."""
+        return max(0, self.input_tokens - self.cached_tokens - self.written_tokens)
+
+    @property
+    def left_out(self) -> int:
+        """Tool tokens that did not go out."""
+        return self.cut_role + self.cut_mode + self.cut_choice + self.cut_budget + self.cut_form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One model, role, job or person with its sum over the range, and what it cost on each day."""
+
+    key: str
+    label: str
+    sum: Sum
+    cost_by_day: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Miss:
+    """A cache outcome, in words, and how many rounds had it; `fresh_tokens` were paid in full by them."""
+
+    outcome: str
+    words: str
+    rounds: int
+    fresh_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """The page's numbers. `days`: every day of the range in the reader's zone, in order; `tools` only by tool."""
+
+    of: str
+    by: By
+    whole: Sum
+    days: tuple[tuple[date, Sum], ...]
+    rows: tuple[Row, ...]
+    misses: tuple[Miss, ...]
+    histogram: tuple[tuple[int, int], ...]
+    dear: tuple[Dear, ...]
+    tools: tuple[ToolUse, ...]
+    never: tuple[ToolUse, ...]
+    people: tuple[Account, ...]
+
+    @property
+    def turns(self) -> int:
+        """How many messages were answered."""
+        return sum(turns for _, turns in self.histogram)
+
+    @property
+    def hit_rate(self) -> float | None:
+        """The share of rounds that found the cache warm, of those for which there was one; None for none."""
+        known = [miss for miss in self.misses if miss.outcome != "uncached"]
+        rounds = sum(miss.rounds for miss in known)
+        return sum(miss.rounds for miss in known if miss.outcome == "hit") / rounds if rounds else None
+
+    def name_of(self, user_id: str) -> str:
+        """A person's name."""
+        return next((one.name for one in self.people if one.id == user_id), user_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageService:
+    """Reads the ledger for the page."""
+
+    house: House
+    accounts: Accounts
+
+    async def view(self, user: User, *, days: int, by: By = "model", person: str = "") -> View:
+        """The last `days` days of the reader's calendar. `person`: "" = the reader, "all", or an account's id.
+
+        NotAllowed for a member who asks for others; NotFound for an account that is none.
+        """
+        people = await self._people(user, person)
+        spans = self._spans(user, days)
+        whole: Span = (spans[0][0], spans[-1][1])
+        ledger = self._ledger(user, person)
+        async with asyncio.TaskGroup() as group:
+            cells = group.create_task(ledger.cells(spans, "model" if by == "tool" else by))
+            histogram = group.create_task(ledger.histogram(whole))
+            dear = group.create_task(ledger.dear(whole, DEAR_MOST))
+            tools = group.create_task(ledger.tools(whole) if by == "tool" else _none())
+        owner_id = "" if person == ALL else person or user.id
+        jobs = await self.house.db.open(AllJobs).names(owner_id) if by == "job" else ()
+        names = {one.id: one.name for one in (jobs if by == "job" else people)}
+        found = cells.result()
+        today = local(self.house.clock(), user.time_zone).toordinal()
+        dates = [date.fromordinal(today - days + 1 + place) for place in range(days)]
+        return View(
+            of=person or user.id,
+            by=by,
+            whole=_sum(found),
+            days=tuple((on, _sum(cell for cell in found if cell.day == place)) for place, on in enumerate(dates)),
+            rows=_rows(found, by, days, names) if by != "tool" else (),
+            misses=_misses(found),
+            histogram=tuple(histogram.result()),
+            dear=tuple(dear.result()),
+            tools=tuple(sorted(tools.result(), key=lambda one: (-one.tokens, one.name))),
+            never=self._never(tools.result()) if by == "tool" else (),
+            people=people,
+        )
+
+    async def _people(self, user: User, person: str) -> tuple[Account, ...]:
+        """Whom the page can show: everybody for an admin, who else only themselves."""
+        is_own = person in ("", user.id)
+        if not user.is_admin and not is_own:
+            raise NotAllowed("Only an admin can see what others use.")
+        everybody = await self.accounts.all_accounts()
+        if person not in ("", ALL) and all(one.id != person for one in everybody):
+            raise NotFound("There is no such account.")
+        return tuple(one for one in everybody if user.is_admin or one.id == user.id)
+
+    def _ledger(self, user: User, person: str) -> OwnUsage | AllUsage:
+        if person == ALL:
+            return self.house.db.open(AllUsage)
+        return self.house.db.open(OwnUsage, person or user.id)
+
+    def _spans(self, user: User, days: int) -> Sequence[Span]:
+        """The days of the reader's calendar, today last, each from midnight to midnight."""
+        now = self.house.clock()
+        edges = [midnight(now, user.time_zone, offset) for offset in range(1 - days, 2)]
+        return list(pairwise(edges))
+
+    def _never(self, used: Sequence[ToolUse]) -> tuple[ToolUse, ...]:
+        """Tools of the house that nobody called in the range, those first that cost most to send."""
+        known = {one.name: one for one in used}
+        names = [name for name, tool in self.house.registry.tools.items() if tool.category != META]
+        idle = [known.get(name, ToolUse(name=name)) for name in names if not known.get(name, ToolUse(name=name)).calls]
+        return tuple(sorted(idle, key=lambda one: (-one.tokens, one.name)))
+
+
+async def _none() -> Sequence[ToolUse]:
+    return ()
+
+
+def _sum(cells: Iterable[Cell]) -> Sum:
+    """The cells' numbers added up."""
+    names = ("rounds", "unpriced", "cost_usd", *SUMMED)
+    given = list(cells)
+    return Sum(**{name: sum(getattr(cell, name) for cell in given) for name in names})
+
+
+def _rows(cells: Sequence[Cell], by: By, days: int, names: dict[str, str]) -> tuple[Row, ...]:
+    """A row a key, the dearest first."""
+    rows = []
+    for key in sorted({cell.key for cell in cells}):
+        mine = [cell for cell in cells if cell.key == key]
+        costs = [sum(cell.cost_usd for cell in mine if cell.day == place) for place in range(days)]
+        label = (names.get(key, key) if by in ("person", "job") else key) or NAMELESS.get(by, "")
+        rows.append(Row(key=key, label=label, sum=_sum(mine), cost_by_day=tuple(costs)))
+    return tuple(sorted(rows, key=lambda row: (-row.sum.cost_usd, -row.sum.input_tokens, row.label)))
+
+
+def _misses(cells: Sequence[Cell]) -> tuple[Miss, ...]:
+    """How often each outcome came, hits first, then the most frequent."""
+    found = []
+    for outcome in {cell.cache for cell in cells}:
+        mine = _sum(cell for cell in cells if cell.cache == outcome)
+        words = dict(WORDS).get(outcome, "not looked at")  # type: ignore[call-overload]  # "" of rows without a verdict
+        found.append(Miss(outcome=outcome, words=words, rounds=mine.rounds, fresh_tokens=mine.fresh_tokens))
+    return tuple(sorted(found, key=lambda one: (one.outcome != "hit", -one.rounds, one.outcome)))

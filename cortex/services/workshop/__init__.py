@@ -1,0 +1,1 @@
+"""Where admins and people change how tools are chosen and try it out."""

@@ -1,0 +1,171 @@
+"""The arguments of a tool as a form: its fields from the schema, and what was typed back as arguments.
+
+Pure. `services/workshop/call_trials.py` calls it; the gate checks the arguments again as it checks a model's.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from cortex.base.json_text import parsed
+from cortex.toolkit.spec import Tool
+
+Kind = Literal["text", "date", "number", "choice", "list", "json"]
+WHOLE = "json"
+TRUTH = (("true", "yes"), ("false", "no"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallField:
+    """One argument. `options`: values with their words, for a choice; `default`: what holds where nothing is typed."""
+
+    name: str
+    kind: Kind
+    hint: str
+    is_required: bool
+    options: tuple[tuple[str, str], ...] = ()
+    default: str = ""
+    least: float | None = None
+    most: float | None = None
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """What was typed, as the arguments' JSON; `faults`: field -> what is wrong with it, then `arguments` is ""."""
+
+    arguments: str
+    faults: Mapping[str, str]
+
+
+def fields_of(tool: Tool) -> tuple[CallField, ...]:
+    """The tool's arguments in the order of its signature."""
+    schema = tool.full.parameters
+    required, nodes = schema.get("required", ()), schema["properties"]
+    return tuple(_field(name, nodes[name], name in required) for name in tool.arguments.model_fields)
+
+
+def read(tool: Tool, typed: Mapping[str, str], whole: str = "") -> Read:
+    """The arguments from the fields; `whole`: JSON that stands in place of all of them."""
+    faults: dict[str, str] = {}
+    values = _object(whole, faults) if whole.strip() else _values(tool, typed, faults)
+    if not faults:
+        faults = _checked(tool, values, is_whole=bool(whole.strip()))
+    return Read(arguments="" if faults else json.dumps(values, ensure_ascii=False), faults=faults)
+
+
+def typed_of(tool: Tool, arguments: str) -> dict[str, str]:
+    """Arguments as they would have been typed, for a form that shows them again; defaults stay blank."""
+    values: dict[str, Any] = json.loads(arguments)
+    shipped = {name: field.default for name, field in tool.arguments.model_fields.items()}
+    return {
+        field.name: _typed(field, values[field.name])
+        for field in fields_of(tool)
+        if values.get(field.name, shipped[field.name]) != shipped[field.name]
+    }
+
+
+def _field(name: str, node: Mapping[str, Any], is_required: bool) -> CallField:
+    kinds = [kind for kind in _list(node.get("type")) if kind != "null"]
+    kind, options = _kind(node, kinds[0] if len(kinds) == 1 else "")
+    default = node.get("default")
+    return CallField(
+        name=name,
+        kind=kind,
+        hint=str(node.get("description", "")),
+        is_required=is_required,
+        options=options,
+        default=_told(default),
+        least=node.get("minimum"),
+        most=node.get("maximum"),
+        is_whole=kinds == ["integer"],
+    )
+
+
+def _told(default: Any) -> str:
+    """A default in words; "" where there is nothing to say."""
+    if isinstance(default, bool):
+        return "yes" if default else "no"
+    return "" if default is None else str(default)
+
+
+def _kind(node: Mapping[str, Any], kind: str) -> tuple[Kind, tuple[tuple[str, str], ...]]:
+    if "enum" in node:
+        return "choice", tuple((str(value), str(value)) for value in node["enum"] if value is not None)
+    if kind == "boolean":
+        return "choice", TRUTH
+    if kind in ("integer", "number"):
+        return "number", ()
+    if kind == "string":
+        return ("date" if node.get("format") == "date" else "text"), ()
+    if kind == "array" and node.get("items", {}).get("type") == "string":
+        return "list", ()
+    return "json", ()
+
+
+def _values(tool: Tool, typed: Mapping[str, str], faults: dict[str, str]) -> dict[str, Any]:
+    """What was typed into each field; a blank one is left out, and stands for the default."""
+    values: dict[str, Any] = {}
+    for field in fields_of(tool):
+        said = typed.get(field.name, "").replace("\r\n", "\n")
+        if not said.strip():
+            if field.is_required:
+                faults[field.name] = "The tool needs this."
+            continue
+        values[field.name] = _value(field, said, faults)
+    return values
+
+
+def _value(field: CallField, said: str, faults: dict[str, str]) -> Any:
+    if field.kind == "list":
+        return [row.strip() for row in said.splitlines() if row.strip()]
+    if field.options == TRUTH:
+        return said == "true"
+    if field.kind == "json":
+        try:
+            return parsed(said)
+        except ValueError as error:
+            faults[field.name] = f"This is not JSON: {error}."
+            return None
+    return said if field.kind == "text" else said.strip()
+
+
+def _object(whole: str, faults: dict[str, str]) -> dict[str, Any]:
+    try:
+        values = parsed(whole)
+    except ValueError as error:
+        faults[WHOLE] = f"This is not JSON: {error}."
+        return {}
+    if not isinstance(values, dict):
+        faults[WHOLE] = "The arguments are one JSON object: {…}."
+        return {}
+    return values
+
+
+def _checked(tool: Tool, values: Mapping[str, Any], *, is_whole: bool) -> dict[str, str]:
+    """What the tool's own model finds wrong, by field."""
+    try:
+        tool.arguments.model_validate(values)
+    except ValidationError as error:
+        faults: dict[str, str] = {}
+        for item in error.errors():
+            name = str(item["loc"][0]) if item["loc"] else WHOLE
+            words = f"{name}: {item['msg']}." if is_whole else f"{item['msg']}."
+            faults.setdefault(WHOLE if is_whole else name, words)
+        return faults
+    return {}
+
+
+def _typed(field: CallField, value: Any) -> str:
+    if field.options == TRUTH:
+        return "true" if value else "false"
+    if field.kind == "list":
+        return "\n".join(map(str, value))
+    return json.dumps(value, ensure_ascii=False) if field.kind == "json" else str(value)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,151 @@
+"""Calls that an admin makes by hand on a tool's page: in the admin's own name, through the gate, recorded as any call.
+
+Each is a turn of its own without a model call, in a conversation that the sidebar leaves out.
+"""
+
+import json
+from dataclasses import dataclass
+
+from cortex.agent.arguments import Checked, check, digest, visible
+from cortex.base.errors import NotAllowed, NotFound, UserError
+from cortex.base.ids import new_id
+from cortex.base.messages import ToolCall
+from cortex.base.user import User
+from cortex.selection.types import META
+from cortex.services.chat.chat import Chat
+from cortex.services.chat.transcript import Transcript
+from cortex.services.chat.transcript_views import ApprovalCard, CallCard, TurnView, turn_of
+from cortex.services.context import House
+from cortex.services.tools.settings import asks_itself
+from cortex.services.tools.tools import ToolsService
+from cortex.services.turns.answer_writer import Row, message_row
+from cortex.services.turns.turns import TurnRuns
+from cortex.storage.audit import Audit
+from cortex.storage.conversations import Conversations
+from cortex.storage.turns import TurnRow, Turns
+
+PATIENCE_S = 3.0
+WIRE_ID = "hand"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A call by hand as it stands. `call` None = not decided yet."""
+
+    key: str
+    conversation_id: str
+    turn: TurnView
+    call: CallCard | None
+    asks: bool
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self.turn.state != "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A call that can be made. `sure`: what to hand back with a yes, "" where none is needed before it runs."""
+
+    arguments: str
+    risk: str
+    detail: str
+    sure: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallTrials:
+    """Checks, starts and shows calls by hand; only admins make them."""
+
+    house: House
+    tools: ToolsService
+    chat: Chat
+    runs: TurnRuns
+
+    async def why_not(self, name: str) -> str:
+        """Why nobody can call this tool here, or ""; NotFound for an unknown one."""
+        tool = self.house.registry.get(name)
+        if tool is None:
+            raise NotFound(f"There is no tool {name!r}.")
+        if tool.category == META:
+            return "It finds and calls the other tools. Try one of those."
+        missing = next(row["missing"] for row in await self.tools.listing() if row["name"] == name)
+        if missing:
+            return f"It is not set up in this house: it waits for {', '.join(missing)}."
+        return "It is switched off. Switch it on to try it." if name in (await self.tools.in_force()).off else ""
+
+    async def ask(self, user: User, name: str, role: str, arguments: str) -> Asked:
+        """The call as the gate will see it; UserError says why it cannot be made."""
+        checked = await self._checked(user, name, role, arguments)
+        return Asked(
+            arguments=checked.canonical,
+            risk=checked.risk,
+            detail=visible(checked),
+            sure=digest(name, checked.canonical) if await self._needs_word(checked) else "",
+        )
+
+    async def start(self, user: User, name: str, role: str, arguments: str) -> str:
+        """Make the call: the key of its turn, which runs on whoever looks. Call `ask` first."""
+        checked = await self._checked(user, name, role, arguments)
+        turn_id = f"turn:{new_id()}"
+        async with self.house.db.together(user.id) as opened:
+            made = await opened(Conversations).create(role, "auto", f"Tried: {name}", source="try")
+            text = f"Call {name} with {json.dumps(checked.said, ensure_ascii=False)}"
+            row = await opened(Turns).create(turn_id, made.id, text, mode="auto", role=role, state="running")
+            await opened(Conversations).append(made.id, _told(row))
+            await opened(Audit).add(user.id, "tool.tried", name, {"turn": turn_id})
+        await self.runs.start_call(row, ToolCall(id=WIRE_ID, name=name, arguments=checked.canonical))
+        return turn_id.removeprefix("turn:")
+
+    async def look(self, user: User, name: str, key: str, *, patience_s: float = 0.0) -> Tried:
+        """The call as it stands, once it has ended or asks, or after so long; NotFound for another tool's or user's."""
+        row = await self.house.db.open(Turns, user.id).get(turn_of(key))
+        ends_s, bell = self.house.ticks_s() + patience_s, -1
+        while True:
+            tried = await self._look(user, row, key)
+            if tried.call is not None and tried.call.name != name:
+                raise NotFound("There is no such call of this tool.")
+            left_s = ends_s - self.house.ticks_s()
+            if not tried.is_running or tried.asks or left_s <= 0:
+                return tried
+            bell = await self.house.hub.changed(row.conversation_id, bell, left_s)
+
+    async def _look(self, user: User, row: TurnRow, key: str) -> Tried:
+        page = await self.chat.log(user, row.conversation_id)
+        turn = Transcript(page.events).turn(row.id)
+        if turn is None or row.ordinal != 1 or page.conversation.source != "try":
+            raise NotFound("There is no such call.")
+        cards = [part for part in turn.parts if isinstance(part, CallCard)]
+        return Tried(
+            key=key,
+            conversation_id=row.conversation_id,
+            turn=turn,
+            call=cards[0] if cards else None,
+            asks=any(isinstance(part, ApprovalCard) for part in turn.parts),
+        )
+
+    async def _checked(self, user: User, name: str, role: str, arguments: str) -> Checked:
+        if not user.is_admin:
+            raise NotAllowed("Only an admin calls tools by hand.")
+        if why := await self.why_not(name):
+            raise UserError(why)
+        permitted = await self.tools.permitted(user, role)
+        if name not in permitted:
+            raise UserError(f"The role {role} may not use {name}. Choose another role.", field="role")
+        checked = check(self.house.registry, permitted, ToolCall(id=WIRE_ID, name=name, arguments=arguments))
+        if isinstance(checked, str):
+            raise UserError(checked)
+        return checked
+
+    async def _needs_word(self, checked: Checked) -> bool:
+        """Whether a yes is asked for here: it acts outside one's own things, and the gate will not ask by itself."""
+        tool = checked.tool
+        is_asked = asks_itself(tool) or checked.risk == "high" or tool.name in (await self.tools.in_force()).asks_first
+        return checked.risk != "low" and not is_asked and (tool.effect == "write" or tool.sends_out)
+
+
+def _told(row: TurnRow) -> list[Row]:
+    """The log's first words on a call by hand."""
+    start = {"turn": row.id, "role": row.role, "model": "", "max_rounds": 0, "max_rounds_from": ""}
+    return [message_row(row), ("turn.start", start, row.id)]

@@ -1,0 +1,266 @@
+"""What use teaches about the choice of tools: cases are noted as turns end, admins answer them, answers act at once.
+
+Privacy: another person's words are stored and shown only while that person shares them; counts are shown to admins.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from cortex.base.errors import NotAllowed, NotFound, UserError
+from cortex.base.user import User
+from cortex.selection import text
+from cortex.selection.types import META, Snapshot
+from cortex.services.tools.settings import ToolSettingsService
+from cortex.services.tools.tools import ToolsService
+from cortex.services.tools.words import Typed, line, read, typed_of
+from cortex.services.turns.tool_outcomes import SHARES
+from cortex.storage.audit import Audit
+from cortex.storage.db import Database
+from cortex.storage.learning import AllCases, Answer, Answers, Case, Cases
+from cortex.storage.preferences import Preferences
+from cortex.storage.tool_settings import Kind, ToolWord
+from cortex.toolkit.registry import Registry
+
+CASES_READ = 2_000
+WORDINGS_SHOWN = 8
+UNUSED_SHOWN = 12
+PHRASE_WORDS = (4, 3, 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """One wording that needed the tool: how often, by how many people, how the tool came."""
+
+    text_hash: str
+    text: str
+    count: int
+    people: int
+    came: Mapping[str, int]
+    tools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """A tool that messages needed and did not get at first. `hidden`: cases whose words nobody here may see.
+
+    `phrase`: words that several wordings share and other tools' examples lack, "" for none.
+    """
+
+    tool: str
+    category: str
+    total: int
+    came: Mapping[str, int]
+    wordings: tuple[Wording, ...]
+    hidden: int
+    phrase: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """The page: open suggestions, most needed first; tools sent for nothing; answers, newest first."""
+
+    suggestions: tuple[Suggestion, ...]
+    unused: tuple[tuple[str, int], ...]
+    answers: tuple[Answer, ...]
+    cases: int
+
+
+@dataclass(slots=True, kw_only=True)
+class _Group:
+    cases: list[Case] = field(default_factory=list)
+    said: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningService:
+    """The admins' side, and each person's own consent."""
+
+    db: Database
+    registry: Registry
+    tools: ToolsService
+    settings: ToolSettingsService
+
+    async def shares(self, user: User) -> bool:
+        """Whether this person lets admins see the words of messages that lacked a tool."""
+        return bool(await self.db.open(Preferences, user.id).get(SHARES, False))
+
+    async def share(self, user: User, *, is_shared: bool) -> None:
+        """Consent from now on, or take it back: then the words that were kept go at once."""
+        async with self.db.together(user.id) as opened:
+            await opened(Preferences).set(SHARES, is_shared)
+            if not is_shared:
+                await opened(Cases).forget_words()
+
+    async def page(self, user: User) -> Learned:
+        """What is to be learned, as far as this admin may see it."""
+        _admin(user)
+        cases = await self.db.open(AllCases).recent(CASES_READ)
+        own = await self.db.open(Cases, user.id).said()
+        answers = await self.db.open(Answers).all()
+        snapshot = await self.tools.snapshot()
+        groups = self._groups(cases, own, answers)
+        found = [_suggestion(tool, self._category(tool), group, snapshot) for tool, group in groups.items()]
+        unused = Counter(name for case in cases for name in case.unused if self.registry.get(name))
+        return Learned(
+            suggestions=tuple(sorted(found, key=lambda each: (-each.total, each.tool))),
+            unused=tuple(unused.most_common(UNUSED_SHOWN)),
+            answers=tuple(answers),
+            cases=len(cases),
+        )
+
+    async def add_example(self, user: User, tool: str, text_hash: str) -> str:
+        """Make the wording an example of the tool; the text that was added."""
+        wording = await self._wording(user, tool, text_hash)
+        await self._add(user, tool, text_hash, "example", wording.text, wording.tools)
+        return wording.text
+
+    async def add_phrase(self, user: User, tool: str, phrase: str) -> str:
+        """Make the words a phrase that speaks for the tool."""
+        said = " ".join(phrase.split())
+        if not text.words(said):
+            raise UserError("Say which words speak for the tool.", field="phrase")
+        _admin(user)
+        await self._add(user, tool, f"phrase {text.normal(said)}", "phrase", said, (tool,))
+        return said
+
+    async def turn_down(self, user: User, tool: str, text_hash: str) -> None:
+        """This wording is no way to ask for the tool: do not suggest it again."""
+        wording = await self._wording(user, tool, text_hash)
+        async with self.db.together() as opened:
+            category = self._category(tool)
+            await opened(Answers).put(tool, text_hash, kind="", category=category, text=wording.text, by=user.id)
+            await opened(Audit).add(user.id, "learning.turned_down", tool, {"wording": text_hash})
+
+    async def take_back(self, user: User, answer_id: str) -> Answer:
+        """Undo an answer: a word that it added goes, the suggestion is open again."""
+        _admin(user)
+        async with self.db.together() as opened:
+            answer = await opened(Answers).remove(answer_id)
+            await opened(Audit).add(user.id, "learning.taken_back", answer.tool, {"kind": answer.kind})
+        if answer.kind:
+            words = await self.settings.words(answer.category)
+            key = (answer.kind, text.normal(answer.text))
+            kept = [word for word in words if word.is_left_out or (word.kind, word.text_key) != key]
+            await self.settings.save_words(user, answer.category, kept)
+        return answer
+
+    async def _add(self, user: User, tool: str, text_hash: str, kind: Kind, said: str, tools: tuple[str, ...]) -> None:
+        """Add the word by the same door as the page of words, and remember that it came from here."""
+        category = self._category(tool)
+        words = await self.settings.words(category)
+        typed = _with(typed_of(words), kind, line(_word(category, kind, said, tools)))
+        await self.settings.save_words(user, category, read(self.registry, category, typed))
+        async with self.db.together() as opened:
+            await opened(Answers).put(tool, text_hash, kind=kind, category=category, text=said, by=user.id)
+
+    async def _wording(self, user: User, tool: str, text_hash: str) -> Wording:
+        """A wording that this admin may see and nobody answered; NotFound for any other."""
+        page = await self.page(user)
+        for suggestion in page.suggestions:
+            for wording in suggestion.wordings if suggestion.tool == tool else ():
+                if wording.text_hash == text_hash:
+                    return wording
+        raise NotFound("This wording is not to be seen, or was answered meanwhile.")
+
+    def _groups(self, cases: Sequence[Case], own: Mapping[str, str], answers: Sequence[Answer]) -> dict[str, _Group]:
+        """The open cases by the tool that they needed, with the words that may be seen."""
+        settled = {(answer.tool, answer.text_hash) for answer in answers}
+        phrases = [(answer.tool, text.words(answer.text)) for answer in answers if answer.kind == "phrase"]
+        groups: dict[str, _Group] = {}
+        for case in cases:
+            said = case.text or own.get(case.turn_id, "")
+            spoken = text.words(said)
+            for tool in case.needed:
+                if (tool, case.text_hash) in settled or not self._category(tool, is_sure=False):
+                    continue
+                if any(name == tool and _holds(spoken, phrase) for name, phrase in phrases):
+                    continue
+                group = groups.setdefault(tool, _Group())
+                group.cases.append(case)
+                if said:
+                    group.said.setdefault(case.text_hash, " ".join(said.split()))
+        return groups
+
+    def _category(self, tool: str, *, is_sure: bool = True) -> str:
+        found = self.registry.get(tool)
+        if found is None or found.category == META:
+            if is_sure:
+                raise NotFound(f"There is no tool {tool!r}.")
+            return ""
+        return found.category
+
+
+def _suggestion(tool: str, category: str, group: _Group, snapshot: Snapshot) -> Suggestion:
+    """The group as the page shows it."""
+    by_wording: dict[str, list[Case]] = {}
+    for case in group.cases:
+        by_wording.setdefault(case.text_hash, []).append(case)
+    wordings = [
+        Wording(
+            text_hash=key,
+            text=group.said[key],
+            count=len(cases),
+            people=len({case.owner_id for case in cases}),
+            came=Counter(str(case.needed[tool]) for case in cases),
+            tools=_tools(tool, cases),
+        )
+        for key, cases in by_wording.items()
+        if key in group.said
+    ]
+    wordings.sort(key=lambda wording: (-wording.count, wording.text))
+    return Suggestion(
+        tool=tool,
+        category=category,
+        total=len(group.cases),
+        came=Counter(str(case.needed[tool]) for case in group.cases),
+        wordings=tuple(wordings[:WORDINGS_SHOWN]),
+        hidden=sum(len(cases) for key, cases in by_wording.items() if key not in group.said),
+        phrase=_phrase(category, [wording.text for wording in wordings], snapshot),
+    )
+
+
+def _tools(tool: str, cases: Sequence[Case]) -> tuple[str, ...]:
+    """The tool, and what was called beside it each time."""
+    beside = set(cases[0].called).intersection(*(case.called for case in cases)) - {tool}
+    return (tool, *(name for name in cases[0].called if name in beside))
+
+
+def _phrase(category: str, wordings: Sequence[str], snapshot: Snapshot) -> str:
+    """The longest run of words that two wordings share and no example of another category has; "" for none."""
+    elsewhere = [
+        text.words(example.text)
+        for domain in snapshot.domains
+        if domain.name != category
+        for example in domain.examples
+    ]
+    elsewhere += [text.words(example.text) for example in snapshot.none]
+    spoken = [text.words(wording) for wording in wordings]
+    for size in PHRASE_WORDS:
+        runs = Counter(
+            run for words in spoken for run in {words[at : at + size] for at in range(len(words) - size + 1)}
+        )
+        for run, count in sorted(runs.items(), key=lambda item: (-item[1], item[0])):
+            if count > 1 and any(len(word) > 3 for word in run) and not any(_holds(words, run) for words in elsewhere):
+                return " ".join(run)
+    return ""
+
+
+def _holds(said: tuple[str, ...], part: tuple[str, ...]) -> bool:
+    return bool(part) and any(said[at : at + len(part)] == part for at in range(len(said) - len(part) + 1))
+
+
+def _word(category: str, kind: Kind, said: str, tools: tuple[str, ...]) -> ToolWord:
+    return ToolWord(category=category, kind=kind, text=said, text_key=text.normal(said), tools=tools)
+
+
+def _with(typed: Typed, kind: Kind, more: str) -> Typed:
+    """The form's texts with a line more."""
+    if kind == "phrase":
+        return replace(typed, phrases=f"{typed.phrases}\n{more}".strip())
+    return replace(typed, examples=f"{typed.examples}\n{more}".strip())
+
+
+def _admin(user: User) -> None:
+    if not user.is_admin:
+        raise NotAllowed("Only an admin sees what use teaches.")

@@ -1,0 +1,225 @@
+"""Refits: the shipped model moved towards this house's own examples, as an explicit, numbered act that can be undone.
+
+Judged before it is stored: own cases held back, and a sample of the shipped utterances. One that is worse is refused.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from cortex.base import scan
+from cortex.base.clock import Clock, now
+from cortex.base.errors import NotAllowed, UserError
+from cortex.base.model import Profile
+from cortex.base.user import User
+from cortex.selection.edits import fitted
+from cortex.selection.pipeline import plan
+from cortex.selection.types import Example, PlanInput, RoleView, Snapshot
+from cortex.services.models.own import WEIGHTS, digest_of, is_current
+from cortex.services.tools.tools import ToolsService
+from cortex.storage.audit import Audit
+from cortex.storage.db import Database
+from cortex.storage.learning import AllCases
+from cortex.storage.refits import Refit, Refits
+from cortex.storage.tool_settings import ToolSettings
+
+REFIT = "cortex.selection.refit"
+CASES_LEAST = 8
+CASES_MOST = 2_000
+SHIPPED_JUDGED = 300
+FIXED_TOKENS = 300
+EVERYTHING = RoleView(name="admin", tools=("all",))
+JUDGED_BEHIND = Profile(caches=True, read_factor=0.1, write_factor=1.25)
+RECALL_LOSS = 0.005
+TOOLS_GROWTH = 1.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """Share of messages that get all they want, and tools a message."""
+
+    recall: float
+    tools: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """`own`: cases of this house that the judged fit had not seen; `shipped`: a sample of the shipped utterances."""
+
+    cases: int
+    unknown: int
+    own_judged: int
+    own_before: Figure
+    own_after: Figure
+    shipped_judged: int
+    shipped_before: Figure
+    shipped_after: Figure
+
+    @property
+    def worse(self) -> str:
+        """What got worse, in words; "" for nothing."""
+        if self.own_after.recall < self.own_before.recall:
+            return "messages like this house's own get less of what they want"
+        if self.shipped_after.recall < self.shipped_before.recall - RECALL_LOSS:
+            return "other messages get less of what they want"
+        if self.shipped_after.tools > self.shipped_before.tools * TOOLS_GROWTH:
+            return "other messages are sent more tools"
+        return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A refit that was judged: stored under a number, or refused because of `worse`."""
+
+    report: Report
+    number: int = 0
+    worse: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """A stored refit as the page shows it. `is_current`: it rests on the model that ships now."""
+
+    refit: Refit
+    report: Report
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefitsService:
+    """Makes, judges, chooses. Only admins may."""
+
+    db: Database
+    tools: ToolsService
+    clock: Clock = field(default=now)
+
+    async def versions(self, user: User) -> Sequence[Version]:
+        """Every refit, the newest first."""
+        _admin(user)
+        found = await self.db.open(Refits).all()
+        current = await asyncio.to_thread(lambda: [is_current(refit) for refit in found])
+        return [
+            Version(refit=refit, report=report_of(refit.report), is_current=is_now)
+            for refit, is_now in zip(found, current, strict=True)
+        ]
+
+    async def cases(self) -> tuple[Any, ...]:
+        """What a refit would learn from: own examples, and shared messages whose tools went unused."""
+        own_case = scan.load(REFIT).OwnCase
+        words = await self.db.open(ToolSettings).words()
+        cases = {
+            word.text_key: own_case(text=word.text, tools=word.tools)
+            for word in words
+            if word.kind == "example" and not word.is_left_out
+        }
+        for case in await self.db.open(AllCases).recent(CASES_MOST):
+            if case.text and case.unused:
+                made = own_case(text=case.text, tools=case.called, not_tools=case.unused)
+                cases.setdefault(case.text_hash, made)
+        return tuple(cases.values())
+
+    async def make(self, user: User) -> Tried:
+        """Fit, judge, and put it in force if nothing got worse. UserError when there is too little to learn from."""
+        _admin(user)
+        cases = await self.cases()
+        shipped = (await self.tools.ground()).shipped
+        tried, data = await asyncio.to_thread(_judged, shipped, cases, f"{self.clock():%Y-%m-%d}")
+        async with self.db.together() as opened:
+            if tried.worse:
+                await opened(Audit).add(user.id, "refit.refused", "", {"why": tried.worse, **asdict(tried.report)})
+                return tried
+            base = scan.load(WEIGHTS).shipped().examples
+            number = await opened(Refits).add(base, digest_of(data), data, asdict(tried.report), user.id)
+            await opened(Refits).choose(number)
+            await opened(ToolSettings).changed()
+            await opened(Audit).add(user.id, "refit.made", str(number), asdict(tried.report))
+        return Tried(report=tried.report, number=number)
+
+    async def choose(self, user: User, number: int) -> None:
+        """Put a stored refit in force, or with 0 the shipped model. UserError for one of an older version."""
+        _admin(user)
+        found = {version.refit.number: version for version in await self.versions(user)}
+        if number in found and not found[number].is_current:
+            raise UserError(f"Refit {number} rests on an older model than the one that ships now. Make a new one.")
+        async with self.db.together() as opened:
+            await opened(Refits).choose(number)
+            await opened(ToolSettings).changed()
+            await opened(Audit).add(user.id, "refit.chosen", str(number), {})
+
+
+def report_of(stored: dict[str, Any]) -> Report:
+    """The report that was stored."""
+    figures = {name: Figure(**value) for name, value in stored.items() if isinstance(value, dict)}
+    return Report(**{**stored, **figures})
+
+
+def _judged(shipped: Snapshot, cases: Sequence[Any], day: str) -> tuple[Tried, bytes]:
+    """Off the event loop: the model of all cases, judged; what is held back is judged by a fit that did not see it."""
+    refit, weights = scan.load(REFIT), scan.load(WEIGHTS)
+    base = weights.shipped()
+    usable = refit.known(base, cases)
+    if len(usable) < CASES_LEAST:
+        raise UserError(
+            f"There are {len(usable)} messages of this house to learn from; {CASES_LEAST} are needed. "
+            "What you accept below counts, and it acts at once without a refit."
+        )
+    fit, held = refit.held_back(usable)
+    trial = refit.refitted(base, fit)
+    final = refit.refitted(base, usable, made=f"refit {day}, {len(usable)} cases")
+    data: bytes = weights.to_bytes(final)
+    sample = _sample(shipped, refit.sample)
+    own = [Example(text=case.text, tools=case.tools) for case in held]
+    report = Report(
+        cases=len(usable),
+        unknown=len(cases) - len(usable),
+        own_judged=len(own),
+        own_before=_figure(shipped, own),
+        own_after=_figure(_with(shipped, trial), own),
+        shipped_judged=len(sample),
+        shipped_before=_figure(shipped, sample),
+        shipped_after=_figure(_with(shipped, weights.from_bytes(data)), sample),
+    )
+    return Tried(report=report, worse=report.worse), data
+
+
+def _with(snapshot: Snapshot, model: Any) -> Snapshot:
+    """The shipped snapshot judged by this model: own words would find their own wordings by themselves."""
+    weights = scan.load(WEIGHTS)
+    key = f"judged {digest_of(model.matrix.tobytes() + model.scale.tobytes())}"
+    weights.keep(key, model)
+    return fitted(snapshot, key)
+
+
+def _sample(snapshot: Snapshot, chosen: Callable[[int, int], Any]) -> list[Example]:
+    """Shipped utterances, those that need no tool among them."""
+    told = [each for domain in snapshot.domains for each in domain.examples]
+    told += [*snapshot.several, *(Example(text=each.text, tools=()) for each in snapshot.none)]
+    return [told[at] for at in chosen(len(told), SHIPPED_JUDGED)]
+
+
+def _figure(snapshot: Snapshot, told: Sequence[Example]) -> Figure:
+    """What these messages get as the first of a chat in which everything may be used."""
+    ready = tuple(entry.name for entry in snapshot.entries)
+    met = wanting = tools = 0
+    for example in told:
+        given = PlanInput(
+            snapshot=snapshot,
+            ready=ready,
+            role=EVERYTHING,
+            is_admin=True,
+            message=example.text,
+            profile=JUDGED_BEHIND,
+            fixed_tokens=FIXED_TOKENS,
+        )
+        made = plan(given)
+        sent = {item.name for item in made.sent if item.name in made.reachable}
+        tools += len(sent)
+        wanting += bool(example.tools)
+        met += bool(example.tools) and sent.issuperset(example.tools)
+    return Figure(recall=round(met / wanting, 4) if wanting else 1.0, tools=round(tools / max(1, len(told)), 3))
+
+
+def _admin(user: User) -> None:
+    if not user.is_admin:
+        raise NotAllowed("Only an admin fits the model to this house.")
