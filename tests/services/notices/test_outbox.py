@@ -24,10 +24,11 @@ from cortex.services.notices.outbox import LEASE_S, LOOK_S, PLACES, Dispatch
 from cortex.services.notices.preferences import KINDS
 from cortex.storage.accounts import Logins
 from cortex.storage.db import Database
+from tests.children import ROOT
 from tests.notify.browser import Browser
 from tests.notify.loopback import Loopback, Reply
 from tests.notify.mail_server import Mailbox, mail_server
-from tests.services.reach_world import ADA, BOB, TEA, ReachWorld, made_world, until
+from tests.services.notices.reach_world import ADA, BOB, TEA, ReachWorld, made_world, until
 from tests.still_clock import StillClock
 
 TAKEN = Reply(status=200, body=b'{"id":"1"}')
@@ -376,7 +377,7 @@ SENDS_UNTIL_KILLED = """
 import asyncio, sys
 from pathlib import Path
 from cortex.storage.db import Database
-from tests.services.reach_world import made_world
+from tests.services.notices.reach_world import made_world
 from tests.still_clock import StillClock
 
 async def main():
@@ -396,7 +397,7 @@ async def test_a_process_killed_before_it_booked_loses_nothing(db: Database, clo
         id = await world.reach.notices.tell(ADA.id, TEA)
         url, place = db.url.render_as_string(hide_password=False), inside(hook)["notify_hosts"][0]
         child = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", SENDS_UNTIL_KILLED, url, str(tmp_path), place, cwd=Path(__file__).parents[2]
+            sys.executable, "-c", SENDS_UNTIL_KILLED, url, str(tmp_path), place, cwd=ROOT
         )
 
         async def is_sent() -> bool:

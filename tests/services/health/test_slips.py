@@ -6,7 +6,7 @@ import pytest
 
 from cortex.base.errors import UserError
 from tests.living_house import LivingHouse, living_house
-from tests.services.test_job_runs import NOON, Shift
+from tests.services.jobs.test_runs import NOON, Shift
 from tests.still_clock import StillClock
 
 ROLE, MODELS = "roles/orchestrator.md", "model_registry.json"

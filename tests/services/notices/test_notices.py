@@ -21,7 +21,7 @@ from cortex.storage.secrets import Secrets
 from tests.databases import everything
 from tests.living_house import PASSWORD, LivingHouse, living_house
 from tests.patience import PATIENCE_S
-from tests.services.reach_world import ADA, BOB, TEA, ReachWorld, made_world
+from tests.services.notices.reach_world import ADA, BOB, TEA, ReachWorld, made_world
 from tests.still_clock import StillClock
 
 HOME = "https://ntfy.example.org/plants"

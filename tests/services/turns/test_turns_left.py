@@ -21,7 +21,7 @@ from cortex.storage.turns import Turns
 from tests.databases import house_settings
 from tests.living_house import PASSWORD, LivingHouse, living_house
 from tests.patience import PATIENCE_S
-from tests.services.killed_process import KILLED
+from tests.services.turns.killed_process import KILLED
 
 FIRST, SECOND = "turn:1", "turn:2"
 CHOICES = pytest.mark.parametrize(("choice", "state"), [("once", "ok"), ("deny", "refused")], ids=["yes", "no"])
@@ -41,7 +41,7 @@ class Deaf:
 def killed(home: Path, *what: str) -> None:
     """Let a process die there."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.services.killed_process", str(home), *what],
+        [sys.executable, "-m", "tests.services.turns.killed_process", str(home), *what],
         timeout=PATIENCE_S,
         check=False,
         capture_output=True,

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from cortex.base.messages import assistant, user
-from cortex.services.turns.history import by_turn, count_message, size_bytes
-from cortex.storage.messages import Messages
+from cortex.services.turns.history import count_message, size_bytes
+from cortex.storage.messages import Messages, by_turn
 from cortex.storage.summaries import Summaries
 from tests.living_house import LivingHouse, living_house
 

@@ -1,4 +1,4 @@
-"""A process that is killed at one exact place: `python -m tests.services.killed_process HOME answer once|deny`.
+"""A process that is killed at one exact place: `python -m tests.services.turns.killed_process HOME answer once|deny`.
 
 It dies when the person's answer is committed and before the turn hears it; with `stop` when a turn's run is cancelled
 and what was said is not written down yet.

@@ -14,7 +14,7 @@ from cortex.storage.db import Database
 from cortex.storage.secrets import HouseSecrets
 from tests.notify.browser import Browser, signature
 from tests.notify.loopback import Loopback, Reply
-from tests.services.reach_world import ADA, AGENT, BOB, TEA, ReachWorld, made_world
+from tests.services.notices.reach_world import ADA, AGENT, BOB, TEA, ReachWorld, made_world
 from tests.still_clock import StillClock
 
 PHONE = "https://push.example.org/phone"
