@@ -12,18 +12,13 @@ from functools import partial
 
 from cortex import tools as tool_files
 from cortex.base import private
-from cortex.base.aether_ports import Board
-from cortex.base.agent_ports import Agents
 from cortex.base.beside import beside
 from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.crypto import Vault
-from cortex.base.engine_ports import Runner, SharedHub, Signals
 from cortex.base.log import Blotter, LineFormatter
 from cortex.base.logbook import LogBook
-from cortex.base.ports import Targets
 from cortex.base.settings import Settings
 from cortex.base.start import shared_database
-from cortex.base.tool_ports import Discovery, Status
 from cortex.engine import quiet
 from cortex.engine.dbos import Engine
 from cortex.engine.durable import durable
@@ -32,6 +27,11 @@ from cortex.engine.relay import Relay, relayed
 from cortex.engine.remote import CANCELLED, STARTED, Remote
 from cortex.engine.resting import Resting
 from cortex.integrations.sandbox import Sandbox
+from cortex.ports.aether import Board
+from cortex.ports.agents import Agents
+from cortex.ports.engine import Runner, SharedHub, Signals
+from cortex.ports.loop import Targets
+from cortex.ports.system import Discovery, Status
 from cortex.providers import Surroundings, connect
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.agents.agents import AgentsService

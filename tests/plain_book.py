@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from cortex.base.ports import CallRecord, Ending, Plea, Standing
 from cortex.base.turn import Turn
 from cortex.base.user import User
+from cortex.ports.loop import CallRecord, Ending, Plea, Standing
 
 ADMIN = User(id="u1", name="ada", rank="admin")
 MEMBER = User(id="u2", name="bob", rank="member")

@@ -10,9 +10,9 @@ from typing import Any, TypeVar, cast
 
 from cortex import tools
 from cortex.base.errors import NotFound
-from cortex.base.ports import Targets
 from cortex.base.user import User
 from cortex.integrations.files import Files, Root
+from cortex.ports.loop import Targets
 from cortex.storage.db import Database
 from cortex.storage.home import Home, Homes
 from cortex.storage.repository import Repository

@@ -16,7 +16,7 @@ def main() -> None:
         if sys.argv[1:] == ["serve"]:
             scan.load("web.serve").main()
         elif sys.argv[1:3] == ["jobs", "preview"]:
-            scan.load("cortex.job_preview").app()
+            scan.load("cortex.commands.preview").app()
         else:
             commands = scan.load("web.commands")
             gc.enable()

@@ -1,7 +1,7 @@
-"""The commands of `cortex/cli.py` with `serve`, for whoever asks for one of them or for help."""
+"""The commands of `cortex/commands/cli.py` with `serve`, for whoever asks for one of them or for help."""
 
 from cortex.base import scan
-from cortex.cli import app
+from cortex.commands.cli import app
 
 __all__ = ["app"]
 

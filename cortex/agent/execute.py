@@ -15,8 +15,8 @@ from cortex.agent.arguments import Checked, brief, check, destination, digest, u
 from cortex.base.errors import CortexError, ToolFailed, ToolRetry
 from cortex.base.ids import derived_id
 from cortex.base.messages import ToolCall, ToolResult
-from cortex.base.ports import CallBook, CallRecord, Desk, Ending, Plea, Scope, Standing, UndoOffer
 from cortex.base.turn import Answer, Decision, Performed, Turn
+from cortex.ports.loop import CallBook, CallRecord, Desk, Ending, Plea, Scope, Standing, UndoOffer
 from cortex.toolkit.context import Ctx, UndoNote
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Output, Tool

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from cortex.agent.prompt import with_reveal, with_tail
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant, results, user
-from cortex.base.ports import Hands, Planner, Story, Thinker
 from cortex.base.turn import Answer, Decision, Need, Outcome, Performed, Reply, RoundPlan, Turn, TurnState
+from cortex.ports.loop import Hands, Planner, Story, Thinker
 from cortex.selection.missing import says_missing
 
 MAX_DISCOVERY_ROUNDS = 2

@@ -1,8 +1,8 @@
 """One call that a person makes by hand: the same gate, question and effect as a model's, without a model. Pure."""
 
 from cortex.base.messages import ToolCall, assistant, results, user
-from cortex.base.ports import Hands
 from cortex.base.turn import Outcome, Turn
+from cortex.ports.loop import Hands
 
 ROUND = 1
 

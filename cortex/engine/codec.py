@@ -1,6 +1,6 @@
 """Values of steps as portable JSON and back, exactly: tuples stay tuples, frozen dataclasses keep their class.
 
-Only the dataclasses of `base/messages.py`, `base/turn.py` and `base/ports.py` pass. A field that a later version
+Only the dataclasses of `base/messages.py`, `base/turn.py` and `ports/loop.py` pass. A field that a later version
 added takes its default when an older record is read; one it dropped is left out. Half a surrogate becomes U+FFFD.
 The errors of `base/errors.py` are values too, so that a replayed step raises what it raised the first time.
 """
@@ -9,15 +9,16 @@ import re
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from cortex.base import errors, messages, ports, turn
+from cortex.base import errors, messages, turn
 from cortex.base.errors import CortexError
+from cortex.ports import loop
 
 TAG = "$"
 _HALF = re.compile("[\ud800-\udfff]")  # no database can hold half of a surrogate pair, and a model may send one
 
 VALUES: dict[str, type[Any]] = {
     kind.__name__: kind
-    for module in (messages, turn, ports)
+    for module in (messages, turn, loop)
     for kind in vars(module).values()
     if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
 }

@@ -13,8 +13,8 @@ from cortex.base import scan
 from cortex.base.clock import now
 from cortex.base.contact import push_subject
 from cortex.base.errors import DeliveryError, UserError
-from cortex.base.notify_ports import Channel, Notice, Target
 from cortex.base.settings import Settings
+from cortex.ports.channels import Channel, Notice, Target
 
 _KEYS = "cortex.notify._keys"  # cryptography weighs 7 MB
 FORMER_KEYS = 2

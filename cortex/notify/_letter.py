@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from email.message import EmailMessage
 
-from cortex.base.notify_ports import Notice
 from cortex.notify._words import clean, cut, label, link, one_line, shown
+from cortex.ports.channels import Notice
 
 SUBJECT_BYTES = 400
 TEXT_BYTES = 400_000

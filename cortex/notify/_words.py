@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import regex
 
-from cortex.base.notify_ports import PRIVATE_TEXT, PRIVATE_TITLE, Action, Notice
+from cortex.ports.channels import PRIVATE_TEXT, PRIVATE_TITLE, Action, Notice
 
 BUTTONS = {"approve": "Approve", "deny": "Deny", "ack": "Done", "snooze": "Snooze"}
 TITLE_BYTES = 200

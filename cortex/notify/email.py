@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from cortex.base.contact import mail_address
 from cortex.base.errors import DeliveryError, ToolFailed, UserError
-from cortex.base.notify_ports import Notice, Target
 from cortex.notify import SmtpServer, Surroundings, ready
 from cortex.notify._letter import Letter, of_notice, written
 from cortex.notify._smtp import hand_over
+from cortex.ports.channels import Notice, Target
 
 
 def open_channel(surroundings: Surroundings) -> "Email":

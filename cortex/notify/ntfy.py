@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from cortex.base.errors import DeliveryError, UserError
-from cortex.base.notify_ports import Notice, Target
 from cortex.notify import Surroundings, ready
 from cortex.notify._http import checked_url, post
 from cortex.notify._words import cut, label, link, named, one_line, shown
+from cortex.ports.channels import Notice, Target
 
 TEXT_BYTES = 4_000  # what is longer, a server turns into a file (message-size-limit 4,096)
 ACTIONS = 3

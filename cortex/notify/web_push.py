@@ -13,11 +13,11 @@ from pywebpush import Vapid as Signer  # type: ignore[import-untyped]
 from pywebpush import WebPusher
 
 from cortex.base.errors import DeliveryError, UserError
-from cortex.base.notify_ports import Notice, Target
 from cortex.notify import Surroundings, Vapid, ready
 from cortex.notify._http import Answer, checked_url, post
 from cortex.notify._keys import decoded, is_point, public_key
 from cortex.notify._words import cut, json_bytes, label, link, named, shown
+from cortex.ports.channels import Notice, Target
 
 # A push service takes 4,096 bytes (RFC 8030); aes128gcm needs 86 for its header, 16 for the tag, 1 for the delimiter.
 PAYLOAD_BYTES = 4_096 - 103

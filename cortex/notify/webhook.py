@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from cortex.base.errors import UserError
-from cortex.base.notify_ports import Notice, Target
 from cortex.notify import Surroundings, ready
 from cortex.notify._http import checked_url, post
 from cortex.notify._words import cut, label, link, named, shown
+from cortex.ports.channels import Notice, Target
 
 TEXT_BYTES = 16_000
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the mark that the standard puts before a secret

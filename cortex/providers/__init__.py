@@ -12,7 +12,7 @@ from cortex.base.address import PUBLIC, Policy
 from cortex.base.clock import now
 from cortex.base.errors import UserError
 from cortex.base.model import ModelEntry
-from cortex.base.ports import Provider
+from cortex.ports.loop import Provider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

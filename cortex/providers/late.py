@@ -18,7 +18,7 @@ from pydantic_ai.messages import (
 )
 
 from cortex.base.messages import Reveal
-from cortex.base.ports import Request
+from cortex.ports.loop import Request
 
 # Anthropic: late tools stand in `tools` behind `defer_loading`, outside of what is cached, and a `tool_reference` in
 # the history brings the schema: in the result of a search; else `by_reference` in a `tool_addition` of the system's

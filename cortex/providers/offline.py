@@ -13,8 +13,8 @@ from typing import Any
 
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, ToolSchema, Usage, assistant
 from cortex.base.model import ModelEntry
-from cortex.base.ports import Delta, Finished, Request
 from cortex.base.tokens import minified, wire_schema
+from cortex.ports.loop import Delta, Finished, Request
 from cortex.providers import Surroundings
 from cortex.providers.offline_arguments import fill, words_of
 

@@ -29,7 +29,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
 from cortex.base.messages import Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, Usage
-from cortex.base.ports import Request
+from cortex.ports.loop import Request
 from cortex.providers.late import Late, places, reveal
 
 _PARTS: TypeAdapter[ModelResponsePart] = TypeAdapter(ModelResponsePart)

@@ -30,8 +30,8 @@ from cortex.base.errors import CortexError, ProviderError
 from cortex.base.json_text import parsed
 from cortex.base.messages import Message, Usage, to_json
 from cortex.base.model import ModelEntry
-from cortex.base.ports import Delta, Finished, Request
 from cortex.base.tokens import minified, wire_schema
+from cortex.ports.loop import Delta, Finished, Request
 from cortex.providers import Surroundings, failures
 from cortex.providers.pydantic import Wire, from_wire, parameters, to_wire, usage_of
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from cortex.base.time_ports import Timing
+from cortex.ports.schedule import Timing
 from cortex.schedule.cron import parse
 from cortex.schedule.cron_words import WEEKDAYS, described
 from cortex.schedule.lines import day_line, joined, line_of, usual_clock

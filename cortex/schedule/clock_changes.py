@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import takewhile
 from zoneinfo import ZoneInfo
 
-from cortex.base.time_ports import Timing
+from cortex.ports.schedule import Timing
 from cortex.schedule.cron import parse, wall_times
 from cortex.schedule.moments import Change, changes, utc_of, zone_of
 

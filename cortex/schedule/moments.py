@@ -14,7 +14,7 @@ from typing import assert_never
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cortex.base.errors import ToolFailed
-from cortex.base.time_ports import Timing
+from cortex.ports.schedule import Timing
 from cortex.schedule.cron import CronLine, parse, wall_times
 
 LONGEST_GAP = timedelta(hours=3)  # the clock of Troll jumps by two hours, no other of today by more

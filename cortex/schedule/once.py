@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from cortex.base.time_ports import Timing
+from cortex.ports.schedule import Timing
 from cortex.schedule.cron_words import WEEKDAYS
 from cortex.schedule.lines import line_of, usual_clock
 from cortex.schedule.moments import first_change, following, utc_of

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from cortex.base.errors import ToolFailed, UserError
-from cortex.base.time_ports import Timing, Timings
+from cortex.ports.schedule import Timing, Timings
 from cortex.schedule.spoken import MONTHS, WEEKDAYS, plain
 
 AHEAD_MOST = 8  # words of time in front

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime
 
 from cortex.base.errors import ToolFailed
-from cortex.base.time_ports import Timing
+from cortex.ports.schedule import Timing
 from cortex.schedule import moments
 from cortex.schedule.again import again, timing_of
 from cortex.schedule.cron import is_cron

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
 
-from cortex.base.time_ports import Timing
+from cortex.ports.schedule import Timing
 from cortex.schedule.moments import following, moments
 from cortex.schedule.policies import Policy
 

@@ -3,8 +3,8 @@
 Loads and opens nothing; `services/tools/encoders.py` brings them. What a plan makes of a failure is said here too.
 """
 
-from cortex.base.encoder_ports import Encoder
 from cortex.base.errors import EncoderFailed
+from cortex.ports.encoder import Encoder
 
 LABEL = "sentence model"
 _BROUGHT: dict[str, Encoder] = {}

@@ -6,12 +6,12 @@ from typing import Any
 from cortex.base import private
 from cortex.base.logbook import LogBook
 from cortex.base.settings import Settings
-from cortex.base.tool_ports import Logs
 from cortex.integrations.files import Files, Root, roots_from
 from cortex.integrations.git import Git
 from cortex.integrations.sandbox import Sandbox
 from cortex.integrations.search import WebSearch, web_search_from
 from cortex.integrations.web import Web
+from cortex.ports.system import Logs
 from cortex.services.accounts.accounts import Accounts
 from cortex.storage.home import Home, Homes
 

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from cortex.base.clock import Clock
-from cortex.base.engine_ports import Runner, SharedHub, Signals
-from cortex.base.ports import Scope
 from cortex.base.settings import Settings
+from cortex.ports.engine import Runner, SharedHub, Signals
+from cortex.ports.loop import Scope
 from cortex.storage.db import Database, Opener
 from cortex.toolkit.registry import Registry
 

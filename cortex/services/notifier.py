@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from cortex.base.ids import derived_id
-from cortex.base.notify_ports import ChannelName
+from cortex.ports.channels import ChannelName
 from cortex.storage.db import Opener
 from cortex.storage.notices import Notices, NoticeValues, Way
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from sqlalchemy import Select, func, select, update
 
 from cortex.base.errors import Conflict, NotFound
-from cortex.base.notify_ports import ChannelName, DeliveryState
+from cortex.ports.channels import ChannelName, DeliveryState
 from cortex.storage.repository import HouseRepository, Repository, reading
 from cortex.storage.schema import DeliveryTable
 

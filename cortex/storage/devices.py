@@ -9,7 +9,7 @@ from sqlalchemy import delete
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import derived_id
-from cortex.base.notify_ports import ActionKind
+from cortex.ports.channels import ActionKind
 from cortex.storage.accounts import token_hash
 from cortex.storage.repository import HouseRepository, Repository, reading
 from cortex.storage.schema import ActionLinkTable, DeliveryTable, NoticeTable, PushDeviceTable

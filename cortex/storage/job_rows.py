@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any, Literal
 
 from cortex.base.job import JobKind, NotifyOn, OnMiss, Overlap, TimingKind
-from cortex.base.notify_ports import ChannelName
 from cortex.base.role import ToolMode
-from cortex.base.time_ports import Timing
+from cortex.ports.channels import ChannelName
+from cortex.ports.schedule import Timing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, case, delete, exists, func, or_, select, t
 
 from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id, new_id
-from cortex.base.notify_ports import ActionKind, ChannelName, NoticeKind, Urgency
+from cortex.ports.channels import ActionKind, ChannelName, NoticeKind, Urgency
 from cortex.storage.repository import HouseRepository, Repository, reading
 from cortex.storage.schema import DeliveryTable, NoticeTable
 from cortex.storage.table import moment

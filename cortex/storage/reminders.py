@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Select, Update, and_, case, delete, func, 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
 from cortex.base.job import ReminderState, TimingKind
-from cortex.base.time_ports import Timing
+from cortex.ports.schedule import Timing
 from cortex.storage.repository import HouseRepository, Repository, reading
 from cortex.storage.schema import AccountTable, ReminderTable
 

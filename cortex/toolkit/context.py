@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
-from cortex.base.ports import Scope, Targets
 from cortex.base.user import User
+from cortex.ports.loop import Scope, Targets
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from cortex.base.aether_ports import Board, Card, Column
 from cortex.base.zone import day, local
+from cortex.ports.aether import Board, Card, Column
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from cortex.base.aether_ports import Entry, EntryChange, Journal, Journals
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.ids import derived_id
 from cortex.base.zone import local, moment
+from cortex.ports.aether import Entry, EntryChange, Journal, Journals
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside

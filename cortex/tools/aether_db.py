@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from cortex.base.aether_ports import AetherDatabase, Rows, TableFacts
 from cortex.base.errors import ToolFailed
+from cortex.ports.aether import AetherDatabase, Rows, TableFacts
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside

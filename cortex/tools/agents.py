@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from cortex.base.agent_ports import AgentRun, Agents
 from cortex.base.errors import ToolFailed
 from cortex.base.ids import derived_id
 from cortex.base.zone import moment
+from cortex.ports.agents import AgentRun, Agents
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside

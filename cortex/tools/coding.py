@@ -5,10 +5,10 @@ The program, its key, its work tree and its sandbox are the port's; the page sho
 
 from pathlib import PurePosixPath
 
-from cortex.base.agent_ports import AllowedFolders, CodeRepository, CodingAgent, CodingRun, CodingTask
 from cortex.base.errors import ToolFailed
 from cortex.base.ids import derived_id
 from cortex.base.zone import moment
+from cortex.ports.agents import AllowedFolders, CodeRepository, CodingAgent, CodingRun, CodingTask
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside

@@ -6,8 +6,8 @@ from typing import Any
 
 from cortex.base.errors import Conflict, ToolFailed
 from cortex.base.ids import derived_id
-from cortex.base.time_ports import Job, Jobs, Timing, Timings
 from cortex.base.zone import moment
+from cortex.ports.schedule import Job, Jobs, Timing, Timings
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from cortex.base.devices import EASY, NEVER, TARGETS, image, risk_of, stamp, touched_by, way_back
 from cortex.base.errors import Conflict, ToolFailed
-from cortex.base.home_ports import Entity, HomeAssistant, Meant
 from cortex.base.zone import moment
+from cortex.ports.home_assistant import Entity, HomeAssistant, Meant
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
+from cortex.toolkit.devices import EASY, NEVER, TARGETS, image, risk_of, stamp, touched_by, way_back
 from cortex.toolkit.examples import said_beside
 from cortex.toolkit.spec import Output, Phrase, Risk
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.ids import derived_id
-from cortex.base.memory_ports import Fact, Memory
 from cortex.base.zone import local
+from cortex.ports.memory import Fact, Memory
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside

@@ -3,7 +3,7 @@
 from typing import Any
 
 from cortex.base.errors import ToolFailed
-from cortex.base.tool_ports import Discovery
+from cortex.ports.system import Discovery
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.spec import Output

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from cortex.base.errors import ToolFailed
 from cortex.base.ids import derived_id
-from cortex.base.notice_ports import Mail, Post, Push, Room, Talk
 from cortex.base.zone import moment
+from cortex.ports.outgoing import Mail, Post, Push, Room, Talk
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside

@@ -4,8 +4,8 @@ from typing import Any
 
 from cortex.base.errors import Conflict, ToolFailed
 from cortex.base.ids import derived_id
-from cortex.base.time_ports import Reminder, Reminders, Timings
 from cortex.base.zone import day, local
+from cortex.ports.schedule import Reminder, Reminders, Timings
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from cortex.base.errors import ToolFailed
-from cortex.base.tool_ports import Logs, Status, Upgrade, Upkeep
 from cortex.integrations.files import Files
 from cortex.integrations.process import Finished
 from cortex.integrations.sandbox import Limits, Sandbox
+from cortex.ports.system import Logs, Status, Upgrade, Upkeep
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside

@@ -17,7 +17,7 @@ from cortex.bench import costs, files, selection
 from cortex.bench.files import CASES
 from cortex.bench.ground import DEFAULT_PROFILE, Ground
 from cortex.bench.scores import LEAST_ROWS
-from cortex.bench_commands import SEED, ground
+from cortex.commands.bench import SEED, ground
 
 BASELINE = Path(__file__).parent / "baseline.json"
 RECIPES = ("all", "cortex")

@@ -13,7 +13,7 @@ from typing import Any
 from cortex.bench import costs, goals, selection, verdicts
 from cortex.bench.files import CASES
 from cortex.bench.ground import DEFAULT_PROFILE
-from cortex.bench_commands import ground
+from cortex.commands.bench import ground
 from tests.bench.plot import Mark, svg
 
 FOLDERS = "CORTEX_BENCH_DATA"

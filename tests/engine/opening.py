@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from cortex.base.engine_ports import Runner
 from cortex.engine.config import VERSION
 from cortex.engine.dbos import Body, Engine
+from cortex.ports.engine import Runner
 from tests.patience import PATIENCE_S
 
 Prepare = Callable[[Engine], dict[str, Body]]

@@ -9,10 +9,10 @@ import pytest
 
 from cortex import notify
 from cortex.base.errors import DeliveryError, UserError
-from cortex.base.notify_ports import Target
 from cortex.base.settings import load_settings
 from cortex.notify import SmtpServer, Surroundings, Vapid, contact_from, new_key, open_channel, smtp_from, trial
 from cortex.notify.webhook import new_secret
+from cortex.ports.channels import Target
 from tests.notify.browser import Browser
 from tests.notify.loopback import SITE, Loopback, Reply
 from tests.notify.mail_server import Mailbox, mail_server, self_made_certificate

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortex.base.errors import DeliveryError, ToolFailed, UserError
-from cortex.base.notify_ports import Target
 from cortex.notify import SmtpServer, Surroundings, open_channel
 from cortex.notify._letter import Letter, message_id, written
 from cortex.notify.email import Email
+from cortex.ports.channels import Target
 from tests.notify.loopback import SITE
 from tests.notify.mail_server import PASSWORD, SENDER, Mailbox, mail_server, self_made_certificate
 from tests.notify.told import CONTENT, PLAIN, PRIVATE

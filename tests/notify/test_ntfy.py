@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from cortex.base.errors import DeliveryError, UserError
-from cortex.base.notify_ports import Action, Target, Urgency
 from cortex.notify import Surroundings, open_channel
+from cortex.ports.channels import Action, Target, Urgency
 from tests.notify.loopback import SITE, Loopback, Reply, Seen
 from tests.notify.told import CONTENT, PLAIN, PRIVATE
 

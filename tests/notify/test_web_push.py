@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortex.base.errors import DeliveryError, UserError
-from cortex.base.notify_ports import Action, Target
 from cortex.notify import Surroundings, Vapid, new_key, open_channel, public_key, rotated
 from cortex.notify.web_push import PAYLOAD_BYTES, payload
+from cortex.ports.channels import Action, Target
 from tests.notify.browser import Browser, signature
 from tests.notify.loopback import SITE, Loopback, Reply
 from tests.notify.told import CONTENT, PLAIN, PRIVATE

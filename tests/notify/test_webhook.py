@@ -10,9 +10,9 @@ from datetime import timedelta
 import pytest
 
 from cortex.base.errors import DeliveryError, UserError
-from cortex.base.notify_ports import Notice, Target
 from cortex.notify import Surroundings, open_channel
 from cortex.notify.webhook import new_secret, signed
+from cortex.ports.channels import Notice, Target
 from tests.notify.loopback import SITE, Loopback, Reply, Seen
 from tests.notify.told import CONTENT, PLAIN, PRIVATE
 from tests.still_clock import StillClock

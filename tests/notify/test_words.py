@@ -7,8 +7,8 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortex.base.notify_ports import PRIVATE_TEXT, PRIVATE_TITLE, Action, Notice
 from cortex.notify._words import clean, cut, json_bytes, label, one_line, shown, utf8_bytes
+from cortex.ports.channels import PRIVATE_TEXT, PRIVATE_TITLE, Action, Notice
 from tests.notify.told import PLAIN, PRIVATE
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))

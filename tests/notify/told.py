@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from cortex.base.notify_ports import Action, Notice
+from cortex.ports.channels import Action, Notice
 
 PLAIN = Notice(
     id="d-1",

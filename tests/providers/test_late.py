@@ -10,7 +10,7 @@ import pytest
 from cortex.base.address import named
 from cortex.base.messages import Message, Reveal, ToolCall, ToolResult, ToolSchema, assistant, results, to_json, user
 from cortex.base.model import ModelEntry, Profile
-from cortex.base.ports import Finished, Provider, Request
+from cortex.ports.loop import Finished, Provider, Request
 from cortex.providers import Surroundings, connect
 from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer, Use, rule

@@ -9,7 +9,7 @@ import pytest
 
 from cortex.base.messages import Message, Text, ToolResult, ToolSchema, assistant, results, user
 from cortex.base.model import OFFLINE
-from cortex.base.ports import Delta, Finished, Request
+from cortex.ports.loop import Delta, Finished, Request
 from cortex.providers import Surroundings, connect
 from cortex.providers.offline_arguments import fill
 

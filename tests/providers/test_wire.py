@@ -22,7 +22,7 @@ from cortex.base.messages import (
     user,
 )
 from cortex.base.model import ModelEntry, Profile
-from cortex.base.ports import Delta, Finished, Provider, Request
+from cortex.ports.loop import Delta, Finished, Provider, Request
 from cortex.providers import Surroundings, connect
 from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault, Say, ScriptedServer, Use, rule

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cortex.base.errors import ToolFailed
-from cortex.base.time_ports import Timing
+from cortex.ports.schedule import Timing
 from cortex.schedule.cron import parse
 from cortex.schedule.moments import following
 from cortex.schedule.slots import slots_between

@@ -92,7 +92,7 @@ def test_words_need_no_quotes(tmp_path: Path, words: tuple[str, ...], first: str
 
 
 def test_nothing_heavy_is_loaded_for_a_preview() -> None:
-    script = "import sys, cortex.job_preview; print([one for one in sys.argv[1:] if one in sys.modules])"
+    script = "import sys, cortex.commands.preview; print([one for one in sys.argv[1:] if one in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", script, *NOT_LOADED],
         cwd=ROOT,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cortex.base.job import OnMiss
-from cortex.base.time_ports import Timing
+from cortex.ports.schedule import Timing
 from cortex.schedule.moments import following
 from cortex.schedule.policies import Policy
 from cortex.schedule.slots import LISTED_MOST, Decision, due, slots_between

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from cortex.base.errors import UserError
 from cortex.bench import reliability, training
-from cortex.bench_commands import ground
-from cortex.cli import app
+from cortex.commands.bench import ground
+from cortex.commands.cli import app
 from cortex.selection import fit, weights
 from cortex.selection.types import Example
 from tests.selection.garden import GARDEN, fitted

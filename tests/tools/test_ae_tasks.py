@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from pydantic import ValidationError
 
-from cortex.base.aether_ports import Board, Card, Column
 from cortex.base.errors import ToolFailed
 from cortex.base.user import User
+from cortex.ports.aether import Board, Card, Column
 from cortex.services.content.board import TaskBoard
 from tests.tool_world import World
 

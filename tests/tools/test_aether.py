@@ -8,9 +8,9 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from pydantic import ValidationError
 
-from cortex.base.aether_ports import Entry, EntryChange, Journal, Journals
 from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.base.user import User
+from cortex.ports.aether import Entry, EntryChange, Journal, Journals
 from tests.tool_world import World
 
 START = datetime(2026, 11, 20, 8, tzinfo=UTC)

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 from pydantic import ValidationError
 
-from cortex.base.aether_ports import AetherDatabase, Rows, TableFacts
 from cortex.base.errors import ToolFailed
 from cortex.base.user import User
+from cortex.ports.aether import AetherDatabase, Rows, TableFacts
 from tests.tool_world import World
 
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import ValidationError
 
-from cortex.base.agent_ports import AgentRun, Agents
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.user import User
+from cortex.ports.agents import AgentRun, Agents
 from tests.tool_world import World
 
 START = datetime(2026, 11, 20, 22, tzinfo=UTC)

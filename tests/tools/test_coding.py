@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import ValidationError
 
-from cortex.base.agent_ports import AllowedFolders, CodeRepository, CodingAgent, CodingRun, CodingTask
 from cortex.base.errors import ToolFailed
 from cortex.base.user import User
+from cortex.ports.agents import AllowedFolders, CodeRepository, CodingAgent, CodingRun, CodingTask
 from tests.tool_world import World
 
 START = datetime(2026, 11, 20, 22, tzinfo=UTC)

@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from cortex.base.errors import Conflict, CortexError, ToolFailed
-from cortex.base.time_ports import Job, Jobs, Timings
 from cortex.base.user import User
+from cortex.ports.schedule import Job, Jobs, Timings
 from tests.tool_world import World
 from tests.tools.timed import MemoryJobs, PlainTimings
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import ValidationError
 
-from cortex.base.devices import risk_of
 from cortex.base.errors import Conflict, ToolFailed
-from cortex.base.home_ports import Entity, FoundEntities, HomeAssistant, Meant
 from cortex.base.user import User
+from cortex.ports.home_assistant import Entity, FoundEntities, HomeAssistant, Meant
+from cortex.toolkit.devices import risk_of
 from tests.tool_world import World
 
 SINCE = datetime(2026, 11, 20, 20, tzinfo=UTC)

@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from cortex.base.errors import CortexError, NotFound, ToolFailed
-from cortex.base.memory_ports import Fact, Memory
 from cortex.base.user import User
+from cortex.ports.memory import Fact, Memory
 from tests.tool_world import World
 
 AT = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)

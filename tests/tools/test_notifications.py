@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from cortex.base.errors import ToolFailed
-from cortex.base.notice_ports import Mail, Post, Push, Pushed, Room, Talk
 from cortex.base.user import User
+from cortex.ports.outgoing import Mail, Post, Push, Pushed, Room, Talk
 from tests.tool_world import World
 
 AT = datetime(2026, 11, 20, 8, tzinfo=UTC)

@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from cortex.base.errors import Conflict, ToolFailed
-from cortex.base.time_ports import Reminder, Reminders, Timings
 from cortex.base.user import User
+from cortex.ports.schedule import Reminder, Reminders, Timings
 from tests.tool_world import World
 from tests.tools.timed import MemoryReminders, PlainTimings
 

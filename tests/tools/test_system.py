@@ -8,9 +8,9 @@ from pydantic import ValidationError
 
 from cortex.base.errors import CortexError, NotFound, ToolFailed
 from cortex.base.logbook import LogBook
-from cortex.base.tool_ports import Discovered, Discovery, Logs, Status, Upgrade, Upkeep
 from cortex.base.user import User
 from cortex.integrations.sandbox import Sandbox
+from cortex.ports.system import Discovered, Discovery, Logs, Status, Upgrade, Upkeep
 from tests.integrations.paths import TRAVERSALS
 from tests.tool_world import World
 

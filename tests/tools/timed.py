@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from cortex.base.errors import Conflict, NotFound, ToolFailed
-from cortex.base.time_ports import Job, Reminder, Timing
 from cortex.base.zone import local
+from cortex.ports.schedule import Job, Reminder, Timing
 
 
 class PlainTimings:

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from cortex.app import Cortex
 from cortex.base.clock import now
-from cortex.base.notify_ports import ActionKind, NoticeKind
+from cortex.ports.channels import ActionKind, NoticeKind
 from cortex.services.notices.notices import Told
 from cortex.storage.deliveries import AllDeliveries, Deliveries
 from cortex.storage.devices import ActionLinks, Devices

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response, StreamingResponse
 
 from cortex.base.errors import UserError
-from cortex.base.notify_ports import NoticeKind
+from cortex.ports.channels import NoticeKind
 from cortex.services.notices.notices import NoticeFilter, NoticeView
 from cortex.services.reminders.reminders import SNOOZES
 from web.bell import bell

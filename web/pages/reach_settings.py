@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
-from cortex.base.notify_ports import ChannelName, NoticeKind
+from cortex.ports.channels import ChannelName, NoticeKind
 from cortex.services.notices.addresses import ChannelView
 from cortex.services.notices.devices import DeviceView
 from cortex.services.notices.preferences import CHANNELS, KINDS, Choices, usual

@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from cortex.agent.titles import title
-from cortex.base.agent_ports import AgentRun
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.turn import LOOP_ENDS, agent_turn, parent_of
+from cortex.ports.agents import AgentRun
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.agents.results import AgentResults
 from cortex.services.agents.runs import AgentView, card_row, reading, run_of, view_of

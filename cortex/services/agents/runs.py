@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import TypeVar
 
-from cortex.base.agent_ports import AgentRun, RunState
 from cortex.base.errors import NotFound
 from cortex.base.turn import LOOP_ENDS, TurnState, parent_of
+from cortex.ports.agents import AgentRun, RunState
 from cortex.services.turns.answer_writer import Row
 from cortex.storage.conversations import Conversation, Conversations
 from cortex.storage.db import Database, Opener

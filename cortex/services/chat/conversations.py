@@ -9,13 +9,13 @@ from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from cortex.base.clock import Clock, now
-from cortex.base.engine_ports import Hub
 from cortex.base.errors import NotFound, UserError
 from cortex.base.events import Event
 from cortex.base.ids import derived_id, new_id
 from cortex.base.role import ToolMode
 from cortex.base.turn import LOOP_ENDS
 from cortex.base.user import User
+from cortex.ports.engine import Hub
 from cortex.selection.recipes import recipe as known_recipe
 from cortex.services.chat.exports import as_json, as_markdown
 from cortex.storage.conversations import Conversation, Conversations

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from cortex.base.agent_ports import RunState
 from cortex.base.turn import SUB, TurnState
+from cortex.ports.agents import RunState
 
 JOB_TURN = "cron:"
 CallState = Literal["run", "wait", "ok", "err", "unknown", "refused"]

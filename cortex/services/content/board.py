@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from cortex.base.aether_ports import Card, Column
 from cortex.base.clock import Clock
+from cortex.ports.aether import Card, Column
 from cortex.storage.db import Database
 from cortex.storage.tasks import Task, Tasks
 

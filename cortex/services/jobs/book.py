@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from cortex.base.time_ports import Job, Timing, Timings
+from cortex.ports.schedule import Job, Timing, Timings
 from cortex.services.context import House
 from cortex.storage.job_rows import JobRow, JobValues
 from cortex.storage.jobs import Jobs

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cortex.base.errors import ToolFailed
-from cortex.base.time_ports import Timing, Timings
+from cortex.ports.schedule import Timing, Timings
 from cortex.storage.job_rows import JobValues
 
 LINES_MOST = 500

@@ -13,10 +13,10 @@ from cortex.base.errors import UserError
 from cortex.base.job import JobKind, NotifyOn, OnMiss, Overlap
 from cortex.base.json_text import parsed
 from cortex.base.messages import ToolCall
-from cortex.base.notify_ports import ChannelName
 from cortex.base.role import ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
-from cortex.base.time_ports import Timing
+from cortex.ports.channels import ChannelName
+from cortex.ports.schedule import Timing
 from cortex.storage.job_rows import JobRow, JobValues
 from cortex.toolkit.registry import Registry
 

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 from cortex.base.errors import Conflict, ToolFailed, UserError
 from cortex.base.job import SlotState
 from cortex.base.role import Channel
-from cortex.base.time_ports import Timing, Timings
 from cortex.base.user import User
+from cortex.ports.schedule import Timing, Timings
 from cortex.schedule.clock_changes import ClockChange, clock_changes
 from cortex.services.context import House
 from cortex.services.jobs.crontab import CrontabLine, read_crontab, values_of

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import cast
 
 from cortex.base import scan
-from cortex.base.time_ports import Timing, Timings
+from cortex.ports.schedule import Timing, Timings
 from cortex.schedule import moments
 
 _READING = "cortex.schedule.reading"

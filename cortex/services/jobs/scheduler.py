@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Self
 
 from cortex.base.beside import beside
-from cortex.base.time_ports import Jobs, Reminders, Timings
+from cortex.ports.schedule import Jobs, Reminders, Timings
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.context import House
 from cortex.services.jobs.alarm import Alarm

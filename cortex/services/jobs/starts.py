@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id
-from cortex.base.notify_ports import Urgency
+from cortex.ports.channels import Urgency
 from cortex.services.context import House
 from cortex.services.jobs.misses import path_of
 from cortex.services.jobs.tools import JobTools, channel_of

@@ -13,8 +13,8 @@ from typing import Literal, cast
 
 from cortex.base.errors import ProviderError
 from cortex.base.model import ModelEntry
-from cortex.base.ports import Delta, Finished, Provider, Request
 from cortex.base.turn import Reply
+from cortex.ports.loop import Delta, Finished, Provider, Request
 
 TRIES = 2
 WAIT_CAP_S = 30.0

@@ -16,9 +16,9 @@ from cortex.base.ids import new_id
 from cortex.base.log import Blotter
 from cortex.base.messages import Usage
 from cortex.base.model import OFFLINE, ModelEntry, Price
-from cortex.base.ports import Delta, Finished, Provider, Request
 from cortex.base.role import Role
 from cortex.base.user import User
+from cortex.ports.loop import Delta, Finished, Provider, Request
 from cortex.services.models import prices
 from cortex.services.models.asking import Link
 from cortex.services.models.files import (

@@ -12,7 +12,7 @@ from cortex.base.clock import ticks_s
 from cortex.base.errors import ProviderError
 from cortex.base.messages import ToolSchema, user
 from cortex.base.model import ModelEntry
-from cortex.base.ports import Delta, Finished, Provider, Request
+from cortex.ports.loop import Delta, Finished, Provider, Request
 
 _HELLO = Request(
     system="You answer with one short sentence.",

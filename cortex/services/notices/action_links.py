@@ -13,8 +13,8 @@ from datetime import timedelta
 
 from cortex.base.clock import Clock
 from cortex.base.errors import Conflict, NotAllowed
-from cortex.base.notify_ports import Action, ActionKind
 from cortex.base.user import User
+from cortex.ports.channels import Action, ActionKind
 from cortex.services.accounts.accounts import LoginView
 from cortex.services.notices.notices import NoticeRow, Notices
 from cortex.storage.db import Database

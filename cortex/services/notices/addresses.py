@@ -15,8 +15,8 @@ from cortex import notify
 from cortex.base.crypto import Vault
 from cortex.base.errors import ConfigError, NotFound, UserError
 from cortex.base.ids import new_id
-from cortex.base.notify_ports import ChannelName, Target
 from cortex.base.user import User
+from cortex.ports.channels import ChannelName, Target
 from cortex.services.notices.channels import Channels
 from cortex.storage.db import Database
 from cortex.storage.deliveries import Deliveries

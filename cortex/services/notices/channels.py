@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from cortex import notify
 from cortex.base.clock import Clock
 from cortex.base.errors import CortexError, DeliveryError
-from cortex.base.notify_ports import Channel, ChannelName, Target
 from cortex.base.settings import Settings
+from cortex.ports.channels import Channel, ChannelName, Target
 from cortex.services.notices.push_keys import PushKeys
 
 LACKS_CONTACT = (

@@ -10,7 +10,7 @@ from typing import Literal
 
 from cortex.base.clock import Clock
 from cortex.base.errors import CortexError, DeliveryError, NotFound
-from cortex.base.notify_ports import DAY_S, Notice, Target
+from cortex.ports.channels import DAY_S, Notice, Target
 from cortex.services.notices.action_links import Buttons
 from cortex.services.notices.channels import Channels
 from cortex.services.notices.devices import target_of

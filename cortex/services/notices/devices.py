@@ -11,8 +11,8 @@ from typing import Literal
 from cortex.base.clock import Clock
 from cortex.base.errors import UserError
 from cortex.base.ids import derived_id
-from cortex.base.notify_ports import Target
 from cortex.base.user import User
+from cortex.ports.channels import Target
 from cortex.services.accounts.accounts import LoginView
 from cortex.services.notices.channels import Channels
 from cortex.storage import devices as rows

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 
 from cortex.base.clock import Clock
-from cortex.base.engine_ports import Hub
 from cortex.base.errors import UserError
-from cortex.base.notify_ports import ChannelName, NoticeKind, must_be_ours
+from cortex.ports.channels import ChannelName, NoticeKind, must_be_ours
+from cortex.ports.engine import Hub
 from cortex.services.notices.addresses import Addresses
 from cortex.services.notices.preferences import Means, ReachChoices, ways
 from cortex.services.notifier import Draft, bell_of, notice_id

@@ -15,9 +15,9 @@ from datetime import datetime
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.clock import Clock
-from cortex.base.engine_ports import Hub
 from cortex.base.errors import CortexError
-from cortex.base.notify_ports import ChannelName
+from cortex.ports.channels import ChannelName
+from cortex.ports.engine import Hub
 from cortex.services.notices.delivery import Sending
 from cortex.services.notices.notices import OUTBOX, DeliveryRow
 from cortex.storage.db import Database

@@ -10,8 +10,8 @@ from typing import Protocol, cast
 
 from cortex.base.clock import Clock
 from cortex.base.errors import ToolFailed, UserError
-from cortex.base.notice_ports import Pushed
-from cortex.base.notify_ports import DeliveryState
+from cortex.ports.channels import DeliveryState
+from cortex.ports.outgoing import Pushed
 from cortex.services.notices.addresses import Addresses
 from cortex.services.notices.notices import DeliveryRow, Notices, Told
 

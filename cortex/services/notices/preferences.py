@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, TypeVar, cast, get_args
 
-from cortex.base.engine_ports import Hub
 from cortex.base.errors import UserError
-from cortex.base.notify_ports import ChannelName, NoticeKind, Urgency
 from cortex.base.user import User
 from cortex.base.zone import local
+from cortex.ports.channels import ChannelName, NoticeKind, Urgency
+from cortex.ports.engine import Hub
 from cortex.schedule.policies import quiet_hours, quiet_until
 from cortex.services.notifier import bell_of
 from cortex.storage.accounts import Accounts

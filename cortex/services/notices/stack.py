@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.beside import beside
 from cortex.base.crypto import Vault
-from cortex.base.notice_ports import Mail, Push
+from cortex.ports.outgoing import Mail, Push
 from cortex.services.context import House
 from cortex.services.notices.action_links import Buttons
 from cortex.services.notices.addresses import Addresses

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cortex.base.errors import NotFound
-from cortex.base.time_ports import Timings
 from cortex.base.zone import local
+from cortex.ports.schedule import Timings
 from cortex.services.context import House
 from cortex.services.notifier import Tell
 from cortex.storage.db import Opener

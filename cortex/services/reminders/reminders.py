@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Literal
 
 from cortex.base.errors import ToolFailed, UserError
-from cortex.base.time_ports import Reminder, Timing, Timings
 from cortex.base.user import User
+from cortex.ports.schedule import Reminder, Timing, Timings
 from cortex.schedule.parting import parted
 from cortex.services.context import House
 from cortex.services.notifier import Tell

@@ -15,10 +15,10 @@ from typing import Protocol
 from cortex.base import scan
 from cortex.base.address import PUBLIC
 from cortex.base.clock import ticks_s
-from cortex.base.encoder_ports import Encoder
 from cortex.base.errors import EncoderFailed, UserError
 from cortex.base.settings import Settings
 from cortex.integrations.encoder_files import SHIPPED, SHIPPED_FROM, Pinned, fetch, policy_of
+from cortex.ports.encoder import Encoder
 from cortex.selection import encoders
 from cortex.selection.edits import meant
 from cortex.selection.meant import prepared

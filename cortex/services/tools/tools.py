@@ -11,8 +11,8 @@ from cortex.base import tokens
 from cortex.base.clock import Clock, now
 from cortex.base.model import OFFLINE, Profile
 from cortex.base.role import Channel, ToolMode
-from cortex.base.tool_ports import Discovered
 from cortex.base.user import User
+from cortex.ports.system import Discovered
 from cortex.selection.discover import discover
 from cortex.selection.edits import edited
 from cortex.selection.gate import Grant, granted, permits

@@ -7,9 +7,9 @@ from typing import Literal
 
 from cortex.agent.execute import HERE
 from cortex.base.errors import UserError
-from cortex.base.ports import CallRecord, Plea
 from cortex.base.turn import Answer, Turn
 from cortex.base.user import User
+from cortex.ports.loop import CallRecord, Plea
 from cortex.services.context import House
 from cortex.services.notifier import Draft, OnThePage, Tell
 from cortex.storage.approvals import Approval, Approvals, Grants

@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Literal
 
 from cortex.base.ids import derived_id
-from cortex.base.ports import CallRecord, Ending, Standing
 from cortex.base.turn import Turn
+from cortex.ports.loop import CallRecord, Ending, Standing
 from cortex.selection.ways import ora
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.context import House

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from cortex.agent.history import FULL_AT, SUMMARY_AT, TurnMessages, cut, newest, view
 from cortex.base.errors import UserError
 from cortex.base.messages import Message, ToolCall, ToolResult, user
-from cortex.base.ports import Request
 from cortex.base.role import Role
 from cortex.base.tokens import count
 from cortex.base.turn import Past, Reply, Turn
 from cortex.base.user import User
+from cortex.ports.loop import Request
 from cortex.services.budgets.budgets import Budgets
 from cortex.services.context import House
 from cortex.services.models.asking import ask

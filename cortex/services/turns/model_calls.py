@@ -13,10 +13,10 @@ from cortex.agent.react import as_text
 from cortex.base.ids import derived_id
 from cortex.base.messages import Message, ToolCall, assistant
 from cortex.base.model import OFFLINE, ModelEntry, Profile
-from cortex.base.ports import Request
 from cortex.base.tokens import count, minified, wire_schema
 from cortex.base.turn import Reply, RoundPlan, Turn
 from cortex.base.user import User
+from cortex.ports.loop import Request
 from cortex.selection.misses import Sight, verdict
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import Budgets

@@ -11,9 +11,9 @@ from typing import Any
 
 from cortex.base.model import ModelEntry
 from cortex.base.role import ToolMode
-from cortex.base.tool_ports import Discovered
 from cortex.base.turn import Need, RoundPlan, Turn
 from cortex.base.user import User
+from cortex.ports.system import Discovered
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import Budgets
 from cortex.services.context import House

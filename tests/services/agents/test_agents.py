@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cortex.base.agent_ports import AgentRun
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.turn import agent_turn
+from cortex.ports.agents import AgentRun
 from cortex.services.agents.agents import AT_ONCE
 from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import AgentCard, key_of, turn_of

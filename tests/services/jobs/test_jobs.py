@@ -12,7 +12,7 @@ import pytest
 
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.serve_lock import serving
-from cortex.base.time_ports import Jobs as JobsPort
+from cortex.ports.schedule import Jobs as JobsPort
 from cortex.services.jobs.forms import JobForm
 from cortex.services.jobs.jobs import JobsService
 from cortex.storage.job_rows import JobFilter

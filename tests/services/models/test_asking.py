@@ -9,8 +9,8 @@ from cortex.base.address import named
 from cortex.base.errors import ProviderError
 from cortex.base.messages import Usage, assistant, user
 from cortex.base.model import ModelEntry
-from cortex.base.ports import Delta, Finished, Request
 from cortex.base.turn import Reply
+from cortex.ports.loop import Delta, Finished, Request
 from cortex.providers import Surroundings, connect
 from cortex.services.models.asking import Link, ask
 from tests.scripted_server import Fault, ScriptedServer, rule

@@ -14,9 +14,9 @@ from cortex.base.ids import new_id
 from cortex.base.messages import Usage
 from cortex.base.messages import user as said
 from cortex.base.model import OFFLINE, ModelEntry
-from cortex.base.ports import Provider, Request
 from cortex.base.role import Role
 from cortex.base.user import User
+from cortex.ports.loop import Provider, Request
 from cortex.providers import Surroundings, connect
 from cortex.services.models.asking import ask
 from cortex.services.models.models import Models

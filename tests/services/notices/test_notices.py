@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
-from cortex.base.notify_ports import ChannelName, NoticeKind, Urgency
+from cortex.ports.channels import ChannelName, NoticeKind, Urgency
 from cortex.services.notices.action_links import PATH
 from cortex.services.notices.notices import NoticeFilter, NoticeRow
 from cortex.services.notices.preferences import Choices, Means, ways

@@ -14,10 +14,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cortex.base.errors import Conflict, ToolFailed
-from cortex.base.notice_ports import Mail, Push, Pushed
-from cortex.base.notify_ports import PRIVATE_TEXT
 from cortex.engine.hub import Hub
 from cortex.notify import SmtpServer
+from cortex.ports.channels import PRIVATE_TEXT
+from cortex.ports.outgoing import Mail, Push, Pushed
 from cortex.services.notices.delivery import BACK_OFF_S, opening
 from cortex.services.notices.notices import OUTBOX, NoticeFilter, NoticeRow
 from cortex.services.notices.outbox import LEASE_S, LOOK_S, PLACES, Dispatch

@@ -10,8 +10,8 @@ import pytest
 
 from cortex.app import Cortex
 from cortex.base.errors import Conflict, NotFound, ToolFailed, UserError
-from cortex.base.time_ports import Timing
 from cortex.base.user import User
+from cortex.ports.schedule import Timing
 from cortex.schedule.reading import Reader
 from cortex.services.notifier import OnThePage
 from cortex.services.reminders.due import DueReminders, Waking

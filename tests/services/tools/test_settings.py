@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cortex.base.errors import NotAllowed, NotFound, UserError
-from cortex.base.ports import CallRecord
 from cortex.base.turn import Turn
+from cortex.ports.loop import CallRecord
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.settings import ToolSettingsService
 from cortex.services.tools.tools import ToolsService

@@ -11,9 +11,9 @@ import pytest
 
 from cortex.agent.execute import Executor
 from cortex.base.messages import ToolCall
-from cortex.base.ports import CallRecord, Ending
-from cortex.base.time_ports import Jobs, Reminders, Timing
 from cortex.base.turn import Decision, Performed, Turn
+from cortex.ports.loop import CallRecord, Ending
+from cortex.ports.schedule import Jobs, Reminders, Timing
 from cortex.services.turns.calls import Book
 from cortex.services.turns.end import Endings
 from cortex.storage.calls import Calls

@@ -1,4 +1,4 @@
-"""`cortex jobs`: list them, and run one now, while the daemon runs. `preview` stands by itself in `job_preview.py`.
+"""`cortex jobs`: list them, and run one now, while the daemon runs. `preview` stands by itself in `preview.py`.
 
 Both open the house at rest: a run is noted in the ledger, where the running daemon finds it within two seconds.
 Where it can be known that none runs, nothing is noted; on a shared database what nobody begins is withdrawn.
@@ -18,7 +18,7 @@ from cortex.base.serve_lock import is_served
 from cortex.base.settings import Settings
 from cortex.base.start import settings_in_force
 from cortex.base.user import User
-from cortex.job_preview import jobs
+from cortex.commands.preview import jobs
 from cortex.services.jobs.book import said
 from cortex.services.jobs.jobs import JobView
 from cortex.storage.slots import SlotRow

@@ -18,9 +18,9 @@ from cortex.base.settings import load_settings
 from cortex.base.start import settings_in_force
 from cortex.base.user import Rank, User
 from cortex.bench.ground import PROFILES
-from cortex.bench_commands import bench, train
-from cortex.encoder_commands import encoder
-from cortex.job_commands import jobs
+from cortex.commands.bench import bench, train
+from cortex.commands.encoder import encoder
+from cortex.commands.jobs import jobs
 from cortex.selection.encoders import LABEL as SENTENCE_MODEL
 from cortex.services.scope import ToolScope
 from cortex.services.tools.tools import ToolsService

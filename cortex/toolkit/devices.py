@@ -1,13 +1,13 @@
 """What calls to the house's devices may do: how risky a service is, how a device stands, and the way back there.
 
-Pure rules over `base/home_ports.py`; used by `tools/ha.py`.
+Pure rules over `ports/home_assistant.py`; used by `tools/ha.py`.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from cortex.base.home_ports import Entity
+from cortex.ports.home_assistant import Entity
 
 EASY = frozenset(
     {

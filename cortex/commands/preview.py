@@ -15,7 +15,7 @@ import typer
 from cortex.base import clock
 from cortex.base.errors import ToolFailed, UserError
 from cortex.base.settings import read_settings
-from cortex.base.time_ports import Timing
+from cortex.ports.schedule import Timing
 from cortex.schedule.clock_changes import clock_changes
 from cortex.schedule.moments import zone_of
 from cortex.schedule.phrase import YEARS

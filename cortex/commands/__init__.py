@@ -1,0 +1,1 @@
+"""The commands of `cortex`, but those that start a server."""

@@ -1,0 +1,1 @@
+"""What the loop, the tools and the engine ask of the world: protocols, and the values that go through them."""
