@@ -96,7 +96,7 @@ def test_reloading_in_the_middle_of_an_answer_loses_and_doubles_nothing(chat: Ta
     length = "() => document.querySelector('.turn:last-child .prose').innerText.length"
     before = chat.page.evaluate(length)
     chat.page.reload()
-    assert chat.page.evaluate(length) >= before
+    chat.until(f"() => ({length})() >= {before}")
     chat.idle()
     chat.as_reloaded()
 

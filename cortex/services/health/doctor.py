@@ -28,7 +28,7 @@ State = Literal["good", "warn", "bad"]
 MB = 1_000_000
 FREE_BAD_BYTES = 200 * MB
 FREE_WARN_BYTES = 1_000 * MB
-BUNDLE = Path(__file__).resolve().parents[2] / "web" / "static" / "vendor" / "bundle.js"
+BUNDLE = Path(__file__).resolve().parents[3] / "web" / "static" / "vendor" / "bundle.js"
 LOOK_AGAIN_S = 60.0
 
 

@@ -19,7 +19,7 @@ from cortex.storage.home import Homes
 from cortex.storage.jobs import Jobs
 from cortex.storage.preferences import Preferences
 
-SHIPPED = Path(__file__).parent.parent / "roles"
+SHIPPED = Path(__file__).parents[2] / "roles"
 PERSONA_FILE = "persona.md"
 PERSONA = (
     "You are Cortex, a personal assistant that runs on the user's own machine. "
