@@ -50,7 +50,8 @@ def main() -> int:
     taken = recipes.take(given.seed, _tell) if RECIPES in wanted else None
     if given.json:
         judged = {"sets": taken.sets, **taken.costs} if taken else {}
-        _say(json.dumps({**head, "figures": [asdict(one) for one in figures], "missed": missed, **judged}, indent=2))
+        parts = {"figures": [asdict(one) for one in figures], "missed": missed, **keyed(figures), **judged}
+        _say(json.dumps({**head, **parts}, indent=2))
     if not given.json and wanted != [RECIPES]:
         _say(table(head, figures, missed))
     if not given.json and taken:
@@ -75,6 +76,15 @@ def _performance(names: list[str], given: argparse.Namespace) -> tuple[list[Figu
         except Unmeasured as error:
             missed[name] = str(error)
     return figures, missed
+
+
+def keyed(figures: list[Figure]) -> dict[str, dict[str, float]]:
+    """The values that have a place of their own in the JSON."""
+    found: dict[str, dict[str, float]] = {}
+    for one in figures:
+        if one.key:
+            found.setdefault(one.key[0], {})[one.key[1]] = one.value
+    return found
 
 
 def machine() -> str:

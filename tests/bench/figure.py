@@ -11,7 +11,7 @@ from pathlib import Path
 class Figure:
     """One line of the table. `goal`: the most it may be, None where there is none. `stretch`: the best seen elsewhere.
 
-    `how`: the recipe, in a few words.
+    `how`: the recipe, in a few words. `key`: where programs find the value in the JSON, beside the list of all.
     """
 
     what: str
@@ -20,6 +20,7 @@ class Figure:
     how: str
     goal: float | None = None
     stretch: float | None = None
+    key: tuple[str, str] | None = None
 
     @property
     def is_met(self) -> bool:

@@ -3,6 +3,7 @@ and nothing is doubled.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from playwright.sync_api import Browser, Locator, expect
@@ -58,6 +59,10 @@ def words(answer: Locator) -> str:
     return " ".join(said(answer).split())
 
 
+def begins_with(answer: Locator, before: str) -> bool:
+    return words(answer).startswith(before)
+
+
 def some_words(answer: Locator) -> str:
     """What stands there when the answer is well under way and not yet at its end."""
     poll(lambda: len(words(answer)) > 80)
@@ -79,7 +84,7 @@ def test_a_reload_in_the_middle_of_an_answer_goes_on_with_it(
     for _ in range(2):
         before = some_words(answer)
         page.reload()
-        poll(lambda heard=before: words(answer).startswith(heard))  # its last words come by the stream
+        poll(partial(begins_with, answer, before))  # its last words come by the stream
         assert whole.startswith(words(answer))
     wait_for_end(page)
     assert words(answer) == whole

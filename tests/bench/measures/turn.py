@@ -1,0 +1,131 @@
+"""What one message asks of the database and of HOME's files, from the POST until its end is stored, one page open.
+
+Transactions ended and statements sent, `cortex.db` and `engine.db` together, reads included; files of HOME that were
+opened, the databases left out.
+"""
+
+import os
+import re
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+from sqlalchemy import Engine, event
+
+from tests.bench.figure import Bench, Figure
+from tests.e2e.chat_tab import Served
+from tests.living_house import PASSWORD, living_house
+from tests.patience import PATIENCE_S
+from web.app import create_app
+
+MESSAGES = {"hello": "hello", "one_tool": "add milk to my shopping list"}
+GOALS = {"hello": {"commits": 12}, "one_tool": {"commits": 30, "file_reads": 3}}
+WORDS = {"commits": "transactions ended", "statements": "statements", "file_reads": "files of HOME opened"}
+HOW = "in one process, offline model, a page open, the conversation's second message"
+
+
+class Meter:
+    """Counts what happens in every database and in one home while it is on."""
+
+    def __init__(self) -> None:
+        self.counted: Counter[str] = Counter()
+        self._home = ""
+        for happening in ("commit", "rollback"):
+            event.listen(Engine, happening, lambda *_: self._add("commits"))
+        event.listen(Engine, "before_cursor_execute", lambda *_: self._add("statements"))
+        sys.addaudithook(self._heard)  # for as long as the process lives: a hook cannot be taken out
+
+    @contextmanager
+    def on(self, home: Path) -> Iterator[None]:
+        """Count anew, in this home, during the block."""
+        self.counted.clear()
+        self._home = f"{home}{os.sep}"
+        try:
+            yield
+        finally:
+            self._home = ""
+
+    def _add(self, name: str) -> None:
+        if self._home:
+            self.counted[name] += 1
+
+    def _heard(self, happening: str, details: tuple[Any, ...]) -> None:
+        if self._home and happening == "open" and isinstance(details[0], str | bytes):
+            path = os.fsdecode(details[0])
+            if path.startswith(self._home) and ".db" not in Path(path).name:
+                self.counted["file_reads"] += 1
+
+
+METER = Meter()
+
+
+class OpenPage:
+    """The live stream of a conversation, read in a thread; `ends` counts the turns whose end it was shown."""
+
+    def __init__(self, http: httpx.Client, conversation: str) -> None:
+        page = http.get(f"/c/{conversation}").text
+        after = re.search(r"/events\?after=(\d+)", page)
+        assert after, page[:400]
+        self._http, self._path = http, f"/c/{conversation}/events?after={after[1]}"
+        self._is_open, self._has_ended = threading.Event(), threading.Event()
+        threading.Thread(target=self._read, daemon=True).start()
+        assert self._is_open.wait(PATIENCE_S)
+
+    def wait(self) -> None:
+        """Until the turn's end is shown."""
+        assert self._has_ended.wait(PATIENCE_S)
+
+    def _read(self) -> None:
+        with self._http.stream("GET", self._path, timeout=httpx.Timeout(PATIENCE_S)) as stream:
+            for line in stream.iter_lines():
+                self._is_open.set()
+                if 'class="foot"' in line:
+                    self._has_ended.set()
+                    return
+
+
+def counted(home: Path) -> dict[str, dict[str, int]]:
+    """Each message's counts by name, of a new home in this folder."""
+
+    async def make() -> tuple[FastAPI, AsyncExitStack]:
+        stack = AsyncExitStack()
+        house = await stack.enter_async_context(living_house(home))
+        return create_app(house.cortex), stack
+
+    server, found = Served(make), {}
+    with httpx.Client(base_url=server.url, headers={"Origin": server.url}, timeout=PATIENCE_S, trust_env=False) as http:
+        http.post("/login", data={"name": "ada", "password": PASSWORD})
+        for name, text in MESSAGES.items():
+            conversation = _sent(http, "new", "hello")
+            OpenPage(http, conversation).wait()
+            page = OpenPage(http, conversation)
+            with METER.on(home):
+                _sent(http, conversation, text)
+                page.wait()
+            found[name] = {what: METER.counted[what] for what in WORDS}
+    server.do(server.held.aclose())
+    server.close()
+    return found
+
+
+def _sent(http: httpx.Client, conversation: str, text: str) -> str:
+    answer = http.post(f"/c/{conversation}/messages", data={"text": text, "mode": "auto"})
+    assert answer.status_code == 303, answer.text[:400]
+    return answer.headers["location"].rpartition("/")[2]
+
+
+def measure(bench: Bench) -> list[Figure]:
+    """Three lines for each message."""
+    return [
+        Figure(
+            what=f"{WORDS[what]}, {name}", value=value, unit="", how=HOW, goal=GOALS[name].get(what), key=(name, what)
+        )
+        for name, counts in counted(bench.folder / "home").items()
+        for what, value in counts.items()
+    ]
