@@ -1,7 +1,7 @@
 """Background agents: a turn of its own, in a conversation of its own, started by another turn, which it outlives.
 
 Ids derive from the call that started it, so that a repeated step starts nothing twice. What comes of a run is
-`agent_results.py`.
+`results.py`.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The alarm clock: fires each armed row of a table at its time. Keeps nothing that the tables do not have.
 
-Several processes may run one: whoever fires decides by compare-and-set who was first. `clockwork.py` lets it run.
+Several processes may run one: whoever fires decides by compare-and-set who was first. `scheduler.py` lets it run.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Fires jobs: what becomes of the slots that are due is written down with the next time, in one commit, once.
 
-No turn begins here: planned slots are begun by `job_starts.py`. A process that dies in between leaves them planned.
+No turn begins here: planned slots are begun by `starts.py`. A process that dies in between leaves them planned.
 """
 
 import logging

@@ -1,6 +1,6 @@
 """Scheduled jobs for pages and commands: show, make, change, switch, delete with a way back, run now, preview, import.
 
-What a job does when it is due is `job_runs.py`'s. Tools reach jobs through `job_book.py`.
+What a job does when it is due is `runs.py`'s. Tools reach jobs through `book.py`.
 """
 
 import asyncio

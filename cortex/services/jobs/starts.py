@@ -1,6 +1,6 @@
 """Begins a slot: a turn in the job's conversation, or, for a plain message, the notice itself. Each is one commit.
 
-A call or a message asks no model. What a killed process left between commit and start is started by `turns.py`.
+A call or a message asks no model. What a killed process left between commit and start is started by `turns/turns.py`.
 """
 
 import json

@@ -1,7 +1,7 @@
 """The buttons of a notification: single-use links that open a page here and need the login.
 
 A token is an HMAC under the house's key, the same at each try of a delivery, and kept as its hash alone. Made by
-`sending.py`; the page shows what a link would do before it is pressed.
+`delivery.py`; the page shows what a link would do before it is pressed.
 """
 
 import base64

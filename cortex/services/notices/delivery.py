@@ -1,6 +1,6 @@
 """One delivery, from the row to how it ended: is it still wanted, where to, what it says, and what became of it.
 
-`dispatch.py` decides when; channels send. A try that nobody booked comes back by its lease and bears the same id.
+`outbox.py` decides when; channels send. A try that nobody booked comes back by its lease and bears the same id.
 """
 
 import logging

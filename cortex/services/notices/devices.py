@@ -1,6 +1,6 @@
 """A person's browsers that take push: subscribing, looking after on page loads, what was shown, tests, removal.
 
-The page and its service worker call this; sending is `dispatch.py`'s.
+The page and its service worker call this; sending is `outbox.py`'s.
 """
 
 from collections.abc import Sequence

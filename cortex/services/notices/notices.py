@@ -1,6 +1,6 @@
 """Tells people things: a notice and its deliveries, written with the thing told, then lists, acknowledging, snoozing.
 
-Sending is `dispatch.py`'s. Whoever tells of something that it commits itself calls `prepare` before, the draft's
+Sending is `outbox.py`'s. Whoever tells of something that it commits itself calls `prepare` before, the draft's
 `write` inside its transaction and `ring` behind it; `tell` does all three.
 """
 

@@ -1,6 +1,6 @@
 """One person's reminders, as the page and the tools handle them: add in words, change, hear, put off, take away.
 
-Telling them when they are due is `due_reminders.py`. No model is asked. Rows: `storage/reminders.py`.
+Telling them when they are due is `due.py`. No model is asked. Rows: `storage/reminders.py`.
 """
 
 from collections.abc import Sequence
