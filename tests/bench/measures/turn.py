@@ -4,6 +4,7 @@ Transactions ended and statements sent, `cortex.db` and `engine.db` together, re
 opened, the databases left out.
 """
 
+import asyncio
 import os
 import re
 import sys
@@ -20,7 +21,7 @@ from sqlalchemy import Engine, event
 
 from tests.bench.figure import Bench, Figure
 from tests.e2e.chat_tab import Served
-from tests.living_house import PASSWORD, living_house
+from tests.living_house import PASSWORD, LivingHouse, living_house
 from tests.patience import PATIENCE_S
 from web.app import create_app
 
@@ -36,6 +37,7 @@ class Meter:
     def __init__(self) -> None:
         self.counted: Counter[str] = Counter()
         self._home = ""
+        self._one = threading.Lock()  # the engine's threads count too
         for happening in ("commit", "rollback"):
             event.listen(Engine, happening, lambda *_: self._add("commits"))
         event.listen(Engine, "before_cursor_execute", lambda *_: self._add("statements"))
@@ -53,20 +55,18 @@ class Meter:
 
     def _add(self, name: str) -> None:
         if self._home:
-            self.counted[name] += 1
+            with self._one:
+                self.counted[name] += 1
 
     def _heard(self, happening: str, details: tuple[Any, ...]) -> None:
         if self._home and happening == "open" and isinstance(details[0], str | bytes):
             path = os.fsdecode(details[0])
             if path.startswith(self._home) and ".db" not in Path(path).name:
-                self.counted["file_reads"] += 1
-
-
-METER = Meter()
+                self._add("file_reads")
 
 
 class OpenPage:
-    """The live stream of a conversation, read in a thread; `ends` counts the turns whose end it was shown."""
+    """The live stream of a conversation, read in a thread until it has shown the end of a turn."""
 
     def __init__(self, http: httpx.Client, conversation: str) -> None:
         page = http.get(f"/c/{conversation}").text
@@ -90,34 +90,44 @@ class OpenPage:
                     return
 
 
-def counted(home: Path) -> dict[str, dict[str, int]]:
+def counted(home: Path, meter: Meter) -> dict[str, dict[str, int]]:
     """Each message's counts by name, of a new home in this folder."""
 
-    async def make() -> tuple[FastAPI, AsyncExitStack]:
+    async def make() -> tuple[FastAPI, tuple[LivingHouse, AsyncExitStack]]:
         stack = AsyncExitStack()
         house = await stack.enter_async_context(living_house(home))
-        return create_app(house.cortex), stack
+        return create_app(house.cortex), (house, stack)
 
     server, found = Served(make), {}
+    house, stack = server.held
     with httpx.Client(base_url=server.url, headers={"Origin": server.url}, timeout=PATIENCE_S, trust_env=False) as http:
         http.post("/login", data={"name": "ada", "password": PASSWORD})
         for name, text in MESSAGES.items():
-            conversation = _sent(http, "new", "hello")
-            OpenPage(http, conversation).wait()
+            conversation = server.do(_talked(house))
             page = OpenPage(http, conversation)
-            with METER.on(home):
-                _sent(http, conversation, text)
+            with meter.on(home):
+                _send(http, conversation, text)
                 page.wait()
-            found[name] = {what: METER.counted[what] for what in WORDS}
-    server.do(server.held.aclose())
+            found[name] = {what: meter.counted[what] for what in WORDS}
+    server.do(stack.aclose())
     server.close()
     return found
 
 
-def _sent(http: httpx.Client, conversation: str, text: str) -> str:
+async def _talked(house: LivingHouse) -> str:
+    """A conversation of one turn, of which nothing goes on any more."""
+    conversation = await house.conversation()
+    turn = await house.say(conversation, "hello")
+    async with asyncio.timeout(PATIENCE_S):
+        while await house.cortex.house.runner.status(turn) != "done":  # noqa: ASYNC110 - the engine has no event for it
+            await asyncio.sleep(0.01)
+    return conversation
+
+
+def _send(http: httpx.Client, conversation: str, text: str) -> None:
     answer = http.post(f"/c/{conversation}/messages", data={"text": text, "mode": "auto"})
-    assert answer.status_code == 303, answer.text[:400]
-    return answer.headers["location"].rpartition("/")[2]
+    if answer.status_code != 303:
+        raise RuntimeError(f"the message was not taken: {answer.status_code} {answer.text[:400]}")
 
 
 def measure(bench: Bench) -> list[Figure]:
@@ -126,6 +136,6 @@ def measure(bench: Bench) -> list[Figure]:
         Figure(
             what=f"{WORDS[what]}, {name}", value=value, unit="", how=HOW, goal=GOALS[name].get(what), key=(name, what)
         )
-        for name, counts in counted(bench.folder / "home").items()
+        for name, counts in counted(bench.folder / "home", Meter()).items()
         for what, value in counts.items()
     ]
