@@ -19,9 +19,8 @@ from cortex.base.log import Blotter, LineFormatter
 from cortex.base.logbook import LogBook
 from cortex.base.settings import Settings
 from cortex.base.start import shared_database
-from cortex.engine import quiet
+from cortex.engine import dbos_patches
 from cortex.engine.dbos import Engine
-from cortex.engine.durable import durable
 from cortex.engine.hub import Hub
 from cortex.engine.relay import Relay, relayed
 from cortex.engine.remote import CANCELLED, STARTED, Remote
@@ -64,7 +63,7 @@ from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.approvals import ApprovalsService
 from cortex.services.turns.planning import Finder, Planning
 from cortex.services.turns.turn_loop import turn_runs
-from cortex.services.turns.turns import WORKFLOW, Durable, TurnRuns
+from cortex.services.turns.turns import WORKFLOW, TurnRuns
 from cortex.services.turns.undo import UndoService
 from cortex.services.usage.records import Records
 from cortex.storage.calls import Calls
@@ -118,7 +117,7 @@ class Cortex:
         """One of several processes that run turns and serve no page. ConfigError where the database is not shared."""
         async with relayed(shared_database(settings)) as relay:
             engine = Engine.open(settings.engine_database, is_worker=True)
-            relay.on(STARTED, lambda _: quiet.wake())
+            relay.on(STARTED, lambda _: dbos_patches.wake())
             relay.on(CANCELLED, engine.stop_here)
             async with _running(settings, clock, engine, relay) as cortex:
                 yield cortex
@@ -244,7 +243,7 @@ def _services(
     planning = Planning(
         house=house, accounts=accounts, roles=roles, models=models, tools=tools, profiles=profiles, budgets=budgets
     )
-    runs = turn_runs(house, homes, accounts, roles, models, tools, planning, reach.desk, _durably(house.runner))
+    runs = turn_runs(house, homes, accounts, roles, models, tools, planning, reach.desk)
     results = AgentResults(house=house, runs=runs, tell=reach.notices, is_watched=reach.desk.is_watched)
     agents = AgentsService(house=house, accounts=accounts, roles=roles, budgets=budgets, runs=runs, results=results)
     scope.add(Agents, agents.opened)
@@ -292,11 +291,6 @@ def _tools(
         skills=skills,
         encoders=encoders,
     )
-
-
-def _durably(runner: Runner) -> Durable:
-    """How ports become durable: by the engine, and not at all where none runs."""
-    return lambda port, methods: durable(port, runner, methods) if isinstance(runner, Engine) else port
 
 
 def _connector(settings: Settings) -> Connect:

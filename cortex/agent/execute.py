@@ -17,6 +17,8 @@ from cortex.base.ids import derived_id
 from cortex.base.messages import ToolCall, ToolResult
 from cortex.base.turn import Answer, Decision, Performed, Turn
 from cortex.ports.loop import CallBook, CallRecord, Desk, Ending, Plea, Scope, Standing, UndoOffer
+from cortex.ports.steps import step
+from cortex.ports.stored_names import StepName
 from cortex.toolkit.context import Ctx, UndoNote
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Output, Tool
@@ -47,6 +49,7 @@ class Executor:
     scope: Scope
     ticks_s: Callable[[], float]
 
+    @step(StepName.DECIDE)
     async def decide(self, turn: Turn, round_number: int, call: ToolCall) -> Decision:
         """The gate's word, with the call's row and card written; never raises for a bad call."""
         standing = await self.book.standing(turn)
@@ -79,6 +82,7 @@ class Executor:
             arguments_hash=record.hash,
         )
 
+    @step(StepName.PERFORM)
     async def perform(
         self, turn: Turn, round_number: int, call: ToolCall, decision: Decision, answer: Answer | None
     ) -> Performed:

@@ -1,31 +1,21 @@
 """Values of steps as portable JSON and back, exactly: tuples stay tuples, frozen dataclasses keep their class.
 
-Only the dataclasses of `base/messages.py`, `base/turn.py` and `ports/loop.py` pass. A field that a later version
+Only the classes of `ports/stored_names.py` pass, each under the name it has there. A field that a later version
 added takes its default when an older record is read; one it dropped is left out. Half a surrogate becomes U+FFFD.
-The errors of `base/errors.py` are values too, so that a replayed step raises what it raised the first time.
+Errors are values too, so that a replayed step raises what it raised the first time.
 """
 
 import re
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from cortex.base import errors, messages, turn
 from cortex.base.errors import CortexError
-from cortex.ports import loop
+from cortex.ports.stored_names import ERRORS, VALUES
 
 TAG = "$"
 _HALF = re.compile("[\ud800-\udfff]")  # no database can hold half of a surrogate pair, and a model may send one
-
-VALUES: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for module in (messages, turn, loop)
-    for kind in vars(module).values()
-    if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
-}
-
-ERRORS: dict[str, type[CortexError]] = {
-    kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, CortexError)
-}
+_TAGS = {kind: tag for tag, kind in VALUES.items()}
+_ERROR_NAMES = {kind: name for name, kind in ERRORS.items()}
 
 
 def encode(value: object) -> Any:
@@ -41,13 +31,13 @@ def encode(value: object) -> Any:
             return [encode(item) for item in value]
         case dict():
             return _encode_mapping(value)
-        case _ if VALUES.get(type(value).__name__) is type(value) and is_dataclass(value):
+        case _ if type(value) in _TAGS and is_dataclass(value):
             return {
-                TAG: type(value).__name__,
+                TAG: _TAGS[type(value)],
                 "v": {field.name: encode(getattr(value, field.name)) for field in fields(value)},
             }
         case _:
-            raise TypeError(f"{type(value).__name__!r} is no value of a step: it belongs into base/turn.py")
+            raise TypeError(f"{type(value).__name__!r} is no value of a step: it belongs into ports/stored_names.py")
 
 
 def _encode_mapping(value: dict[Any, Any]) -> Any:
@@ -80,9 +70,9 @@ def decode(data: Any) -> Any:
 
 def encode_error(error: CortexError) -> dict[str, Any]:
     """An error of our tree with its extra facts, as JSON data. TypeError for any other class."""
-    name = type(error).__name__
-    if ERRORS.get(name) is not type(error):
-        raise TypeError(f"{name!r} is no error of a step: it belongs into base/errors.py")
+    name = _ERROR_NAMES.get(type(error))
+    if name is None:
+        raise TypeError(f"{type(error).__name__!r} is no error of a step: it belongs into ports/stored_names.py")
     extra = {key: value for key, value in vars(error).items() if key != "message"}
     return {"error": name, "message": error.message, "extra": encode(extra)}
 

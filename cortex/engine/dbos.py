@@ -8,7 +8,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import Context
+from contextvars import Context, ContextVar
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
@@ -18,7 +18,7 @@ from dbos import error as dbos_error
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
-from cortex.engine import queues, quiet, runs
+from cortex.engine import dbos_patches, queues, runs
 from cortex.engine.config import (
     AT_ONCE,
     CANCEL_POLL_S,
@@ -35,12 +35,15 @@ from cortex.engine.config import (
     config,
 )
 from cortex.engine.database import is_postgres, open_database
+from cortex.engine.durable import DurableSteps
 from cortex.engine.recover import Recovery
 from cortex.engine.remote import hand_over
 from cortex.engine.slots import Slots
 
 Body = Callable[[str, dict[str, Any]], Coroutine[Any, Any, None]]
 Workflow = Callable[[str, dict[str, Any], str, str], Coroutine[Any, Any, None]]
+
+_is_first_life: ContextVar[bool] = ContextVar("cortex_engine_first_life", default=False)
 
 
 class Engine:
@@ -61,6 +64,7 @@ class Engine:
         self._workflows: dict[str, Workflow] = {}
         self._runs = runs.Runs()
         self._slots = Slots()
+        self._steps = DurableSteps(self)
         self._starting: set[asyncio.Task[None]] = set()
         self._watcher: asyncio.Task[None] | None = None
         self._recovery: Recovery | None = None
@@ -94,10 +98,10 @@ class Engine:
         if Engine._launched is not None:
             raise RuntimeError("Another engine is open in this process: close it first")
         Engine._launched = self
-        quiet.hush()
+        dbos_patches.quiet_log()
         instance = DBOS(config=config(self._database, self.executor_id, self.version))
-        quiet.slow_down(HOUSEKEEPING_SHARED_S if self._is_shared else HOUSEKEEPING_S)
-        quiet.eager(instance)
+        dbos_patches.slow_housekeeping(HOUSEKEEPING_SHARED_S if self._is_shared else HOUSEKEEPING_S)
+        dbos_patches.poll_rarely(instance, self._is_shared)
         for name, body in self._bodies.items():
             self._workflows[name] = DBOS.workflow(name=name, max_recovery_attempts=MAX_RECOVERY_ATTEMPTS)(
                 self._guarded(body)
@@ -107,13 +111,18 @@ class Engine:
             self._recovery = Recovery(self._database, self.executor_id, self.version, self._runs)
             await self._recovery.claim()
         DBOS.launch()
-        quiet.end_awake(instance)
-        self._calming = asyncio.get_running_loop().call_later(EAGER_S, quiet.calm, instance, self._is_shared)
+        dbos_patches.wake_at_end(instance)
+        dbos_patches.look_up_resumed_runs_only(instance, _is_first_life.get)
         if self.is_worker:
             await queues.register()
-            quiet.wake()
+            dbos_patches.wake()
         else:
             await queues.adopt(self.version)
+        if await self.unfinished():
+            dbos_patches.poll_often(instance)
+            self._calming = asyncio.get_running_loop().call_later(
+                EAGER_S, dbos_patches.poll_rarely, instance, self._is_shared
+            )
         if self._recovery is not None:
             self._recovery.watch()
         if self._is_shared or self.is_worker:
@@ -147,7 +156,8 @@ class Engine:
         async def run(run_id: str, argument: dict[str, Any], queue: str, key: str) -> None:
             with self._runs.executing(run_id):
                 async with self._slots.slot(queue, key):
-                    await body(run_id, argument)
+                    with self._steps.in_force():
+                        await body(run_id, argument)
 
         return run
 
@@ -183,13 +193,14 @@ class Engine:
 
     async def _start(self, run_id: str, workflow: str, argument: dict[str, Any], queue: str, key: str) -> None:
         body = self._workflows[workflow]
+        _is_first_life.set(True)  # for the run's task, which begins here; a run that is resumed begins elsewhere
         with SetWorkflowID(run_id):
             if not queue or not self.is_worker:
                 await DBOS.start_workflow_async(body, run_id, argument, queue, key)
             else:
                 with SetEnqueueOptions(queue_partition_key=key if queue == "chat" else None):
                     await DBOS.enqueue_workflow_async(queue, body, run_id, argument, "", "")
-                quiet.wake()
+                dbos_patches.wake()
 
     async def cancel(self, run_id: str) -> None:
         """Stop it for good: what it awaits is cancelled at once here, within a second in another process."""
@@ -254,10 +265,6 @@ class Engine:
         return None if value is None else str(value)
 
     # --- steps and streams --------------------------------------------------------------------------------------
-
-    def in_run(self) -> bool:
-        """Whether the caller is a run's body, outside any step."""
-        return runs.current() is not None and DBOS.step_id is None
 
     async def step(self, name: str, action: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """Do the action once and keep its JSON result; on replay, the kept one. Inside a run only."""

@@ -1,22 +1,23 @@
-"""Keeps DBOS quiet: its log to what a reader can act on, its polling to what an idle house can afford.
+"""What DBOS is changed in: its log to what a reader can act on, its looks to those that are needed.
 
-The intervals have no setting in DBOS 3.4, so its internals are reached here, and only here. Called at launch.
+These have no setting in DBOS 3.4, so its internals are reached here, and only here. Called at launch.
 """
 
 import logging
 import threading
+from collections.abc import Callable
 from time import monotonic
-from typing import cast
+from typing import Any, cast
 from weakref import WeakSet
 
 from dbos import DBOS, Queue, _dbos, _queue, _scheduler, _workflow_commands
 from dbos import error as dbos_error
 
-EAGER_POLL_S = 0.3  # while runs are resumed after a start
-CALM_POLL_S = 10.0  # afterwards: a process that is alone resumes nothing in its life
-CALM_POLL_SHARED_S = 2.0  # another process may put back what it had
-_NEW_QUEUES_S = 10.0  # how often the list of queues is read, unless somebody wakes
-_LOOK_FOR_STOP_S = 2.0  # should an end not ring
+RESUMING_POLL_S = 0.3  # while runs are resumed after a start
+IDLE_POLL_S = 10.0  # afterwards: a process that is alone resumes nothing in its life
+IDLE_POLL_SHARED_S = 2.0  # another process may put back what it had
+_NEW_QUEUES_S = 10.0  # how often the list of queues is read, unless somebody wakes it
+_LOOK_FOR_STOP_S = 2.0  # should an end not wake it
 
 _CANCELLED_TASK = "Asyncio task cancelled for workflow or step"
 
@@ -34,7 +35,7 @@ class _OrdinaryEnds(logging.Filter):
 _FILTER = _OrdinaryEnds()
 
 
-def hush() -> None:
+def quiet_log() -> None:
     """Send DBOS's log through the program's own handlers, without its console handler and its advice."""
     logger = logging.getLogger("dbos")
     if not logger.handlers:
@@ -44,40 +45,57 @@ def hush() -> None:
     logger.addFilter(_FILTER)
 
 
-def slow_down(interval_s: float) -> None:
-    """Before a launch: look less often for what the house does not have, and let the queue threads be woken.
+def slow_housekeeping(interval_s: float) -> None:
+    """Before a launch: look less often for what Cortex does not have, and let the queue threads be woken.
 
     DBOS looks once a second for delayed and overdue runs, for its own schedules in its first minute, and for queues.
-    Measured 2026-11-21, idle on SQLite: its threads take 0.08 % of a core with `calm`, 0.39 % before.
+    Measured 2026-11-21, idle on SQLite: its threads take 0.08 % of a core with `poll_rarely`, 0.39 % before.
     """
     _workflow_commands._BACKGROUND_JOBS_INTERVAL_SEC = interval_s
     _scheduler._STARTUP_FAST_POLL_DURATION_SEC = 0.0
-    _queue.queue_worker_thread = _poll_on_bell
-    _dbos.queue_thread = _manage_on_bell  # type: ignore[attr-defined]  # imported there, and called by that name
+    _queue.queue_worker_thread = _poll_until_woken
+    _dbos.queue_thread = _manage_until_woken  # type: ignore[attr-defined]  # imported there, and called by that name
 
 
-def eager(instance: DBOS) -> None:
+def poll_often(instance: DBOS) -> None:
     """Look for resumed runs at once: they wait in DBOS's internal queue."""
-    instance._registry.get_internal_queue()._polling_interval_sec = EAGER_POLL_S
+    instance._registry.get_internal_queue()._polling_interval_sec = RESUMING_POLL_S
+    wake()
 
 
-def calm(instance: DBOS, is_shared: bool) -> None:
-    """Look for resumed runs as often as an idle house can afford."""
-    poll_s = CALM_POLL_SHARED_S if is_shared else CALM_POLL_S
+def poll_rarely(instance: DBOS, is_shared: bool) -> None:
+    """Look for resumed runs as often as an idle daemon can afford."""
+    poll_s = IDLE_POLL_SHARED_S if is_shared else IDLE_POLL_S
     instance._registry.get_internal_queue()._polling_interval_sec = poll_s
 
 
-class _Bell:
-    """A stop event whose wait also ends when it is rung. DBOS's queue threads wait on it between their polls."""
+def look_up_resumed_runs_only(instance: DBOS, is_first_life: Callable[[], bool]) -> None:
+    """Let a run that was begun in this life make its steps without asking, ahead of each, for a result of it.
+
+    DBOS asks in a transaction of its own, and refuses a cancelled run there: `Engine.cancel` interrupts the run here,
+    and the look of every half second one that another process cancelled.
+    """
+    system = instance._sys_db
+    look_up = system.check_operation_execution
+
+    def looked_up(workflow_id: str, function_id: int, function_name: str, **more: Any) -> Any:
+        return None if is_first_life() else look_up(workflow_id, function_id, function_name, **more)
+
+    # An instance's own attribute in place of the method: the class stays as it is.
+    system.check_operation_execution = looked_up  # type: ignore[method-assign]
+
+
+class _Wakeable:
+    """A stop event whose wait also ends when it is woken. DBOS's queue threads wait on it between their polls."""
 
     def __init__(self, stop: threading.Event, least_s: float = 0.0) -> None:
         self._stop = stop
         self._least_s = least_s
-        self._rung = threading.Event()
-        _bells.add(self)
+        self._woken = threading.Event()
+        _waiting.add(self)
 
-    def ring(self) -> None:
-        self._rung.set()
+    def wake(self) -> None:
+        self._woken.set()
 
     def is_set(self) -> bool:
         return self._stop.is_set()
@@ -85,40 +103,40 @@ class _Bell:
     def wait(self, timeout: float = 0.0) -> bool:
         ends_s = monotonic() + max(timeout, self._least_s)
         while not self._stop.is_set() and (left_s := ends_s - monotonic()) > 0:
-            if self._rung.wait(min(left_s, _LOOK_FOR_STOP_S)):
-                self._rung.clear()
+            if self._woken.wait(min(left_s, _LOOK_FOR_STOP_S)):
+                self._woken.clear()
                 break
         return self._stop.is_set()
 
 
-_bells: WeakSet[_Bell] = WeakSet()
+_waiting: WeakSet[_Wakeable] = WeakSet()
 _poll = _queue.queue_worker_thread
 _manage = _queue.queue_thread
 
 
 # The threads call `is_set` and `wait` of what they take for an Event, nothing else.
-def _poll_on_bell(stop_event: threading.Event, dbos: DBOS, queue: Queue) -> None:
-    _poll(cast("threading.Event", _Bell(stop_event)), dbos, queue)
+def _poll_until_woken(stop_event: threading.Event, dbos: DBOS, queue: Queue) -> None:
+    _poll(cast("threading.Event", _Wakeable(stop_event)), dbos, queue)
 
 
-def _manage_on_bell(stop_event: threading.Event, dbos: DBOS) -> None:
-    _manage(cast("threading.Event", _Bell(stop_event, _NEW_QUEUES_S)), dbos)
+def _manage_until_woken(stop_event: threading.Event, dbos: DBOS) -> None:
+    _manage(cast("threading.Event", _Wakeable(stop_event, _NEW_QUEUES_S)), dbos)
 
 
 class _End(threading.Event):
-    """The last of DBOS's stop events: once the others are set, those who wait on a bell are told."""
+    """The last of DBOS's stop events: once the others are set, those who wait are woken."""
 
     def set(self) -> None:
         super().set()
         wake()
 
 
-def end_awake(instance: DBOS) -> None:
+def wake_at_end(instance: DBOS) -> None:
     """After the launch: let its end wake the queue threads too."""
     instance.background_thread_stop_events.append(_End())
 
 
 def wake() -> None:
     """Look into the queues now, and for new ones."""
-    for bell in list(_bells):
-        bell.ring()
+    for waiting in list(_waiting):
+        waiting.wake()

@@ -1,75 +1,53 @@
-"""Makes a port durable: inside a run each call of a named method is a step whose result is kept and replayed.
+"""Keeps the steps of a run (`ports/steps.py`) as portable JSON with the engine, errors of our tree included."""
 
-Outside a run, and inside a step, the call goes straight through. `services/turns/turn_loop.py` composes the loop.
-"""
-
-import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar, cast
 
 from cortex.base.errors import CortexError
 from cortex.engine.codec import decode, decode_error, encode, encode_error
+from cortex.ports import steps
 
-Port = TypeVar("Port")
+Result = TypeVar("Result")
 
 
-class Steps(Protocol):
-    """What an engine offers here."""
-
-    def in_run(self) -> bool:
-        """Whether the caller is a run's body, outside any step."""
-        ...
+class Keeper(Protocol):
+    """The engine, as far as it is needed here."""
 
     async def step(self, name: str, action: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """Do the action once and keep its JSON result; on replay, the kept one."""
         ...
 
 
-class _Durable:
-    """Stands before a port. Attributes that are no durable method are the port's own."""
+class DurableSteps:
+    """Implements `Steps` over an engine."""
 
-    def __init__(self, port: object, engine: Steps, methods: dict[str, str]) -> None:
-        self._port = port
+    def __init__(self, engine: Keeper) -> None:
         self._engine = engine
-        self._methods = methods
 
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._port, name)
-        if name not in self._methods:
-            return found
-        return _step(found, self._engine, self._methods[name])
+    @contextmanager
+    def in_force(self) -> Iterator[None]:
+        """Inside the block, and in tasks begun there, every marked method is a step."""
+        token = steps.current.set(self)
+        try:
+            yield
+        finally:
+            steps.current.reset(token)
 
+    async def keep(self, title: str, action: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+        """Do the action once and keep what it returns or raises; on replay, what was kept."""
 
-def _step(method: Callable[..., Awaitable[Any]], engine: Steps, name: str) -> Callable[..., Awaitable[Any]]:
-    async def call(*args: Any, **kwargs: Any) -> Any:
-        if not engine.in_run():
-            return await method(*args, **kwargs)
-
-        async def action() -> Any:
+        async def kept() -> Any:
+            token = steps.current.set(None)  # what a step calls is part of it
             try:
-                return {"value": encode(await method(*args, **kwargs))}
+                return {"value": encode(await action())}
             except CortexError as error:
                 return encode_error(error)
+            finally:
+                steps.current.reset(token)
 
-        kept = await engine.step(name, action)
-        if "error" in kept:
-            raise decode_error(kept)
-        return decode(kept["value"])
-
-    return call
-
-
-def durable(port: Port, engine: Steps, methods: Sequence[str], *, name: str | None = None) -> Port:
-    """The port with `methods` as durable steps called `{name}.{method}`; `name` defaults to the port's class.
-
-    Names are kept with a run: do not change them while runs of an older build may be resumed.
-
-    Raises:
-        TypeError: When a method is missing or not async.
-    """
-    title = name or type(port).__name__
-    for method in methods:
-        if not inspect.iscoroutinefunction(getattr(port, method, None)):
-            raise TypeError(f"{title}.{method} is no async method")
-    # The proxy answers to every attribute of the port; its static type is the port's.
-    return cast(Port, _Durable(port, engine, {method: f"{title}.{method}" for method in methods}))
+        found = await self._engine.step(title, kept)
+        if "error" in found:
+            raise decode_error(found)
+        # The codec gives back the very class that it was given.
+        return cast(Result, decode(found["value"]))

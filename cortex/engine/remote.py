@@ -12,7 +12,7 @@ from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions
 from dbos import error as dbos_error
 
 from cortex.base.errors import ConfigError, NotFound
-from cortex.engine import quiet
+from cortex.engine import dbos_patches
 from cortex.engine.config import APP, AT_ONCE, OPEN_STATES, STATES, STREAM_POLL_S, VERSION
 from cortex.engine.database import is_postgres, open_database
 
@@ -37,7 +37,7 @@ class Remote:
 
         tell: How workers hear at once of a start or a cancel, `(topic, run id)`; without it they look by themselves.
         """
-        quiet.hush()
+        dbos_patches.quiet_log()
         database = open_database(url)
         try:
             if is_postgres(url):

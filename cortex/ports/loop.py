@@ -66,7 +66,7 @@ class Provider(Protocol):
         ...
 
 
-# --- the loop's world (agent/react.py); services/turns/turns.py makes each call a durable step ---------------------
+# --- the loop's world (agent/react.py); most of its calls are durable steps ----------------------------------------
 
 
 class Story(Protocol):

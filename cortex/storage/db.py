@@ -5,14 +5,15 @@ SQLite has two engines on one file, because a deferred BEGIN that reads and then
 `read` four that cannot write. On PostgreSQL both are one engine. Migrations run through `storage/migrate.py`.
 """
 
-import functools
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
 from sqlalchemy import URL, event, make_url
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
@@ -63,8 +64,35 @@ class Database:
     @asynccontextmanager
     async def session_scope(self, *, reading: bool = False) -> AsyncIterator[AsyncSession]:
         """A session that commits when the block ends well and rolls back when it does not."""
-        async with (self._reading if reading else self._writing)() as session, session.begin():
-            yield session
+        view = _view.get()
+        if view is None or view.task is not asyncio.current_task() or view.database is not self:
+            async with (self._reading if reading else self._writing)() as session, session.begin():
+                yield session
+        elif reading:
+            async with view.session() as session:
+                yield session
+        else:
+            await view.end()  # so that what is read after this sees what it wrote
+            async with self._writing() as session, session.begin():
+                yield session
+
+    @asynccontextmanager
+    async def one_view(self) -> AsyncIterator[None]:
+        """Let all that this task reads inside the block share one transaction: what is read belongs together.
+
+        A write in between has a transaction of its own, and reads after it begin another one. Wait for nothing but
+        the database in here: the connection is held.
+        """
+        if _view.get() is not None:
+            yield
+            return
+        view = _View(self, asyncio.current_task())
+        token = _view.set(view)
+        try:
+            yield
+        finally:
+            _view.reset(token)
+            await view.end()
 
     @asynccontextmanager
     async def together(self, owner_id: str = "") -> AsyncIterator[Opener]:
@@ -79,12 +107,19 @@ class Database:
 
             yield opened
 
+    @asynccontextmanager
+    async def reading(self, owner_id: str = "") -> AsyncIterator[Opener]:
+        """As `together`, to read alone: beside any writer."""
+        async with self.session_scope(reading=True) as session:
+
+            def opened(kind: type[R], /) -> R:
+                return kind(session, owner_id, self.clock)
+
+            yield opened
+
     def open(self, kind: type[R], owner_id: str = "") -> R:
         """A repository whose every method runs in a short scope of its own (`@reading` ones on the read engine)."""
-        if not owner_id and not kind.is_of_the_house:
-            raise ValueError(f"{kind.__name__} needs the user whose rows it may see")
-        # The door answers to every method of `kind` and to nothing else; no type can say so.
-        return cast("R", _Door(self, kind, owner_id))
+        return kind(self, owner_id, self.clock)
 
     async def migrate(self) -> str:
         """Bring the tables up to date; the revision they then have. Costs next to nothing when they are.
@@ -133,26 +168,31 @@ class Database:
             await self.read.dispose()
 
 
-class _Door:
-    """Stands for a repository; each call of a method opens a scope, makes the repository, and closes the scope."""
+class _View:
+    """The transaction that the reads of one task share."""
 
-    def __init__(self, database: Database, kind: type[Repository], owner_id: str) -> None:
-        self._database = database
-        self._kind = kind
-        self.owner_id = owner_id
+    def __init__(self, database: Database, task: "asyncio.Task[Any] | None") -> None:
+        self.database, self.task = database, task
+        self._session: AsyncSession | None = None
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method = getattr(self._kind, name)  # AttributeError names the repository
-        if name.startswith("_") or not callable(method):
-            raise AttributeError(f"{self._kind.__name__}.{name} is no method to call from outside")
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[AsyncSession]:
+        """The session of the reads; its transaction begins with the first of them, and ends with one that fails."""
+        self._session = self._session or self.database._reading()
+        try:
+            yield self._session
+        except SQLAlchemyError:
+            await self.end()
+            raise
 
-        @functools.wraps(method)
-        async def in_a_scope(*args: Any, **kwargs: Any) -> Any:
-            database = self._database
-            async with database.session_scope(reading=getattr(method, "is_reading", False)) as session:
-                return await method(self._kind(session, self.owner_id, database.clock), *args, **kwargs)
+    async def end(self) -> None:
+        """Let go of the connection; the next read begins another transaction."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
 
-        return in_a_scope
+
+_view: ContextVar[_View | None] = ContextVar("cortex_database_view", default=None)
 
 
 def _normal(url: str) -> URL:

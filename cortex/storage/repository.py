@@ -3,9 +3,12 @@
 A query that forgets the user cannot be written: `_mine`, `_change`, `_remove` and `_insert` put the owner in.
 """
 
+import functools
+import inspect
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import fields
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from sqlalchemy import Delete, Select, Update, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -20,6 +23,14 @@ V = TypeVar("V")
 F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
 
 
+class Scopes(Protocol):
+    """Opens a session for one call."""
+
+    def session_scope(self, *, reading: bool = False) -> AbstractAsyncContextManager[AsyncSession]:
+        """A session that commits when the block ends well and rolls back when it does not."""
+        ...
+
+
 def reading(method: F) -> F:
     """Mark a repository method that only reads: it is served by the read engine, beside any writer."""
     method.__dict__["is_reading"] = True
@@ -30,17 +41,49 @@ def _columns(kind: type[Any], table: type[Table]) -> tuple[InstrumentedAttribute
     return tuple(getattr(table, field.name) for field in fields(kind) if hasattr(table, field.name))
 
 
+def _in_a_scope(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """The method, in a session of its own where its repository has none."""
+    is_reading = getattr(method, "is_reading", False)
+
+    @functools.wraps(method)
+    async def call(self: "Repository", *args: Any, **kwargs: Any) -> Any:
+        if self._scopes is None:
+            return await method(self, *args, **kwargs)
+        async with self._scopes.session_scope(reading=is_reading) as session:
+            return await method(type(self)(session, self.owner_id, self.clock), *args, **kwargs)
+
+    return call
+
+
 class Repository:
-    """Base of the queries of one noun, bound to `owner_id`. Nobody commits here: the session's scope does."""
+    """Base of the queries of one noun, bound to `owner_id`. Nobody commits here: the session's scope does.
+
+    Made over a session it works in that one's transaction. Made over a database each call of a public method has a
+    short transaction of its own, on the read engine for those marked `@reading`.
+    """
 
     is_of_the_house: ClassVar[bool] = False
 
-    def __init__(self, session: AsyncSession, owner_id: str, clock: Clock = now) -> None:
+    def __init__(self, session: AsyncSession | Scopes, owner_id: str, clock: Clock = now) -> None:
         if not owner_id and not self.is_of_the_house:
             raise ValueError(f"{type(self).__name__} needs the user whose rows it may see")
-        self.session = session
+        self._session = session if isinstance(session, AsyncSession) else None
+        self._scopes = None if isinstance(session, AsyncSession) else session
         self.owner_id = owner_id
         self.clock = clock
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name, method in list(vars(cls).items()):
+            if not name.startswith("_") and inspect.iscoroutinefunction(method):
+                setattr(cls, name, _in_a_scope(method))
+
+    @property
+    def session(self) -> AsyncSession:
+        """The session of the call that is going on."""
+        if self._session is None:
+            raise RuntimeError(f"{type(self).__name__} has a session inside its methods only")
+        return self._session
 
     @property
     def _is_postgresql(self) -> bool:
@@ -95,5 +138,5 @@ class HouseRepository(Repository):
 
     is_of_the_house: ClassVar[bool] = True
 
-    def __init__(self, session: AsyncSession, owner_id: str = "", clock: Clock = now) -> None:
+    def __init__(self, session: AsyncSession | Scopes, owner_id: str = "", clock: Clock = now) -> None:
         super().__init__(session, owner_id, clock)

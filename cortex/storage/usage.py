@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Integer, Select, and_, case, cast, func, literal, select, union_all
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cortex.storage.repository import HouseRepository, Repository, reading
 from cortex.storage.schema import CallTable, RoundTable
@@ -87,10 +86,8 @@ class ToolUse:
     calls: int = 0
 
 
-class _Sums:
+class _Sums(Repository):
     """The queries; `_whose` says over whose rows."""
-
-    session: AsyncSession
 
     def _whose(self, table: type[RoundTable] | type[CallTable]) -> Sequence[ColumnElement[bool]]:
         raise NotImplementedError
@@ -183,7 +180,7 @@ class _Sums:
         return (*is_in, *self._whose(RoundTable))
 
 
-class Usage(_Sums, Repository):
+class Usage(_Sums):
     """What one user's calls took."""
 
     def _whose(self, table: type[RoundTable] | type[CallTable]) -> Sequence[ColumnElement[bool]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cortex.engine.dbos import Engine
-from cortex.engine.durable import durable
+from cortex.ports.steps import step
 
 
 class Log:
@@ -29,6 +29,7 @@ class Steps:
     def __init__(self, log: Log) -> None:
         self._log = log
 
+    @step("Steps.do")
     async def do(self, run_id: str, number: int) -> tuple[str, int]:
         self._log.note("begin", run_id, number)
         await asyncio.sleep(0.005)
@@ -38,7 +39,7 @@ class Steps:
 async def main(url: str, path: str, runs: int, steps: int, kind: str, executor_id: str) -> None:
     log = Log(Path(path))
     engine = Engine.open(url, executor_id=executor_id, is_worker=kind == "worker")
-    port = durable(Steps(log), engine, ("do",))
+    port = Steps(log)
 
     async def body(run_id: str, argument: dict[str, Any]) -> None:
         for number in range(0, steps, 3):

@@ -6,6 +6,7 @@ from cortex.base.errors import ConfigError, NotFound, ProviderError, Throttled
 from cortex.base.messages import Message, Opaque, Text, Thinking, ToolCall, ToolResult, ToolSchema, Usage
 from cortex.base.turn import Decision, Outcome, Past, Performed, Reply, RoundPlan, Turn
 from cortex.engine.codec import decode, decode_error, encode, encode_error
+from cortex.ports.stored_names import ERRORS, VALUES, StepName
 
 TURN = Turn(
     id="turn:1",
@@ -72,7 +73,7 @@ def test_half_a_surrogate_can_be_kept() -> None:
 
 
 def test_a_class_that_is_not_listed_is_refused() -> None:
-    with pytest.raises(TypeError, match="base/turn"):
+    with pytest.raises(TypeError, match="stored_names"):
         encode({"inner": object()})
 
 
@@ -103,3 +104,21 @@ def test_an_error_comes_back_with_its_facts(error: NotFound) -> None:
     assert type(back) is type(error)
     assert vars(back) == vars(error)
     assert str(back) == str(error)
+
+
+def test_what_runs_were_kept_as_is_read_for_ever() -> None:
+    values = "Text Thinking ToolCall ToolResult Opaque Reveal Message ToolSchema Usage Turn RoundPlan Reply Decision"
+    assert {*values.split(), "Performed", "Outcome"} <= set(VALUES)
+    assert {"UserError", "NotFound", "NotAllowed", "Conflict", "ProviderError", "ToolFailed"} <= set(ERRORS)
+    assert [str(name) for name in StepName] == [
+        "Openings.open",
+        "Telling.steer",
+        "Telling.say",
+        "Planning.plan",
+        "Thinking.answer",
+        "Executor.decide",
+        "ApprovalsService.settle",
+        "Executor.perform",
+        "Endings.close",
+        "Endings.refuse",
+    ]

@@ -7,8 +7,8 @@ import pytest
 
 from cortex.base.errors import NotFound
 from cortex.engine.dbos import Body, Engine
-from cortex.engine.durable import durable
 from cortex.engine.remote import Remote
+from cortex.ports.steps import step
 from tests.databases import engine_of
 from tests.engine.opening import Opener, is_state, true, until
 from tests.patience import PATIENCE_S
@@ -23,10 +23,12 @@ class Work:
         self.gate = asyncio.Event()
         self.empty = asyncio.Event()
 
+    @step("Work.note")
     async def note(self, text: str) -> tuple[str, int]:
         self.done.append(text)
         return text, len(self.done)
 
+    @step("Work.hold")
     async def hold(self, text: str) -> str:
         """Like a model request: a connection is open until the answer is there, or the caller goes away."""
         self.open.add(text)
@@ -40,17 +42,12 @@ class Work:
         return text
 
 
-METHODS = ("note", "hold")
-
-
 async def test_a_run_starts_once_per_id(opened: Opener) -> None:
     work = Work()
 
     def prepare(engine: Engine) -> dict[str, Body]:
-        port = durable(work, engine, METHODS)
-
         async def body(run_id: str, argument: dict[str, Any]) -> None:
-            await port.note(argument["text"])
+            await work.note(argument["text"])
 
         return {"turn": body}
 
@@ -68,10 +65,8 @@ async def test_a_run_starts_even_when_its_starter_goes_away(opened: Opener) -> N
     work = Work()
 
     def prepare(engine: Engine) -> dict[str, Body]:
-        port = durable(work, engine, METHODS)
-
         async def body(run_id: str, argument: dict[str, Any]) -> None:
-            await port.note(run_id)
+            await work.note(run_id)
 
         return {"turn": body}
 
@@ -103,11 +98,9 @@ async def test_cancel_closes_what_the_step_held(opened: Opener) -> None:
     closed: list[str] = []
 
     def prepare(engine: Engine) -> dict[str, Body]:
-        port = durable(work, engine, METHODS)
-
         async def body(run_id: str, argument: dict[str, Any]) -> None:
             try:
-                await asyncio.gather(port.hold("a"), port.hold("b"))
+                await asyncio.gather(work.hold("a"), work.hold("b"))
             finally:
                 closed.append(run_id)
 
@@ -208,16 +201,15 @@ async def test_a_restart_goes_on_after_the_last_completed_step(opened: Opener) -
     lives: list[dict[str, Any]] = []
 
     def prepare(engine: Engine) -> dict[str, Body]:
-        port = durable(work, engine, METHODS)
         kept: dict[str, Any] = {}
         lives.append(kept)
 
         async def keep(text: str) -> None:
-            kept[text] = await port.note(text)
+            kept[text] = await work.note(text)
 
         async def body(run_id: str, argument: dict[str, Any]) -> None:
             await keep("first")
-            await asyncio.gather(keep("left"), port.hold("held"), keep("right"))
+            await asyncio.gather(keep("left"), work.hold("held"), keep("right"))
             await keep("last")
 
         return {"turn": body}
@@ -239,11 +231,9 @@ async def test_closing_lets_a_step_end_and_begins_no_other(opened: Opener) -> No
     work = Work()
 
     def prepare(engine: Engine) -> dict[str, Body]:
-        port = durable(work, engine, METHODS)
-
         async def body(run_id: str, argument: dict[str, Any]) -> None:
-            await port.hold("held")
-            await port.note("after")
+            await work.hold("held")
+            await work.note("after")
 
         return {"turn": body}
 
@@ -302,11 +292,12 @@ async def test_a_run_of_another_version_is_reported_and_left_alone(
 
 async def test_a_run_may_start_another_from_inside_a_step(opened: Opener) -> None:
     class Starter:
+        @step("Starter.go")
         async def go(self, engine: Engine) -> None:
             await engine.start("turn:1:sub:2", "sub", {})
 
     def prepare(engine: Engine) -> dict[str, Body]:
-        port = durable(Starter(), engine, ("go",))
+        port = Starter()
 
         async def parent(run_id: str, argument: dict[str, Any]) -> None:
             await port.go(engine)
@@ -324,12 +315,13 @@ async def test_a_run_may_start_another_from_inside_a_step(opened: Opener) -> Non
 
 async def test_a_stream_is_read_from_an_offset_until_the_run_ends(opened: Opener) -> None:
     class Speaker:
+        @step("Speaker.speak")
         async def speak(self, engine: Engine) -> None:
             for word in ("one", "two", "three"):
                 await engine.write("text", word)
 
     def prepare(engine: Engine) -> dict[str, Body]:
-        port = durable(Speaker(), engine, ("speak",))
+        port = Speaker()
 
         async def body(run_id: str, argument: dict[str, Any]) -> None:
             await port.speak(engine)

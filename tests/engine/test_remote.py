@@ -6,8 +6,8 @@ import pytest
 
 from cortex.base.errors import NotFound
 from cortex.engine.dbos import Body, Engine
-from cortex.engine.durable import durable
 from cortex.engine.remote import Remote
+from cortex.ports.steps import step
 from tests.databases import engine_of
 from tests.engine.opening import Opener, is_state, until
 from tests.patience import PATIENCE_S
@@ -17,6 +17,7 @@ async def test_a_process_that_runs_nothing_starts_signals_and_stops_runs(opened:
     closed = asyncio.Event()
 
     class Model:
+        @step("Model.hold")
         async def hold(self) -> None:
             try:
                 await asyncio.sleep(10 * PATIENCE_S)
@@ -24,7 +25,7 @@ async def test_a_process_that_runs_nothing_starts_signals_and_stops_runs(opened:
                 closed.set()
 
     def prepare(engine: Engine) -> dict[str, Body]:
-        port = durable(Model(), engine, ("hold",))
+        port = Model()
 
         async def waiting(run_id: str, argument: dict[str, Any]) -> None:
             assert await engine.wait("answer", PATIENCE_S) == "allowed"

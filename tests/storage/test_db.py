@@ -1,11 +1,12 @@
 import asyncio
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, func, inspect, select, text
+from sqlalchemy import Connection, event, func, inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
 from cortex.base.errors import ConfigError, NotFound
@@ -167,9 +168,32 @@ async def test_a_repository_without_its_user_cannot_be_opened(db: Database) -> N
             opened(Tasks)
 
 
-async def test_private_methods_are_not_reached_through_an_open_repository(db: Database, ann: str) -> None:
-    with pytest.raises(AttributeError):
-        getattr(db.open(Tasks, ann), "_remove")  # noqa: B009 - a plain access would not be type-checked either
+async def test_what_one_view_reads_belongs_together(db: Database, ann: str) -> None:
+    tasks = db.open(Tasks, ann)
+    await tasks.create("milk", "Milk")
+    ended = Counter[str]()
+    event.listen(db.read.sync_engine, "rollback", lambda *_: ended.update(["read"]))
+    async with db.one_view():
+        assert len(await tasks.list()) == 1
+        async with db.reading(ann) as opened:
+            assert len(await opened(Tasks).list()) == 1
+        assert not ended
+        await tasks.create("eggs", "Eggs")  # what is read next must know it
+        assert len(await tasks.list()) == 2
+        other = asyncio.create_task(tasks.create("ham", "Ham"))  # another task has transactions of its own
+        await other
+        async with db.one_view():
+            assert len(await tasks.list()) == (3 if db.is_postgresql else 2)
+    assert len(await tasks.list()) == 3
+    assert ended["read"] == 2
+
+
+async def test_a_view_goes_on_after_a_read_that_failed(db: Database, ann: str) -> None:
+    async with db.one_view():
+        with pytest.raises(DBAPIError):
+            async with db.session_scope(reading=True) as session:
+                await session.execute(text("SELECT * FROM nowhere"))
+        assert await db.open(Tasks, ann).list() == []
 
 
 async def test_text_that_no_database_can_hold_is_stored_mended(db: Database, ann: str) -> None:

@@ -54,8 +54,8 @@ class AgentResults:
         self._ended: deque[TurnRow] = deque()
         self._parents: dict[str, str] = {}
         self._bell = asyncio.Event()
-        runs.sudden.goes_with(self._with_its_end)
-        runs.sudden.on_closed(self._closed)
+        runs.endings.goes_with(self._with_its_end)
+        runs.endings.on_closed(self._closed)
 
     async def _with_its_end(self, opened: Opener, row: TurnRow) -> str:
         """In the transaction that ends it: what its card says, and what came of it as a turn where it was started."""

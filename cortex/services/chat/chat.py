@@ -114,7 +114,7 @@ class Chat:
 
         Messages that wait their turn come on top: however many there are, the turn they wait for is among the newest.
         """
-        async with self.house.db.together(user.id) as opened:
+        async with self.house.db.reading(user.id) as opened:
             conversation = await opened(Conversations).get(conversation_id)
             turns += len(await opened(Turns).queued(conversation_id)) if before is None else 0
             rows = await opened(Turns).list(conversation_id, before=before, limit=turns + 1)

@@ -143,7 +143,7 @@ class JobEndings:
 
     async def _facts(self, job: JobRow, slot: RunningSlot) -> Facts:
         turn_id = slot.turn_id or ""
-        async with self.house.db.together(slot.owner_id) as opened:
+        async with self.house.db.reading(slot.owner_id) as opened:
             turn = await opened(Turns).get(turn_id)
             approvals = await opened(Approvals).of_turn(turn_id)
             rounds = await opened(Rounds).of_turn(turn_id)

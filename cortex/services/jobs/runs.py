@@ -49,7 +49,7 @@ class JobRuns:
         self._endings = JobEndings(house=house, runs=runs, tell=tell)
         self._bell = asyncio.Event()
         self._here: set[str] = set()
-        runs.sudden.on_closed(self._heard)
+        runs.endings.on_closed(self._heard)
 
     async def armed(self, until: datetime) -> Sequence[ArmedJob]:
         """The jobs that are due by then, for the alarm."""

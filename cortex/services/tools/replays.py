@@ -73,7 +73,7 @@ class Replays:
 
     async def replay(self, user_id: str, turn_id: str, round: int, recipe: str) -> Replay:
         """The round under this recipe. NotFound for a round without a stored input; UserError for the recipe."""
-        async with self.house.db.together(user_id) as opened:
+        async with self.house.db.reading(user_id) as opened:
             turn = await opened(Turns).get(turn_id)
             kept = next((one for one in await opened(Plans).of_turn(turn_id) if one.round == round), None)
             if kept is None or not kept.given:

@@ -10,6 +10,8 @@ from cortex.base.errors import UserError
 from cortex.base.turn import Answer, Turn
 from cortex.base.user import User
 from cortex.ports.loop import CallRecord, Plea
+from cortex.ports.steps import step
+from cortex.ports.stored_names import StepName
 from cortex.services.context import House
 from cortex.services.notifier import Draft, OnThePage, Tell
 from cortex.storage.approvals import Approval, Approvals, Grants
@@ -109,6 +111,7 @@ class ApprovalsService:
         """Use the approval up: True once, if allowed, unexpired and for exactly these arguments."""
         return await self.house.db.open(Approvals, turn.user_id).consume(approval_id, arguments_hash)
 
+    @step(StepName.SETTLE)
     async def settle(self, turn: Turn, approval_id: str, heard: Answer) -> Answer:
         """After the wait: the turn runs again, and an unanswered card expires on the page.
 

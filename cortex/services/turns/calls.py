@@ -43,7 +43,7 @@ class Book:
         permitted = await self.tools.permitted(
             user, turn.role, channel=turn.channel, mode=turn.mode, job_id=turn.job_id
         )
-        async with self.house.db.together(turn.user_id) as opened:
+        async with self.house.db.reading(turn.user_id) as opened:
             earlier = await opened(Calls).of_conversation(turn.conversation_id)
             turns = await opened(Turns).list(turn.conversation_id)
             reads = await opened(Turns).reads(await opened(Turns).get(turn.id))

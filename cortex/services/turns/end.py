@@ -10,6 +10,8 @@ from cortex.base.events import OpenPart
 from cortex.base.ids import derived_id
 from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
 from cortex.base.turn import Outcome, Turn, TurnState
+from cortex.ports.steps import step
+from cortex.ports.stored_names import StepName
 from cortex.selection.types import META
 from cortex.services.context import House
 from cortex.services.turns.answer_writer import Row
@@ -54,6 +56,7 @@ class Endings:
         """Call it with the id of each turn that ends in this process, after the commit; nobody calls it again later."""
         self.listeners.append(listener)
 
+    @step(StepName.CLOSE)
     async def close(self, turn: Turn, outcome: Outcome) -> str:
         """The loop came to its end: keep its messages, say how it ended, name the conversation."""
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
@@ -73,6 +76,7 @@ class Endings:
         self._closed(turn.id)
         return following
 
+    @step(StepName.REFUSE)
     async def refuse(self, user_id: str, turn_id: str, text: str) -> str:
         """It could not begin, and this is why: a file with a slip. The message stays and can be asked again."""
         row = await self.house.db.open(Turns, user_id).get(turn_id)

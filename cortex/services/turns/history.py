@@ -14,6 +14,8 @@ from cortex.base.tokens import count
 from cortex.base.turn import Past, Reply, Turn
 from cortex.base.user import User
 from cortex.ports.loop import Request
+from cortex.ports.steps import step
+from cortex.ports.stored_names import StepName
 from cortex.services.budgets.budgets import Budgets
 from cortex.services.context import House
 from cortex.services.models.asking import ask
@@ -45,7 +47,7 @@ class Telling:
         """
         if turn.job_id:
             return Past()
-        async with self.house.db.together(turn.user_id) as opened:
+        async with self.house.db.reading(turn.user_id) as opened:
             stored = await opened(Messages).of_conversation(turn.conversation_id, turn.ordinal)
             summary = await opened(Summaries).get(turn.summary_id) if turn.summary_id else None
         turns = by_turn(stored)
@@ -58,6 +60,7 @@ class Telling:
         is_tainted = any(row.is_tainted for row in stored) or (summary is not None and summary.is_tainted)
         return Past(messages=messages, summary=summary.text if summary else "", is_tainted=is_tainted)
 
+    @step(StepName.STEER)
     async def steer(self, turn: Turn, after_round: int) -> tuple[str, ...]:
         """The messages that were queued while the turn ran, taken into it now."""
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
@@ -69,6 +72,7 @@ class Telling:
                 await opened(Conversations).append(turn.conversation_id, rows)
         return tuple(row.text for row in taken)
 
+    @step(StepName.SAY)
     async def say(self, turn: Turn, round_number: int, text: str, kind: str) -> None:
         """Cortex's own words in the log: `answer` as a part of the answer, else a notice."""
         if kind == "answer":
@@ -97,7 +101,7 @@ class Telling:
 
         A failing model is told in the log and costs the oldest turns their place in the view, nothing else.
         """
-        async with self.house.db.together(person.id) as opened:
+        async with self.house.db.reading(person.id) as opened:
             stored = await opened(Messages).of_conversation(conversation_id, ordinal)
             known = await opened(Summaries).latest(conversation_id, ordinal)
         turns = by_turn(stored)

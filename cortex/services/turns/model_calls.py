@@ -17,6 +17,8 @@ from cortex.base.tokens import count, minified, wire_schema
 from cortex.base.turn import Reply, RoundPlan, Turn
 from cortex.base.user import User
 from cortex.ports.loop import Request
+from cortex.ports.steps import step
+from cortex.ports.stored_names import StepName
 from cortex.selection.misses import Sight, verdict
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import Budgets
@@ -46,6 +48,7 @@ class Thinking:
     budgets: Budgets
     profiles: Profiles
 
+    @step(StepName.ANSWER)
     async def answer(self, turn: Turn, plan: RoundPlan, past: Sequence[Message], added: Sequence[Message]) -> Reply:
         """The finished answer, or a failure in words; a cut or failed attempt never joins the transcript.
 

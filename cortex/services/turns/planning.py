@@ -13,6 +13,8 @@ from cortex.base.model import ModelEntry
 from cortex.base.role import ToolMode
 from cortex.base.turn import Need, RoundPlan, Turn
 from cortex.base.user import User
+from cortex.ports.steps import step
+from cortex.ports.stored_names import StepName
 from cortex.ports.system import Discovered
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import Budgets
@@ -56,6 +58,7 @@ class Planning:
     profiles: Profiles
     budgets: Budgets
 
+    @step(StepName.PLAN)
     async def plan(self, turn: Turn, need: Need) -> RoundPlan:
         """The plan of this round, its receipt stored; a search for a missing tool that found none leaves no trace.
 
@@ -186,7 +189,7 @@ class Planning:
         """The conversation and its transcript ahead of the turn with this ordinal."""
         if conversation_id is None:
             return None, ()
-        async with self.house.db.together(user.id) as opened:
+        async with self.house.db.reading(user.id) as opened:
             conversation = await opened(Conversations).get(conversation_id)
             return conversation, await opened(Messages).of_conversation(conversation_id, ordinal)
 
@@ -203,7 +206,7 @@ class Finder:
     async def discover(self, turn_id: str, query: str) -> Discovered:
         """Up to five permitted tools that fit, or the domains that exist."""
         user = await self.accounts.user(self.user_id)
-        async with self.house.db.together(user.id) as opened:
+        async with self.house.db.reading(user.id) as opened:
             turn = await opened(Turns).get(turn_id)
             conversation = await opened(Conversations).get(turn.conversation_id)
         return await self.tools.discover(

@@ -6,6 +6,8 @@ from cortex.base.model import ModelEntry
 from cortex.base.role import Role
 from cortex.base.turn import LOOP_ENDS, Turn
 from cortex.base.user import User
+from cortex.ports.steps import step
+from cortex.ports.stored_names import StepName
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.context import House
 from cortex.services.models.models import Models
@@ -26,6 +28,7 @@ class Openings:
     models: Models
     story: Telling
 
+    @step(StepName.OPEN)
     async def open(self, user_id: str, turn_id: str) -> Turn | None:
         """The turn as the loop needs it, marked as running and told in the log; None when it has ended already."""
         user = await self.accounts.user(user_id)

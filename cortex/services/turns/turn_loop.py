@@ -1,4 +1,4 @@
-"""Composes the loop that runs turns out of its services. `app.py` alone calls it, and says what is durable."""
+"""Composes the loop that runs turns out of its services. `app.py` alone calls it."""
 
 from cortex.agent.execute import Executor
 from cortex.services.accounts.accounts import Accounts
@@ -13,7 +13,7 @@ from cortex.services.turns.history import Telling
 from cortex.services.turns.model_calls import Thinking
 from cortex.services.turns.planning import Planning
 from cortex.services.turns.start import Openings
-from cortex.services.turns.turns import Durable, TurnRuns
+from cortex.services.turns.turns import TurnRuns
 from cortex.storage.home import Homes
 
 
@@ -26,9 +26,8 @@ def turn_runs(
     tools: ToolsService,
     planning: Planning,
     desk: ApprovalsService,
-    durable: Durable,
 ) -> TurnRuns:
-    """The loop's world over durable ports."""
+    """The loop's world over its services."""
     story = Telling(house=house, models=models, roles=roles, budgets=planning.budgets)
     return TurnRuns(
         house=house,
@@ -47,5 +46,4 @@ def turn_runs(
             ticks_s=house.ticks_s,
         ),
         desk=desk,
-        durable=durable,
     )

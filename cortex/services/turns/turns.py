@@ -1,7 +1,7 @@
-"""Turns as durable runs: opens a turn, runs the loop over durable ports, closes it, starts the next in line.
+"""Turns as durable runs: opens a turn, runs the loop, closes it, starts the next in line.
 
 The body `run` is what the engine replays: everything that may change between two runs of it is read inside a step
-(`open`, `close`, and the durable port calls). `services/chat/chat.py` starts and stops; `app.py` registers `run`.
+(`ports/steps.py`). `services/chat/chat.py` starts and stops; `app.py` registers `run`.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, repeat
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -44,16 +44,6 @@ OUTDATED = (
 NO_JOB = "The job was deleted before this began."
 FAULT = "Something went wrong inside Cortex; the log has the details. Nothing you wrote is lost."
 
-P = TypeVar("P")
-
-
-class Durable(Protocol):
-    """Makes the named methods of a port durable steps (`cortex/engine/durable.py`, handed in by `app.py`)."""
-
-    def __call__(self, port: P, methods: Sequence[str], /) -> P:
-        """The port, durable."""
-        ...
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Hands:
@@ -61,14 +51,13 @@ class _Hands:
 
     executor: Executor
     desk: ApprovalsService
-    durable_desk: ApprovalsService
 
     async def decide(self, turn: Turn, round_number: int, call: ToolCall) -> Decision:
         return await self.executor.decide(turn, round_number, call)
 
     async def wait(self, turn: Turn, decision: Decision) -> Answer:
         heard = await self.desk.wait(turn, decision.approval_id)
-        return await self.durable_desk.settle(turn, decision.approval_id, heard)
+        return await self.desk.settle(turn, decision.approval_id, heard)
 
     async def perform(
         self, turn: Turn, round_number: int, call: ToolCall, decision: Decision, answer: Answer | None
@@ -90,22 +79,12 @@ class TurnRuns:
         thinking: Thinking,
         executor: Executor,
         desk: ApprovalsService,
-        durable: Durable,
     ) -> None:
-        """Compose the loop's world from durable ports."""
+        """Compose the loop's world; what its ports mark with `@step` is kept with the run."""
         self.house = house
-        self.openings = durable(openings, ("open",))
-        self.endings = durable(endings, ("close", "refuse"))
-        self.sudden, self.desk = endings, desk
+        self.openings, self.endings, self.desk = openings, endings, desk
         self._left: set[str] = set()  # turns that the last look found without a living run
-        self.world = World(
-            story=durable(story, ("steer", "say")),
-            planner=durable(planning, ("plan",)),
-            thinker=durable(thinking, ("answer",)),
-            hands=_Hands(
-                executor=durable(executor, ("decide", "perform")), desk=desk, durable_desk=durable(desk, ("settle",))
-            ),
-        )
+        self.world = World(story=story, planner=planning, thinker=thinking, hands=_Hands(executor=executor, desk=desk))
 
     async def start(self, row: TurnRow) -> None:
         """Start the turn's run; a second start of the same turn is a no-op.
@@ -121,7 +100,7 @@ class TurnRuns:
             return
         job = await self.house.db.open(Jobs, row.owner_id).lately(row.job_id)
         if job is None:
-            await self.sudden.interrupt(row, NO_JOB)
+            await self.endings.interrupt(row, NO_JOB)
             return
         if job.kind == "call":
             argument["call"] = asdict(call_of(job))
@@ -166,7 +145,7 @@ class TurnRuns:
         await self.house.hub.changed(row.conversation_id, -1, 0.3)  # what other processes write must be heard first
         partial = self.house.hub.open_parts(row.conversation_id)
         await self.house.runner.cancel(row.id)
-        following = await self.sudden.stop(row, [part for part in partial if part.turn_id == row.id])
+        following = await self.endings.stop(row, [part for part in partial if part.turn_id == row.id])
         if following:
             await self.start_id(row.owner_id, following)
 
@@ -178,7 +157,7 @@ class TurnRuns:
         for row in await self.house.db.open(AllTurns).unfinished():
             if row.id in stranded:
                 await self.house.runner.cancel(row.id)
-                await self.sudden.interrupt(row, OUTDATED)
+                await self.endings.interrupt(row, OUTDATED)
         await self.look()
 
     async def look(self) -> None:
@@ -201,7 +180,7 @@ class TurnRuns:
         status = await self.house.runner.status(row.id)
         is_left = status in ("cancelled", "done") or (status == "unknown" and row.state != "queued")
         if status == "failed" or (is_left and row.id in self._left):
-            await self.sudden.interrupt(row, LOST)
+            await self.endings.interrupt(row, LOST)
         elif not is_left and row.state != "queued":
             await self.desk.signal_again(row)
         return is_left

@@ -43,7 +43,7 @@ async def test_a_message_taken_into_a_turn_that_is_broken_off_is_not_lost(house:
     turns = house.cortex.house.db.open(Turns, house.admin.id)
     await turns.create("turn:2", turn.conversation_id, "and be brief", mode="auto", role="orchestrator")
     await turns.take_queued(turn.conversation_id, turn.id, 1)
-    await house.cortex.chat.runs.sudden.interrupt(row, "Cortex stopped.")
+    await house.cortex.chat.runs.endings.interrupt(row, "Cortex stopped.")
     said = await transcript(house)
     assert said[:4] == [user(row.text), assistant("", CALL), done, user("and be brief")]
     assert said[4].text == "(broken off when Cortex stopped)"
@@ -51,7 +51,7 @@ async def test_a_message_taken_into_a_turn_that_is_broken_off_is_not_lost(house:
 
 async def test_a_fault_in_the_middle_of_a_call_leaves_a_transcript_that_providers_take(house: LivingHouse) -> None:
     turn, _ = await opened_turn(house, assistant("", CALL))
-    await house.cortex.chat.runs.sudden.close(turn, Outcome(state="failed", rounds=0, text="A fault."))
+    await house.cortex.chat.runs.endings.close(turn, Outcome(state="failed", rounds=0, text="A fault."))
     said = await transcript(house)
     assert [message.speaker for message in said] == ["user", "assistant", "tool", "assistant"]
     result = said[2].parts[0]

@@ -1,0 +1,70 @@
+"""The names under which runs are kept: steps, the values they return, the errors they raise.
+
+They stand in every engine.db: a class or a method may be renamed, its name here never, and none is used again for
+something else. A value or an error that is not listed here cannot leave a step.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+from cortex.base import errors, messages, turn
+from cortex.ports import loop
+
+
+class StepName(StrEnum):
+    """What a run's steps are kept as."""
+
+    OPEN = "Openings.open"
+    STEER = "Telling.steer"
+    SAY = "Telling.say"
+    PLAN = "Planning.plan"
+    ANSWER = "Thinking.answer"
+    DECIDE = "Executor.decide"
+    SETTLE = "ApprovalsService.settle"
+    PERFORM = "Executor.perform"
+    CLOSE = "Endings.close"
+    REFUSE = "Endings.refuse"
+
+
+VALUES: dict[str, type[Any]] = {
+    "Text": messages.Text,
+    "Thinking": messages.Thinking,
+    "ToolCall": messages.ToolCall,
+    "ToolResult": messages.ToolResult,
+    "Opaque": messages.Opaque,
+    "Reveal": messages.Reveal,
+    "Message": messages.Message,
+    "ToolSchema": messages.ToolSchema,
+    "Usage": messages.Usage,
+    "Turn": turn.Turn,
+    "Need": turn.Need,
+    "RoundPlan": turn.RoundPlan,
+    "Reply": turn.Reply,
+    "Decision": turn.Decision,
+    "Performed": turn.Performed,
+    "Outcome": turn.Outcome,
+    "Past": turn.Past,
+    "Request": loop.Request,
+    "Delta": loop.Delta,
+    "Finished": loop.Finished,
+    "Standing": loop.Standing,
+    "CallRecord": loop.CallRecord,
+    "UndoOffer": loop.UndoOffer,
+    "Ending": loop.Ending,
+    "Plea": loop.Plea,
+}
+
+ERRORS: dict[str, type[errors.CortexError]] = {
+    "CortexError": errors.CortexError,
+    "UserError": errors.UserError,
+    "NotAllowed": errors.NotAllowed,
+    "NotFound": errors.NotFound,
+    "Conflict": errors.Conflict,
+    "Throttled": errors.Throttled,
+    "ToolFailed": errors.ToolFailed,
+    "ToolRetry": errors.ToolRetry,
+    "ProviderError": errors.ProviderError,
+    "EncoderFailed": errors.EncoderFailed,
+    "DeliveryError": errors.DeliveryError,
+    "ConfigError": errors.ConfigError,
+}
