@@ -62,6 +62,7 @@ from cortex.services.tools.skill_files import SkillFiles
 from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.approvals import ApprovalsService
 from cortex.services.turns.planning import Finder, Planning
+from cortex.services.turns.turn_context import TurnContexts
 from cortex.services.turns.turn_loop import turn_runs
 from cortex.services.turns.turns import WORKFLOW, TurnRuns
 from cortex.services.turns.undo import UndoService
@@ -240,10 +241,11 @@ def _services(
     scope.add(Discovery, lambda user_id: Finder(house=house, accounts=accounts, tools=tools, user_id=user_id))
     preferences = PreferencesService(house.db, homes)
     profiles, budgets = Profiles(db=house.db, models=models), Budgets(house=house, roles=roles, models=models)
-    planning = Planning(
+    contexts = TurnContexts(
         house=house, accounts=accounts, roles=roles, models=models, tools=tools, profiles=profiles, budgets=budgets
     )
-    runs = turn_runs(house, homes, accounts, roles, models, tools, planning, reach.desk)
+    planning = Planning(house=house, contexts=contexts, tools=tools)
+    runs = turn_runs(house, homes, contexts, planning, reach.desk)
     results = AgentResults(house=house, runs=runs, tell=reach.notices, is_watched=reach.desk.is_watched)
     agents = AgentsService(house=house, accounts=accounts, roles=roles, budgets=budgets, runs=runs, results=results)
     scope.add(Agents, agents.opened)

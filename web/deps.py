@@ -83,7 +83,7 @@ def tool_trials(house: House) -> ToolTrials:
         tools=house.tools,
         roles=house.roles,
         models=house.models,
-        profiles=house.planning.profiles,
+        profiles=house.planning.contexts.profiles,
     )
 
 

@@ -195,8 +195,8 @@ class Plea:
 class CallBook(Protocol):
     """Rows and log events of calls; each method is one transaction."""
 
-    async def standing(self, turn: Turn) -> Standing:
-        """The facts the gate decides on."""
+    async def standing(self, turn: Turn, *, is_renewed: bool = False) -> Standing:
+        """The facts the gate decides on; `is_renewed`: with rights as they are by now, not as the turn began with."""
         ...
 
     async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:

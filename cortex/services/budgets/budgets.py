@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from cortex.base.messages import Usage
 from cortex.base.model import ModelEntry
+from cortex.base.role import Role
 from cortex.base.turn import parent_of
 from cortex.base.user import User
 from cortex.base.zone import midnight
@@ -121,9 +122,10 @@ class Budgets:
     models: Models
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    async def admit(self, user: User, turn: Payer, round: int, entry: ModelEntry, input_tokens: int) -> Admission:
+    async def admit(
+        self, user: User, turn: Payer, limits: Sequence[Limit], round: int, entry: ModelEntry, input_tokens: int
+    ) -> Admission:
         """Whether this round may ask `entry` with so many tokens. Waits while others hold what is left."""
-        limits = await self.limits(user, turn)
         if not limits:
             return GO
         most = Usage(input_tokens=input_tokens, output_tokens=entry.max_output_tokens)
@@ -150,9 +152,9 @@ class Budgets:
                 told.append(f"{limit.share(after):.0%} of {limit.whose} is used.")
         return told
 
-    async def limits(self, user: User, turn: Payer) -> Sequence[Limit]:
-        """Every limit that holds for this turn, the role's own first."""
-        found = [limit for one in await self._payers(user, turn) if (limit := await self._own(user, one))]
+    async def limits(self, user: User, turn: Payer, role: Role) -> Sequence[Limit]:
+        """Every limit that holds for this turn in this role, the role's own first."""
+        found = await self._own(user, turn, role)
         rows = await self.house.db.open(BudgetRows).list()
         personal = [row for row in rows if row.kind == "user" and row.subject in (user.id, "")]
         chosen = [row for row in personal if row.subject] or personal  # a person's own outranks everybody's
@@ -161,13 +163,16 @@ class Budgets:
         chosen += [row for row in rows if row.kind == "house"]
         return [*found, *(limit_of(row, self._zone(row, user)) for row in chosen)]
 
-    async def _payers(self, user: User, turn: Payer) -> Sequence[Payer]:
-        """The turn, and the one that started it as a background agent: that one's limit holds for both together."""
-        parent = parent_of(turn.id)
-        return (turn, await self.house.db.open(Turns, user.id).get(parent)) if parent else (turn,)
+    async def _own(self, user: User, turn: Payer, role: Role) -> list[Limit]:
+        """The role's, and that of the turn which started this one as a background agent: it holds for both together."""
+        found = [self._of_role(turn, role)]
+        if parent := parent_of(turn.id):
+            starter = await self.house.db.open(Turns, user.id).get(parent)
+            role = await self.roles.role(user, starter.role, starter.job_id)
+            found.append(self._of_role(starter, role))
+        return [limit for limit in found if limit is not None]
 
-    async def _own(self, user: User, turn: Payer) -> Limit | None:
-        role = await self.roles.role(user, turn.role, turn.job_id)
+    def _of_role(self, turn: Payer, role: Role) -> Limit | None:
         if role.budget_tokens is None and role.budget_usd is None:
             return None
         tokens, usd, is_of_job = role.budget_tokens, role.budget_usd, bool(turn.job_id)
@@ -175,8 +180,8 @@ class Budgets:
 
     async def spent_up(self, user: User, turn: Payer) -> str:
         """Why no further model call may be made for this turn, "" when one may."""
-        limits = await self.limits(user, turn)
-        async with self.house.db.together(user.id) as opened:
+        limits = await self.limits(user, turn, await self.roles.role(user, turn.role, turn.job_id))
+        async with self.house.db.reading(user.id) as opened:
             spent = [(limit, await self._spent(opened, turn, limit)) for limit in limits]
         reached = [limit.sentence(used) for limit, used in spent if limit.at_limit == "stop" and limit.share(used) >= 1]
         return next(iter(reached), "")

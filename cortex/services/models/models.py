@@ -100,9 +100,12 @@ class Models:
             raise NotFound(f"There is no model {name!r}.")
         return found
 
-    async def open_chain(self, user: User, names: Sequence[str]) -> list[Link]:
-        """The named models, connected. Names that are gone are passed over; with none left, the default chain."""
-        registry = await self.registry(user)
+    async def open_chain(self, user: User, names: Sequence[str], registry: Registry | None = None) -> list[Link]:
+        """The named models, connected. Names that are gone are passed over; with none left, the default chain.
+
+        `registry`: the user's, where it was read already.
+        """
+        registry = registry or await self.registry(user)
         entries = [entry for entry in map(registry.get, names) if entry is not None]
         if not entries:
             entries = [entry for entry in map(registry.get, registry.default) if entry] or [*registry.entries]

@@ -10,7 +10,7 @@ from typing import Any
 from cortex.base import tokens
 from cortex.base.clock import Clock, now
 from cortex.base.model import OFFLINE, Profile
-from cortex.base.role import Channel, ToolMode
+from cortex.base.role import Channel, Role, ToolMode
 from cortex.base.user import User
 from cortex.ports.system import Discovered
 from cortex.selection.discover import discover
@@ -87,25 +87,30 @@ class ToolsService:
         In Chat-only mode nothing. The meta tools are in where there is anything to find. `job_id`: the job's own tools
         take the place of the role's.
         """
+        role = await self._roles.role(user, role_name, job_id)
+        return self.permitted_on(await self.ground(), user, role, channel=channel, mode=mode)
+
+    def permitted_on(
+        self, ground: Ground, user: User, role: Role, *, channel: Channel, mode: ToolMode
+    ) -> frozenset[str]:
+        """As `permitted`, from what was read already."""
         if mode == "chat":
             return frozenset()
-        role = await self._roles.role(user, role_name, job_id)
-        found = await self._open_to(user, granted(role, is_admin=user.is_admin), channel)
+        found = self._open_to(user, granted(role, is_admin=user.is_admin), channel, ground.house)
         metas = frozenset(name for name in self._ready if self._registry.tools[name].category == META)
         return found | metas if found else frozenset()
 
     async def grantable(self, user: User, *, channel: Channel = "chat") -> frozenset[str]:
         """Names of all that this user could have in a chat, by some role, less what the channel lacks; no meta tool."""
-        return await self._open_to(user, Grant(words=await self._roles.reach(user)), channel)
+        return self._open_to(user, Grant(words=await self._roles.reach(user)), channel, await self.in_force())
 
-    async def _open_to(self, user: User, grant: Grant, channel: Channel) -> frozenset[str]:
-        off = (await self.in_force()).off
+    def _open_to(self, user: User, grant: Grant, channel: Channel, house: HouseTools) -> frozenset[str]:
         tools = self._registry.tools
         return frozenset(
             name
             for name in self._ready
             if tools[name].category != META
-            and name not in off
+            and name not in house.off
             and permits(
                 grant,
                 name=name,
@@ -119,8 +124,12 @@ class ToolsService:
     async def plan_turn(self, asked: Asked) -> Planned:
         """The plan of one round. Store `receipt` with the round and `memory` as the conversation's state."""
         persona = await self._roles.persona(asked.user)
-        ground = await self.ground()
-        asked = replace(asked, skills=await self.skills.skills(asked.user), encoder_skipped=ground.encoder_skipped)
+        asked = replace(asked, skills=await self.skills.skills(asked.user))
+        return await self.plan_on(await self.ground(), asked, persona)
+
+    async def plan_on(self, ground: Ground, asked: Asked, persona: str) -> Planned:
+        """As `plan_turn`, from what was read already; `asked` has the skills."""
+        asked = replace(asked, encoder_skipped=ground.encoder_skipped)
         return await asyncio.to_thread(planned, asked, ground.snapshot, ground.ready, persona)
 
     async def discover(

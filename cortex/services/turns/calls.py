@@ -10,10 +10,9 @@ from cortex.base.ids import derived_id
 from cortex.base.turn import Turn
 from cortex.ports.loop import CallRecord, Ending, Standing
 from cortex.selection.ways import ora
-from cortex.services.accounts.accounts import Accounts
 from cortex.services.context import House
-from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.tool_outcomes import came, was_late
+from cortex.services.turns.turn_context import TurnContexts
 from cortex.services.turns.typed_places import typed_places
 from cortex.storage.audit import Audit
 from cortex.storage.calls import CallRow, Calls, CallState
@@ -33,16 +32,12 @@ class Book:
     """Implements the `CallBook` port over the database and the user's folder."""
 
     house: House
-    accounts: Accounts
-    tools: ToolsService
+    contexts: TurnContexts
     homes: Homes
 
-    async def standing(self, turn: Turn) -> Standing:
-        """The facts the gate decides on, read now: rights may have changed since the turn began."""
-        user = await self.accounts.user(turn.user_id)
-        permitted = await self.tools.permitted(
-            user, turn.role, channel=turn.channel, mode=turn.mode, job_id=turn.job_id
-        )
+    async def standing(self, turn: Turn, *, is_renewed: bool = False) -> Standing:
+        """The facts the gate decides on. `is_renewed`: time went by, and rights may have changed meanwhile."""
+        context = await (self.contexts.renewed(turn) if is_renewed else self.contexts.of(turn))
         async with self.house.db.reading(turn.user_id) as opened:
             earlier = await opened(Calls).of_conversation(turn.conversation_id)
             turns = await opened(Turns).list(turn.conversation_id)
@@ -54,9 +49,9 @@ class Book:
         typed = [row.text for row in turns if row.channel not in ("agent", "result") and not row.is_tainted]
         tainted = [row for row in earlier if row.is_tainted]
         return Standing(
-            user=user,
+            user=context.user,
             role=turn.role,
-            permitted=permitted,
+            permitted=context.permitted,
             is_tainted=reads.outside,
             taint_source=f"what {tainted[-1].name} brought" if tainted else "text from outside",
             has_read_private=reads.private,
@@ -65,7 +60,7 @@ class Book:
             same_calls=dict(Counter(f"{row.name} {row.arguments}" for row in mine)),
             now=self.house.clock(),
             calls_left=self._calls_left(state.get("recipe", ""), mine),
-            asks_first=(await self.tools.in_force()).asks_first,
+            asks_first=context.ground.house.asks_first,
         )
 
     def _calls_left(self, recipe: str, mine: Sequence[CallRow]) -> int | None:

@@ -16,16 +16,14 @@ from cortex.base.user import User
 from cortex.ports.loop import Request
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
-from cortex.services.budgets.budgets import Budgets
 from cortex.services.context import House
 from cortex.services.models.asking import ask
-from cortex.services.models.models import Models
-from cortex.services.roles.roles import Roles
 from cortex.services.turns.answer_writer import Row
+from cortex.services.turns.turn_context import TurnContext, TurnContexts
 from cortex.storage.conversations import Conversations
-from cortex.storage.messages import Messages, by_turn
+from cortex.storage.messages import by_turn
 from cortex.storage.rounds import Rounds
-from cortex.storage.summaries import Summaries
+from cortex.storage.summaries import Summaries, Summary
 from cortex.storage.turns import TurnRow, Turns
 
 SUMMARY_ROUND = 0
@@ -36,9 +34,7 @@ class Telling:
     """Implements the `Story` port over the stored transcript."""
 
     house: House
-    models: Models
-    roles: Roles
-    budgets: Budgets
+    contexts: TurnContexts
 
     async def past(self, turn: Turn) -> Past:
         """What was said before: whole, or with a summary in place of its beginning. Depends on the turn alone.
@@ -47,9 +43,8 @@ class Telling:
         """
         if turn.job_id:
             return Past()
-        async with self.house.db.reading(turn.user_id) as opened:
-            stored = await opened(Messages).of_conversation(turn.conversation_id, turn.ordinal)
-            summary = await opened(Summaries).get(turn.summary_id) if turn.summary_id else None
+        context = await self.contexts.of(turn)
+        stored, summary = context.stored, context.summary
         turns = by_turn(stored)
         if summary is None:
             limit = round(turn.window_tokens * FULL_AT)
@@ -63,6 +58,8 @@ class Telling:
     @step(StepName.STEER)
     async def steer(self, turn: Turn, after_round: int) -> tuple[str, ...]:
         """The messages that were queued while the turn ran, taken into it now."""
+        if not await self.house.db.open(Turns, turn.user_id).queued(turn.conversation_id):
+            return ()
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
             taken = await opened(Turns).take_queued(turn.conversation_id, turn.id, after_round)
             if taken:
@@ -96,58 +93,57 @@ class Telling:
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
             await opened(Conversations).append(turn.conversation_id, rows)
 
-    async def summarise(self, person: User, conversation_id: str, turn_id: str, ordinal: int, window: int) -> str:
-        """The id of the summary that this turn's view uses, "" for none; written now when the past outgrew the window.
+    async def summarise(self, context: TurnContext, row: TurnRow) -> Summary | None:
+        """The summary that this turn's view uses; written now when the past outgrew the window.
 
         A failing model is told in the log and costs the oldest turns their place in the view, nothing else.
         """
-        async with self.house.db.reading(person.id) as opened:
-            stored = await opened(Messages).of_conversation(conversation_id, ordinal)
-            known = await opened(Summaries).latest(conversation_id, ordinal)
-        turns = by_turn(stored)
+        known, window = context.summary, context.entry.context_tokens
+        turns = by_turn(context.stored)
         live = turns if known is None else [item for item in turns if item[0] > known.upto_ordinal]
         upto = None if size_bytes(live) <= window * SUMMARY_AT else cut(live, window, count_message)
         if upto is None:
-            return known.id if known else ""
+            return known
         old = [item for item in turns if item[0] <= upto]
         told = view(old, summary=known.text if known else "", upto=known.upto_ordinal if known else 0)
-        text = await self._distil(person, conversation_id, turn_id, told)
+        text = await self._distil(context, row, told)
         if not text:
-            return known.id if known else ""
-        is_tainted = any(row.is_tainted for row in stored if row.ordinal <= upto)
-        async with self.house.telling(person.id, conversation_id) as opened:
-            row = await opened(Summaries).add(conversation_id, upto, text, is_tainted)
-            payload = {"summary": row.id, "upto_turn": upto, "text": text, "state": "made", "is_tainted": is_tainted}
-            await opened(Conversations).append(conversation_id, [("summary", payload, turn_id)])
-        return row.id
+            return known
+        is_tainted = any(stored.is_tainted for stored in context.stored if stored.ordinal <= upto)
+        async with self.house.telling(row.owner_id, row.conversation_id) as opened:
+            made = await opened(Summaries).add(row.conversation_id, upto, text, is_tainted)
+            payload = {"summary": made.id, "upto_turn": upto, "text": text, "state": "made", "is_tainted": is_tainted}
+            await opened(Conversations).append(row.conversation_id, [("summary", payload, row.id)])
+        return made
 
-    async def _distil(self, person: User, conversation_id: str, turn_id: str, told: Sequence[Message]) -> str:
+    async def _distil(self, context: TurnContext, row: TurnRow, told: Sequence[Message]) -> str:
         """The summary in the words of the role `distill`'s model; "" when it could not be had."""
+        person, budgets = context.user, self.contexts.budgets
         try:
-            role: Role = await self.roles.role(person, "distill")
+            role: Role = await self.contexts.roles.role(person, "distill")
         except UserError as error:  # a slip in its file; a turn that can do without a summary goes on
-            return await self._not_distilled(person, conversation_id, turn_id, error.message)
-        names = await self.models.names(person, role)
+            return await self._not_distilled(row, error.message)
+        names = context.models.chain(role)
         script = "\n".join(f"{message.speaker}: {spoken(message)}" for message in told)
-        payer = replace(await self.house.db.open(Turns, person.id).get(turn_id), role=role.name)
-        entry = await self.models.entry(person, names[0])
-        admission = await self.budgets.admit(person, payer, SUMMARY_ROUND, entry, count(role.prompt) + count(script))
+        payer, most = replace(row, role=role.name), count(role.prompt) + count(script)
+        limits = await budgets.limits(person, payer, role)
+        admission = await budgets.admit(person, payer, limits, SUMMARY_ROUND, context.model(names[0]), most)
         failure = admission.text
         if admission.action != "stop":
-            chain = await self.models.open_chain(person, (admission.model,) if admission.model else names)
+            chain = await self.contexts.models.open_chain(person, (admission.model,) if admission.model else names)
             request = Request(system=role.prompt, messages=(user(script),), purpose="summary")
             reply = await ask(chain, request, on_delta=_unseen_delta, on_notice=_unseen_notice)
             await self._book(person, payer, reply)
             if reply.message is not None and reply.message.text:
                 return reply.message.text
             failure = reply.failure
-        return await self._not_distilled(person, conversation_id, turn_id, failure)
+        return await self._not_distilled(row, failure)
 
-    async def _not_distilled(self, person: User, conversation_id: str, turn_id: str, failure: str) -> str:
+    async def _not_distilled(self, row: TurnRow, failure: str) -> str:
         text = f"The older part of this conversation could not be summarised ({failure}); it is left out."
-        async with self.house.telling(person.id, conversation_id) as opened:
+        async with self.house.telling(row.owner_id, row.conversation_id) as opened:
             await opened(Conversations).append(
-                conversation_id, [("notice", {"turn": turn_id, "level": "warn", "text": text}, turn_id)]
+                row.conversation_id, [("notice", {"turn": row.id, "level": "warn", "text": text}, row.id)]
             )
         return ""
 
@@ -157,7 +153,7 @@ class Telling:
         if reply.message is None:
             await rounds.failed(payer.id, SUMMARY_ROUND, reply.model, 0)
             return
-        cost = await self.models.cost(person.id, reply.model, reply.usage)
+        cost = await self.contexts.models.cost(person.id, reply.model, reply.usage)
         await rounds.answered(payer.id, SUMMARY_ROUND, reply.model, reply.usage, cost, role=payer.role)
 
 

@@ -15,19 +15,17 @@ from cortex.base.messages import Message, ToolCall, assistant
 from cortex.base.model import OFFLINE, ModelEntry, Profile
 from cortex.base.tokens import count, minified, wire_schema
 from cortex.base.turn import Reply, RoundPlan, Turn
-from cortex.base.user import User
 from cortex.ports.loop import Request
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.selection.misses import Sight, verdict
-from cortex.services.accounts.accounts import Accounts
-from cortex.services.budgets.budgets import Budgets
 from cortex.services.context import House
 from cortex.services.models.asking import ask
-from cortex.services.models.models import Models
-from cortex.services.models.profiles import Profiles, endpoint_of
+from cortex.services.models.prices import cost_usd
+from cortex.services.models.profiles import endpoint_of
 from cortex.services.turns.answer_writer import Row, Writer
 from cortex.services.turns.history import count_message, spoken
+from cortex.services.turns.turn_context import TurnContext, TurnContexts
 from cortex.storage.conversations import Conversations
 from cortex.storage.db import Opener
 from cortex.storage.messages import Messages, is_from_outside
@@ -43,10 +41,7 @@ class Thinking:
     """Implements the `Thinker` port."""
 
     house: House
-    accounts: Accounts
-    models: Models
-    budgets: Budgets
-    profiles: Profiles
+    contexts: TurnContexts
 
     @step(StepName.ANSWER)
     async def answer(self, turn: Turn, plan: RoundPlan, past: Sequence[Message], added: Sequence[Message]) -> Reply:
@@ -60,7 +55,7 @@ class Thinking:
             return Reply(message=known, model=turn.models[0], finish="calls" if known.calls else "stop")
         if plan.refusal:
             return Reply(failure=plan.refusal, failure_kind="budget")
-        user = await self.accounts.user(turn.user_id)
+        context = await self.contexts.of(turn)
         kept = await _fitted(turn, plan, past, added)
         messages = (*kept, *added)
         request = Request(
@@ -74,7 +69,7 @@ class Thinking:
         )
         writer = Writer(house=self.house, turn=turn, round_number=plan.round)
         await writer.begin()
-        chain = await self.models.open_chain(user, plan.models or turn.models)
+        chain = await self.contexts.models.open_chain(context.user, plan.models or turn.models, context.models)
         began_s = self.house.ticks_s()
         try:
             reply = await ask(chain, request, on_delta=writer.delta, on_notice=writer.notice)
@@ -84,12 +79,12 @@ class Thinking:
         ms = round((self.house.ticks_s() - began_s) * 1000)
         if reply.message is None:
             await writer.abandon()
-            await self.house.db.open(Rounds, user.id).failed(turn.id, plan.round, reply.model, ms)
+            await self.house.db.open(Rounds, turn.user_id).failed(turn.id, plan.round, reply.model, ms)
             return reply
         reply = replace(reply, message=_with_ids(turn, plan.round, reply.message))
         less = len(past) - len(kept)
         facts = {"ms": ms, "history": f"{turn.summary_id} less {less}" if less else turn.summary_id}
-        await self._finish(user, turn, plan, reply, writer, len(added), facts)
+        await self._finish(context, turn, plan, reply, writer, len(added), facts)
         return reply
 
     async def keep(self, turn: Turn, added: Sequence[Message]) -> Message | None:
@@ -104,7 +99,7 @@ class Thinking:
 
     async def _finish(
         self,
-        user: User,
+        context: TurnContext,
         turn: Turn,
         plan: RoundPlan,
         reply: Reply,
@@ -114,7 +109,9 @@ class Thinking:
     ) -> None:
         """One transaction: the finished part, the message, the usage, what became of the cache."""
         usage, message = reply.usage, reply.message or assistant("")
-        cost = await self.models.cost(turn.user_id, reply.model, usage)
+        entry = context.models.get(reply.model)
+        cost = None if entry is None else await cost_usd(entry, usage)
+        entry = entry or OFFLINE
         payload = {
             "turn": turn.id,
             "round": plan.round,
@@ -128,16 +125,15 @@ class Thinking:
         rows: list[Row] = [*await writer.whole(message.text), ("usage", payload, turn.id)]
         if reply.finish == "length":
             rows.append(("notice", {"turn": turn.id, "level": "warn", "text": TOO_LONG}, turn.id))
-        entry = (await self.models.registry(user)).get(reply.model) or OFFLINE
-        profile = (await self.profiles.of(user, entry)).profile
-        limits = await self.budgets.limits(user, turn)
+        is_first = entry.name == context.entry.name
+        profile = context.profile if is_first else (await self.contexts.profiles.of(context.user, entry)).profile
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
             reads = await opened(Turns).reads(await opened(Turns).get(turn.id))
             await opened(Messages).add(turn.id, index, message, is_from_outside(message, turn.is_tainted, reads))
             known = {**known, **await self._cache(opened, turn, plan, reply, entry, profile, known["history"])}
             await opened(Rounds).answered(turn.id, plan.round, reply.model, usage, cost, **known)
             used = Spent(tokens=usage.input_tokens + usage.output_tokens, usd=cost or 0.0)
-            for text in await self.budgets.warnings(opened, turn, limits, used):
+            for text in await self.contexts.budgets.warnings(opened, turn, context.limits, used):
                 rows.append(("notice", {"turn": turn.id, "level": "warn", "text": text}, turn.id))
             await opened(Conversations).append(turn.conversation_id, rows)
         writer.close()

@@ -4,8 +4,7 @@ Serves the loop as its `Planner`. Each planned round leaves a receipt with its r
 memory with the conversation.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,11 +16,8 @@ from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.ports.system import Discovered
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.budgets.budgets import Budgets
 from cortex.services.context import House
-from cortex.services.models.models import Models
-from cortex.services.models.profiles import Profiles, endpoint_of
-from cortex.services.roles.roles import Roles
+from cortex.services.models.profiles import endpoint_of
 from cortex.services.tools.plans import (
     PAST_TURNS,
     Asked,
@@ -35,9 +31,10 @@ from cortex.services.tools.replays import recorded
 from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.answer_writer import Row
 from cortex.services.turns.history import size_bytes
+from cortex.services.turns.turn_context import TurnContext, TurnContexts
 from cortex.storage.calls import Calls
-from cortex.storage.conversations import Conversation, Conversations
-from cortex.storage.messages import Messages, StoredMessage, by_turn
+from cortex.storage.conversations import Conversations
+from cortex.storage.messages import by_turn
 from cortex.storage.plans import Plans
 from cortex.storage.rounds import Rounds
 from cortex.storage.texts import Texts
@@ -47,16 +44,18 @@ BYTES_A_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Before:
+    memory: dict[str, Any] = field(default_factory=dict)
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Planning:
     """Implements the `Planner` port, and the page's preview."""
 
     house: House
-    accounts: Accounts
-    roles: Roles
-    models: Models
+    contexts: TurnContexts
     tools: ToolsService
-    profiles: Profiles
-    budgets: Budgets
 
     @step(StepName.PLAN)
     async def plan(self, turn: Turn, need: Need) -> RoundPlan:
@@ -64,30 +63,44 @@ class Planning:
 
         A budget that is used up makes it a plan for another model, one without tools, or one with a refusal.
         """
-        user = await self.accounts.user(turn.user_id)
-        entry = await self.models.entry(user, turn.models[0])
-        planned = await self._planned(user, turn, need, entry, turn.mode)
+        context = await self.contexts.of(turn)
+        entry, before = context.entry, await self._before(turn, need)
+        planned = await self._planned(context, turn, need, entry, turn.mode, before)
         if need.missing and not planned.round.added:
             return planned.round
-        admission = await self.budgets.admit(user, turn, need.round, entry, await self._most(turn, planned))
+        most = max(request_tokens(planned.receipt), before.tokens) * 5 // 4
+        budgets = self.contexts.budgets
+        admission = await budgets.admit(context.user, turn, context.limits, need.round, entry, most)
         if admission.action == "stop":
             return replace(planned.round, refusal=admission.text)
         if admission.action == "chat":
-            planned = await self._planned(user, turn, need, entry, "chat")
+            planned = await self._planned(context, turn, need, entry, "chat", before)
         elif admission.action == "model":
-            entry = await self.models.entry(user, admission.model)
-            planned = await self._planned(user, turn, need, entry, turn.mode)
+            entry = context.model(admission.model)
+            planned = await self._planned(context, turn, need, entry, turn.mode, before)
             planned = replace(planned, round=replace(planned.round, models=(entry.name,)))
         await self._keep(turn, need, planned, entry, admission.text)
         return planned.round
 
-    async def _planned(self, user: User, turn: Turn, need: Need, entry: ModelEntry, mode: ToolMode) -> Planned:
+    async def _before(self, turn: Turn, need: Need) -> _Before:
+        """What the rounds of this turn so far left behind: the planner's memory, and the last request's tokens."""
+        if need.round == 1:
+            return _Before()
+        async with self.house.db.reading(turn.user_id) as opened:
+            conversation = await opened(Conversations).get(turn.conversation_id)
+            last = await opened(Rounds).at(turn.id, need.round - 1)
+        tokens = last.input_tokens + last.output_tokens if last else 0
+        return _Before(memory=conversation.selection_state, tokens=tokens)
+
+    async def _planned(
+        self, context: TurnContext, turn: Turn, need: Need, entry: ModelEntry, mode: ToolMode, before: _Before
+    ) -> Planned:
         """The round as this model and mode would have it; nothing is stored."""
-        asked = await self._asked(user, turn.conversation_id, turn.role, turn.text, mode, entry, turn.ordinal)
+        asked = await self._asked(context, turn.text, mode, entry)
+        if need.round > 1:
+            asked = replace(asked, memory=before.memory)
         if turn.job_id:  # each run of a job begins anew
-            role = await self.roles.role(user, turn.role, turn.job_id)
-            memory = asked.memory if need.round > 1 else {}
-            asked = replace(asked, role=role, past=(), memory=memory, history_tokens=0)
+            asked = replace(asked, past=(), memory=before.memory, history_tokens=0)
         asked = replace(
             asked,
             channel=turn.channel,
@@ -96,7 +109,8 @@ class Planning:
             now=self._moment(turn, need),
             summary_id=turn.summary_id,
         )
-        return await self.tools.plan_turn(await self._heard(turn, asked) if need.heard else asked)
+        asked = await self._heard(turn, asked) if need.heard else asked
+        return await self.tools.plan_on(context.ground, asked, context.persona)
 
     async def _heard(self, turn: Turn, asked: Asked) -> Asked:
         """With what was sent meanwhile as a message of its own, after all that the turn has done so far."""
@@ -110,12 +124,6 @@ class Planning:
             need=replace(asked.need, found=found),
             history_tokens=asked.history_tokens + len(turn.text.encode()) // BYTES_A_TOKEN,
         )
-
-    async def _most(self, turn: Turn, planned: Planned) -> int:
-        """Tokens that the request will hardly go beyond: as planned, or as long as the one before, and a quarter."""
-        before = await self.house.db.open(Rounds, turn.user_id).at(turn.id, planned.round.round - 1)
-        grown = before.input_tokens + before.output_tokens if before else 0
-        return max(request_tokens(planned.receipt), grown) * 5 // 4
 
     async def _keep(self, turn: Turn, need: Need, planned: Planned, entry: ModelEntry, limited: str) -> None:
         """Store the receipt, its figures, the texts and the planner's memory; tell the log, once, what limits it."""
@@ -144,11 +152,11 @@ class Planning:
         self, user: User, conversation_id: str | None, text: str, mode: ToolMode, *, role: str = ""
     ) -> dict[str, Any]:
         """The receipt that this draft would get as the next message; stores nothing, asks no model."""
-        name = role or await self._role_of(user, conversation_id)
-        names = await self.models.names(user, await self.roles.role(user, name))
-        entry = await self.models.entry(user, names[0])
-        asked = await self._asked(user, conversation_id, name, text, mode, entry, None)
-        return (await self.tools.plan_turn(asked)).receipt
+        async with self.house.db.one_view():
+            name = role or await self._role_of(user, conversation_id)
+            context = await self.contexts.of_draft(user, conversation_id, name)
+            asked = await self._asked(context, text, mode, context.entry)
+        return (await self.tools.plan_on(context.ground, asked, context.persona)).receipt
 
     async def _role_of(self, user: User, conversation_id: str | None) -> str:
         """The conversation's role; the default one for a new conversation."""
@@ -156,42 +164,25 @@ class Planning:
             return "orchestrator"
         return (await self.house.db.open(Conversations, user.id).get(conversation_id)).role
 
-    async def _asked(
-        self,
-        user: User,
-        conversation_id: str | None,
-        role: str,
-        text: str,
-        mode: ToolMode,
-        entry: ModelEntry,
-        ordinal: int | None,
-    ) -> Asked:
-        """The planner's inputs as they stand now; a model that takes no tools gets none."""
-        conversation, stored = await self._stored(user, conversation_id, ordinal)
-        past = by_turn(stored)
+    async def _asked(self, context: TurnContext, text: str, mode: ToolMode, entry: ModelEntry) -> Asked:
+        """The planner's inputs for this model; one that takes no tools gets none."""
+        past, conversation = by_turn(context.stored), context.conversation
+        is_first = entry.name == context.entry.name
+        profile = context.profile if is_first else (await self.contexts.profiles.of(context.user, entry)).profile
         return Asked(
-            user=user,
-            role=await self.roles.role(user, role),
+            user=context.user,
+            role=context.role,
             message=text,
             mode=mode if entry.tools else "chat",
             past=past_turns([messages for _, messages in past[-PAST_TURNS:]]),
             memory=conversation.selection_state if conversation else {},
-            profile=(await self.profiles.of(user, entry)).profile,
+            profile=profile,
             recipe=conversation.recipe if conversation else "",
             model=entry.name,
             now=self.house.clock(),
             history_tokens=size_bytes(past) // BYTES_A_TOKEN,
+            skills=context.skills,
         )
-
-    async def _stored(
-        self, user: User, conversation_id: str | None, ordinal: int | None
-    ) -> tuple[Conversation | None, Sequence[StoredMessage]]:
-        """The conversation and its transcript ahead of the turn with this ordinal."""
-        if conversation_id is None:
-            return None, ()
-        async with self.house.db.reading(user.id) as opened:
-            conversation = await opened(Conversations).get(conversation_id)
-            return conversation, await opened(Messages).of_conversation(conversation_id, ordinal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,16 +196,16 @@ class Finder:
 
     async def discover(self, turn_id: str, query: str) -> Discovered:
         """Up to five permitted tools that fit, or the domains that exist."""
-        user = await self.accounts.user(self.user_id)
-        async with self.house.db.reading(user.id) as opened:
-            turn = await opened(Turns).get(turn_id)
-            conversation = await opened(Conversations).get(turn.conversation_id)
-        return await self.tools.discover(
-            user,
-            turn.role,
-            query,
-            channel=turn.channel,
-            mode=turn.mode,
-            memory=conversation.selection_state,
-            job_id=turn.job_id,
-        )
+        async with self.house.db.one_view():
+            user = await self.accounts.user(self.user_id)
+            turn = await self.house.db.open(Turns, user.id).get(turn_id)
+            conversation = await self.house.db.open(Conversations, user.id).get(turn.conversation_id)
+            return await self.tools.discover(
+                user,
+                turn.role,
+                query,
+                channel=turn.channel,
+                mode=turn.mode,
+                memory=conversation.selection_state,
+                job_id=turn.job_id,
+            )

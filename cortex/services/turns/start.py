@@ -1,6 +1,6 @@
 """Opens a turn: reads once, inside a step, everything the loop may depend on, and fixes it in a `Turn`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cortex.base.model import ModelEntry
 from cortex.base.role import Role
@@ -8,13 +8,12 @@ from cortex.base.turn import LOOP_ENDS, Turn
 from cortex.base.user import User
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
-from cortex.services.accounts.accounts import Accounts
 from cortex.services.context import House
-from cortex.services.models.models import Models
-from cortex.services.roles.roles import Roles
 from cortex.services.roles.rounds import max_rounds
 from cortex.services.turns.history import Telling
+from cortex.services.turns.turn_context import TurnContexts
 from cortex.storage.conversations import Conversations
+from cortex.storage.summaries import Summaries
 from cortex.storage.turns import TurnRow, Turns
 
 
@@ -23,44 +22,45 @@ class Openings:
     """Makes `Turn` values from stored rows."""
 
     house: House
-    accounts: Accounts
-    roles: Roles
-    models: Models
+    contexts: TurnContexts
     story: Telling
 
     @step(StepName.OPEN)
     async def open(self, user_id: str, turn_id: str) -> Turn | None:
         """The turn as the loop needs it, marked as running and told in the log; None when it has ended already."""
-        user = await self.accounts.user(user_id)
-        row = await self.house.db.open(Turns, user_id).get(turn_id)
-        if row.state in LOOP_ENDS or row.is_dropped:
-            return None
-        role = await self.roles.role(user, row.role, row.job_id)
-        names = await self.models.names(user, role)
-        entry = await self.models.entry(user, names[0])
-        rounds, origin = max_rounds(self.house.settings.max_rounds, entry, role, row.max_rounds, row.job_id)
-        await self._tell(user, row, role, entry, rounds, origin)
-        summary_id = ""
+        async with self.house.db.one_view():
+            user = await self.contexts.accounts.user(user_id)
+            row = await self.house.db.open(Turns, user_id).get(turn_id)
+            if row.state in LOOP_ENDS or row.is_dropped:
+                return None
+            context = await self.contexts.read(user, row)
+            latest = None
+            if not row.job_id:
+                latest = await self.house.db.open(Summaries, user_id).latest(row.conversation_id, row.ordinal)
+        entry = context.entry
+        rounds, origin = max_rounds(self.house.settings.max_rounds, entry, context.role, row.max_rounds, row.job_id)
+        await self._tell(user, row, context.role, entry, rounds, origin)
+        context = replace(context, summary=latest)
         if not row.job_id:
-            window = entry.context_tokens
-            summary_id = await self.story.summarise(user, row.conversation_id, turn_id, row.ordinal, window)
+            context = replace(context, summary=await self.story.summarise(context, row))
+        self.contexts.hold(turn_id, context)
         return Turn(
             id=row.id,
             conversation_id=row.conversation_id,
             user_id=user_id,
-            role=role.name,
+            role=context.role.name,
             channel=row.channel,
             text=row.text,
             mode=row.mode,
             max_rounds=rounds,
             max_rounds_from=origin,
-            models=names,
+            models=context.chain,
             window_tokens=entry.context_tokens,
             now=self.house.clock().isoformat(),
             is_tainted=row.is_tainted,
             parallel_calls=entry.parallel_calls,
             ordinal=row.ordinal,
-            summary_id=summary_id,
+            summary_id=context.summary.id if context.summary else "",
             job_id=row.job_id,
         )
 

@@ -27,6 +27,7 @@ from cortex.services.turns.history import Telling
 from cortex.services.turns.model_calls import Thinking
 from cortex.services.turns.planning import Planning
 from cortex.services.turns.start import Openings
+from cortex.services.turns.turn_context import TurnContexts
 from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import Jobs
 from cortex.storage.turns import AllTurns, TurnRow, Turns
@@ -72,6 +73,7 @@ class TurnRuns:
         self,
         *,
         house: House,
+        contexts: TurnContexts,
         openings: Openings,
         endings: Endings,
         story: Telling,
@@ -81,7 +83,7 @@ class TurnRuns:
         desk: ApprovalsService,
     ) -> None:
         """Compose the loop's world; what its ports mark with `@step` is kept with the run."""
-        self.house = house
+        self.house, self.contexts = house, contexts
         self.openings, self.endings, self.desk = openings, endings, desk
         self._left: set[str] = set()  # turns that the last look found without a living run
         self.world = World(story=story, planner=planning, thinker=thinking, hands=_Hands(executor=executor, desk=desk))
@@ -124,6 +126,8 @@ class TurnRuns:
         except Exception:  # the job runner's broad except: a turn must end, and say so
             log.exception("turn %s failed", run_id)
             outcome = Outcome(state="failed", rounds=0, text=FAULT)
+        finally:
+            self.contexts.let_go(argument["turn"])
         if turn is None:
             following = await self.endings.refuse(argument["user"], argument["turn"], outcome.text)
         else:

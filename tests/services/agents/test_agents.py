@@ -276,7 +276,9 @@ async def test_it_spends_what_is_left_of_its_parents_budget(house: LivingHouse) 
     user = await house.cortex.accounts.user(house.admin.id)
     turns = house.cortex.house.db.open(Turns, house.admin.id)
     row = await turns.get(agent_turn((await turns.list(cid))[0].id, run.id))
-    limits = await house.cortex.planning.budgets.limits(user, row)
+    limits = await house.cortex.planning.contexts.budgets.limits(
+        user, row, await house.cortex.roles.role(user, row.role)
+    )
     assert [limit.turn for limit in limits] == [row.id, (await turns.list(cid))[0].id]
 
 

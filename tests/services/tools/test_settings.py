@@ -121,7 +121,7 @@ async def test_a_call_of_a_tool_that_the_first_plan_left_out_is_counted_as_rescu
     conversation = await house.conversation()
     turn_id = await house.say(conversation, MILK)
     first = (await cortex.house.db.open(Plans, user.id).of_turn(turn_id))[0].receipt
-    book = Book(house=cortex.house, accounts=cortex.accounts, tools=cortex.tools, homes=Homes(cortex.settings.home))
+    book = Book(house=cortex.house, contexts=cortex.planning.contexts, homes=Homes(cortex.settings.home))
     turn = Turn(
         id=turn_id,
         conversation_id=conversation,

@@ -103,7 +103,7 @@ async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
             now=AT.isoformat(),
         )
         homes = Homes(tmp_path / "home")
-        book = Book(house=inside, accounts=house.cortex.accounts, tools=house.cortex.tools, homes=homes)
+        book = Book(house=inside, contexts=house.cortex.planning.contexts, homes=homes)
         yield Shop(house=house, book=book, turn=turn, meanwhile=nothing)
 
 

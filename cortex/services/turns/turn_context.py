@@ -1,0 +1,161 @@
+"""What a turn may depend on, read once: who asks, the role in force, models, tools, limits, what was said before.
+
+It is read when the turn opens and handed along from step to step. A run that is taken up again reads it anew, and so
+does a call that waited for a person's answer; nothing of it is kept with the run. What must be fresh is no part of
+it and is asked for where it is needed: approvals, what was spent, a stop, what the turn has read so far.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from cortex.base.errors import NotFound
+from cortex.base.model import ModelEntry, Profile
+from cortex.base.role import Channel, Role, ToolMode
+from cortex.base.skill import Skill
+from cortex.base.turn import Turn
+from cortex.base.user import User
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.budgets.budgets import Budgets, Limit, Payer
+from cortex.services.context import House
+from cortex.services.models.files import Registry
+from cortex.services.models.models import Models
+from cortex.services.models.profiles import Profiles
+from cortex.services.roles.roles import Roles
+from cortex.services.tools.tools import Ground, ToolsService
+from cortex.storage.conversations import Conversation, Conversations
+from cortex.storage.messages import Messages, StoredMessage
+from cortex.storage.summaries import Summaries, Summary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnContext:
+    """The facts of one turn, or of a draft that may become one.
+
+    chain: names of the models to ask, the first one first; `entry` is that one, `profile` its cache as it is planned
+    with. `permitted`: names of the tools that may run. `stored`: the transcript ahead of the turn; `summary`: what
+    stands for its beginning. `conversation`: as it was when this was read, None for a draft of a new one.
+    """
+
+    user: User
+    role: Role
+    models: Registry
+    chain: tuple[str, ...]
+    entry: ModelEntry
+    profile: Profile
+    ground: Ground
+    persona: str
+    skills: tuple[Skill, ...] = ()
+    permitted: frozenset[str] = frozenset()
+    limits: Sequence[Limit] = ()
+    conversation: Conversation | None = None
+    stored: Sequence[StoredMessage] = ()
+    summary: Summary | None = None
+
+    def model(self, name: str) -> ModelEntry:
+        """The entry of this name; NotFound when there is none."""
+        found = self.models.get(name)
+        if found is None:
+            raise NotFound(f"There is no model {name!r}.")
+        return found
+
+
+class Begun(Payer, Protocol):
+    """A turn, opened or as it is kept."""
+
+    @property
+    def conversation_id(self) -> str:
+        """Where it stands."""
+        ...
+
+    @property
+    def ordinal(self) -> int:
+        """Its place there."""
+        ...
+
+    @property
+    def mode(self) -> ToolMode:
+        """Its tool mode."""
+        ...
+
+    @property
+    def channel(self) -> Channel:
+        """How it came."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnContexts:
+    """Reads contexts, and holds those of the turns that run in this process."""
+
+    house: House
+    accounts: Accounts
+    roles: Roles
+    models: Models
+    tools: ToolsService
+    profiles: Profiles
+    budgets: Budgets
+    held: dict[str, TurnContext] = field(default_factory=dict)
+
+    async def of(self, turn: Turn) -> TurnContext:
+        """The turn's context; read anew where this process has not opened the turn itself."""
+        return self.held.get(turn.id) or await self.renewed(turn)
+
+    async def renewed(self, turn: Turn) -> TurnContext:
+        """The turn's context as it is by now: time went by, and rights may have changed."""
+        async with self.house.db.one_view():
+            context = await self.read(await self.accounts.user(turn.user_id), turn, turn.models)
+            summaries = self.house.db.open(Summaries, turn.user_id)
+            summary = await summaries.get(turn.summary_id) if turn.summary_id else None
+        return self.hold(turn.id, replace(context, summary=summary))
+
+    def hold(self, turn_id: str, context: TurnContext) -> TurnContext:
+        """Hand it to the turn's coming steps, until `let_go`."""
+        self.held[turn_id] = context
+        return context
+
+    def let_go(self, turn_id: str) -> None:
+        """The turn's run ended here."""
+        self.held.pop(turn_id, None)
+
+    async def read(self, user: User, turn: Begun, chain: Sequence[str] = ()) -> TurnContext:
+        """The context of a turn without its summary. `chain`: the models that it was opened with."""
+        role = await self.roles.role(user, turn.role, turn.job_id)
+        context = await self._facts(user, role, turn.conversation_id, turn.ordinal, chain)
+        return replace(
+            context,
+            permitted=self.tools.permitted_on(context.ground, user, role, channel=turn.channel, mode=turn.mode),
+            limits=await self.budgets.limits(user, turn, role),
+        )
+
+    async def of_draft(self, user: User, conversation_id: str | None, role: str) -> TurnContext:
+        """What a message would be planned from, were it sent now."""
+        async with self.house.db.one_view():
+            return await self._facts(user, await self.roles.role(user, role), conversation_id, None, ())
+
+    async def _facts(
+        self, user: User, role: Role, conversation_id: str | None, ordinal: int | None, chain: Sequence[str]
+    ) -> TurnContext:
+        models = await self.models.registry(user)
+        names = tuple(chain) or models.chain(role)
+        entry = models.get(names[0])
+        if entry is None:
+            raise NotFound(f"There is no model {names[0]!r}.")
+        conversation: Conversation | None = None
+        stored: Sequence[StoredMessage] = ()
+        if conversation_id is not None:
+            conversation = await self.house.db.open(Conversations, user.id).get(conversation_id)
+            stored = await self.house.db.open(Messages, user.id).of_conversation(conversation_id, ordinal)
+        return TurnContext(
+            user=user,
+            role=role,
+            models=models,
+            chain=names,
+            entry=entry,
+            profile=(await self.profiles.of(user, entry)).profile,
+            ground=await self.tools.ground(),
+            persona=await self.roles.persona(user),
+            skills=await self.tools.skills.skills(user),
+            conversation=conversation,
+            stored=stored,
+        )
