@@ -8,7 +8,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import Context, ContextVar
+from contextvars import Context
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
@@ -39,11 +39,10 @@ from cortex.engine.durable import DurableSteps
 from cortex.engine.recover import Recovery
 from cortex.engine.remote import hand_over
 from cortex.engine.slots import Slots
+from cortex.ports.steps import is_first_life
 
 Body = Callable[[str, dict[str, Any]], Coroutine[Any, Any, None]]
 Workflow = Callable[[str, dict[str, Any], str, str], Coroutine[Any, Any, None]]
-
-_is_first_life: ContextVar[bool] = ContextVar("cortex_engine_first_life", default=False)
 
 
 class Engine:
@@ -112,7 +111,7 @@ class Engine:
             await self._recovery.claim()
         DBOS.launch()
         dbos_patches.wake_at_end(instance)
-        dbos_patches.look_up_resumed_runs_only(instance, _is_first_life.get)
+        dbos_patches.look_up_resumed_runs_only(instance, is_first_life.get)
         if self.is_worker:
             await queues.register()
             dbos_patches.wake()
@@ -193,7 +192,7 @@ class Engine:
 
     async def _start(self, run_id: str, workflow: str, argument: dict[str, Any], queue: str, key: str) -> None:
         body = self._workflows[workflow]
-        _is_first_life.set(True)  # for the run's task, which begins here; a run that is resumed begins elsewhere
+        is_first_life.set(True)  # for the run's task, which begins here; a run that is resumed begins elsewhere
         with SetWorkflowID(run_id):
             if not queue or not self.is_worker:
                 await DBOS.start_workflow_async(body, run_id, argument, queue, key)

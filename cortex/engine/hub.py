@@ -4,9 +4,15 @@ A counter and one asyncio.Event per waiter: nobody waits on a shared condition, 
 """
 
 import asyncio
-from collections import defaultdict
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
-from cortex.base.events import OpenPart
+from cortex.base.events import Event, OpenPart
+
+KEPT_EVENTS = 100
 
 
 class Hub:
@@ -16,6 +22,8 @@ class Hub:
         self._counters: dict[str, int] = defaultdict(int)
         self._parts: dict[str, dict[str, OpenPart]] = {}
         self._waiters: dict[str, set[asyncio.Event]] = {}
+        self._watching: Counter[str] = Counter()
+        self._told: dict[str, dict[int, Event]] = {}  # the newest rows of watched conversations, by their number
 
     def publish(self, part: OpenPart) -> None:
         """The part as it now stands; a lower attempt than the one known is late and is dropped."""
@@ -24,7 +32,7 @@ class Hub:
         if known is not None and known.turn_id == part.turn_id and known.attempt > part.attempt:
             return
         parts[part.part] = part
-        self.ring(part.conversation_id)
+        self._wake(part.conversation_id)
 
     def close(self, conversation_id: str, part: str) -> None:
         """The part ended; unknown parts are ignored."""
@@ -32,7 +40,7 @@ class Hub:
         if parts is not None and parts.pop(part, None) is not None:
             if not parts:
                 del self._parts[conversation_id]
-            self.ring(conversation_id)
+            self._wake(conversation_id)
 
     def forget(self, conversation_id: str, turn_id: str) -> None:
         """Drop every open part of a turn that ended by force."""
@@ -40,8 +48,38 @@ class Hub:
             if part.turn_id == turn_id:
                 self.close(conversation_id, part.part)
 
-    def ring(self, conversation_id: str) -> None:
-        """Advance the conversation's counter and wake everybody who waits for it."""
+    def ring(self, conversation_id: str, events: Sequence[Event] = ()) -> None:
+        """New rows: keep them for who watches here, and wake everybody who waits. Without them nobody knows the log."""
+        if not events:
+            self._told.pop(conversation_id, None)
+        elif conversation_id in self._watching:
+            told = self._told.setdefault(conversation_id, {})
+            told |= {event.seq: _as_stored(event) for event in events}
+            for seq in sorted(told)[:-KEPT_EVENTS]:
+                del told[seq]
+        self._wake(conversation_id)
+
+    @contextmanager
+    def watching(self, conversation_id: str) -> Iterator[None]:
+        """Keep the rows that are told of this conversation inside the block."""
+        self._watching[conversation_id] += 1
+        try:
+            yield
+        finally:
+            self._watching[conversation_id] -= 1
+            if not self._watching[conversation_id]:
+                del self._watching[conversation_id]
+                self._told.pop(conversation_id, None)
+
+    def since(self, conversation_id: str, seq: int) -> Sequence[Event] | None:
+        """The rows past `seq` as they were told; None when one is missing between, or nothing is known here."""
+        told = self._told.get(conversation_id)
+        if not told:
+            return None
+        past = range(seq + 1, max(told) + 1)
+        return [told[one] for one in past] if all(one in told for one in past) else None
+
+    def _wake(self, conversation_id: str) -> None:
         self._counters[conversation_id] += 1
         for waiter in self._waiters.get(conversation_id, ()):
             waiter.set()
@@ -76,3 +114,8 @@ class Hub:
     def watchers(self, conversation_id: str) -> int:
         """How many wait on this conversation now."""
         return len(self._waiters.get(conversation_id, ()))
+
+
+def _as_stored(event: Event) -> Event:
+    """The row as its reader in the database would have it: a live page and a reloaded one are the same."""
+    return replace(event, payload=json.loads(json.dumps(event.payload)))

@@ -8,7 +8,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from cortex.base import scan
 from cortex.base.beside import beside
 from cortex.base.clock import ticks_s
 from cortex.base.errors import ConfigError
-from cortex.base.events import OpenPart
+from cortex.base.events import Event, OpenPart
 from cortex.base.ids import new_id
 from cortex.engine.hub import Hub
 
@@ -88,10 +88,18 @@ class Relay:
         self._close_here(conversation_id, part)
         self._say("close", conversation_id, p=part)
 
-    def ring(self, conversation_id: str) -> None:
-        """New rows stand in the log, for everybody."""
-        self._hub.ring(conversation_id)
+    def ring(self, conversation_id: str, events: Sequence[Event] = ()) -> None:
+        """New rows stand in the log, for everybody; elsewhere they are read there."""
+        self._hub.ring(conversation_id, events)
         self._say("ring", conversation_id)
+
+    def watching(self, conversation_id: str) -> AbstractContextManager[None]:
+        """As in the hub: a row that is told elsewhere makes what is known here incomplete."""
+        return self._hub.watching(conversation_id)
+
+    def since(self, conversation_id: str, seq: int) -> Sequence[Event] | None:
+        """As in the hub."""
+        return self._hub.since(conversation_id, seq)
 
     def open_parts(self, conversation_id: str) -> tuple[OpenPart, ...]:
         """The parts being written now, here or elsewhere as far as it was heard."""

@@ -1,8 +1,10 @@
 """The sockets of the engine: durable runs, messages to them, and the bell that tells watchers of a conversation."""
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from cortex.base.events import OpenPart
+from cortex.base.events import Event, OpenPart
 
 
 class Runner(Protocol):
@@ -50,8 +52,16 @@ class Hub(Protocol):
         """The part ended (its row is committed)."""
         ...
 
-    def ring(self, conversation_id: str) -> None:
-        """New rows stand in the log."""
+    def ring(self, conversation_id: str, events: Sequence[Event] = ()) -> None:
+        """New rows stand in the log: these, where they are at hand."""
+        ...
+
+    def watching(self, conversation_id: str) -> AbstractContextManager[None]:
+        """Keep the rows that are told of this conversation inside the block, for `since`."""
+        ...
+
+    def since(self, conversation_id: str, seq: int) -> Sequence[Event] | None:
+        """The rows past `seq` as they were told here; None where the log itself must be asked."""
         ...
 
     def open_parts(self, conversation_id: str) -> tuple[OpenPart, ...]:

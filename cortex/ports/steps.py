@@ -22,6 +22,8 @@ class Steps(Protocol):
 
 
 current: ContextVar[Steps | None] = ContextVar("cortex_steps", default=None)
+# Whether the run was begun in this life of the process: nothing of an earlier try of it can be there.
+is_first_life: ContextVar[bool] = ContextVar("cortex_first_life", default=False)
 
 
 Method = Callable[Params, Coroutine[Any, Any, Result]]

@@ -8,6 +8,7 @@ from cortex.base.clock import Clock
 from cortex.base.settings import Settings
 from cortex.ports.engine import Runner, SharedHub, Signals
 from cortex.ports.loop import Scope
+from cortex.storage.conversations import Conversations
 from cortex.storage.db import Database, Opener
 from cortex.toolkit.registry import Registry
 
@@ -28,7 +29,8 @@ class House:
 
     @asynccontextmanager
     async def telling(self, user_id: str, conversation_id: str) -> AsyncIterator[Opener]:
-        """One transaction whose log rows the conversation's watchers are told of after the commit."""
+        """One transaction whose log rows the conversation's watchers are told after the commit."""
         async with self.db.together(user_id) as opened:
             yield opened
-        self.hub.ring(conversation_id)
+            appended = opened(Conversations).appended(conversation_id)
+        self.hub.ring(conversation_id, appended)

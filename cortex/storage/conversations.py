@@ -19,6 +19,7 @@ NewEvent = tuple[EventKind, dict[str, Any], str | None]
 
 _MOVES_UP: frozenset[EventKind] = frozenset({"message", "turn.end"})
 _TITLE_LENGTH = 200
+_APPENDED = "appended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +200,12 @@ class Conversations(Repository):
             for seq, (kind, payload, turn_id) in enumerate(events, start=last[0] - len(events) + 1)
         ]
         await self._write(added)
+        self.session.info.setdefault(_APPENDED, []).extend(added)
         return added
+
+    def appended(self, conversation_id: str) -> Sequence[Event]:
+        """What this transaction has added to the log so far."""
+        return [event for event in self.session.info.get(_APPENDED, ()) if event.conversation_id == conversation_id]
 
     @reading
     async def events(

@@ -117,6 +117,8 @@ class Home:
             return _read_in(parent, names[-1])
 
     def _configured(self, names: tuple[str, ...]) -> HomeFile | None:
+        if not os.path.lexists(self.path.joinpath(*names)):
+            return None
         try:
             return self._read(names)
         except NotFound:
@@ -149,7 +151,9 @@ class Home:
         return _tag(data)
 
     def _list(self, names: tuple[str, ...]) -> Sequence[HomeEntry]:
-        found = []
+        found: list[HomeEntry] = []
+        if not os.path.lexists(self.path.joinpath(*names)):
+            return found
         try:
             with self._walk(names, create=False) as folder, os.scandir(folder) as entries:
                 for entry in entries:

@@ -83,9 +83,7 @@ async def send(
     try:
         if is_new and text.strip():
             cid = (await house.conversations.new(user, role, "auto" if quick else mode)).id
-        await house.chat.send(user, cid, text, mode=mode, max_rounds=rounds)
-        if not quick:
-            await house.composer.keep(user, cid, mode, rounds)
+        await house.chat.send(user, cid, text, mode=mode, max_rounds=rounds, is_kept=not quick)
     except UserError as refused:
         page = None if cid == "new" else await house.chat.log(user, cid)
         context = await chat_context(request, house, user, page, role=role, draft=text, error=refused.message)

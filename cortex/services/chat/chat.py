@@ -65,8 +65,11 @@ class Chat:
         max_rounds: int | None = None,
         role: str | None = None,
         is_tainted: bool = False,
+        is_kept: bool = False,
     ) -> str:
         """Commit the message and start its turn; the turn's id. `is_tainted`: its words are not the person's own.
+
+        `is_kept`: mode and rounds, as far as they are given, are the conversation's from now on.
 
         While another turn runs it is queued: taken in at that turn's next tool boundary, or answered after it.
         """
@@ -74,6 +77,8 @@ class Chat:
         async with self.house.telling(user.id, conversation_id) as opened:
             if role is not None and role != (await opened(Conversations).get(conversation_id)).role:
                 await opened(Conversations).set_role(conversation_id, role)
+            if is_kept:
+                await _keep_settings(opened(Conversations), conversation_id, mode, max_rounds)
             row, is_queued = await _sent(opened, conversation_id, words, mode, max_rounds, is_tainted=is_tainted)
         if not is_queued:
             await self.runs.start(row)
@@ -149,7 +154,7 @@ class Chat:
         shown: dict[str, OpenPart] = {}
         seq, bell = after, -1
         ends_s = self.house.ticks_s() + FOLLOW_S
-        with self.watching(user.id, conversation_id) as is_allowed:
+        with self.watching(user.id, conversation_id) as is_allowed, self.house.hub.watching(conversation_id):
             while is_allowed() and self.house.ticks_s() < ends_s:
                 heard = await self.house.hub.changed(conversation_id, bell, KEEP_ALIVE_S)
                 if heard == bell:
@@ -157,7 +162,10 @@ class Chat:
                     continue
                 bell = heard
                 parts = self.house.hub.open_parts(conversation_id)
-                for event in await conversations.events(conversation_id, after=seq):
+                events = self.house.hub.since(conversation_id, seq)
+                if events is None:
+                    events = await conversations.events(conversation_id, after=seq)
+                for event in events:
                     seq = event.seq
                     yield event
                 for part in parts:
@@ -253,6 +261,16 @@ class Chat:
         if not is_queued:
             await self.runs.start(made)
         return made.id
+
+
+async def _keep_settings(
+    conversations: Conversations, conversation_id: str, mode: ToolMode | None, max_rounds: int | None
+) -> None:
+    conversation = await conversations.get(conversation_id)
+    if mode is not None and conversation.mode != mode:
+        await conversations.set_mode(conversation_id, mode)
+    if max_rounds is not None and conversation.max_rounds != max_rounds:
+        await conversations.set_max_rounds(conversation_id, max_rounds)
 
 
 async def _sent(

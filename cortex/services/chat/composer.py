@@ -15,7 +15,7 @@ from cortex.services.roles.preferences import PreferencesService
 from cortex.services.roles.roles import Roles
 from cortex.services.roles.rounds import max_rounds
 from cortex.services.tools.tools import ToolsService
-from cortex.storage.conversations import Conversation, Conversations
+from cortex.storage.conversations import Conversation
 from cortex.toolkit.registry import Registry
 
 EXAMPLES_SHOWN = 3
@@ -74,15 +74,6 @@ class ComposerService:
             role_recipe=current.recipe,
             recipes=tuple(RECIPES),
         )
-
-    async def keep(self, user: User, conversation_id: str, mode: ToolMode, rounds: int | None) -> None:
-        """Let the conversation start with this tool mode, and with these rounds when they were set, from now on."""
-        conversations = self.house.db.open(Conversations, user.id)
-        conversation = await conversations.get(conversation_id)
-        if conversation.mode != mode:
-            await conversations.set_mode(conversation_id, mode)
-        if rounds is not None and conversation.max_rounds != rounds:
-            await conversations.set_max_rounds(conversation_id, rounds)
 
     async def _examples(self, user: User, role: str) -> tuple[str, ...]:
         try:

@@ -3,6 +3,7 @@
 `Writer` is used by `services/turns/model_calls.py` alone. A part is committed once, finished; deltas are never history.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ from cortex.base.events import EventKind, OpenPart
 from cortex.base.turn import Turn
 from cortex.services.context import House
 from cortex.storage.conversations import Conversations
+from cortex.storage.db import Opener
 from cortex.storage.turns import TurnRow
 
 Row = tuple[EventKind, dict[str, Any], str | None]
@@ -30,11 +32,15 @@ def message_row(row: TurnRow, is_queued: bool = False, *, agent: str = "") -> Ro
 
 @dataclass(slots=True, kw_only=True)
 class Writer:
-    """The open answer of one round. `attempt` counts the tries of this round, over retries and restarts."""
+    """The open answer of one round. `attempt` counts the tries of this round, over retries and restarts.
+
+    beside: what is written with its first rows, in the same transaction.
+    """
 
     house: House
     turn: Turn
     round_number: int
+    beside: Callable[[Opener], Awaitable[None]] | None = None
     base: int = 0
     attempt: int = 0
     open: OpenPart | None = None
@@ -128,5 +134,8 @@ class Writer:
 
     async def _tell(self, rows: list[Row]) -> None:
         """Commit rows to the log and ring the bell."""
+        beside, self.beside = self.beside, None
         async with self.house.telling(self.turn.user_id, self.turn.conversation_id) as opened:
+            if beside is not None:
+                await beside(opened)
             await opened(Conversations).append(self.turn.conversation_id, rows)

@@ -1,4 +1,4 @@
-"""Asks the chain of models for one round: keeps the transcript first, streams parts into the log, counts the cost.
+"""Asks the chain of models for one round: keeps the transcript, streams parts into the log, counts the cost.
 
 Serves the loop as its `Thinker`. The retry and fallback rule is `services/models/asking.py`.
 """
@@ -6,6 +6,7 @@ Serves the loop as its `Thinker`. The retry and fallback rule is `services/model
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from cortex.agent.history import FULL_AT, fitted
@@ -16,7 +17,7 @@ from cortex.base.model import OFFLINE, ModelEntry, Profile
 from cortex.base.tokens import count, minified, wire_schema
 from cortex.base.turn import Reply, RoundPlan, Turn
 from cortex.ports.loop import Request
-from cortex.ports.steps import step
+from cortex.ports.steps import is_first_life, step
 from cortex.ports.stored_names import StepName
 from cortex.selection.misses import Sight, verdict
 from cortex.services.context import House
@@ -50,7 +51,7 @@ class Thinking:
         An answer that stands in the transcript already is given back: the process died before the engine noted it,
         and a second one would have other call ids than the one that is kept.
         """
-        known = await self.keep(turn, added)
+        known = None if is_first_life.get() else await self._known(turn, added)
         if known is not None:
             return Reply(message=known, model=turn.models[0], finish="calls" if known.calls else "stop")
         if plan.refusal:
@@ -67,8 +68,9 @@ class Thinking:
             parallel_calls=turn.parallel_calls,
             hints=plan.hints,
         )
-        writer = Writer(house=self.house, turn=turn, round_number=plan.round)
-        await writer.begin()
+        writer = Writer(house=self.house, turn=turn, round_number=plan.round, beside=partial(_keep, turn, added))
+        if not is_first_life.get():
+            await writer.begin()
         chain = await self.contexts.models.open_chain(context.user, plan.models or turn.models, context.models)
         began_s = self.house.ticks_s()
         try:
@@ -84,16 +86,12 @@ class Thinking:
         reply = replace(reply, message=_with_ids(turn, plan.round, reply.message))
         less = len(past) - len(kept)
         facts = {"ms": ms, "history": f"{turn.summary_id} less {less}" if less else turn.summary_id}
-        await self._finish(context, turn, plan, reply, writer, len(added), facts)
+        await self._finish(context, turn, plan, reply, writer, added, facts)
         return reply
 
-    async def keep(self, turn: Turn, added: Sequence[Message]) -> Message | None:
-        """Put the turn's messages into the transcript; the answer to them, if that stands there already."""
-        async with self.house.db.together(turn.user_id) as opened:
-            reads = await opened(Turns).reads(await opened(Turns).get(turn.id))
-            for index, message in enumerate(added):
-                await opened(Messages).add(turn.id, index, message, is_from_outside(message, turn.is_tainted, reads))
-            stored = await opened(Messages).of_turn(turn.id)
+    async def _known(self, turn: Turn, added: Sequence[Message]) -> Message | None:
+        """The answer to these messages, if that stands in the transcript already."""
+        stored = await self.house.db.open(Messages, turn.user_id).of_turn(turn.id)
         answers = (row.message for row in stored if row.round == len(added) and row.message.speaker == "assistant")
         return next(answers, None)
 
@@ -104,7 +102,7 @@ class Thinking:
         plan: RoundPlan,
         reply: Reply,
         writer: Writer,
-        index: int,
+        added: Sequence[Message],
         known: dict[str, Any],
     ) -> None:
         """One transaction: the finished part, the message, the usage, what became of the cache."""
@@ -128,8 +126,7 @@ class Thinking:
         is_first = entry.name == context.entry.name
         profile = context.profile if is_first else (await self.contexts.profiles.of(context.user, entry)).profile
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
-            reads = await opened(Turns).reads(await opened(Turns).get(turn.id))
-            await opened(Messages).add(turn.id, index, message, is_from_outside(message, turn.is_tainted, reads))
+            await _keep(turn, (*added, message), opened)
             known = {**known, **await self._cache(opened, turn, plan, reply, entry, profile, known["history"])}
             await opened(Rounds).answered(turn.id, plan.round, reply.model, usage, cost, **known)
             used = Spent(tokens=usage.input_tokens + usage.output_tokens, usd=cost or 0.0)
@@ -163,6 +160,13 @@ class Thinking:
             "idle_s": idle_s,
             "endpoint": endpoint_of(entry),
         }
+
+
+async def _keep(turn: Turn, messages: Sequence[Message], opened: Opener) -> None:
+    """The turn's messages in the transcript, each once."""
+    reads = await opened(Turns).reads(await opened(Turns).get(turn.id))
+    for index, message in enumerate(messages):
+        await opened(Messages).add(turn.id, index, message, is_from_outside(message, turn.is_tainted, reads))
 
 
 def _sight(before: Before | None) -> Sight | None:
