@@ -170,6 +170,7 @@ async def test_what_a_dead_worker_had_begun_is_forgotten(
     worker, web, _ = house
     worker.publish(part("Hello"))
     await web.changed("c", -1, PATIENCE_S)
+    await until(lambda: web.open_parts("c") != ())
     line.ears.remove(worker.heard)
     line.lose = lambda text: '"part"' in text
     ticks.at_s += relays.LEASE_S + 1

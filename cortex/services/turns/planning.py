@@ -4,7 +4,7 @@ Serves the loop as its `Planner`. Each planned round leaves a receipt with its r
 memory with the conversation.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -44,12 +44,6 @@ BYTES_A_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Before:
-    memory: dict[str, Any] = field(default_factory=dict)
-    tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Planning:
     """Implements the `Planner` port, and the page's preview."""
 
@@ -64,43 +58,41 @@ class Planning:
         A budget that is used up makes it a plan for another model, one without tools, or one with a refusal.
         """
         context = await self.contexts.of(turn)
-        entry, before = context.entry, await self._before(turn, need)
-        planned = await self._planned(context, turn, need, entry, turn.mode, before)
+        entry = context.entry
+        planned = await self._planned(context, turn, need, entry, turn.mode)
         if need.missing and not planned.round.added:
             return planned.round
-        most = max(request_tokens(planned.receipt), before.tokens) * 5 // 4
+        most = await self._most(context, turn, planned)
         budgets = self.contexts.budgets
         admission = await budgets.admit(context.user, turn, context.limits, need.round, entry, most)
         if admission.action == "stop":
             return replace(planned.round, refusal=admission.text)
         if admission.action == "chat":
-            planned = await self._planned(context, turn, need, entry, "chat", before)
+            planned = await self._planned(context, turn, need, entry, "chat")
         elif admission.action == "model":
             entry = context.model(admission.model)
-            planned = await self._planned(context, turn, need, entry, turn.mode, before)
+            planned = await self._planned(context, turn, need, entry, turn.mode)
             planned = replace(planned, round=replace(planned.round, models=(entry.name,)))
         await self._keep(turn, need, planned, entry, admission.text)
+        self.contexts.hold(turn.id, context.remembering(planned.memory))
         return planned.round
 
-    async def _before(self, turn: Turn, need: Need) -> _Before:
-        """What the rounds of this turn so far left behind: the planner's memory, and the last request's tokens."""
-        if need.round == 1:
-            return _Before()
-        async with self.house.db.reading(turn.user_id) as opened:
-            conversation = await opened(Conversations).get(turn.conversation_id)
-            last = await opened(Rounds).at(turn.id, need.round - 1)
-        tokens = last.input_tokens + last.output_tokens if last else 0
-        return _Before(memory=conversation.selection_state, tokens=tokens)
+    async def _most(self, context: TurnContext, turn: Turn, planned: Planned) -> int:
+        """Tokens that the request will hardly go beyond: as planned, or as long as the one before, and a quarter."""
+        before = None
+        if context.limits and planned.round.round > 1:
+            before = await self.house.db.open(Rounds, turn.user_id).at(turn.id, planned.round.round - 1)
+        grown = before.input_tokens + before.output_tokens if before else 0
+        return max(request_tokens(planned.receipt), grown) * 5 // 4
 
     async def _planned(
-        self, context: TurnContext, turn: Turn, need: Need, entry: ModelEntry, mode: ToolMode, before: _Before
+        self, context: TurnContext, turn: Turn, need: Need, entry: ModelEntry, mode: ToolMode
     ) -> Planned:
         """The round as this model and mode would have it; nothing is stored."""
         asked = await self._asked(context, turn.text, mode, entry)
-        if need.round > 1:
-            asked = replace(asked, memory=before.memory)
         if turn.job_id:  # each run of a job begins anew
-            asked = replace(asked, past=(), memory=before.memory, history_tokens=0)
+            memory = asked.memory if need.round > 1 else {}
+            asked = replace(asked, past=(), memory=memory, history_tokens=0)
         asked = replace(
             asked,
             channel=turn.channel,

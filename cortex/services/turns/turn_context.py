@@ -7,7 +7,7 @@ it and is asked for where it is needed: approvals, what was spent, a stop, what 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 from cortex.base.errors import NotFound
 from cortex.base.model import ModelEntry, Profile
@@ -51,6 +51,12 @@ class TurnContext:
     conversation: Conversation | None = None
     stored: Sequence[StoredMessage] = ()
     summary: Summary | None = None
+
+    def remembering(self, memory: dict[str, Any]) -> Self:
+        """With what the planner keeps for the next round of this conversation, which is stored already."""
+        if self.conversation is None:
+            return self
+        return replace(self, conversation=replace(self.conversation, selection_state=memory))
 
     def model(self, name: str) -> ModelEntry:
         """The entry of this name; NotFound when there is none."""

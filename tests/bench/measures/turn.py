@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
@@ -17,7 +18,7 @@ from typing import Any
 
 import httpx
 from fastapi import FastAPI
-from sqlalchemy import Engine, event
+from sqlalchemy import Connection, Engine, event
 
 from tests.bench.figure import Bench, Figure
 from tests.e2e.chat_tab import Served
@@ -28,6 +29,7 @@ from web.app import create_app
 MESSAGES = {"hello": "hello", "one_tool": "add milk to my shopping list"}
 GOALS = {"hello": {"commits": 12}, "one_tool": {"commits": 30, "file_reads": 3}}
 WORDS = {"commits": "transactions ended", "statements": "statements", "file_reads": "files of HOME opened"}
+SETTLED_S = 0.5
 HOW = "in one process, offline model, a page open, the conversation's second message"
 
 
@@ -38,20 +40,40 @@ class Meter:
         self.counted: Counter[str] = Counter()
         self._home = ""
         self._one = threading.Lock()  # the engine's threads count too
+        self._ending: object = None  # the connection that writes the turn's end
         for happening in ("commit", "rollback"):
-            event.listen(Engine, happening, lambda *_: self._add("commits"))
-        event.listen(Engine, "before_cursor_execute", lambda *_: self._add("statements"))
+            event.listen(Engine, happening, self._ended)
+        event.listen(Engine, "before_cursor_execute", self._sent)
         sys.addaudithook(self._heard)  # for as long as the process lives: a hook cannot be taken out
 
     @contextmanager
     def on(self, home: Path) -> Iterator[None]:
         """Count anew, in this home, during the block."""
         self.counted.clear()
+        self._ending = None
         self._home = f"{home}{os.sep}"
         try:
             yield
         finally:
             self._home = ""
+
+    def settle(self, home: Path) -> None:
+        """Wait until the page that was opened has read what it needs: nothing happened for a while."""
+        with self.on(home):
+            seen = -1
+            while seen != self.counted.total():
+                seen = self.counted.total()
+                time.sleep(SETTLED_S)
+
+    def _sent(self, connection: Connection, _cursor: Any, statement: str, parameters: Any, *_more: Any) -> None:
+        self._add("statements")
+        if statement.startswith("INSERT INTO events") and "turn.end" in str(parameters):
+            self._ending = connection
+
+    def _ended(self, connection: Connection) -> None:
+        self._add("commits")
+        if connection is self._ending:
+            self._home = ""  # what is done after the turn's end is not the message's
 
     def _add(self, name: str) -> None:
         if self._home:
@@ -105,6 +127,7 @@ def counted(home: Path, meter: Meter) -> dict[str, dict[str, int]]:
         for name, text in MESSAGES.items():
             conversation = server.do(_talked(house))
             page = OpenPage(http, conversation)
+            meter.settle(home)
             with meter.on(home):
                 _send(http, conversation, text)
                 page.wait()

@@ -15,6 +15,7 @@ from cortex.services.notices.notices import Told
 from cortex.storage.db import Database
 from cortex.storage.schema import ActionLinkTable
 from tests.living_house import living_house
+from tests.patience import PATIENCE_S
 from tests.still_clock import StillClock
 
 DAYS = 3
@@ -86,6 +87,9 @@ async def test_a_house_throws_away_old_runs_and_nothing_of_its_people(tmp_path: 
         cid = await house.conversation()
         turn_id = await house.say(cid, "add milk to my shopping list")
         log = await house.events(cid)
+        async with asyncio.timeout(PATIENCE_S):
+            while await house.cortex.house.runner.status(turn_id) != "done":  # noqa: ASYNC110 - it has no event for it
+                await asyncio.sleep(0.01)
         spill = tmp_path / house.admin.id / "files" / "results" / "long.txt"
         spill.parent.mkdir(parents=True, exist_ok=True)
         spill.write_text("kept")

@@ -1,0 +1,33 @@
+"""What a message may ask of the database and of the files: the bounds that `make bench ARGS=turn` names."""
+
+import json
+import subprocess
+import sys
+
+from tests.bench.measures.turn import GOALS
+from tests.children import ROOT
+from tests.patience import PATIENCE_S
+
+TRIES = 3  # a look of the scheduler or of the outbox may fall into one of them
+
+
+def measured() -> dict[str, dict[str, int]]:
+    command = [sys.executable, "-m", "tests.bench", "turn", "--json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    found = json.loads(done.stdout)
+    return {name: found[name] for name in GOALS}
+
+
+def test_a_message_stays_within_its_transactions_and_files() -> None:
+    tries: list[dict[str, dict[str, int]]] = []
+    for _ in range(TRIES):
+        tries.append(measured())
+        over = {
+            (name, what): least
+            for name, goals in GOALS.items()
+            for what, most in goals.items()
+            if (least := min(one[name][what] for one in tries)) > most
+        }
+        if not over:
+            return
+    raise AssertionError(f"over the bounds {GOALS}: {over}")
