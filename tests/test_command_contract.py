@@ -1,0 +1,193 @@
+"""What scripts lean on: each command keeps its arguments, options, exit codes and the keys of its JSON.
+
+Whatever fails here breaks a program that calls `cortex`: nothing is renamed, and what is added is added here.
+"""
+
+import asyncio
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortex.services.jobs.forms import JobForm
+from tests.children import environment, run
+from tests.living_house import living_house
+
+WIDE = {"COLUMNS": "250", "TERM": "dumb"}  # a help line stays a line, without colours
+MESSAGE = "add milk to my shopping list"
+JOB = JobForm(name="News", prompt="sum up the news", when="every day at 7")
+
+GROUPS = {
+    "": "bench doctor encoder explain jobs migrate prompt-size serve tools train user web worker",
+    "bench": "cost selection",
+    "encoder": "install status",
+    "jobs": "list preview run",
+    "user": "add list reset setup-link",
+}
+OPTIONS = {
+    "bench cost": "--json --recipe --regime --role --seed",
+    "bench selection": "--data --encoder --json --profile --recipe --role --seed",
+    "doctor": "--json",
+    "encoder install": "--from --model-sha256 --tokenizer-sha256",
+    "encoder status": "--json",
+    "explain": "message --assume-configured --json --mode --profile --rank --recipe --role",
+    "jobs list": "--json --user",
+    "jobs preview": "when --count --from --json --tz",
+    "jobs run": "job --user --wait",
+    "migrate": "",
+    "prompt-size": "message --assume-configured --json --mode --profile --rank --recipe --role",
+    "serve": "",
+    "tools": "--assume-configured --json --rank --role",
+    "train": "--check --docs --out",
+    "user add": "name --admin --password-stdin",
+    "user list": "--json",
+    "user reset": "name",
+    "user setup-link": "",
+    "web": "",
+    "worker": "",
+}
+
+SETS: list[
+    tuple[str, list[dict[str, object]]]
+] = [  # one file of each kind that `bench selection` tells apart; `worst_category_recall` needs twenty rows
+    ("routing.jsonl", [{"text": MESSAGE, "kind": "tool", "need_tools": [["task_create"]]}] * 20),
+    ("routing_more.jsonl", [{"text": "hello", "kind": "chat"}, {"text": "write a poem", "kind": "llm"}]),
+    ("unknown.jsonl", [{"text": MESSAGE, "kind": "tool", "need_tools": ["sun_set"]}]),
+    ("talk.jsonl", [{"text": MESSAGE, "kind": "tool", "need_tools": ["task_create"], "conversation": 1}]),
+    ("zoo_catalog.jsonl", [{"name": "seal_feed", "description": "Feed the seal"}]),
+    ("zoo_queries.jsonl", [{"query": "feed the seal", "gold": ["seal_feed"]}]),
+    ("filler_catalog.jsonl", [{"name": "lamp_on", "description": "Switch a lamp on"}]),
+]
+JSON_KEYS = {
+    f"explain '{MESSAGE}'": """
+        : history_tokens late message_tokens mode notes_tokens permitted permitted_tokens profile recipe role
+        : catalog_tokens saved skills skills_tokens system_tokens tokens total total_tokens
+        sent[]: category form name reason stage tokens
+        decisions[]: category is_in name reason score stage threshold tokens
+        left_out: form fuse
+        reachable[]:
+        added[]:
+        epoch: boundary is_open number opening
+        epoch.facts: grown highest is_open last_at mode model number permitted recipe request_tokens role summary
+        epoch.facts: turn version
+        epoch.facts: noted
+        labels:
+        prefix: history system tools
+    """,
+    f"prompt-size '{MESSAGE}'": ": catalog message model_calls notes profile system tools total",
+    "tools": """
+        []: admin category configured confirm name risk tokens_full tokens_stub
+        [].missing:
+        [].missing[]:
+    """,
+    "doctor": "[]: mend name state text",
+    "encoder status": ": dimensions failed folder is_there kept key ms",
+    "user list": "[]: is_active name rank",
+    "jobs list": "[]: expression id is_enabled kind last name next_at time_zone user when",
+    "jobs preview 'every day at 7'": "[]:",
+    "bench cost --regime cron --recipe all": """
+        regimes.cron: all
+        details.cron.all: asked_again extra_requests recall requests rewrites tokens
+    """,
+    "bench selection --data sets --recipe cortex": """
+        sets[]: kind name rows
+        sets[].unknown_tools: sun_set
+        sets[].recipes.cortex: chat_any chat_tokens_share llm_nonweb p50_ms p99_ms recall recall_after_discover
+        sets[].recipes.cortex: recall_own tokens_mean tokens_share tools_mean worst_category_recall
+        sets[].recipes.cortex: ndcg10 r10 r5
+        sets[].recipes.cortex: rank_p50_ms rank_p99_ms
+    """,
+}
+EXIT_CODES = {
+    "bench cost --regime tropical": 1,
+    "bench cost --strict": 2,
+    "bench selection --data nowhere": 1,
+    "doctor": 0,
+    "encoder install --model-sha256 00": 1,
+    "encoder status": 0,
+    "explain": 2,
+    "explain hello --role nobody": 1,
+    "explain hello --mode some": 2,
+    "jobs list": 0,
+    "jobs list --user nobody": 1,
+    "jobs preview '31 February'": 1,
+    "jobs run weather": 1,
+    "migrate": 0,
+    "prompt-size hello --role nobody": 1,
+    "prompt-size hello --profile gemini": 2,
+    "tools --role nobody": 1,
+    "tools --rank king": 2,
+    "train --check": 0,
+    "train --check --out nowhere.npz": 1,
+    "user reset ada": 0,
+    "user reset nobody": 1,
+    "user setup-link": 1,
+    "weather": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a used home, in which there are people and a job, and with files to judge."""
+    folder = tmp_path_factory.mktemp("contract")
+
+    async def used() -> None:
+        async with living_house(folder / "home") as house:
+            await house.cortex.clockwork.jobs.add(house.admin, JOB)
+
+    asyncio.run(used())
+    (folder / "sets").mkdir()
+    for name, rows in SETS:
+        (folder / "sets" / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return folder
+
+
+def cortex(place: Path, command: str) -> subprocess.CompletedProcess[str]:
+    return run(shlex.split(command), env=environment(place / "home", **WIDE), cwd=place)
+
+
+def paths(value: Any, at: str = "") -> set[str]:
+    """Where each value of JSON stands, items of a list taken together: `sent[].name`."""
+    if isinstance(value, dict) and value:
+        return set().union(*(paths(one, f"{at}.{key}".strip(".")) for key, one in value.items()))
+    if isinstance(value, list) and value:
+        return set().union(*(paths(one, f"{at}[]") for one in value))
+    return {at}
+
+
+def written(keys: str) -> set[str]:
+    """The same from lines of `where: keys`."""
+    parts = [line.strip().partition(":") for line in keys.strip().splitlines()]
+    return {f"{at}.{key}".strip(".") for at, _, names in parts for key in names.split() or [""]}
+
+
+@pytest.mark.parametrize(("group", "names"), GROUPS.items(), ids=lambda one: one or "cortex")
+def test_every_command_keeps_its_name(place: Path, group: str, names: str) -> None:
+    told = cortex(place, f"{group} --help")
+    box = told.stdout.partition("─ Commands ─")[2]
+    assert sorted(re.findall(r"^│ ([a-z-]+) ", box, re.MULTILINE)) == names.split()
+
+
+@pytest.mark.parametrize(("command", "names"), OPTIONS.items(), ids=OPTIONS)
+def test_every_command_keeps_its_arguments_and_options(place: Path, command: str, names: str) -> None:
+    told = cortex(place, f"{command} --help")
+    found = re.findall(r"^│[* ]+(--[a-z0-9-]+|[a-z]+)[ .]", told.stdout, re.MULTILINE)
+    assert (told.returncode, sorted(found)) == (0, sorted([*names.split(), "--help"]))
+
+
+@pytest.mark.parametrize(("command", "keys"), JSON_KEYS.items(), ids=JSON_KEYS)
+def test_every_command_keeps_the_keys_of_its_json(place: Path, command: str, keys: str) -> None:
+    told = cortex(place, f"{command} --json")
+    assert told.returncode == 0, told.stderr
+    found, wanted = paths(json.loads(told.stdout)), written(keys)
+    assert (wanted - found, found - wanted) == (set(), set())
+
+
+@pytest.mark.parametrize(("command", "code"), EXIT_CODES.items(), ids=EXIT_CODES)
+def test_every_command_keeps_its_exit_codes(place: Path, command: str, code: int) -> None:
+    told = cortex(place, command)
+    assert told.returncode == code, told.stderr
