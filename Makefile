@@ -87,7 +87,7 @@ bench: install-test assets
 	@$(BIN)/python -m tests.bench $(ARGS)
 
 train: install
-	@$(BIN)/cortex train --docs docs
+	@$(BIN)/python -m tests.bench.train
 
 lock: install-test
 	@PATH="$(abspath $(BIN)):$$PATH" sh .ci/lock

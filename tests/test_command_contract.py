@@ -42,7 +42,7 @@ OPTIONS = {
     "prompt-size": "message --assume-configured --json --mode --profile --rank --recipe --role",
     "serve": "",
     "tools": "--assume-configured --json --rank --role",
-    "train": "--check --docs --out",
+    "train": "--check --out",
     "user add": "name --admin --password-stdin",
     "user list": "--json",
     "user reset": "name",

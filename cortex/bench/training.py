@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cortex.base import scan
-from cortex.base.errors import UserError
 from cortex.bench.ground import Ground
-from cortex.bench.reliability import TOLD_FROM, Curve, curve, rows, svg
+from cortex.bench.reliability import TOLD_FROM, Curve, curve, rows
 from cortex.bench.table import aligned
 from cortex.selection.draft import Draft, Learned
 from cortex.selection.evidence import WEB
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 KINDS = ("chat", "llm", "open")
 SEVERAL = "several"
 AHEAD: tuple[Stage, ...] = (gate, mode, pins, phrases)  # the rest speaks for tools that no model knows, and of the past
-BEGIN, END = "<!-- train:begin -->", "<!-- train:end -->"
 MEND = "run `make train`"
 Rows = Sequence[Sequence[str]]
 
@@ -89,27 +87,7 @@ def stale(snapshot: Snapshot, data: bytes) -> str:
 def report(found: Trained) -> str:
     """Everything as tables for a terminal."""
     parts = [aligned(table) for table in (needing(found), needless(found), rows(found.curves))]
-    return "\n\n".join((*parts, "\n".join(_errors(found)), _size(found)))
-
-
-def markdown(found: Trained) -> str:
-    """The same for `docs/selection.md`."""
-    parts = [_marked(table) for table in (needing(found), needless(found), rows(found.curves))]
-    return "\n\n".join((_size(found), *parts, "\n".join(f"- {line}" for line in _errors(found))))
-
-
-def plot(found: Trained) -> str:
-    """The reliability plot, as SVG."""
-    return svg(found.curves, f"{found.fitted.weights.made}; each judged when it is left out; bars: 95 % intervals")
-
-
-def placed(page: str, told: str) -> str:
-    """The page with these words between its two markers; UserError where they are missing."""
-    head, begin, rest = page.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not begin or not end:
-        raise UserError(f"The page lacks the lines {BEGIN} and {END}: put them where the tables shall stand.")
-    return f"{head}{BEGIN}\n{told}\n{END}{tail}"
+    return "\n\n".join((*parts, "\n".join(errors(found)), size(found)))
 
 
 def needing(found: Trained) -> Rows:
@@ -124,6 +102,21 @@ def needless(found: Trained) -> Rows:
     groups = _groups(wish for wish in found.wishes if not wish.needed)
     heads = ["needs no tool", "utterances", "any tool", "beyond the web", "tools sent"]
     return [heads, *(_needless(kind, groups[kind]) for kind in KINDS if kind in groups)]
+
+
+def errors(found: Trained) -> list[str]:
+    """How far the chances lie from the shares that came true, a line a curve."""
+    return [
+        f"{each.name} ({each.of}): expected calibration error {each.error():.4f}, over chances from {TOLD_FROM:.2f} "
+        f"up {each.error(TOLD_FROM):.3f}"
+        for each in found.curves
+    ]
+
+
+def size(found: Trained) -> str:
+    """What was fitted, in a line."""
+    weights = found.fitted.weights
+    return f"{weights.made} in {len(weights.categories)} categories; {len(weights.matrix):,} features."
 
 
 def _wishes(ground: Ground, fitted: "Fitted", category: Mapping[str, str]) -> Iterator[Wish]:
@@ -191,22 +184,3 @@ def _needless(name: str, wishes: Sequence[Wish]) -> list[str]:
 
 def _mean(wishes: Sequence[Wish]) -> str:
     return f"{sum(len(wish.sent) for wish in wishes) / len(wishes):.2f}"
-
-
-def _errors(found: Trained) -> list[str]:
-    return [
-        f"{each.name} ({each.of}): expected calibration error {each.error():.4f}, over chances from {TOLD_FROM:.2f} "
-        f"up {each.error(TOLD_FROM):.3f}"
-        for each in found.curves
-    ]
-
-
-def _size(found: Trained) -> str:
-    weights = found.fitted.weights
-    return f"{weights.made} in {len(weights.categories)} categories; {len(weights.matrix):,} features."
-
-
-def _marked(table: Rows) -> str:
-    """Rows as a Markdown table, the first column to the left."""
-    lines = [f"| {' | '.join(row)} |" for row in table]
-    return "\n".join((lines[0], f"|---{'|--:' * (len(table[0]) - 1)}|", *lines[1:]))

@@ -40,7 +40,6 @@ ProfileName = Annotated[str, typer.Option("--profile", help=f"The backend that i
 Regimes = Annotated[list[str] | None, typer.Option("--regime", help=f"Of {', '.join(REGIMES)}; none: all of them.")]
 Seed = Annotated[int, typer.Option("--seed", help="Of what is made up and drawn.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Where the weights go; none: where they are shipped from.")]
-Docs = Annotated[Path | None, typer.Option("--docs", help="A folder with selection.md, whose table and plot to renew.")]
 Check = Annotated[bool, typer.Option("--check", help="Fit nothing: say whether the weights are current.")]
 Encoder = Annotated[
     Path | None, typer.Option("--encoder", help="A folder with model.onnx and tokenizer.json: choose by meaning too.")
@@ -94,44 +93,31 @@ def bench_cost(
     _say_all(verdicts.costs(found))
 
 
-def train(out: Out = None, docs: Docs = None, is_check: Check = False) -> None:
+def train(out: Out = None, is_check: Check = False) -> None:
     """Fit the model that chooses tools on the utterances that ship; minutes of two cores, over 1 GB of memory.
 
     The same utterances give the same file on the same machine. Every figure is of utterances that were left out.
     """
-    weights = scan.load("cortex.selection.weights")
-    path: Path = out or weights.SHIPPED
-    over = ground("admin", DEFAULT_PROFILE)
-    if is_check:
-        why = training.stale(over.snapshot, path.read_bytes()) if path.is_file() else "there is no such file"
-        if why:
-            _tell(f"{path.name} is old: {why}. {training.MEND}.")
-            raise typer.Exit(1)
+    path: Path = out or scan.load("cortex.selection.weights").SHIPPED
+    if not is_check:
+        fitted(path)
         return
-    page = _page(docs / "selection.md") if docs else ""
+    snapshot = ground("admin", DEFAULT_PROFILE).snapshot
+    why = training.stale(snapshot, path.read_bytes()) if path.is_file() else "there is no such file"
+    if why:
+        _tell(f"{path.name} is old: {why}. {training.MEND}.")
+        raise typer.Exit(1)
+
+
+def fitted(path: Path) -> training.Trained:
+    """The model fitted anew and judged; prints the report and writes the weights to this file, as a whole or not."""
     _tell("fitting …")
-    found = training.trained(over)
+    found = training.trained(ground("admin", DEFAULT_PROFILE))
     _say(training.report(found))
-    _put(path, weights.to_bytes(found.fitted.weights))
-    if docs:
-        _put(docs / "selection.md", training.placed(page, training.markdown(found)).encode())
-        _put(docs / "selection-reliability.svg", training.plot(found).encode())
-
-
-def _page(path: Path) -> str:
-    """A page that can take the tables; UserError for another, ahead of the minutes."""
-    if not path.is_file():
-        raise UserError(f"There is no {path}.")
-    page = path.read_text(encoding="utf-8")
-    training.placed(page, "")
-    return page
-
-
-def _put(path: Path, data: bytes) -> None:
-    """The file as a whole or as it was."""
     beside = path.with_name(f"{path.name}.new")
-    beside.write_bytes(data)
+    beside.write_bytes(scan.load("cortex.selection.weights").to_bytes(found.fitted.weights))
     beside.replace(path)
+    return found
 
 
 def ground(role_name: str, profile: str) -> Ground:

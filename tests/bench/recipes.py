@@ -98,7 +98,7 @@ def _means(sets: Sets) -> str:
         rows.append([name, *(_mean(sets, name, key) for key in MEANS)])
     aims = goals.SELECTION["routing"]
     rows.append(["*goal*", *(f"*{aims[key].shown}*" if key in aims else "" for key in MEANS)])
-    return _table(rows)
+    return table(rows)
 
 
 def _mean(sets: Sets, name: str, key: str) -> str:
@@ -121,7 +121,7 @@ def _by_set(sets: Sets) -> str:
         if any("recall" in found[name] for name in ORDER):
             cells = [f"{found[name]['recall']:.3f} · {found[name]['tools_mean']:.1f}" for name in ORDER]
             rows.append([one["name"], f"{one['rows']:,}", *cells])
-    return _table(rows)
+    return table(rows)
 
 
 def _retrieval(sets: Sets) -> str:
@@ -130,7 +130,7 @@ def _retrieval(sets: Sets) -> str:
     for one in sets:
         cells = [f"{one['recipes'][name]['r10']:.3f} · {one['recipes'][name]['ndcg10']:.3f}" for name in names]
         rows.append([one["name"], f"{one['rows']:,}", *cells])
-    return _table(rows)
+    return table(rows)
 
 
 def _latency(sets: Sets) -> str:
@@ -144,17 +144,18 @@ def _latency(sets: Sets) -> str:
             for name in ORDER
         ]
         rows.append([one["name"], *cells])
-    return _table(rows)
+    return table(rows)
 
 
 def _costs(taken: Taken) -> str:
     rows = [["regime", *ORDER, "goal"]]
     for regime, shares in taken.costs["regimes"].items():
         rows.append([regime, *(f"{shares[name]:.0f}" for name in ORDER), goals.COSTS[regime].shown])
-    return _table(rows)
+    return table(rows)
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as a Markdown table, the first column to the left."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     lines.insert(1, "|---|" + "--:|" * (len(rows[0]) - 1))
     return "\n".join(lines)

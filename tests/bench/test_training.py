@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cortex.base.errors import UserError
 from cortex.bench import reliability, training
 from cortex.commands.bench import ground
 from cortex.commands.cli import app
 from cortex.selection import fit, weights
 from cortex.selection.types import Example
+from tests.bench import reliability_plot, train
 from tests.selection.garden import GARDEN, fitted
 
 BYTES = weights.to_bytes(fitted().weights)
@@ -65,30 +65,17 @@ def test_every_chance_stands_in_the_table(found: training.Trained) -> None:
     assert [row[0] for row in reliability.rows(found.curves)[1:3]] == ["0.00 to 0.02", "0.02 to 0.05"]
 
 
-def test_the_tables_stand_on_the_page_between_the_marks(found: training.Trained) -> None:
-    page = f"above\n{training.BEGIN}\nold\n{training.END}\nbelow\n"
-    told = training.placed(page, training.markdown(found))
-    assert told.startswith(f"above\n{training.BEGIN}\n")
-    assert told.endswith(f"{training.END}\nbelow\n")
+def test_the_page_has_all_tables_and_their_place_once(found: training.Trained) -> None:
+    told = train.markdown(found)
     assert "| several | 2 |" in told
-    assert "old" not in told.split(training.BEGIN)[1].split(training.END)[0].splitlines()
-    assert training.placed(told, training.markdown(found)) == told
-
-
-@pytest.mark.parametrize("page", ["", training.BEGIN, f"{training.END} {training.BEGIN}"])
-def test_a_page_without_the_marks_is_refused(page: str) -> None:
-    with pytest.raises(UserError, match="train:begin"):
-        training.placed(page, "words")
-
-
-def test_the_page_of_the_project_can_take_the_tables() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "selection.md").read_text(encoding="utf-8")
-    assert "words" in training.placed(page, "words")
+    assert told.count("|---|--:|") == 3
+    page = train.PAGE.read_text(encoding="utf-8")
+    assert (page.count(train.BEGIN), page.count(train.END)) == (1, 1)
 
 
 def test_the_same_fit_gives_the_same_plot(found: training.Trained) -> None:
-    drawn = training.plot(found)
-    assert drawn == training.plot(replace(found))
+    drawn = train.plot(found)
+    assert drawn == train.plot(replace(found))
     assert all(each.of in drawn for each in found.curves)
     assert "prefers-color-scheme: dark" in drawn
 
@@ -158,10 +145,10 @@ def test_no_case_is_no_error() -> None:
 )
 def test_the_interval_is_wilsons(true: float, cases: int, low: float, high: float) -> None:
     made = reliability.Bin(least=0.4, most=0.5, cases=cases, said=0.45, true=true)
-    assert made.sure == pytest.approx((low, high), abs=1e-4)
+    assert reliability_plot.interval(made) == pytest.approx((low, high), abs=1e-4)
 
 
 def test_a_bin_of_few_cases_is_not_drawn() -> None:
-    few, many = ([(0.5, True)] * count for count in (reliability.LEAST_CASES - 1, reliability.LEAST_CASES))
-    assert reliability.svg([reliability.curve("a", "b", few)], "").count("<circle") == 0
-    assert reliability.svg([reliability.curve("a", "b", many)], "").count("<circle") == 1
+    few, many = ([(0.5, True)] * count for count in (reliability_plot.LEAST_CASES - 1, reliability_plot.LEAST_CASES))
+    assert reliability_plot.svg([reliability.curve("a", "b", few)], "").count("<circle") == 0
+    assert reliability_plot.svg([reliability.curve("a", "b", many)], "").count("<circle") == 1

@@ -1,0 +1,39 @@
+"""`make train`: fits the shipped model as `cortex train` does, and renews what `docs/selection.md` says of it."""
+
+from pathlib import Path
+
+from cortex.bench import training
+from cortex.bench.reliability import rows
+from cortex.bench.training import Trained
+from cortex.commands.bench import fitted
+from cortex.selection.weights import SHIPPED
+from tests.bench.__main__ import update
+from tests.bench.recipes import table
+from tests.bench.reliability_plot import svg
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, PLOT = DOCS / "selection.md", DOCS / "selection-reliability.svg"
+BEGIN, END = "<!-- train:begin -->", "<!-- train:end -->"
+
+
+def main() -> None:
+    """Fit, print, write the weights, the page's tables and the plot; minutes of two cores."""
+    found = fitted(SHIPPED)
+    update(PAGE, markdown(found), BEGIN, END)
+    PLOT.write_text(plot(found), encoding="utf-8")
+
+
+def markdown(found: Trained) -> str:
+    """The report as Markdown."""
+    tables = (training.needing(found), training.needless(found), rows(found.curves))
+    errors = "\n".join(f"- {line}" for line in training.errors(found))
+    return "\n\n".join((training.size(found), *(table(each) for each in tables), errors))
+
+
+def plot(found: Trained) -> str:
+    """The reliability plot, as SVG."""
+    return svg(found.curves, f"{found.fitted.weights.made}; each judged when it is left out; bars: 95 % intervals")
+
+
+if __name__ == "__main__":
+    main()
