@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.integrations.sentences import Sentences
-from cortex.selection import encoders, text
+from cortex.selection import sentence_models, text
 
 DIMENSIONS = 96
 ALIKE = (
@@ -70,10 +70,10 @@ def sentences(
 def brought(kept_in: Path, model: SmallModel, *, limit_s: float | None = None) -> Iterator[Sentences]:
     """Have it at hand for selection, and take it away again."""
     made = sentences(kept_in, model, limit_s=limit_s)
-    encoders.bring(made)
+    sentence_models.register(made)
     try:
         yield made
     finally:
-        encoders.take_away(made)
+        sentence_models.unregister(made)
         model.is_free.set()
         made.close()

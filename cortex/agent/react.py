@@ -11,7 +11,7 @@ from cortex.agent.prompt import with_reveal, with_tail
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant, results, user
 from cortex.base.turn import Answer, Decision, Need, Outcome, Performed, Reply, RoundPlan, Turn, TurnState
 from cortex.ports.loop import Hands, Planner, Story, Thinker
-from cortex.selection.missing import says_missing
+from cortex.selection.lacks_tool import says_missing
 
 MAX_DISCOVERY_ROUNDS = 2
 SAME_MAX = 3

@@ -9,7 +9,7 @@ from cortex.bench import files, latency, retrieval, routing
 from cortex.bench.files import Data, RetrievalSet, RoutingSet
 from cortex.bench.ground import Ground, Tell
 from cortex.selection.discover import RANKINGS
-from cortex.selection.edits import meant
+from cortex.selection.edits import with_encoder
 from cortex.selection.recipes import RECIPES, recipe
 
 Sets = list[dict[str, Any]]  # Any: a set as the JSON has it
@@ -53,7 +53,7 @@ def _retrieval(
     name = f"{one.name}+examples" if is_given else one.name
     missing = retrieval.unknown(one)
     _tell_unknown(name, missing, tell)
-    snapshot = meant(retrieval.with_examples(one, is_given=is_given), ground.snapshot.encoder)
+    snapshot = with_encoder(retrieval.with_examples(one, is_given=is_given), ground.snapshot.encoder)
     found = {}
     for each in recipes:
         if each in RANKINGS:
@@ -70,7 +70,7 @@ def _latency(read: Sequence[Data], recipes: Sequence[str], ground: Ground, seed:
         return []
     others = [tool for data in read for one in data.retrieval for tool in one.tools]
     grown = latency.grown(ground.snapshot, [*filler, *others], latency.SIZE)
-    over = ground.over(meant(grown, ground.snapshot.encoder))
+    over = ground.over(with_encoder(grown, ground.snapshot.encoder))
     found = {}
     for name in recipes:
         tell(f"{latency.NAME}: {len(said):,} messages, {name}")

@@ -22,8 +22,8 @@ from cortex.base.user import User
 from cortex.bench import costs, files, selection, table, training, verdicts
 from cortex.bench.ground import DEFAULT_PROFILE, PROFILES, Ground, Words
 from cortex.bench.regimes import REGIMES
-from cortex.selection import encoders
-from cortex.selection.edits import meant
+from cortex.selection import sentence_models
+from cortex.selection.edits import with_encoder
 from cortex.selection.snapshot import snapshot_of
 from cortex.services.roles.roles import PERSONA, Roles
 from cortex.services.tools.plans import past_turns, role_view
@@ -64,7 +64,7 @@ def bench_selection(
     """
     over = ground(role, profile)
     if encoder:
-        over = over.over(meant(over.snapshot, _brought(encoder)))
+        over = over.over(with_encoder(over.snapshot, _brought(encoder)))
     sets = selection.measured(data or (files.CASES,), recipe or (), over, seed, _tell)
     if as_json:
         _say(json.dumps({"sets": sets}, ensure_ascii=False, indent=2))
@@ -150,7 +150,7 @@ def _brought(folder: Path) -> str:
     """The key of the sentence model in this folder, which also keeps what it has read; UserError without one."""
     found = scan.load("cortex.integrations.sentences").Sentences(folder, folder, limit_s=None)
     try:
-        encoders.bring(found)
+        sentence_models.register(found)
     except EncoderFailed as error:
         raise UserError(f"{folder} cannot be used: {error.message}.") from error
     key: str = found.key

@@ -21,7 +21,7 @@ from cortex.bench.ground import PROFILES
 from cortex.commands.bench import bench, train
 from cortex.commands.encoder import encoder
 from cortex.commands.jobs import jobs
-from cortex.selection.encoders import LABEL as SENTENCE_MODEL
+from cortex.selection.sentence_models import LABEL as SENTENCE_MODEL
 from cortex.services.scope import ToolScope
 from cortex.services.tools.tools import ToolsService
 

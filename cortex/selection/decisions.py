@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import overload
 
+from cortex.selection.cache_economics import threshold
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
-from cortex.selection.profile import threshold
 from cortex.selection.types import Decided, Entry, PlanInput, Sent, StageName
 
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from cortex.selection.baselines import ora
 from cortex.selection.index import index_of
 from cortex.selection.ranking import Hit, ranked
 from cortex.selection.types import Entry, Snapshot
-from cortex.selection.ways import ora
 
 MOST = 5
 

@@ -84,13 +84,13 @@ def edited(snapshot: Snapshot, edits: Edits) -> Snapshot:
     )
 
 
-def fitted(snapshot: Snapshot, weights: str) -> Snapshot:
+def with_weights(snapshot: Snapshot, weights: str) -> Snapshot:
     """The snapshot judged by this house's own model, under a version of its own."""
     version = blake2b(f"{snapshot.version} {weights}".encode(), digest_size=8).hexdigest()
     return replace(snapshot, version=version, weights=weights)
 
 
-def meant(snapshot: Snapshot, encoder: str) -> Snapshot:
+def with_encoder(snapshot: Snapshot, encoder: str) -> Snapshot:
     """The snapshot with this sentence model at hand, under a version of its own; the same snapshot for ""."""
     if not encoder:
         return snapshot

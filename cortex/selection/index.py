@@ -17,10 +17,10 @@ from cortex.selection.talk import common_terms
 from cortex.selection.types import Entry, Snapshot, Trigger
 
 if TYPE_CHECKING:
-    from cortex.selection.meaning import Curves, Meanings
+    from cortex.selection.semantic_index import Curves, SemanticIndex
     from cortex.selection.weights import Weights
 
-MEANING = "cortex.selection.meaning"
+SEMANTIC_INDEX = "cortex.selection.semantic_index"
 TYPO_LETTERS = 5
 CANDIDATES = 24
 KEPT = 4
@@ -113,26 +113,26 @@ class Index:
     @property
     def documents(self) -> Mapping[str, Any]:
         """What another index can be derived from: these parts where they were searched, else those before them."""
-        parts: tuple[str, ...] = ("tools", "utterances", "meanings")
+        parts: tuple[str, ...] = ("tools", "utterances", "semantic")
         return {**self._derived, **{name: self.__dict__[name] for name in parts if name in self.__dict__}}
 
     # --- tools by what their words mean
 
     @cached_property
-    def meanings(self) -> "Meanings":
+    def semantic(self) -> "SemanticIndex":
         """The tools as vectors of the snapshot's sentence model, with examples where the fitted model has none.
 
         EncoderFailed where they are not at hand; asked again, it tries again.
         """
-        late, before = scan.load(MEANING), self._derived.get("meanings")
+        late, before = scan.load(SEMANTIC_INDEX), self._derived.get("semantic")
         told = late.told(self.snapshot, self.names, self.learned)
-        made: Meanings = late.Meanings(self.snapshot.encoder, self.tools.slots, self.entries, told, before)
+        made: SemanticIndex = late.SemanticIndex(self.snapshot.encoder, self.tools.slots, self.entries, told, before)
         return made
 
     @cached_property
     def curves(self) -> "Curves | None":
         """What a likeness is worth under this sentence model, from the tools that the fitted model knows."""
-        found: Curves | None = scan.load(MEANING).fitted(self.snapshot, self.learned)
+        found: Curves | None = scan.load(SEMANTIC_INDEX).fitted(self.snapshot, self.learned)
         return found
 
     # --- names and slips

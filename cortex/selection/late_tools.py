@@ -1,6 +1,6 @@
 """The one table of who declares tools late by itself: model families whose API takes one without a new prefix.
 
-Whoever is not in it gets the bridge, stubs or a rewrite (`profile.py`); an admin's own word on the Models page stands.
+Others get the bridge, stubs or a rewrite (`cache_economics.py`); an admin's own word on the Models page stands.
 """
 
 import re

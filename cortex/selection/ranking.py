@@ -12,7 +12,7 @@ from typing import Any
 from cortex.base import scan
 from cortex.selection import bags, evidence, text
 from cortex.selection.index import Index
-from cortex.selection.meant import curves, meant
+from cortex.selection.semantic_votes import curves, likeness
 from cortex.selection.talk import common_terms
 from cortex.selection.thesaurus import alike
 
@@ -62,9 +62,9 @@ def _worded(index: Index, query: str, allowed: frozenset[str]) -> list[tuple[str
         for part in parts:
             best = search.highest(best, _alike(index, part, allowed))
         whole = 0.5 * whole + 0.5 * best
-    meaning = _meant(index, query, allowed)
-    if meaning is not None:
-        whole = 0.5 * whole + 0.5 * meaning
+    semantic = _semantic(index, query, allowed)
+    if semantic is not None:
+        whole = 0.5 * whole + 0.5 * semantic
     found = {index.tools.keys[slot]: float(whole[slot]) for slot in search.best(whole, CANDIDATES)}
     chances = evidence.learned(index, query).chances
     likely = {name: p for name, p in chances.items() if p >= LEAST_CHANCE and name in allowed}
@@ -80,15 +80,15 @@ def _worded(index: Index, query: str, allowed: frozenset[str]) -> list[tuple[str
     return [(name, score) for name, score in mixed.items() if score > 0]
 
 
-def _meant(index: Index, query: str, allowed: frozenset[str]) -> Any:
+def _semantic(index: Index, query: str, allowed: frozenset[str]) -> Any:
     """Likeness in meaning from 0 to 1 against the best; None without a sentence model, and where nothing comes near."""
-    row = meant(index, query).row
+    row = likeness(index, query).row
     if row is None:
         return None
     search = scan.load("cortex.selection.search")
     near = row.clip(min=0.0) * index.mask(allowed)
     worth = curves(index)
-    if worth is not None and float(index.meanings.chances(near, worth).max(initial=0.0, where=near > 0)) < LEAST_CHANCE:
+    if worth is not None and float(index.semantic.chances(near, worth).max(initial=0.0, where=near > 0)) < LEAST_CHANCE:
         return None
     return search.scaled(near)
 

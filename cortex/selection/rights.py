@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cortex.base.role import Channel
-from cortex.selection.gate import Grant, digest, granted, permits
+from cortex.selection.grants import Grant, digest, granted, permits
 from cortex.selection.types import Entry, PlanInput, Snapshot
 
 

@@ -16,7 +16,7 @@ class Round:
     """A model call.
 
     Tokens of tools: `total` = all that are ready in full, `sent` of them, `extra` = the way back and the catalog,
-    `cut_*` = what was left out and by what. `cost_usd` None = price unknown; `cache`: `selection/misses.py`.
+    `cut_*` = what was left out and by what. `cost_usd` None = price unknown; `cache`: `selection/cache_misses.py`.
     """
 
     turn_id: str

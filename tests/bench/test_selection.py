@@ -9,7 +9,7 @@ from cortex.bench.files import RoutingSet
 from cortex.bench.ground import Ground
 from cortex.bench.rows import Utterance
 from cortex.selection.discover import RANKINGS
-from cortex.selection.edits import meant
+from cortex.selection.edits import with_encoder
 from tests.bench.conftest import Write, over_the_house, row
 from tests.small_encoder import SmallModel, brought
 
@@ -132,7 +132,7 @@ def test_a_sentence_model_is_judged_with_what_it_finds(tmp_path: Path, write: Wr
     write("retrieval_zoo_queries.jsonl", [{"query": "hungry cockatoo", "gold": ["parrot_feed"]}])
     model = SmallModel("judged")
     with brought(tmp_path / "kept", model):
-        by_meaning = ground.over(meant(ground.snapshot, model.key))
+        by_meaning = ground.over(with_encoder(ground.snapshot, model.key))
         found = sets(tmp_path, by_meaning, "cortex")
     assert figures(sets(tmp_path, ground, "cortex")["zoo"], "cortex")["r5"] == 0.0
     assert figures(found["zoo"], "cortex")["r5"] == 1.0

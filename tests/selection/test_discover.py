@@ -1,7 +1,7 @@
 import pytest
 
 from cortex.selection.discover import discover
-from cortex.selection.missing import says_missing
+from cortex.selection.lacks_tool import says_missing
 from tests.selection.made import HOUSE
 
 ALL = tuple(entry.name for entry in HOUSE.entries if entry.name != "shell_run")

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from cortex.selection.cache_economics import threshold
 from cortex.selection.draft import Draft, Learned, Vote
 from cortex.selection.index import index_of
-from cortex.selection.profile import threshold
 from cortex.selection.rights import rights_of
 from cortex.selection.stages.fuse import LEAST_WISH, LEAST_WORK, STRONG, fuse
 from cortex.selection.types import StageName

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from cortex.base.model import Profile
 from cortex.selection import portable
-from cortex.selection.gate import granted, permits
+from cortex.selection.grants import granted, permits
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt, remember
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import Memory, PastTurn, PlanInput, RoleView, Snapshot, ToolPlan
+from tests.selection.baseline_house import SOME
 from tests.selection.made import BRIDGED, CACHED, HOUSE, WEAK, asked
-from tests.selection.prior import SOME
 
 PROPERTIES = 7
 FIFTIETH = -(-2_000 // (len(RECIPES) * PROPERTIES))

@@ -7,7 +7,7 @@ import pytest
 
 from cortex.app import shipped_registry
 from cortex.selection import refit, weights
-from cortex.selection.edits import fitted
+from cortex.selection.edits import with_weights
 from cortex.selection.index import index_of
 from cortex.selection.pipeline import plan
 from cortex.selection.refit import OwnCase
@@ -94,14 +94,14 @@ def test_what_is_held_back_is_not_fitted_and_nothing_is_lost() -> None:
 
 def test_a_plan_goes_by_the_model_that_its_snapshot_names(shipped: Snapshot) -> None:
     weights.keep("1:test", refit.refitted(weights.shipped(), DRAGON))
-    own = fitted(shipped, "1:test")
+    own = with_weights(shipped, "1:test")
     assert own.version != shipped.version
-    assert own == fitted(shipped, "1:test")
+    assert own == with_weights(shipped, "1:test")
     assert "ha_call_service" not in sent(shipped, UNSEEN)
     assert "ha_call_service" in sent(own, UNSEEN)
 
 
 def test_a_model_that_nobody_brought_is_no_silent_fallback(shipped: Snapshot) -> None:
-    lost = replace(fitted(shipped, "9:lost"), version="lost")
+    lost = replace(with_weights(shipped, "9:lost"), version="lost")
     with pytest.raises(LookupError, match="9:lost"):
         _ = index_of(lost).model

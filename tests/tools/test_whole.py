@@ -7,7 +7,7 @@ import pytest
 from cortex.base import tokens
 from cortex.base.role import Channel
 from cortex.base.user import User
-from cortex.selection.gate import CHANNEL_LACKS, Grant, permits
+from cortex.selection.grants import CHANNEL_LACKS, Grant, permits
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.home import Homes

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from cortex.base import scan
 from cortex.base.errors import EncoderFailed
-from cortex.selection import encoders, text
+from cortex.selection import sentence_models, text
+from cortex.selection.baselines import vector
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import Entry, PlanInput
-from cortex.selection.ways import vector
 
 NAMED_P = 0.95
 BLANK = Vote(stage="centroids", p=0.0, why="the message is blank")
@@ -41,7 +41,7 @@ def centroids(given: PlanInput, index: Index, draft: Draft) -> Draft:
             "strategy": choice.strategy,
             "complexity": vector.complexity(given.message),
             "safety": vector.safety(given.message),
-            **(encoders.skipped(failed) if failed else {}),
+            **(sentence_models.skipped(failed) if failed else {}),
         },
     )
 
@@ -66,16 +66,16 @@ def _missing(given: PlanInput, business: list[Entry]) -> dict[str, Vote]:
 
 def _scores(given: PlanInput, said: str, embedding: Sequence[float]) -> tuple[dict[str, float], str]:
     """Likenesses by the sentence model, else by n-grams; and why not by the model, where there should be one."""
-    ways, failed = scan.load("cortex.selection.ways.centroids"), given.encoder_skipped
+    centroid_index, failed = scan.load("cortex.selection.baselines.centroid_index"), given.encoder_skipped
     found: dict[str, float]
     if given.snapshot.encoder and not failed:
         try:
-            found = ways.similarities(given.snapshot, said, embedding, is_meant=True)
+            found = centroid_index.similarities(given.snapshot, said, embedding, is_semantic=True)
         except EncoderFailed as error:
             failed = error.message
         else:
             return found, ""
-    found = ways.similarities(given.snapshot, said, () if failed else embedding)
+    found = centroid_index.similarities(given.snapshot, said, () if failed else embedding)
     return found, failed
 
 

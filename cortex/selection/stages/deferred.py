@@ -5,10 +5,10 @@ Scores nothing: the model looks for what it needs. What other stages scored stay
 
 from dataclasses import replace
 
+from cortex.selection.baselines import ora
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
-from cortex.selection.ways import ora
 
 CORE = Vote(stage="core", p=0.0, why="core: used on nearly every turn")
 FOUND = Vote(stage="deferred", p=0.0, why="found in this conversation")

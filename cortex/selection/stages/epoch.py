@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from cortex.selection.cache_economics import has_bridge, late_way, takes_early_stubs, threshold
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
-from cortex.selection.profile import has_bridge, late_way, takes_early_stubs, threshold
 from cortex.selection.rights import Rights
 from cortex.selection.types import Entry, Form, Memory, PlanInput, Sent
 

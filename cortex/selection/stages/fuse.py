@@ -7,9 +7,9 @@ scores, never strong ones, nor what the conversation or this house says.
 from dataclasses import replace
 
 from cortex.selection import evidence
+from cortex.selection.cache_economics import threshold
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
-from cortex.selection.profile import threshold
 from cortex.selection.types import Entry, PlanInput
 
 STRONG = 0.7

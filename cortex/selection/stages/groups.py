@@ -5,10 +5,10 @@ Permission is per tool: a group brings those of its tools that are permitted. A 
 
 from dataclasses import replace
 
+from cortex.selection.baselines import punch
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import Entry, PlanInput
-from cortex.selection.ways import punch
 
 CORE = Vote(stage="core", p=0.0, why="core of this way")
 FIXED = Vote(stage="groups", p=0.0, why="the role is a fixed list of tools")

@@ -5,10 +5,10 @@ Nothing matched means nothing sent; a role without one of the tools means that t
 
 from dataclasses import replace
 
+from cortex.selection.baselines import inara
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
-from cortex.selection.ways import inara
 
 HOMES = inara.homes()
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
-from cortex.selection.skills import fits
+from cortex.selection.skill_search import fits
 from cortex.selection.types import PlanInput
 
 READ = "skill_read"

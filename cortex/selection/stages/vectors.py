@@ -5,7 +5,7 @@ Small talk is not scored. A sentence model that failed or was too slow leaves a 
 
 from dataclasses import replace
 
-from cortex.selection import encoders, meant
+from cortex.selection import semantic_votes, sentence_models
 from cortex.selection.draft import Draft
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
@@ -15,12 +15,14 @@ def vectors(given: PlanInput, index: Index, draft: Draft) -> Draft:
     """The draft with a vote for each tool that means what the message asks for."""
     if not (given.snapshot.encoder or given.encoder_skipped):
         return draft
-    names = meant.needs(index, given.message, draft.rights.names)
+    names = semantic_votes.needs(index, given.message, draft.rights.names)
     if not names:
         return draft
-    found, failed = ({}, given.encoder_skipped) if given.encoder_skipped else meant.votes(index, given.message, names)
+    failed = given.encoder_skipped
+    if not failed:
+        found, failed = semantic_votes.votes(index, given.message, names)
     if failed:
-        return replace(draft, labels={**draft.labels, **encoders.skipped(failed)})
+        return replace(draft, labels={**draft.labels, **sentence_models.skipped(failed)})
     votes = dict(draft.votes)
     for name, vote in found.items():
         votes[name] = (*votes.get(name, ()), vote)

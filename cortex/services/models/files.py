@@ -17,8 +17,8 @@ from cortex.base.errors import UserError
 from cortex.base.model import OFFLINE, ModelEntry, Price, Profile
 from cortex.base.role import Role
 from cortex.base.settings import MAX_ROUNDS_CAP
+from cortex.selection.cache_profiles import shipped
 from cortex.selection.late_tools import is_native
-from cortex.selection.profiles import shipped
 
 FILE = "model_registry.json"
 Kind = Literal["openai", "anthropic"]

@@ -4,7 +4,7 @@ import hashlib
 import logging
 
 from cortex.base import scan
-from cortex.selection.edits import fitted
+from cortex.selection.edits import with_weights
 from cortex.selection.types import Snapshot
 from cortex.storage.refits import Refit
 
@@ -42,4 +42,4 @@ def with_own_model(snapshot: Snapshot, refit: Refit, data: bytes | None) -> Snap
             return snapshot
         weights = scan.load(WEIGHTS)
         weights.keep(refit.key, weights.from_bytes(data))
-    return fitted(snapshot, refit.key)
+    return with_weights(snapshot, refit.key)

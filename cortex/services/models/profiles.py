@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from cortex.base.model import ModelEntry
 from cortex.base.user import User
-from cortex.selection.profiles import Learned, Sample, learned
+from cortex.selection.cache_profiles import Learned, Sample, learned
 from cortex.services.models.models import Models
 from cortex.storage.db import Database
 from cortex.storage.rounds import Rounds

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from cortex.base.errors import NotFound, UserError
 from cortex.base.role import Role
 from cortex.base.user import User
-from cortex.selection.gate import CHANNEL_LACKS, granted
+from cortex.selection.grants import CHANNEL_LACKS, granted
 from cortex.services.roles.files import checked, fields_of
 from cortex.storage.audit import Audit
 from cortex.storage.db import Database

@@ -19,9 +19,9 @@ from cortex.base.errors import EncoderFailed, UserError
 from cortex.base.settings import Settings
 from cortex.integrations.encoder_files import SHIPPED, SHIPPED_FROM, Pinned, fetch, policy_of
 from cortex.ports.encoder import Encoder
-from cortex.selection import encoders
-from cortex.selection.edits import meant
-from cortex.selection.meant import prepared
+from cortex.selection import sentence_models
+from cortex.selection.edits import with_encoder
+from cortex.selection.semantic_votes import prepared
 from cortex.selection.types import Snapshot
 
 SENTENCES = "cortex.integrations.sentences"  # numpy is heavy: read with the first plan that can use it
@@ -147,7 +147,7 @@ class Encoders:
     def close(self) -> None:
         """Let go of the model."""
         if self._encoder is not None:
-            encoders.take_away(self._encoder)
+            sentence_models.unregister(self._encoder)
             self._encoder.close()
 
     def _ready(self, snapshot: Snapshot) -> Snapshot:
@@ -162,8 +162,8 @@ class Encoders:
     def _made_ready(self, snapshot: Snapshot) -> Snapshot:
         if self._encoder is None:
             self._encoder = self._opened(self.folder, self._vectors, self._answer_s)
-        encoders.bring(self._encoder)
-        made = meant(snapshot, self._encoder.key)
+        sentence_models.register(self._encoder)
+        made = with_encoder(snapshot, self._encoder.key)
         if not prepared(made):
             log.warning("the sentence model cannot be judged here: its likenesses count in searches alone")
         self._made[snapshot.version] = made

@@ -20,12 +20,12 @@ from cortex.base.skill import Skill
 from cortex.base.turn import Need, RoundPlan
 from cortex.base.user import User
 from cortex.selection import portable
-from cortex.selection.meant import in_time
+from cortex.selection.baselines.punch import cut
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt, remember
-from cortex.selection.skills import listing
+from cortex.selection.semantic_votes import in_time
+from cortex.selection.skill_search import listing
 from cortex.selection.types import Memory, PastTurn, PlanInput, RoleView, Snapshot, ToolPlan
-from cortex.selection.ways.punch import cut
 
 PAST_TURNS = 4
 PLANNED_FOR = "planned for"  # label of the receipts that read first what was sent while the turn ran

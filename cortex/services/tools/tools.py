@@ -15,7 +15,7 @@ from cortex.base.user import User
 from cortex.ports.system import Discovered
 from cortex.selection.discover import discover
 from cortex.selection.edits import edited
-from cortex.selection.gate import Grant, granted, permits
+from cortex.selection.grants import Grant, granted, permits
 from cortex.selection.snapshot import snapshot_of
 from cortex.selection.stages.epoch import BRIDGE
 from cortex.selection.types import META, Snapshot

@@ -9,7 +9,7 @@ from typing import Literal
 from cortex.base.ids import derived_id
 from cortex.base.turn import Turn
 from cortex.ports.loop import CallRecord, Ending, Standing
-from cortex.selection.ways import ora
+from cortex.selection.baselines import ora
 from cortex.services.context import House
 from cortex.services.turns.tool_outcomes import came, was_late
 from cortex.services.turns.turn_context import TurnContexts

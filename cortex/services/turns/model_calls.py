@@ -19,7 +19,7 @@ from cortex.base.turn import Reply, RoundPlan, Turn
 from cortex.ports.loop import Request
 from cortex.ports.steps import is_first_life, step
 from cortex.ports.stored_names import StepName
-from cortex.selection.misses import Sight, verdict
+from cortex.selection.cache_misses import Sight, verdict
 from cortex.services.context import House
 from cortex.services.models.asking import ask
 from cortex.services.models.prices import cost_usd

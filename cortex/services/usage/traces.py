@@ -15,7 +15,7 @@ from cortex.base.errors import NotFound
 from cortex.base.log import Blotter
 from cortex.base.messages import Message
 from cortex.base.user import User
-from cortex.selection.misses import WORDS
+from cortex.selection.cache_misses import WORDS
 from cortex.services.context import House
 from cortex.services.models.models import Models
 from cortex.services.turns.history import spoken

@@ -13,7 +13,7 @@ from typing import Literal
 from cortex.base.errors import NotAllowed, NotFound
 from cortex.base.user import User
 from cortex.base.zone import local, midnight
-from cortex.selection.misses import WORDS
+from cortex.selection.cache_misses import WORDS
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.accounts.people import Account
 from cortex.services.context import House

@@ -13,7 +13,7 @@ from cortex.base.clock import Clock, now
 from cortex.base.errors import NotAllowed, UserError
 from cortex.base.model import Profile
 from cortex.base.user import User
-from cortex.selection.edits import fitted
+from cortex.selection.edits import with_weights
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Example, PlanInput, RoleView, Snapshot
 from cortex.services.models.own import WEIGHTS, digest_of, is_current
@@ -188,7 +188,7 @@ def _with(snapshot: Snapshot, model: Any) -> Snapshot:
     weights = scan.load(WEIGHTS)
     key = f"judged {digest_of(model.matrix.tobytes() + model.scale.tobytes())}"
     weights.keep(key, model)
-    return fitted(snapshot, key)
+    return with_weights(snapshot, key)
 
 
 def _sample(snapshot: Snapshot, chosen: Callable[[int, int], Any]) -> list[Example]:

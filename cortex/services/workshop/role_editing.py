@@ -10,7 +10,7 @@ from typing import Any
 from cortex.base.errors import NotAllowed, NotFound, UserError
 from cortex.base.role import Role
 from cortex.base.user import User
-from cortex.selection.gate import Grant, granted, permits
+from cortex.selection.grants import Grant, granted, permits
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import META
 from cortex.services.roles.roles import Origin, Roles

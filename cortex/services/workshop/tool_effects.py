@@ -13,7 +13,7 @@ from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.selection import text
 from cortex.selection.discover import MOST, rank
-from cortex.selection.edits import Edits, edited, meant
+from cortex.selection.edits import Edits, edited, with_encoder
 from cortex.selection.pipeline import plan
 from cortex.selection.talk import common_terms
 from cortex.selection.types import Domain, Example, Snapshot, ToolPlan
@@ -148,7 +148,7 @@ def _effect(
     typed: Sequence[str],
 ) -> Effect:
     """Off the event loop: both plans of every message."""
-    after = meant(edited(shipped, edits), before.encoder)
+    after = with_encoder(edited(shipped, edits), before.encoder)
     said = messages(before, after, category, typed)
     pairs = [(_plan(asked, before, ready, one.text), _plan(asked, after, ready, one.text)) for one in said]
     found = [

@@ -10,7 +10,7 @@ import pytest
 from cortex.base.errors import UserError
 from cortex.base.role import Channel
 from cortex.base.user import User
-from cortex.selection.gate import CHANNEL_LACKS
+from cortex.selection.grants import CHANNEL_LACKS
 from cortex.services.jobs.forms import JobForm
 from cortex.storage.job_rows import JobRow, JobValues
 from cortex.storage.jobs import Jobs

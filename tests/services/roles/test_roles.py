@@ -4,7 +4,7 @@ import pytest
 
 from cortex.base.errors import UserError
 from cortex.base.user import User
-from cortex.selection.gate import granted
+from cortex.selection.grants import granted
 from cortex.services.roles.roles import PERSONA, Roles
 from cortex.storage.home import Homes
 

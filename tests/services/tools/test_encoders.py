@@ -12,8 +12,8 @@ from cortex.base.errors import EncoderFailed, UserError
 from cortex.base.settings import Settings, load_settings
 from cortex.base.user import User
 from cortex.integrations.sentences import Sentences
-from cortex.selection import encoders
-from cortex.selection.edits import meant
+from cortex.selection import sentence_models
+from cortex.selection.edits import with_encoder
 from cortex.selection.snapshot import snapshot_of
 from cortex.selection.types import Snapshot
 from cortex.services.roles.roles import Roles
@@ -43,7 +43,7 @@ async def main():
             told = await cortex.tools.explain(ana, "orchestrator", "add milk to my list", recipe=recipe)
             assert "sentence model" not in told["labels"]
         await cortex.tools.discover(ana, "orchestrator", "a shopping list")
-    heavy = ("onnxruntime", "tokenizers", "cortex.integrations.sentences", "cortex.selection.meaning")
+    heavy = ("onnxruntime", "tokenizers", "cortex.integrations.sentences", "cortex.selection.semantic_index")
     print([name for name in heavy if name in sys.modules])
 
 asyncio.run(main())
@@ -162,10 +162,10 @@ async def test_a_plan_uses_it(settings: Settings, model: SmallModel, tmp_path: P
 async def test_a_closed_house_takes_its_model_along(settings: Settings, model: SmallModel, snapshot: Snapshot) -> None:
     house = opened(settings, model)
     await house.over(snapshot)
-    assert encoders.named(model.key).key == model.key
+    assert sentence_models.named(model.key).key == model.key
     house.close()
     with pytest.raises(EncoderFailed, match="is not here"):
-        encoders.named(model.key)
+        sentence_models.named(model.key)
 
 
 async def test_one_house_closes_none_of_another(settings: Settings, model: SmallModel, snapshot: Snapshot) -> None:
@@ -173,7 +173,10 @@ async def test_one_house_closes_none_of_another(settings: Settings, model: Small
     await first.over(snapshot)
     await second.over(snapshot)
     first.close()
-    assert encoders.named(meant(snapshot, model.key).encoder).asked(["hello"]).shape == (1, model.dimensions)
+    assert sentence_models.named(with_encoder(snapshot, model.key).encoder).asked(["hello"]).shape == (
+        1,
+        model.dimensions,
+    )
     second.close()
 
 

@@ -1,4 +1,4 @@
-"""A made-up registry with the names of the shipped tools, for the prior ways: their tables speak of those names."""
+"""A made-up registry with the names of the shipped tools, for the baselines: their tables speak of those names."""
 
 from dataclasses import replace
 from typing import Any

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.base.errors import EncoderFailed
-from cortex.selection import encoders
-from cortex.selection.encoder import DIMENSIONS, encode
+from cortex.selection import sentence_models
+from cortex.selection.baselines.once import once
+from cortex.selection.hashed_vectors import DIMENSIONS, encode
 from cortex.selection.types import Snapshot
-from cortex.selection.ways.once import once
 
 Vectors = NDArray[np.float32]
 DECIMALS = 4
@@ -33,14 +33,14 @@ class Centroids:
             self.rows[row] = _centroid(examples)
 
 
-class MeantCentroids:
+class SemanticCentroids:
     """The same by the sentence model that the snapshot names, which keeps the vectors of the examples."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         """EncoderFailed where the vectors are not at hand."""
         said = _said(snapshot)
         every = list(dict.fromkeys(text for examples in said.values() for text in examples))
-        rows = encoders.named(snapshot.encoder).kept(every)
+        rows = sentence_models.named(snapshot.encoder).kept(every)
         place = {text: at for at, text in enumerate(every)}
         self.names = tuple(said)
         self.rows = np.zeros((len(said), rows.shape[1]), dtype=np.float32)
@@ -68,24 +68,24 @@ def _centroid(examples: tuple[str, ...]) -> Vectors:
 
 
 centroids_of = once(Centroids)
-meant_of = once(MeantCentroids)
+semantic_centroids_of = once(SemanticCentroids)
 
 
 def similarities(
-    snapshot: Snapshot, said: str, embedding: Sequence[float] = (), *, is_meant: bool = False
+    snapshot: Snapshot, said: str, embedding: Sequence[float] = (), *, is_semantic: bool = False
 ) -> dict[str, float]:
     """Tool -> cosine with the text, -1 to 1; with `embedding` in its place where the caller has it already.
 
-    is_meant: by the snapshot's sentence model; EncoderFailed where that fails. Raises ValueError for an embedding of
+    is_semantic: by the snapshot's sentence model; EncoderFailed where that fails. Raises ValueError for an embedding of
     another length than the encoder's.
     """
-    kept: Centroids | MeantCentroids = meant_of(snapshot) if is_meant else centroids_of(snapshot)
+    kept: Centroids | SemanticCentroids = semantic_centroids_of(snapshot) if is_semantic else centroids_of(snapshot)
     if embedding and len(embedding) != kept.rows.shape[1]:
         raise ValueError(f"an embedding of {len(embedding)} numbers; this encoder's have {kept.rows.shape[1]}")
     if embedding:
         query = _unit(np.asarray(embedding, dtype=np.float32))
     else:
-        query = encoders.named(snapshot.encoder).asked([said])[0] if is_meant else encode([said])[0]
+        query = sentence_models.named(snapshot.encoder).asked([said])[0] if is_semantic else encode([said])[0]
     found = np.round((kept.rows @ query).astype(np.float64), DECIMALS)
     return dict(zip(kept.names, found.tolist(), strict=True))
 
@@ -93,8 +93,8 @@ def similarities(
 def failure(snapshot: Snapshot, texts: Sequence[str]) -> str:
     """Why the snapshot's sentence model cannot judge these texts now; "" where it can, and has."""
     try:
-        meant_of(snapshot)
-        encoders.named(snapshot.encoder).asked([text for text in texts if text.strip()])
+        semantic_centroids_of(snapshot)
+        sentence_models.named(snapshot.encoder).asked([text for text in texts if text.strip()])
     except EncoderFailed as error:
         return error.message
     return ""

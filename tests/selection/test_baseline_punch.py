@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
+from cortex.selection.baselines import punch
 from cortex.selection.pipeline import plan
 from cortex.selection.types import PastTurn, RoleView
-from cortex.selection.ways import punch
-from tests.selection.prior import TOOLS, WORLD, sent, talk, why, wish
+from tests.selection.baseline_house import TOOLS, WORLD, sent, talk, why, wish
 
 CORE = list(punch.CORE)
 

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cortex.selection import meaning
+from cortex.selection import semantic_index
 from cortex.selection.discover import rank
-from cortex.selection.edits import meant
+from cortex.selection.edits import with_encoder
 from cortex.selection.index import index_of
-from cortex.selection.meant import in_time, prepared
 from cortex.selection.pipeline import plan
+from cortex.selection.semantic_votes import in_time, prepared
 from cortex.selection.types import Domain, Entry, Example, PlanInput, RoleView, Snapshot, ToolPlan
+from tests.selection.baseline_house import sent, why
 from tests.selection.made import HOUSE, NOW, asked, entry
-from tests.selection.prior import sent, why
 from tests.small_encoder import SmallModel, brought
 
 SOON_S = 0.02
@@ -47,7 +47,7 @@ def model(request: pytest.FixtureRequest) -> SmallModel:
 def snapshot(grown: Snapshot, model: SmallModel, tmp_path: Path) -> Iterator[Snapshot]:
     """The same with the small model at hand."""
     with brought(tmp_path, model):
-        made = meant(grown, model.key)
+        made = with_encoder(grown, model.key)
         assert prepared(made)
         yield made
 
@@ -81,7 +81,7 @@ def test_a_tool_is_chosen_by_what_words_mean(grown: Snapshot, snapshot: Snapshot
 def test_a_tool_is_chosen_by_what_its_examples_mean(snapshot: Snapshot) -> None:
     made = planned("give the budgie its meal", snapshot)
     assert "parrot_give" in sent(made)
-    assert index_of(snapshot).meanings.has_told.sum() == 1
+    assert index_of(snapshot).semantic.has_told.sum() == 1
 
 
 def test_the_model_has_no_say_over_tools_that_the_fitted_one_knows(
@@ -89,7 +89,7 @@ def test_the_model_has_no_say_over_tools_that_the_fitted_one_knows(
 ) -> None:
     said = "add milk and eggs to my shopping list"
     with brought(tmp_path, model):
-        made = planned(said, meant(shipped, model.key))
+        made = planned(said, with_encoder(shipped, model.key))
     assert replace(made, memory=planned(said, shipped).memory) == planned(said, shipped)
     assert model.asked == []
 
@@ -124,7 +124,7 @@ def test_a_failure_leaves_a_label_and_the_plan_as_it_is_without(
 def test_a_late_answer_leaves_a_label(grown: Snapshot, tmp_path: Path) -> None:
     model = SmallModel("late")
     with brought(tmp_path, model) as made:
-        snapshot = meant(grown, model.key)
+        snapshot = with_encoder(grown, model.key)
         assert prepared(snapshot)
         made._limit_s = SOON_S
         model.is_free.clear()
@@ -141,7 +141,7 @@ def test_a_replay_leaves_out_what_was_left_out(snapshot: Snapshot, model: SmallM
 
 
 def test_a_snapshot_whose_model_went_away_says_so(grown: Snapshot) -> None:
-    made = planned(DAMP, meant(grown, "gone"))
+    made = planned(DAMP, with_encoder(grown, "gone"))
     assert dict(made.labels) == {"sentence model": "left out: the sentence model 'gone' is not here"}
 
 
@@ -167,9 +167,9 @@ def test_a_changed_tool_is_the_only_one_read_again(snapshot: Snapshot, model: Sm
     changed = {"parrot_log": replace(NEW[1], summary="Keep the songs of a bird")}
     entries = tuple(changed.get(each.name, each) for each in snapshot.entries)
     fresh = SmallModel(model.key)
-    before = index_of(snapshot).meanings
+    before = index_of(snapshot).semantic
     with brought(tmp_path / "fresh", fresh):
-        after = index_of(replace(snapshot, version=f"{snapshot.version} sings", entries=entries)).meanings
+        after = index_of(replace(snapshot, version=f"{snapshot.version} sings", entries=entries)).semantic
     assert set(fresh.asked) == {"parrot log: Keep the songs of a bird", SAID.text}
     slots = index_of(snapshot).tools.slots
     same = [slots[each.name] for each in snapshot.entries if each.name not in changed]
@@ -188,7 +188,7 @@ def test_the_worth_of_a_likeness_is_learned_from_the_shipped_utterances(snapshot
 
 def test_where_nothing_tells_what_a_likeness_is_worth_it_has_no_vote(model: SmallModel, tmp_path: Path) -> None:
     with brought(tmp_path, model):
-        made = planned(DAMP, meant(HOUSE, model.key))
+        made = planned(DAMP, with_encoder(HOUSE, model.key))
     assert dict(made.labels) == {"sentence model": "left out: what its likenesses are worth is not known"}
 
 
@@ -197,10 +197,10 @@ def test_the_best_examples_of_a_tool_count_not_all(tmp_path: Path, model: SmallM
     slots: dict[str, int] = {"parrot_give": 0, "parrot_log": 1}
     entries: dict[str, Entry] = {each.name: each for each in NEW[1:]}
     with brought(tmp_path, model) as encoder:
-        made = meaning.Meanings(model.key, slots, entries, told)
+        made = semantic_index.SemanticIndex(model.key, slots, entries, told)
         row = encoder.asked(["feed the budgie"])[0]
         best = np.sort(encoder.kept(told["parrot_give"]) @ row)[-3:].mean()
-        own = encoder.kept([meaning.worded(NEW[2]), meaning.worded(NEW[1])]) @ row
+        own = encoder.kept([semantic_index.worded(NEW[2]), semantic_index.worded(NEW[1])]) @ row
         found = made.likeness("feed the budgie")
     assert np.allclose(found, [0.5 * (own[0] + best), own[1]], atol=1e-6)
 
@@ -211,7 +211,7 @@ def test_vector_compares_meanings_where_it_can(model: SmallModel, tmp_path: Path
     lamps = replace(HOUSE.domains[0], examples=(said,))
     house = replace(HOUSE, version="damp-1", domains=(lamps, *HOUSE.domains[1:]))
     with brought(tmp_path, model):
-        made = plan(in_time(asked(message, snapshot=meant(house, model.key), recipe="vector")))
+        made = plan(in_time(asked(message, snapshot=with_encoder(house, model.key), recipe="vector")))
     assert "lamp_get" in sent(made)
     assert "lamp_get" not in sent(plan(asked(message, snapshot=house, recipe="vector")))
 
@@ -220,7 +220,7 @@ def test_vector_goes_by_letters_where_the_model_fails(tmp_path: Path) -> None:
     model = SmallModel("broken", failure=RuntimeError("out of memory"))
     message = "turn off the kitchen lights"
     with brought(tmp_path, model):
-        made = plan(in_time(asked(message, snapshot=meant(HOUSE, "broken"), recipe="vector")))
+        made = plan(in_time(asked(message, snapshot=with_encoder(HOUSE, "broken"), recipe="vector")))
     without = plan(asked(message, recipe="vector"))
     assert sent(made) == sent(without)
     assert dict(made.labels) == {**dict(without.labels), "sentence model": "left out: RuntimeError: out of memory"}

@@ -7,7 +7,7 @@ import pytest
 
 from cortex.base.messages import Usage
 from cortex.base.model import Profile
-from cortex.selection.misses import WORDS, Outcome, Sight, verdict
+from cortex.selection.cache_misses import WORDS, Outcome, Sight, verdict
 
 CACHED = Profile(caches=True, read_factor=0.1, write_factor=1.25, minimum_tokens=1024, life_s=300)
 SILENT = Profile()

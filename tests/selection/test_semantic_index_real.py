@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from cortex.integrations.sentences import Sentences
-from cortex.selection import encoders
+from cortex.selection import sentence_models
 from cortex.selection.discover import rank
-from cortex.selection.edits import meant
+from cortex.selection.edits import with_encoder
 from cortex.selection.index import index_of
-from cortex.selection.meant import prepared
 from cortex.selection.pipeline import plan
+from cortex.selection.semantic_votes import prepared
 from cortex.selection.types import Domain, PlanInput, RoleView, Snapshot
 from tests.real_encoder import real_folder
+from tests.selection.baseline_house import sent
 from tests.selection.made import NOW, entry
-from tests.selection.prior import sent
 
 NEW = (
     entry("soil_read", "garden", "Read the moisture sensors of the flower beds", ("bed",)),
@@ -34,9 +34,9 @@ ELSEWHERE = ["add milk to my shopping list", "hello there", "what is the capital
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sentences]:
     place = tmp_path_factory.mktemp("real")
     made = Sentences(real_folder(place / "encoder"), place, limit_s=None)
-    encoders.bring(made)
+    sentence_models.register(made)
     yield made
-    encoders.take_away(made)
+    sentence_models.unregister(made)
     made.close()
 
 
@@ -50,7 +50,7 @@ def grown(shipped: Snapshot) -> Snapshot:
 
 @pytest.fixture(scope="module")
 def snapshot(grown: Snapshot, encoder: Sentences) -> Snapshot:
-    made = meant(grown, encoder.key)
+    made = with_encoder(grown, encoder.key)
     assert prepared(made)
     return made
 

@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from cortex.selection import encoders, text
+from cortex.selection import sentence_models, text
 from cortex.selection.types import Entry, Snapshot
 
 BEST = 3
@@ -42,7 +42,7 @@ class Curves:
     told: Curve
 
 
-class Meanings:
+class SemanticIndex:
     """`rows` (n_slots, dim): the tools; `said` (n_examples, dim): what people say for them, by rising slot in `homes`.
 
     What stands in a slot without a tool is never read: `Index.mask` knows no such slot.
@@ -54,14 +54,14 @@ class Meanings:
         slots: Mapping[str, int],
         entries: Mapping[str, Entry],
         told: Mapping[str, Sequence[str]],
-        before: "Meanings | None" = None,
+        before: "SemanticIndex | None" = None,
     ) -> None:
         """EncoderFailed where the vectors are not at hand. `key`: of the sentence model; `told`: a tool's examples.
 
         What stood in an older index, `before`, and did not change is taken over.
         """
         self._key, self._slots, self._entries = key, slots, entries
-        encoder = encoders.named(key)
+        encoder = sentence_models.named(key)
         old = before if before and before._key == key else None
         new = [entry for name, entry in entries.items() if not old or not old.has(entry, slots[name])]
         fresh = encoder.kept([worded(entry) for entry in new])
@@ -82,7 +82,7 @@ class Meanings:
 
     def likeness(self, said: str) -> Floats:
         """(n_slots,): the cosine with the tool; half that, half its best examples' where it has any."""
-        asked = encoders.named(self._key).asked([said])[0]
+        asked = sentence_models.named(self._key).asked([said])[0]
         found = _cosines(self.rows, asked)
         if len(self.homes):
             near = _best(_cosines(self.said, asked), self.homes, len(self.rows))
@@ -124,7 +124,7 @@ def fitted(snapshot: Snapshot, learned: frozenset[str]) -> Curves | None:
     wants = {example.text: example.tools for domain in snapshot.domains for example in domain.examples}
     asked = [each for entry in tools for each in samples[entry.name][TOLD : TOLD + ASKED]]
     talk = sorted({example.text for example in snapshot.none}, key=_draw)[:TALK]
-    encoder = encoders.named(snapshot.encoder)
+    encoder = sentence_models.named(snapshot.encoder)
     said = encoder.kept([*asked, *talk])
     bare: Floats = said @ encoder.kept([worded(entry) for entry in tools]).T
     examples = [each for entry in tools for each in samples[entry.name][:TOLD]]

@@ -5,8 +5,8 @@ import pytest
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt, remember
 from cortex.selection.types import Memory, RoleView, Snapshot, ToolPlan
+from tests.selection.baseline_house import TOOLS, sent, wish
 from tests.selection.made import CACHED
-from tests.selection.prior import TOOLS, sent, wish
 
 
 def forms(made: ToolPlan) -> dict[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from cortex.base.model import Profile
-from cortex.selection.profiles import Sample, learned, shipped
+from cortex.selection.cache_profiles import Sample, learned, shipped
 
 BASE = Profile(caches=True, read_factor=0.1, write_factor=1.25, minimum_tokens=1024, life_s=300, late_tools="bridge")
 LOCAL = replace(BASE, read_factor=0.0, minimum_tokens=1)

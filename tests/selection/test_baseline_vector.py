@@ -3,12 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cortex.selection.encoder import encode
+from cortex.selection.baselines import centroid_index, vector
+from cortex.selection.hashed_vectors import encode
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Domain, Entry, Example, PastTurn, RoleView, Snapshot
-from cortex.selection.ways import centroids, vector
+from tests.selection.baseline_house import WORLD, sent, why, wish
 from tests.selection.made import HOUSE, asked, entry
-from tests.selection.prior import WORLD, sent, why, wish
 
 SCORES = {each.name: 0.0 for each in WORLD.entries}
 BUSINESS = [each for each in WORLD.entries if not each.is_meta]
@@ -23,7 +23,7 @@ def lamps(message: str, **changes: object) -> list[str]:
 
 
 def test_a_centroid_is_the_mean_of_a_tools_example_queries() -> None:
-    kept = centroids.centroids_of(HOUSE)
+    kept = centroid_index.centroids_of(HOUSE)
     mean = encode(["turn off the kitchen lights", "it's too dark in here"]).mean(axis=0)
     row = kept.rows[kept.names.index("lamp_set")]
     assert np.allclose(row, mean / np.linalg.norm(mean), atol=1e-6)
@@ -31,25 +31,25 @@ def test_a_centroid_is_the_mean_of_a_tools_example_queries() -> None:
 
 
 def test_centroids_are_computed_once_for_a_version() -> None:
-    assert centroids.centroids_of(HOUSE) is centroids.centroids_of(replace(HOUSE))
-    assert centroids.centroids_of(HOUSE) is not centroids.centroids_of(replace(HOUSE, version="house-2"))
+    assert centroid_index.centroids_of(HOUSE) is centroid_index.centroids_of(replace(HOUSE))
+    assert centroid_index.centroids_of(HOUSE) is not centroid_index.centroids_of(replace(HOUSE, version="house-2"))
 
 
 def test_a_changed_tool_is_the_only_one_computed_again() -> None:
-    centroids.centroids_of(HOUSE)
-    before = centroids._centroid.cache_info().misses
+    centroid_index.centroids_of(HOUSE)
+    before = centroid_index._centroid.cache_info().misses
     changed = tuple(
         replace(each, summary="Show every commit") if each.name == "repo_diff" else each for each in HOUSE.entries
     )
-    kept = centroids.centroids_of(replace(HOUSE, version="house-3", entries=changed))
-    assert centroids._centroid.cache_info().misses == before + 1
-    old = centroids.centroids_of(HOUSE)
+    kept = centroid_index.centroids_of(replace(HOUSE, version="house-3", entries=changed))
+    assert centroid_index._centroid.cache_info().misses == before + 1
+    old = centroid_index.centroids_of(HOUSE)
     differs = [name for name, one, other in zip(kept.names, kept.rows, old.rows, strict=True) if (one != other).any()]
     assert differs == ["repo_diff"]
 
 
 def test_a_tool_without_examples_is_known_by_name_and_summary() -> None:
-    scores = centroids.similarities(HOUSE, "show what changed in a repository")
+    scores = centroid_index.similarities(HOUSE, "show what changed in a repository")
     assert max(scores, key=lambda name: scores[name]) == "repo_diff"
 
 
@@ -220,4 +220,4 @@ def test_one_example_alike_is_blurred_by_the_others_of_its_tool() -> None:
     told = ("open the garden gate", "sing me a song", "water for the roses", "close the shutters")
     many = Domain(name="x", summary="x", examples=tuple(Example(text=each, tools=("x_do",)) for each in told))
     house = Snapshot(version="blurred", entries=(entry("x_do", "x", "Do"),), domains=(many,))
-    assert centroids.similarities(house, told[1])["x_do"] < 0.8
+    assert centroid_index.similarities(house, told[1])["x_do"] < 0.8

@@ -16,31 +16,31 @@ from cortex.selection.index import CANDIDATES, Index, index_of
 from cortex.selection.types import PlanInput, Snapshot
 
 if TYPE_CHECKING:
-    from cortex.selection.meaning import Curves
+    from cortex.selection.semantic_index import Curves
 
 LEAST = 0.05
 TEXT_CHARACTERS = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meant:
+class Likeness:
     """Likeness in meaning, (n_slots,) float32; None without a sentence model, or with the reason in `failed`."""
 
     row: Any
     failed: str = ""
 
 
-NOT_MEANT = Meant(row=None)
+NO_LIKENESS = Likeness(row=None)
 
 
-def meant(index: Index, asked: str) -> Meant:
+def likeness(index: Index, asked: str) -> Likeness:
     """How like each tool the text is in meaning; without a row where there is no sentence model, or it failed."""
     if not index.snapshot.encoder:
-        return NOT_MEANT
+        return NO_LIKENESS
     try:
-        return _meant(index, asked)
+        return _likeness(index, asked)
     except EncoderFailed as error:
-        return Meant(row=None, failed=error.message)
+        return Likeness(row=None, failed=error.message)
 
 
 def curves(index: Index) -> "Curves | None":
@@ -54,17 +54,17 @@ def curves(index: Index) -> "Curves | None":
 def prepared(snapshot: Snapshot) -> bool:
     """Have the snapshot's tools read; whether it is known what a likeness is worth. EncoderFailed until they are."""
     index = index_of(snapshot)
-    return bool(index.meanings and index.curves)
+    return bool(index.semantic and index.curves)
 
 
 def votes(index: Index, asked: str, names: frozenset[str]) -> tuple[dict[str, Vote], str]:
     """Votes for these tools, each as much as its likeness is worth; and why there are none."""
-    found, worth = meant(index, asked), curves(index) if index.snapshot.encoder else None
+    found, worth = likeness(index, asked), curves(index) if index.snapshot.encoder else None
     if found.row is None:
         return {}, found.failed
     if worth is None:
         return {}, "what its likenesses are worth is not known"
-    chances = index.meanings.chances(found.row, worth) * index.mask(names)
+    chances = index.semantic.chances(found.row, worth) * index.mask(names)
     best = scan.load("cortex.selection.search").best(chances, CANDIDATES)
     why = "close in meaning to what it is for"
     return {
@@ -84,9 +84,11 @@ def in_time(given: PlanInput) -> PlanInput:
     index = index_of(given.snapshot)
     failed = ""
     if given.recipe == "cortex" and needs(index, given.message, index.names):
-        failed = meant(index, given.message).failed
+        failed = likeness(index, given.message).failed
     elif given.recipe == "vector" and given.message.strip():
-        failed = scan.load("cortex.selection.ways.centroids").failure(given.snapshot, (given.message, given.missing))
+        failed = scan.load("cortex.selection.baselines.centroid_index").failure(
+            given.snapshot, (given.message, given.missing)
+        )
     return replace(given, encoder_skipped=failed) if failed else given
 
 
@@ -96,5 +98,5 @@ def needs(index: Index, asked: str, names: frozenset[str]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=16)
-def _meant(index: Index, asked: str) -> Meant:
-    return Meant(row=index.meanings.likeness(asked[:TEXT_CHARACTERS]))
+def _likeness(index: Index, asked: str) -> Likeness:
+    return Likeness(row=index.semantic.likeness(asked[:TEXT_CHARACTERS]))

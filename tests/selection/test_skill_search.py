@@ -11,7 +11,7 @@ from cortex.base.skill import Skill
 from cortex.selection import portable
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt
-from cortex.selection.skills import CHARACTERS, LEAST, MOST, fits, judged, listing
+from cortex.selection.skill_search import CHARACTERS, LEAST, MOST, fits, judged, listing
 from cortex.selection.steps import steps
 from cortex.selection.types import PlanInput, RoleView, Snapshot, ToolPlan
 from tests.selection.made import BRIDGED, CACHED, HOUSE, asked, entry

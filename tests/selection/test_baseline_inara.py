@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
+from cortex.selection.baselines import inara
 from cortex.selection.pipeline import plan
 from cortex.selection.types import PastTurn, RoleView
-from cortex.selection.ways import inara
-from tests.selection.prior import TOOLS, WORLD, sent, why, wish
+from tests.selection.baseline_house import TOOLS, WORLD, sent, why, wish
 
 WEB = ["web_search", "web_read", "http_fetch"]
 LAMPS = ["ha_get_state", "ha_get_states", "ha_call_service"]

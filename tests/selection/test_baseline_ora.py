@@ -2,12 +2,12 @@ from dataclasses import replace
 
 import pytest
 
+from cortex.selection.baselines import ora
 from cortex.selection.discover import discover
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Domain, RoleView, Snapshot
-from cortex.selection.ways import ora
+from tests.selection.baseline_house import TOOLS, WORLD, sent, talk, why, wish
 from tests.selection.made import entry
-from tests.selection.prior import TOOLS, WORLD, sent, talk, why, wish
 
 
 def scored(query: str, snapshot: Snapshot = WORLD, most: int = 5) -> dict[str, float]:
