@@ -25,6 +25,8 @@ READ_BYTES = 8_000_000
 WRITE_BYTES = 1_000_000
 WALK_ENTRIES = 20_000
 TIMEOUT_S = 20.0
+SAMPLE_BYTES = 8_192
+MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,19 @@ class Written:
 def version_of(data: bytes) -> str:
     """The version tag of a file with this content."""
     return sha256(data).hexdigest()[:32]
+
+
+def decoded(data: bytes, path: str) -> str:
+    """The text of a file in UTF-8, in UTF-16 with its mark, or in Latin-1; ToolFailed when it is not text."""
+    for mark, encoding in MARKS:
+        if data.startswith(mark):
+            return data.decode(encoding, "replace")
+    if b"\0" in data[:SAMPLE_BYTES]:
+        raise ToolFailed(f"{path!r} is not a text file ({len(data)} bytes of binary data).")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
 
 
 def roots_from(value: object, forbidden: Sequence[Path]) -> tuple[Root, ...]:

@@ -9,9 +9,8 @@ from cortex.base import scan
 from cortex.base.clock import ticks_s
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.zone import moment
-from cortex.integrations.files import WRITE_BYTES, Entry, Files, version_of
+from cortex.integrations.files import WRITE_BYTES, Entry, Files, decoded, version_of
 from cortex.integrations.sandbox import Sandbox
-from cortex.integrations.text import decoded
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import said_beside

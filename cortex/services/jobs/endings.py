@@ -12,8 +12,7 @@ from cortex.base.job import JobKind, SlotState
 from cortex.schedule.policies import deadline, pauses, retry_at
 from cortex.services.context import House
 from cortex.services.jobs.firing import policy_of
-from cortex.services.jobs.misses import path_of
-from cortex.services.jobs.starts import urgency_of
+from cortex.services.jobs.starts import path_of, urgency_of
 from cortex.services.notifier import Draft, Tell
 from cortex.services.turns.approvals import PARKED_MINUTES
 from cortex.services.turns.turns import TurnRuns

@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from cortex.base.errors import NotFound, ToolFailed
+from cortex.base.zone import moment
 from cortex.schedule.policies import QUEUE_MOST, Policy, on_overlap
 from cortex.schedule.slots import MADE_UP, Decision, Missed, due
 from cortex.services.context import House
-from cortex.services.jobs.misses import JobMisses
-from cortex.services.notifier import Tell
+from cortex.services.jobs.starts import path_of
+from cortex.services.notifier import Draft, Tell
 from cortex.storage.db import Opener
 from cortex.storage.job_rows import ArmedJob, JobRow
 from cortex.storage.jobs import AllJobs, Jobs
-from cortex.storage.slots import SlotRow, Slots
+from cortex.storage.notices import Notices, NoticeValues
+from cortex.storage.slots import SlotRow, Slots, slot_id
 
 STILL_GOING = "an earlier run was still going"
 QUEUE_FULL = f"{QUEUE_MOST} earlier ones were waiting still"
@@ -41,11 +43,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFiring:
-    """Decides slots and keeps the decision."""
+    """Decides slots, keeps the decision, and says what nobody will run."""
 
     house: House
     tell: Tell
-    misses: JobMisses
 
     async def armed(self, until: datetime) -> Sequence[ArmedJob]:
         """The jobs that are due by then."""
@@ -67,7 +68,7 @@ class JobFiring:
             return True
         going = await self.house.db.open(Slots, job.owner_id).open_of(job.id)
         outcome = outcome_of(policy_of(job), decision, going)
-        draft = await self.misses.draft(job, outcome.lost, and_more=decision.unlisted is not None)
+        draft = await self.missed_notice(job, outcome.lost, and_more=decision.unlisted is not None)
         async with self.house.db.together(job.owner_id) as opened:
             if not await opened(Jobs).advance(job.id, job.next_at, job.version, decision.next_at):
                 return False
@@ -77,6 +78,33 @@ class JobFiring:
         if draft is not None:
             self.tell.ring(job.owner_id)
         return True
+
+    async def missed_notice(self, job: JobRow, lost: Sequence[Missed], *, and_more: bool = False) -> Draft | None:
+        """The notice of these, in order, with those of the last one while that is unread; None where none is wanted.
+
+        Write it with the slots. `and_more`: there were others, too many to name.
+        """
+        if job.notify_on == "never" or not lost:
+            return None
+        tag, this = f"missed:{job.id}", slot_id(job.id, lost[0].slot)
+        unread = await self.house.db.open(Notices, job.owner_id).unread_of(tag)
+        since = unread.subject_id if unread and unread.subject_id != this else ""
+        before = await self.house.db.open(Slots, job.owner_id).missed_since(since, but=MADE_UP) if since else None
+        count = len(lost) + (before.count if before else 0)
+        whys = "; ".join(dict.fromkeys(one.why for one in lost))
+        more = " and more" if and_more else ""
+        reach = f" since {moment(before.first, job.time_zone)}, of late because" if before else ":"
+        values = NoticeValues(
+            kind="job",
+            title=f"{job.name}: {'a run was missed' if count == 1 else f'{count}{more} runs were missed'}",
+            text=f"{'A run was' if count == 1 else f'{count}{more} runs were'} missed{reach} {whys}.",
+            path=path_of(job),
+            tag=tag,
+            urgency="low",
+            subject_id=since or this,
+            is_tainted=job.is_tainted,
+        )
+        return await self.tell.draft(job.owner_id, f"missed:{this}", values, job.deliver_to or None)
 
 
 def outcome_of(policy: Policy, decision: Decision, going: Sequence[SlotRow]) -> Outcome:

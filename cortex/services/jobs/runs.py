@@ -19,7 +19,6 @@ from cortex.schedule.slots import Missed
 from cortex.services.context import House
 from cortex.services.jobs.endings import JobEndings
 from cortex.services.jobs.firing import JobFiring, policy_of
-from cortex.services.jobs.misses import JobMisses
 from cortex.services.jobs.starts import JobStarts
 from cortex.services.jobs.tools import JobTools
 from cortex.services.notifier import Tell
@@ -43,8 +42,7 @@ class JobRuns:
         """Hears of turns that end in this process."""
         self._house = house
         self._tell = tell
-        self._misses = JobMisses(house=house, tell=tell)
-        self._firing = JobFiring(house=house, tell=tell, misses=self._misses)
+        self._firing = JobFiring(house=house, tell=tell)
         self._starts = JobStarts(house=house, runs=runs, tools=tools, tell=tell)
         self._endings = JobEndings(house=house, runs=runs, tell=tell)
         self._bell = asyncio.Event()
@@ -119,7 +117,7 @@ class JobRuns:
 
     async def _miss(self, job: JobRow, late: Sequence[SlotRow]) -> None:
         lost = [Missed(slot=slot.due_at, why=WAITED_TOO_LONG) for slot in late]
-        draft = await self._misses.draft(job, lost)
+        draft = await self._firing.missed_notice(job, lost)
         async with self._house.db.together(job.owner_id) as opened:
             is_ours = await opened(Slots).give_up([slot.id for slot in late], WAITED_TOO_LONG)
             if is_ours and draft is not None:

@@ -10,7 +10,6 @@ from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id
 from cortex.ports.channels import Urgency
 from cortex.services.context import House
-from cortex.services.jobs.misses import path_of
 from cortex.services.jobs.tools import JobTools, channel_of
 from cortex.services.notifier import Tell
 from cortex.services.roles.preferences import DEFAULT_ROLE
@@ -105,6 +104,11 @@ class JobStarts:
 def call_text(job: JobRow) -> str:
     """A call as its turn says it."""
     return f"Call {job.tool} with {json.dumps(job.arguments or {}, ensure_ascii=False)}"
+
+
+def path_of(job: JobRow) -> str:
+    """The job's page."""
+    return f"/jobs/{job.id}"
 
 
 def urgency_of(job: JobRow) -> Urgency:

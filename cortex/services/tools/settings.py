@@ -13,7 +13,7 @@ from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.base.user import User
 from cortex.selection.edits import NO_EDITS, Edits, Sending
 from cortex.selection.types import META, Snapshot
-from cortex.services.models.own import is_loaded, with_own_model
+from cortex.services.tools.own_weights import is_loaded, with_own_model
 from cortex.services.tools.words import read_description, words_of
 from cortex.storage.audit import Audit
 from cortex.storage.db import Database

@@ -16,7 +16,7 @@ from cortex.base.user import User
 from cortex.selection.edits import with_weights
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Example, PlanInput, RoleView, Snapshot
-from cortex.services.models.own import WEIGHTS, digest_of, is_current
+from cortex.services.tools.own_weights import WEIGHTS, digest_of, is_current
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.audit import Audit
 from cortex.storage.db import Database
