@@ -1,4 +1,4 @@
-"""What people say, and the tools that it wants: the text files `cortex/tools/said/*.txt`, one utterance a line.
+"""What people say, and the tools that it wants: the text files `cortex/tools/utterances/*.txt`, one utterance a line.
 
 A category's own file stands beside it under the same stem; `several.txt` has requests with needs of several
 categories, `none.txt` those that need no tool. Text, because a person reads and writes it as text.
@@ -9,10 +9,10 @@ from pathlib import Path
 Example = tuple[str, tuple[str, ...]]
 
 
-def said_beside(module_file: str) -> tuple[Example, ...]:
-    """The utterances of `said/<stem>.txt` beside this category file; OSError without it, ValueError for a slip."""
+def examples_for(module_file: str) -> tuple[Example, ...]:
+    """What `utterances/<stem>.txt` beside this category file holds; OSError without it, ValueError for a slip."""
     path = Path(module_file)
-    return read(path.parent / "said" / f"{path.stem}.txt")
+    return read(path.parent / "utterances" / f"{path.stem}.txt")
 
 
 def read(path: Path) -> tuple[Example, ...]:

@@ -7,11 +7,11 @@ from cortex.base import scan
 from cortex.toolkit.examples import read
 from cortex.toolkit.registry import Registry, category_of
 
-SAID = Path(__file__).parent / "said"
+UTTERANCES = Path(__file__).parent / "utterances"
 
 
 @cache
 def load() -> Registry:
     """Every category of this folder, read once a process; TypeError at the first tool that is not whole."""
     categories = (category_of(scan.load(f"{__name__}.{stem}")) for stem in scan.modules(__name__))
-    return Registry(categories, several=read(SAID / "several.txt"), none=read(SAID / "none.txt"))
+    return Registry(categories, several=read(UTTERANCES / "several.txt"), none=read(UTTERANCES / "none.txt"))

@@ -9,7 +9,7 @@ from cortex.base.zone import day, local
 from cortex.ports.aether import Board, Card, Column
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Phrase
 
 SUMMARY = "the kanban board"
@@ -71,4 +71,4 @@ PHRASES = (
     Phrase(text="in progress column", weight=1.1),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

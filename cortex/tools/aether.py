@@ -12,7 +12,7 @@ from cortex.base.zone import local, moment
 from cortex.ports.aether import Entry, EntryChange, Journal, Journals
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Phrase
 
 SUMMARY = "the user's journals and diaries"
@@ -305,4 +305,4 @@ PHRASES = (
     Phrase(text="aether", weight=0.7, unless=("aether board", "aether_api", "aether_frontend", "aether_container")),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

@@ -9,7 +9,7 @@ from cortex.base.errors import ToolFailed
 from cortex.ports.aether import AetherDatabase, Rows, TableFacts
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Phrase
 
 SUMMARY = "SQL database, read only"
@@ -119,4 +119,4 @@ PHRASES = (
     Phrase(text="definition of the view", weight=1.3, tools=("ae_db_show_view",)),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

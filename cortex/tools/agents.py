@@ -8,7 +8,7 @@ from cortex.base.zone import moment
 from cortex.ports.agents import AgentRun, Agents
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Phrase
 
 SUMMARY = "background agents for long work"
@@ -111,4 +111,4 @@ PHRASES = (
     Phrase(text="call off the agent", weight=1.2, tools=("agent_cancel",)),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

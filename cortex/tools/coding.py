@@ -11,7 +11,7 @@ from cortex.base.zone import moment
 from cortex.ports.agents import AllowedFolders, CodeRepository, CodingAgent, CodingRun, CodingTask
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Phrase
 
 SUMMARY = "coding agent (aider) for repositories"
@@ -153,4 +153,4 @@ PHRASES = (
     Phrase(text="allow the directory", weight=1.2, tools=("claude_allow_dir",)),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

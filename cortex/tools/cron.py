@@ -10,7 +10,7 @@ from cortex.base.zone import moment
 from cortex.ports.schedule import Job, Jobs, Timing, Timings
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Phrase
 
 SUMMARY = "jobs that run on a schedule"
@@ -207,4 +207,4 @@ PHRASES = (
     Phrase(text="stop the job", weight=1.0, tools=("cron_toggle", "cron_remove")),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

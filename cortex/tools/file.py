@@ -13,7 +13,7 @@ from cortex.integrations.files import WRITE_BYTES, Entry, Files, decoded, versio
 from cortex.integrations.sandbox import Sandbox
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Phrase
 
 SUMMARY = "the user's files: read, write, search, check"
@@ -240,4 +240,4 @@ PHRASES = (
     Phrase(text="file size", weight=1.0, tools=("file_stat",)),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

@@ -9,7 +9,7 @@ from cortex.integrations.files import Files
 from cortex.integrations.git import Git
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Phrase
 
 SUMMARY = "status, history, changes of a repository"
@@ -98,4 +98,4 @@ PHRASES = (
     Phrase(text="pull request", weight=0.5, tools=("git_diff",)),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

@@ -15,7 +15,7 @@ from cortex.ports.home_assistant import Entity, HomeAssistant, Meant
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.devices import EASY, NEVER, TARGETS, image, risk_of, stamp, touched_by, way_back
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Phrase, Risk
 
 SUMMARY = "Home Assistant: lights, climate, music, locks, sensors"
@@ -194,4 +194,4 @@ PHRASES = (
     Phrase(text="too cold in here", weight=1.1, tools=("ha_call_service",)),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

@@ -8,7 +8,7 @@ from cortex.base.zone import local
 from cortex.ports.memory import Fact, Memory
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Phrase
 
 SUMMARY = "facts kept about the user"
@@ -127,4 +127,4 @@ PHRASES = (
     Phrase(text="delete from memory", weight=1.2, tools=("memory_forget",)),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

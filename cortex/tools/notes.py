@@ -6,7 +6,7 @@ from cortex.storage.home import Home
 from cortex.storage.preferences import Preferences
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.page import Page
 from cortex.toolkit.spec import Output, Phrase
 
@@ -79,4 +79,4 @@ PHRASES = (
     Phrase(text="forget what you noted", weight=1.1, tools=("agent_notes_clear",)),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

@@ -12,7 +12,7 @@ from cortex.base.zone import moment
 from cortex.ports.outgoing import Mail, Post, Push, Room, Talk
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Phrase
 
 SUMMARY = "push, e-mail, Nextcloud Talk"
@@ -179,4 +179,4 @@ PHRASES = (
     Phrase(text="in the channel", weight=0.8, tools=("nc_talk_send", "nc_talk_history"), unless=("youtube", "tv")),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

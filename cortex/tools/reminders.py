@@ -8,7 +8,7 @@ from cortex.base.zone import day, local
 from cortex.ports.schedule import Reminder, Reminders, Timings
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Phrase
 
 SUMMARY = "reminders, alarms, timers"
@@ -159,4 +159,4 @@ PHRASES = (
     Phrase(text="delete all reminders", weight=1.3, tools=("reminders_clear",)),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

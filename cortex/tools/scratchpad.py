@@ -6,7 +6,7 @@ from cortex.storage.home import Home
 from cortex.storage.preferences import Preferences
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.page import Page
 from cortex.toolkit.spec import Output, Phrase
 
@@ -75,4 +75,4 @@ PHRASES = (
     Phrase(text="write that down", weight=0.9, tools=("scratch_append",)),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

@@ -8,7 +8,7 @@ from cortex.storage.messages import Messages, StoredMessage
 from cortex.storage.search import Search
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Phrase
 
 SUMMARY = "earlier conversations"
@@ -117,4 +117,4 @@ PHRASES = (
     Phrase(text="you told me", weight=0.7, tools=("session_search",)),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

@@ -13,7 +13,7 @@ from cortex.storage.home import Home
 from cortex.storage.preferences import Preferences
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.skills import SkillFile, read_skills
 from cortex.toolkit.spec import Output, Phrase
 
@@ -109,4 +109,4 @@ PHRASES = (
     Phrase(text="our playbook", weight=0.9, tools=("skill_read",)),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

@@ -11,7 +11,7 @@ from cortex.integrations.sandbox import Limits, Sandbox
 from cortex.ports.system import Logs, Status, Upgrade, Upkeep
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Phrase
 
 SUMMARY = "this server: status, logs, shell, restart, update"
@@ -147,4 +147,4 @@ PHRASES = (
     Phrase(text="bash", weight=0.7, tools=("shell_exec",), unless=("explain", "what is bash", "party", "bash script")),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

@@ -11,7 +11,7 @@ from cortex.base.zone import day, local
 from cortex.storage.tasks import Task, Tasks
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Phrase
 
 SUMMARY = "to-do and shopping lists"
@@ -277,4 +277,4 @@ PHRASES = (
     Phrase(text="mark as done", weight=1.1, tools=("task_complete",)),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

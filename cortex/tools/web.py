@@ -9,7 +9,7 @@ from cortex.integrations.search import WebSearch
 from cortex.integrations.web import Web
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Phrase
 
 SUMMARY = "search the web, read pages"
@@ -89,4 +89,4 @@ PHRASES = (
     Phrase(text="curl", weight=0.9, tools=("http_fetch",), unless=("hair", "bicep")),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

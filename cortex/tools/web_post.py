@@ -7,7 +7,7 @@ from cortex.base.errors import ToolFailed
 from cortex.integrations.web import Web
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.examples import said_beside
+from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Phrase
 
 SUMMARY = "send to webhooks and APIs"
@@ -83,4 +83,4 @@ PHRASES = (
     Phrase(text="payload", weight=0.7, unless=("rocket", "truck", "malware")),
 )
 
-EXAMPLES = said_beside(__file__)
+EXAMPLES = examples_for(__file__)

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from cortex.toolkit.examples import read, said_beside
+from cortex.toolkit.examples import examples_for, read
 
 
 def written(folder: Path, text: str) -> Path:
-    path = folder / "said" / "star.txt"
+    path = folder / "utterances" / "star.txt"
     path.parent.mkdir()
     path.write_text(text, encoding="utf-8")
     return path
@@ -31,4 +31,4 @@ def test_an_utterance_without_tools_is_refused_with_its_line(tmp_path: Path, tex
 
 def test_a_category_file_finds_its_own_utterances(tmp_path: Path) -> None:
     written(tmp_path, "[star_find]\nwhich star is that\n")
-    assert said_beside(str(tmp_path / "star.py")) == (("which star is that", ("star_find",)),)
+    assert examples_for(str(tmp_path / "star.py")) == (("which star is that", ("star_find",)),)

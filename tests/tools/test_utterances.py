@@ -8,11 +8,11 @@ import pytest
 from cortex.selection import text
 from cortex.selection.weights import KINDS
 from cortex.toolkit.examples import read
-from cortex.tools import SAID, load
+from cortex.tools import UTTERANCES, load
 
 LEAST_A_CATEGORY, LEAST_A_TOOL, LEAST_OF_NONE, LONGEST = 40, 12, 300, 400
-FILES = sorted(SAID.glob("*.txt"))
-NONE, SEVERAL = SAID / "none.txt", SAID / "several.txt"
+FILES = sorted(UTTERANCES.glob("*.txt"))
+NONE, SEVERAL = UTTERANCES / "none.txt", UTTERANCES / "several.txt"
 REGISTRY = load()
 BUSINESS = {name: tool for name, tool in REGISTRY.tools.items() if tool.category != "meta"}
 
@@ -23,7 +23,8 @@ def stem(path: Path) -> str:
 
 def test_every_category_has_enough() -> None:
     counts = {
-        category: len(read(SAID / f"{category}.txt")) for category in {tool.category for tool in BUSINESS.values()}
+        category: len(read(UTTERANCES / f"{category}.txt"))
+        for category in {tool.category for tool in BUSINESS.values()}
     }
     assert {name: count for name, count in counts.items() if count < LEAST_A_CATEGORY} == {}
 
