@@ -13,7 +13,7 @@ from cortex.base import scan
 from cortex.bench.ground import Ground
 from cortex.bench.reliability import TOLD_FROM, Curve, curve, rows
 from cortex.bench.table import aligned
-from cortex.selection.draft import Draft, Learned
+from cortex.selection.draft import Draft, ModelChances
 from cortex.selection.evidence import WEB
 from cortex.selection.index import index_of
 from cortex.selection.recipes import Stage
@@ -25,7 +25,7 @@ from cortex.selection.stages.pins import pins
 from cortex.selection.types import Snapshot
 
 if TYPE_CHECKING:
-    from cortex.selection.fit import Fitted, Told
+    from cortex.selection.fit import FittedModel, LabelledUtterance
 
 KINDS = ("chat", "llm", "open")
 SEVERAL = "several"
@@ -48,7 +48,7 @@ class Wish:
 class Trained:
     """The fit with its judgement: what became of each utterance, and whether the chances are what they say."""
 
-    fitted: "Fitted"
+    fitted: "FittedModel"
     wishes: tuple[Wish, ...]
     curves: tuple[Curve, ...]
 
@@ -56,12 +56,12 @@ class Trained:
 def trained(ground: Ground) -> Trained:
     """The model of the snapshot's utterances. Takes minutes: the work grows with the cube of their number."""
     fit = scan.load("cortex.selection.fit")
-    told: tuple[Told, ...] = fit.told_by(ground.snapshot)
+    told: tuple[LabelledUtterance, ...] = fit.told_by(ground.snapshot)
     tools = {name for row in told for name in row.tools}
     return judged(ground, fit.fit(ground.snapshot, told, made=f"{len(told):,} utterances, {len(tools)} tools"))
 
 
-def judged(ground: Ground, fitted: "Fitted") -> Trained:
+def judged(ground: Ground, fitted: "FittedModel") -> Trained:
     """A fit with what it does to the utterances that it was made of, each left out in its turn."""
     category = {entry.name: entry.category for entry in ground.snapshot.entries}
     return Trained(
@@ -119,7 +119,7 @@ def size(found: Trained) -> str:
     return f"{weights.made} in {len(weights.categories)} categories; {len(weights.matrix):,} features."
 
 
-def _wishes(ground: Ground, fitted: "Fitted", category: Mapping[str, str]) -> Iterator[Wish]:
+def _wishes(ground: Ground, fitted: "FittedModel", category: Mapping[str, str]) -> Iterator[Wish]:
     """What the first request of a conversation would carry for each utterance."""
     index = index_of(ground.snapshot)
     blank = ground.asked("", "cortex")
@@ -129,7 +129,7 @@ def _wishes(ground: Ground, fitted: "Fitted", category: Mapping[str, str]) -> It
         given, draft = replace(blank, message=row.text), Draft()
         for stage in AHEAD:
             draft = stage(given, index, draft)
-        learned = Learned(chances=dict(zip(tools, chances, strict=True)), wish=wish, work=work)
+        learned = ModelChances(chances=dict(zip(tools, chances, strict=True)), wish=wish, work=work)
         sent = fuse(given, index, replace(draft, learned=learned)).wanted
         homes = {category[name] for name in row.tools}
         yield Wish(
@@ -140,7 +140,7 @@ def _wishes(ground: Ground, fitted: "Fitted", category: Mapping[str, str]) -> It
         )
 
 
-def _curves(fitted: "Fitted", category: Mapping[str, str]) -> Iterator[Curve]:
+def _curves(fitted: "FittedModel", category: Mapping[str, str]) -> Iterator[Curve]:
     """Each chance against what it is a chance of; the web is neither right nor wrong for `open` wishes."""
     is_web = [category[name] == WEB for name in fitted.weights.tools]
     told = list(zip(fitted.told, fitted.chances.tolist(), fitted.wanted.tolist(), strict=True))

@@ -71,7 +71,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Learned:
+class LearnedProfile:
     """A profile with what it rests on: how many samples, how many of them hits, and which facts they changed."""
 
     profile: Profile
@@ -94,14 +94,14 @@ def shipped(provider: str, model: str, host: str, *, is_inside: bool) -> Profile
     return family if family is not None else endpoint
 
 
-def learned(base: Profile, samples: Sequence[Sample], fixed: tuple[str, ...] = ()) -> Learned:
+def learned(base: Profile, samples: Sequence[Sample], fixed: tuple[str, ...] = ()) -> LearnedProfile:
     """The profile that the samples speak for; facts in `fixed` (typed by a person) stay as they are.
 
     Conservative: nothing moves below 12 samples, and a fact only where both sides of it were seen, or where the
     shipped one was contradicted three times. Prices are never learned: usage does not tell them.
     """
     hits = sum(sample.is_hit for sample in samples)
-    found = Learned(profile=base, samples=len(samples), hits=hits)
+    found = LearnedProfile(profile=base, samples=len(samples), hits=hits)
     if len(samples) < SAMPLES_LEAST:
         return found
     profile = base

@@ -6,28 +6,28 @@ from typing import overload
 from cortex.selection.cache_economics import threshold
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
-from cortex.selection.types import Decided, Entry, PlanInput, Sent, StageName
+from cortex.selection.types import Entry, PlanInput, SentTool, StageName, ToolDecision
 
 
-class Decisions(Sequence[Decided]):
+class Decisions(Sequence[ToolDecision]):
     """A decision for every permitted tool but the meta tools, in registry order. Equal to a tuple of the same."""
 
     def __init__(self, given: PlanInput, index: Index, draft: Draft) -> None:
         """Keep what the decisions follow from."""
         self._given, self._index, self._draft = given, index, draft
-        self._made: tuple[Decided, ...] | None = None
+        self._made: tuple[ToolDecision, ...] | None = None
 
     def __len__(self) -> int:
         return len(self._draft.rights.business)
 
     @overload
-    def __getitem__(self, at: int) -> Decided: ...
+    def __getitem__(self, at: int) -> ToolDecision: ...
     @overload
-    def __getitem__(self, at: slice) -> Sequence[Decided]: ...
-    def __getitem__(self, at: int | slice) -> Decided | Sequence[Decided]:
+    def __getitem__(self, at: slice) -> Sequence[ToolDecision]: ...
+    def __getitem__(self, at: int | slice) -> ToolDecision | Sequence[ToolDecision]:
         return self._all()[at]
 
-    def __iter__(self) -> Iterator[Decided]:
+    def __iter__(self) -> Iterator[ToolDecision]:
         return iter(self._all())
 
     def __eq__(self, other: object) -> bool:
@@ -36,7 +36,7 @@ class Decisions(Sequence[Decided]):
     def __hash__(self) -> int:
         return hash(self._all())
 
-    def _all(self) -> tuple[Decided, ...]:
+    def _all(self) -> tuple[ToolDecision, ...]:
         if self._made is None:
             sent = {item.name: item for item in (*self._draft.kept, *self._draft.fresh)}
             business = self._draft.rights.business
@@ -44,7 +44,7 @@ class Decisions(Sequence[Decided]):
         return self._made
 
 
-def _decided(given: PlanInput, index: Index, draft: Draft, entry: Entry, sent: dict[str, Sent]) -> Decided:
+def _decided(given: PlanInput, index: Index, draft: Draft, entry: Entry, sent: dict[str, SentTool]) -> ToolDecision:
     """Why this permitted tool is in or out."""
     item = sent.get(entry.name)
     chance = draft.chances.get(entry.name)
@@ -56,7 +56,7 @@ def _decided(given: PlanInput, index: Index, draft: Draft, entry: Entry, sent: d
     else:
         stage, why = _left_out(given, draft, entry, chance, bar)
     is_pinned = entry.name in draft.pins or (item is not None and item.stage in ("pins", "all"))
-    return Decided(
+    return ToolDecision(
         name=entry.name,
         category=entry.category,
         is_in=item is not None or entry.name in draft.noted,

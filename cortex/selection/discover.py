@@ -18,7 +18,7 @@ MOST = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class DiscoveryResult:
     """Up to five hits, best first, and the words for the model: signatures, or the domains that exist."""
 
     hits: tuple[Hit, ...]
@@ -32,7 +32,7 @@ class Found:
 
 def discover(
     query: str, snapshot: Snapshot, permitted: Collection[str], *, is_bridged: bool = False, recipe: str = ""
-) -> Found:
+) -> DiscoveryResult:
     """What of the permitted tools fits the query. `is_bridged`: say that they are called through tool_call.
 
     `recipe`: one that brings its own ranking is asked for it; all others share this house's.
@@ -40,11 +40,11 @@ def discover(
     allowed = frozenset(permitted)
     hits = RANKINGS.get(recipe, rank)(query, snapshot, permitted, MOST)
     if not hits:
-        return Found(hits=(), text=_domains(snapshot, allowed))
+        return DiscoveryResult(hits=(), text=_domains(snapshot, allowed))
     index = index_of(snapshot)
     rows = [f"- {signature(index.entries[hit.name])}" for hit in hits]
     way = "Call one with tool_call(name, arguments)." if is_bridged else "They can be called by name from now on."
-    return Found(hits=hits, text="\n".join((*rows, way)))
+    return DiscoveryResult(hits=hits, text="\n".join((*rows, way)))
 
 
 def rank(query: str, snapshot: Snapshot, names: Collection[str], most: int) -> tuple[Hit, ...]:

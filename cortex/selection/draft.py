@@ -8,7 +8,7 @@ from typing import Any, Literal
 from cortex.base.skill import SkillFit
 from cortex.selection.catalog import Listing
 from cortex.selection.rights import NO_RIGHTS, Rights
-from cortex.selection.types import Entry, Form, Sent, StageName
+from cortex.selection.types import Entry, Form, SentTool, StageName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Learned:
+class ModelChances:
     """What the fitted model makes of a text.
 
     `chances`: of each tool that it knows. `wish`: that anything is wanted at all; `work`: that it is more than words
@@ -40,7 +40,7 @@ class Learned:
     work: float = 1.0
 
 
-NOT_LEARNED = Learned()
+NOT_LEARNED = ModelChances()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,15 +62,15 @@ class Draft:
     pins: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)
     resting: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)
     votes: Mapping[str, tuple[Vote, ...]] = field(default_factory=lambda: NOTHING)
-    learned: Learned = NOT_LEARNED
+    learned: ModelChances = NOT_LEARNED
     chances: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)
     wanted: tuple[str, ...] = ()
     threshold: float | None = None
     is_open: bool = False
     boundary: str = ""
     number: int = 0
-    kept: tuple[Sent, ...] = ()
-    fresh: tuple[Sent, ...] = ()
+    kept: tuple[SentTool, ...] = ()
+    fresh: tuple[SentTool, ...] = ()
     noted: tuple[str, ...] = ()
     late: str = ""
     dropped: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)

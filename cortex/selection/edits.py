@@ -17,7 +17,7 @@ Sending = Literal["always", "needed", "never"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class WordEdits:
     """What was done to the words of a category: its own ones, and the normal forms of shipped ones left out."""
 
     phrases: tuple[Trigger, ...] = ()
@@ -27,7 +27,7 @@ class Words:
 
 
 NOTHING_SENT: Mapping[str, Sending] = MappingProxyType({})
-NO_WORDS: Mapping[str, Words] = MappingProxyType({})
+NO_WORDS: Mapping[str, WordEdits] = MappingProxyType({})
 NOTHING_SAID: Mapping[str, str] = MappingProxyType({})
 
 
@@ -39,7 +39,7 @@ class Edits:
     """
 
     sending: Mapping[str, Sending] = field(default_factory=lambda: NOTHING_SENT)
-    words: Mapping[str, Words] = field(default_factory=lambda: NO_WORDS)
+    words: Mapping[str, WordEdits] = field(default_factory=lambda: NO_WORDS)
     descriptions: Mapping[str, str] = field(default_factory=lambda: NOTHING_SAID)
 
 
@@ -102,7 +102,7 @@ def _sent(entry: Entry, sending: Sending) -> Entry:
     return replace(entry, is_core=sending == "always", is_ambient=False, is_shy=sending == "never")
 
 
-def _reworded(domain: Domain, words: Words | None, entries: Mapping[str, Entry]) -> Domain:
+def _reworded(domain: Domain, words: WordEdits | None, entries: Mapping[str, Entry]) -> Domain:
     """The domain with its words as this house has them; what speaks for tools that are gone is gone too."""
     if words is None:
         return domain

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 
 from cortex.selection import text
-from cortex.selection.draft import NOT_LEARNED, Learned, Vote
+from cortex.selection.draft import NOT_LEARNED, ModelChances, Vote
 from cortex.selection.index import Index, Match
 
 MISS_A_WEIGHT = 0.1
@@ -65,7 +65,7 @@ def lexical(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:
 
 
 @lru_cache(maxsize=256)
-def learned(index: Index, asked: str) -> Learned:
+def learned(index: Index, asked: str) -> ModelChances:
     """What the model makes of the text; a long request also by clause, its gates by the whole."""
     model = index.model
     if model is None or not text.words(asked):
@@ -73,7 +73,7 @@ def learned(index: Index, asked: str) -> Learned:
     judged = model.judged(clauses(asked))
     best = judged.tools.max(axis=0).tolist()
     chances = {name: p for name, p in zip(model.tools, best, strict=True) if name in index.learned}
-    return Learned(chances=chances, wish=float(judged.wish[0]), work=float(judged.work[0]))
+    return ModelChances(chances=chances, wish=float(judged.wish[0]), work=float(judged.work[0]))
 
 
 def taught(index: Index, asked: str, names: frozenset[str]) -> dict[str, Vote]:

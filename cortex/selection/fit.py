@@ -36,7 +36,7 @@ WEB = "web"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class LabelledUtterance:
     """An utterance to learn from: the tools it wants, or the kind of no tool."""
 
     text: str
@@ -45,14 +45,14 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fitted:
+class FittedModel:
     """The model, and what it makes of each utterance when that one is left out.
 
     `scores` (n, n_columns); `chances` and `wanted` (n, n_tools); `wish` and `work` (n,).
     """
 
     weights: Weights
-    told: tuple[Told, ...]
+    told: tuple[LabelledUtterance, ...]
     scores: Floats
     chances: Floats
     wanted: Floats
@@ -60,24 +60,24 @@ class Fitted:
     work: Floats
 
 
-def told_by(snapshot: Snapshot) -> tuple[Told, ...]:
+def told_by(snapshot: Snapshot) -> tuple[LabelledUtterance, ...]:
     """The snapshot's utterances, each wording once."""
     known = {entry.name for entry in snapshot.entries if not entry.is_meta}
-    rows: dict[str, Told] = {}
+    rows: dict[str, LabelledUtterance] = {}
     for example in (*(each for domain in snapshot.domains for each in domain.examples), *snapshot.several):
         rows.setdefault(text.normal(example.text), _told(example, known))
     for example in snapshot.none:
-        rows.setdefault(text.normal(example.text), Told(text=example.text, kind=example.tools[0]))
+        rows.setdefault(text.normal(example.text), LabelledUtterance(text=example.text, kind=example.tools[0]))
     return tuple(row for row in rows.values() if row.tools or row.kind)
 
 
-def examples_hash(told: Sequence[Told]) -> str:
+def examples_hash(told: Sequence[LabelledUtterance]) -> str:
     """What a model was fitted on, as a short key."""
     lines = sorted(f"{row.text}\t{' '.join(row.tools)}\t{row.kind}" for row in told)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-def fit(snapshot: Snapshot, told: Sequence[Told], made: str = "") -> Fitted:
+def fit(snapshot: Snapshot, told: Sequence[LabelledUtterance], made: str = "") -> FittedModel:
     """The model of these utterances over the snapshot's tools. `made`: a note of when and from what."""
     domains = [domain.name for domain in snapshot.domains if domain.name != META]
     taught = {name for row in told for name in row.tools}
@@ -117,7 +117,7 @@ def fit(snapshot: Snapshot, told: Sequence[Told], made: str = "") -> Fitted:
         examples=examples_hash(told),
         made=made,
     )
-    return Fitted(
+    return FittedModel(
         weights=weights,
         told=tuple(told),
         scores=unseen,
@@ -128,8 +128,8 @@ def fit(snapshot: Snapshot, told: Sequence[Told], made: str = "") -> Fitted:
     )
 
 
-def _told(example: Example, known: set[str]) -> Told:
-    return Told(text=example.text, tools=tuple(name for name in example.tools if name in known))
+def _told(example: Example, known: set[str]) -> LabelledUtterance:
+    return LabelledUtterance(text=example.text, tools=tuple(name for name in example.tools if name in known))
 
 
 def _vectors(texts: Sequence[str]) -> tuple[NDArray[np.int32], Floats, ridge.Sparse]:
@@ -158,7 +158,7 @@ def _entries(bag: Sequence[Counter[int]], rows: NDArray[np.int32], idf: Floats) 
 
 
 def _labels(
-    told: Sequence[Told], tools: tuple[str, ...], categories: tuple[str, ...], home: NDArray[np.int32]
+    told: Sequence[LabelledUtterance], tools: tuple[str, ...], categories: tuple[str, ...], home: NDArray[np.int32]
 ) -> Floats:
     """(n_texts, n_columns) of 0 and 1: tools, their categories, kinds, need."""
     columns = {name: at for at, name in enumerate((*tools, *(f"[{name}]" for name in categories), *KINDS, NEED))}
@@ -171,7 +171,7 @@ def _labels(
     return labels
 
 
-def _scored(told: Sequence[Told], entries: Sequence[object], web: str) -> NDArray[np.bool_]:
+def _scored(told: Sequence[LabelledUtterance], entries: Sequence[object], web: str) -> NDArray[np.bool_]:
     """Which (text, tool) pairs say anything: the web is neither right nor wrong for `open` wishes."""
     is_open = np.array([row.kind == "open" for row in told])
     is_web = np.array([getattr(entry, "category", "") == web for entry in entries])

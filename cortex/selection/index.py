@@ -29,7 +29,7 @@ UNKNOWN_WORTH = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Phrase:
+class TriggerPattern:
     """A trigger ready to match: its words, the words that void it, and the tools it speaks for."""
 
     words: tuple[str, ...]
@@ -245,16 +245,16 @@ class Index:
         return found
 
 
-def _phrases(snapshot: Snapshot, by_category: Mapping[str, tuple[Entry, ...]]) -> dict[str, tuple[Phrase, ...]]:
+def _phrases(snapshot: Snapshot, by_category: Mapping[str, tuple[Entry, ...]]) -> dict[str, tuple[TriggerPattern, ...]]:
     """Phrases by their first word."""
-    found: dict[str, list[Phrase]] = {}
+    found: dict[str, list[TriggerPattern]] = {}
     for domain in snapshot.domains:
         for trigger in domain.triggers:
             said = text.words(trigger.text)
             if said:
                 void = tuple(text.words(each) for each in trigger.unless)
                 every = tuple(entry.name for entry in by_category.get(domain.name, ()))
-                made = Phrase(said, void, trigger, domain.name, trigger.tools or every)
+                made = TriggerPattern(said, void, trigger, domain.name, trigger.tools or every)
                 found.setdefault(said[0], []).append(made)
     return {word: tuple(phrases) for word, phrases in found.items()}
 

@@ -12,7 +12,7 @@ from cortex.selection.draft import Draft
 from cortex.selection.index import Index, index_of
 from cortex.selection.recipes import recipe
 from cortex.selection.rights import ready_of
-from cortex.selection.types import Costs, Entry, Memory, PlanInput, Sent, ToolPlan
+from cortex.selection.types import Costs, Entry, Memory, PlanInput, SentTool, ToolPlan
 
 NOTES_HEAD = "Also callable now, through tool_call:"
 HINT_LEAST = 0.05
@@ -70,7 +70,7 @@ def _written(given: PlanInput, index: Index, draft: Draft) -> ToolPlan:
     )
 
 
-def _listing(given: PlanInput, index: Index, draft: Draft, opening: tuple[Sent, ...]) -> Listing:
+def _listing(given: PlanInput, index: Index, draft: Draft, opening: tuple[SentTool, ...]) -> Listing:
     """The frozen catalog of an open epoch: permitted, and not declared when it opened; or a stage's own."""
     if draft.listing is not None:
         return draft.listing
@@ -100,7 +100,7 @@ def _hints(draft: Draft) -> tuple[tuple[str, float], ...]:
     return tuple((name, round(p, 3)) for name, p in ranked if p >= HINT_LEAST)
 
 
-def _remembered(given: PlanInput, draft: Draft, sent: tuple[Sent, ...], opening: int, costs: Costs) -> Memory:
+def _remembered(given: PlanInput, draft: Draft, sent: tuple[SentTool, ...], opening: int, costs: Costs) -> Memory:
     """What the next plan must know. A chat-only round leaves an open epoch as it was."""
     if draft.is_shut and given.memory.is_open:
         return replace(given.memory, highest=draft.number, turn=given.turn, last_at=given.now)

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from cortex.selection.portable import plain
-from cortex.selection.types import META, Memory, Sent, ToolPlan
+from cortex.selection.types import META, Memory, SentTool, ToolPlan
 
 
 def receipt(plan: ToolPlan) -> dict[str, Any]:
@@ -71,7 +71,9 @@ def remember(receipts: list[dict[str, Any]]) -> Memory:
     for each in receipts:
         epoch = each["epoch"]
         facts = epoch["facts"]
-        sent = tuple(Sent(**{key: item[key] for key in ("name", "form", "stage", "reason")}) for item in each["sent"])
+        sent = tuple(
+            SentTool(**{key: item[key] for key in ("name", "form", "stage", "reason")}) for item in each["sent"]
+        )
         is_paused = facts["is_open"] and not epoch["is_open"]
         memory = Memory(
             **{**facts, "noted": tuple(facts["noted"]), "grown": tuple(facts.get("grown", ()))},

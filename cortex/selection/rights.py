@@ -48,7 +48,7 @@ NO_RIGHTS = Rights(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Ready:
+class ReadyTools:
     """Every tool that is ready, whoever asks: what saving is counted against."""
 
     count: int
@@ -61,7 +61,7 @@ def rights_of(given: PlanInput) -> Rights:
     return _rights(_Key(given.snapshot), given.ready, grant, given.role.core, given.is_admin, given.channel)
 
 
-def ready_of(given: PlanInput) -> Ready:
+def ready_of(given: PlanInput) -> ReadyTools:
     """What is ready in this house."""
     return _ready(_Key(given.snapshot), given.ready)
 
@@ -122,7 +122,7 @@ def _rights(
 
 
 @lru_cache(maxsize=16)
-def _ready(key: _Key, ready: tuple[str, ...]) -> Ready:
+def _ready(key: _Key, ready: tuple[str, ...]) -> ReadyTools:
     there = frozenset(ready)
     found = [entry for entry in key.snapshot.entries if entry.name in there and not entry.is_meta]
-    return Ready(count=len(found), tokens=sum(entry.tokens_full for entry in found))
+    return ReadyTools(count=len(found), tokens=sum(entry.tokens_full for entry in found))

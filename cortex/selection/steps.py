@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import index_of
 from cortex.selection.recipes import recipe
-from cortex.selection.types import PlanInput, Sent
+from cortex.selection.types import PlanInput, SentTool
 
 MOST = 8
 
@@ -88,7 +88,7 @@ def _sent(before: Draft, after: Draft) -> tuple[str, tuple[Mark, ...]]:
         return f"{len(dropped)} dropped again", dropped
     if (after.kept, after.fresh) == (before.kept, before.fresh):
         return "", ()
-    items: tuple[Sent, ...] = (*after.kept, *after.fresh)
+    items: tuple[SentTool, ...] = (*after.kept, *after.fresh)
     forms = {item.form for item in items}
     why = f", {after.boundary}" if after.boundary else ""
     told = f"{len(items)} go out{why}" + (f" ({', '.join(sorted(forms))})" if forms - {"full"} else "")

@@ -145,7 +145,7 @@ class PastTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SentTool:
     """A tool as it stands in the `tools` array of the epoch."""
 
     name: str
@@ -166,7 +166,7 @@ class Memory:
     number: int = 0
     highest: int = 0
     is_open: bool = False
-    sent: tuple[Sent, ...] = ()
+    sent: tuple[SentTool, ...] = ()
     opening: int = 0
     mode: str = ""
     role: str = ""
@@ -228,7 +228,7 @@ class PlanInput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class ToolDecision:
     """Why one permitted tool is in or out."""
 
     name: str
@@ -265,7 +265,7 @@ class ToolPlan:
     mode: ToolMode
     role: str
     recipe: str
-    sent: tuple[Sent, ...]
+    sent: tuple[SentTool, ...]
     schemas: tuple[ToolSchema, ...]
     sent_tokens: tuple[int, ...]
     catalog: str
@@ -275,7 +275,7 @@ class ToolPlan:
     calls_as_text: bool
     hints: tuple[tuple[str, float], ...]
     added: tuple[str, ...]
-    decisions: Sequence[Decided]
+    decisions: Sequence[ToolDecision]
     reachable: tuple[str, ...]
     costs: Costs
     total: int

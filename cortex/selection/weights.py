@@ -104,13 +104,13 @@ class Weights:
         values = weight * np.where(are_letters, GRAM_SHARE, 1.0) / np.where(length > 0, length, 1.0)
         return _Bags(texts=at, rows=rows, values=values.astype(np.float32))
 
-    def judged(self, texts: Sequence[str]) -> "Judged":
+    def judged(self, texts: Sequence[str]) -> "TextChances":
         """The chances of each text's tools and gates."""
         scores = self.scores(texts)
         n_categories = len(self.categories)
         chances = self.tool.chance(tool_features(scores, self.home, n_categories))
         gates = gate_features(texts, scores, chances, n_categories)
-        return Judged(tools=chances, wish=self.wish.chance(gates), work=self.work.chance(gates))
+        return TextChances(tools=chances, wish=self.wish.chance(gates), work=self.work.chance(gates))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ class _Bags:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class TextChances:
     """Chances of texts.
 
     `tools` (n_texts, n_tools); `wish` that anything is wanted at all, `work` that it is more than words or the web,

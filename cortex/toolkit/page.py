@@ -17,7 +17,7 @@ KEEP_CHARACTERS = 200_000
 ABSENT = ""
 
 
-class Kept(Protocol):
+class VersionedText(Protocol):
     """A text with the tag of exactly this content."""
 
     @property
@@ -34,7 +34,7 @@ class Kept(Protocol):
 class Texts(Protocol):
     """Text files by path; a user's home is one."""
 
-    def read(self, path: str) -> Awaitable[Kept]:
+    def read(self, path: str) -> Awaitable[VersionedText]:
         """The text; NotFound when there is none."""
         ...
 

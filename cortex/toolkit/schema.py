@@ -24,7 +24,7 @@ SECTIONS = ("Args:", "Returns:", "Raises:", "Yields:", "Example:", "Examples:", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class DocstringParts:
     """A docstring taken apart: first line, the paragraphs after it, and a line a parameter."""
 
     summary: str
@@ -63,7 +63,7 @@ def forms(function: Callable[..., Any], name: str) -> Forms:
     return Forms(arguments=arguments, full=full, stub=stub, line=line, summary=words.summary, hash=digest)
 
 
-def read_docstring(text: str, name: str) -> Words:
+def read_docstring(text: str, name: str) -> DocstringParts:
     """The parts of a Google docstring; TypeError when the first line is missing, too long or without a full stop."""
     lines = text.splitlines()
     summary = lines[0].strip() if lines else ""
@@ -79,7 +79,7 @@ def read_docstring(text: str, name: str) -> Words:
             body.append(line.strip())
         elif section == "Args:" and line.strip():
             current = _argument_line(line, current, arguments)
-    return Words(summary=summary, body=" ".join(part for part in body if part), arguments=arguments)
+    return DocstringParts(summary=summary, body=" ".join(part for part in body if part), arguments=arguments)
 
 
 def _argument_line(line: str, current: str, arguments: dict[str, str]) -> str:

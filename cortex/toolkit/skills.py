@@ -10,12 +10,12 @@ from typing import Protocol
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.skill import FOLDER, SKILLS_MAX, SUFFIX, Skill, path_of, skill_of
-from cortex.toolkit.page import Kept, mark_of
+from cortex.toolkit.page import VersionedText, mark_of
 
 TOO_MANY = f"Only the first {SKILLS_MAX} skills by name are in use; delete some, or join them."
 
 
-class Found(Protocol):
+class FolderEntry(Protocol):
     """A thing in a folder."""
 
     @property
@@ -42,11 +42,11 @@ class Found(Protocol):
 class Files(Protocol):
     """Text files in folders; a user's home is one."""
 
-    def list(self, folder: str) -> Awaitable[Sequence[Found]]:
+    def list(self, folder: str) -> Awaitable[Sequence[FolderEntry]]:
         """What stands in the folder, by name."""
         ...
 
-    def read(self, path: str) -> Awaitable[Kept]:
+    def read(self, path: str) -> Awaitable[VersionedText]:
         """The text; NotFound, or UserError for one that is no text."""
         ...
 
@@ -73,7 +73,7 @@ class SkillFile:
     error: str = ""
 
 
-async def names_of(files: Files) -> Sequence[Found]:
+async def names_of(files: Files) -> Sequence[FolderEntry]:
     """What in the skills folder is a skill's file, by name."""
     entries = await files.list(FOLDER)
     return [entry for entry in entries if entry.name.endswith(SUFFIX) and not entry.is_folder]
@@ -93,7 +93,7 @@ async def read_skills(files: Files, marks: MarkNames) -> tuple[SkillFile, ...]:
     return (*(one for one in found if one is not None), *rest)
 
 
-async def _read(files: Files, entry: Found, marked: frozenset[str]) -> SkillFile | None:
+async def _read(files: Files, entry: FolderEntry, marked: frozenset[str]) -> SkillFile | None:
     """One file; None when it went away in between."""
     name = entry.name.removesuffix(SUFFIX)
     path = path_of(name)

@@ -50,7 +50,9 @@ def test_recall_is_the_share_that_was_sent_all_it_needs(found: training.Trained)
 
 
 def test_the_stages_and_thresholds_of_real_messages_judge(found: training.Trained) -> None:
-    named = replace(fitted(), told=(fit.Told(text="use seed_list here", tools=("seed_list",)), *fitted().told[1:]))
+    named = replace(
+        fitted(), told=(fit.LabelledUtterance(text="use seed_list here", tools=("seed_list",)), *fitted().told[1:])
+    )
     wish = training.judged(ground("admin", "anthropic").over(GARDEN), named).wishes[0]
     assert "seed_list" in wish.sent
     assert "seed_list" not in found.wishes[0].sent

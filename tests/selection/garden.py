@@ -77,7 +77,7 @@ GARDEN = Snapshot(
 
 
 @lru_cache(maxsize=1)
-def fitted() -> fit.Fitted:
+def fitted() -> fit.FittedModel:
     """The garden's model, with what it makes of each utterance when it is left out."""
     return fit.fit(GARDEN, fit.told_by(GARDEN), made="the garden")
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from cortex.selection.edits import NO_EDITS, Edits, Sending, Words, edited, sending_of
+from cortex.selection.edits import NO_EDITS, Edits, Sending, WordEdits, edited, sending_of
 from cortex.selection.pipeline import plan
 from cortex.selection.types import Example, PlanInput, RoleView, Snapshot, Trigger
 from tests.selection.made import HOUSE, asked
 
-OWN = Words(
+OWN = WordEdits(
     phrases=(Trigger(text="groceries", tools=("task_add",), is_own=True),),
     examples=(Example(text="we are out of bread", tools=("task_add",), is_own=True),),
 )
@@ -27,8 +27,8 @@ def domain(snapshot: Snapshot, name: str) -> Any:
         Edits(sending={"lamp_set": "needed"}),
         Edits(sending={"gone_tool": "always"}),
         Edits(words={"gone": OWN}),
-        Edits(words={"tasks": Words(phrases=(Trigger(text="bread", tools=("gone_tool",)),))}),
-        Edits(words={"tasks": Words(no_phrases=("never said",))}),
+        Edits(words={"tasks": WordEdits(phrases=(Trigger(text="bread", tools=("gone_tool",)),))}),
+        Edits(words={"tasks": WordEdits(no_phrases=("never said",))}),
     ],
     ids=["none", "as it ships", "unknown tool", "unknown category", "words for a tool that is gone", "no such phrase"],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cortex.selection import fit, ridge, weights
-from cortex.selection.fit import Told
+from cortex.selection.fit import LabelledUtterance
 from cortex.selection.types import Example
 from tests.selection.garden import GARDEN, fitted
 
@@ -18,18 +18,18 @@ def test_every_wording_is_told_once_and_the_first_one_counts() -> None:
     doubled = Example(text="START  the pump", tools=("pump_stop",))
     again = replace(GARDEN, domains=(replace(pumps, examples=(*pumps.examples, doubled)), *others))
     assert fit.told_by(again) == TOLD
-    assert Told(text="start the pump", tools=("pump_start",)) in TOLD
+    assert LabelledUtterance(text="start the pump", tools=("pump_start",)) in TOLD
 
 
 def test_what_wants_a_tool_that_is_gone_is_not_told() -> None:
     gone = Example(text="prune the roses", tools=("rose_prune",))
     half = Example(text="prune the roses and stop the pump", tools=("rose_prune", "pump_stop"))
     told = fit.told_by(replace(GARDEN, several=(gone, half)))
-    assert [row for row in told if "roses" in row.text] == [Told(text=half.text, tools=("pump_stop",))]
+    assert [row for row in told if "roses" in row.text] == [LabelledUtterance(text=half.text, tools=("pump_stop",))]
 
 
 def test_wishes_without_a_tool_are_told_with_their_kind() -> None:
-    assert Told(text="hello my friend", kind="chat") in TOLD
+    assert LabelledUtterance(text="hello my friend", kind="chat") in TOLD
     assert {row.kind for row in TOLD} == {"", "chat", "llm", "open"}
     assert all(bool(row.tools) != bool(row.kind) for row in TOLD)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from cortex.selection import talk, text
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
-from cortex.selection.types import PlanInput, Sent
+from cortex.selection.types import PlanInput, SentTool
 
 CHANGED = "this way chooses anew for each request"
 RESCUED = Vote(stage="context", p=0.0, why="found or used in this turn")
@@ -43,15 +43,15 @@ def afresh(given: PlanInput, index: Index, draft: Draft) -> Draft:
     )
 
 
-def _everything(draft: Draft) -> tuple[Sent, ...]:
+def _everything(draft: Draft) -> tuple[SentTool, ...]:
     """Every permitted tool; nothing is left to discover."""
     why = "All: everything that the role permits"
     return tuple(
-        Sent(name=each.name, form="full", stage="all", reason=why) for each in draft.permitted if not each.is_meta
+        SentTool(name=each.name, form="full", stage="all", reason=why) for each in draft.permitted if not each.is_meta
     )
 
 
-def _chosen(given: PlanInput, draft: Draft) -> tuple[Sent, ...]:
+def _chosen(given: PlanInput, draft: Draft) -> tuple[SentTool, ...]:
     """What the recipe's stages want, then what this turn found or used; permitted tools only.
 
     What this house always or never sends holds under every recipe: a name or a search still brings the latter.
@@ -67,5 +67,5 @@ def _chosen(given: PlanInput, draft: Draft) -> tuple[Sent, ...]:
     for name in dict.fromkeys((*wanted, *standing, *rescued)):
         vote = draft.pins.get(name) or draft.chances.get(name) or CHOSEN
         vote = RESCUED if name in rescued else ALWAYS if name in standing else vote
-        sent.append(Sent(name=name, form="full", stage=vote.stage, reason=vote.why))
+        sent.append(SentTool(name=name, form="full", stage=vote.stage, reason=vote.why))
     return tuple(sent)

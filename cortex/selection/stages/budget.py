@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
-from cortex.selection.types import PlanInput, Sent
+from cortex.selection.types import PlanInput, SentTool
 
 ADDED_TOKENS = 560
 
@@ -52,7 +52,7 @@ def _is_whole(draft: Draft) -> bool:
     return len(draft.kept) + len(draft.fresh) >= len(draft.rights.business)
 
 
-def _rank(draft: Draft, item: Sent) -> tuple[int, float, int]:
+def _rank(draft: Draft, item: SentTool) -> tuple[int, float, int]:
     """Pins first, then the wanted by probability, stubs of neighbours last."""
     kind = 0 if item.name in draft.pins else 2 if item.stage == "form" else 1
     return (kind, -_p(draft, item.name), 0 if item.form == "full" else 1)

@@ -12,7 +12,7 @@ from cortex.selection.cache_economics import has_bridge, late_way, takes_early_s
 from cortex.selection.draft import Draft, Vote
 from cortex.selection.index import Index
 from cortex.selection.rights import Rights
-from cortex.selection.types import Entry, Form, Memory, PlanInput, Sent
+from cortex.selection.types import Entry, Form, Memory, PlanInput, SentTool
 
 BRIDGE = "tool_call"
 EARLY_MOST = 12
@@ -89,21 +89,21 @@ def _opening(given: PlanInput, draft: Draft) -> tuple[bool, str]:
     return has_tools and crosses, "before the request that begins to be cached"
 
 
-def _opened(given: PlanInput, index: Index, draft: Draft) -> tuple[Sent, ...]:
+def _opened(given: PlanInput, index: Index, draft: Draft) -> tuple[SentTool, ...]:
     """The tools of a new epoch: the way back first, then the wanted in registry order."""
     if draft.is_all:
         why = "All: everything that the role permits"
-        return tuple(Sent(name=entry.name, form="full", stage="all", reason=why) for entry in draft.rights.business)
+        return tuple(SentTool(name=entry.name, form="full", stage="all", reason=why) for entry in draft.rights.business)
     wanted = {name for name in (*draft.wanted, *draft.resting)}
     chosen = [_sent(draft, index.entries[name]) for name in sorted(wanted, key=lambda name: index.place[name])]
     if takes_early_stubs(given.profile):
         chosen += _beside(index, draft, chosen)
     ways = [entry for entry in draft.rights.metas if entry.name != BRIDGE or has_bridge(given.profile)]
     short: Form = "stub" if given.profile.strength == "strong" else "full"
-    return (*(Sent(name=entry.name, form=short, stage="epoch", reason=WAY_BACK) for entry in ways), *chosen)
+    return (*(SentTool(name=entry.name, form=short, stage="epoch", reason=WAY_BACK) for entry in ways), *chosen)
 
 
-def _beside(index: Index, draft: Draft, chosen: Sequence[Sent]) -> list[Sent]:
+def _beside(index: Index, draft: Draft, chosen: Sequence[SentTool]) -> list[SentTool]:
     """Stubs declared early: what is likely but not wanted, then the rest of the wanted ones' categories.
 
     With the chosen no more than twelve; the budget, which counts them after the wanted, keeps the tokens small.
@@ -117,7 +117,7 @@ def _beside(index: Index, draft: Draft, chosen: Sequence[Sent]) -> list[Sent]:
             near.append((p, entry))
     near.sort(key=lambda each: -each[0])
     room = max(0, EARLY_MOST - sum(not index.entries[name].is_meta for name in known))
-    return [Sent(name=entry.name, form="stub", stage="form", reason=NEIGHBOUR) for _, entry in near[:room]]
+    return [SentTool(name=entry.name, form="stub", stage="form", reason=NEIGHBOUR) for _, entry in near[:room]]
 
 
 def _grow(given: PlanInput, index: Index, draft: Draft) -> Draft:
@@ -165,10 +165,10 @@ def _late(given: PlanInput, index: Index, draft: Draft, known: set[str]) -> list
     return [name for name in missing if name in draft.pins or draft.chances[name].p >= bars[name]]
 
 
-def _sent(draft: Draft, entry: Entry) -> Sent:
+def _sent(draft: Draft, entry: Entry) -> SentTool:
     """The tool with the strongest reason for it."""
     vote = draft.pins.get(entry.name) or draft.chances.get(entry.name) or draft.resting.get(entry.name) or _NO_VOTE
-    return Sent(name=entry.name, form="full", stage=vote.stage, reason=vote.why)
+    return SentTool(name=entry.name, form="full", stage=vote.stage, reason=vote.why)
 
 
 _NO_VOTE = Vote(stage="epoch", p=0.0, why="joins the epoch")

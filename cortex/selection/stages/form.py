@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from cortex.selection.draft import Draft
 from cortex.selection.index import Index
-from cortex.selection.types import Form, PlanInput, Sent
+from cortex.selection.types import Form, PlanInput, SentTool
 
 SURE_P = 0.75
 
@@ -20,7 +20,7 @@ def form(given: PlanInput, index: Index, draft: Draft) -> Draft:
     return replace(draft, fresh=fresh, kept=kept)
 
 
-def _formed(item: Sent, draft: Draft) -> Sent:
+def _formed(item: SentTool, draft: Draft) -> SentTool:
     chance = draft.chances.get(item.name)
     short: Form = "full" if item.name in draft.pins or (chance and chance.p >= SURE_P) else "stub"
     return replace(item, form="stub" if item.form == "stub" else short)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from cortex.base.model import ModelEntry
 from cortex.base.user import User
-from cortex.selection.cache_profiles import Learned, Sample, learned
+from cortex.selection.cache_profiles import LearnedProfile, Sample, learned
 from cortex.services.models.models import Models
 from cortex.storage.db import Database
 from cortex.storage.rounds import Rounds
@@ -21,7 +21,7 @@ class Backend:
     """A model of the user's with its cache as it is planned with; `entry.profile` is what held before any usage."""
 
     entry: ModelEntry
-    learned: Learned
+    learned: LearnedProfile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Profiles:
     db: Database
     models: Models
 
-    async def of(self, user: User, entry: ModelEntry) -> Learned:
+    async def of(self, user: User, entry: ModelEntry) -> LearnedProfile:
         """The profile in force for this model, with what it rests on."""
         seen = await self.db.open(Rounds, user.id).seen(endpoint_of(entry), SAMPLES_MOST)
         samples = [

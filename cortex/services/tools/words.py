@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from cortex.agent.arguments import show_hidden
 from cortex.base.errors import UserError
 from cortex.selection import text
-from cortex.selection.edits import Words
+from cortex.selection.edits import WordEdits
 from cortex.selection.types import Domain, Example, Trigger
 from cortex.storage.tool_settings import Kind, ToolWord
 from cortex.toolkit.registry import Registry
@@ -108,7 +108,7 @@ def read_description(typed: str) -> str:
     return made
 
 
-def words_of(words: Iterable[ToolWord]) -> Mapping[str, Words]:
+def words_of(words: Iterable[ToolWord]) -> Mapping[str, WordEdits]:
     """Stored words as selection takes them, by category."""
     by_category: dict[str, list[ToolWord]] = {}
     for word in words:
@@ -130,10 +130,10 @@ def rivals(domains: Sequence[Domain], category: str) -> tuple[Rival, ...]:
     )
 
 
-def _words(found: Sequence[ToolWord]) -> Words:
+def _words(found: Sequence[ToolWord]) -> WordEdits:
     added = [word for word in found if not word.is_left_out]
     gone = [word for word in found if word.is_left_out]
-    return Words(
+    return WordEdits(
         phrases=tuple(Trigger(text=w.text, tools=w.tools, is_own=True) for w in added if w.kind == "phrase"),
         examples=tuple(Example(text=w.text, tools=w.tools, is_own=True) for w in added if w.kind == "example"),
         no_phrases=tuple(word.text_key for word in gone if word.kind == "phrase"),
