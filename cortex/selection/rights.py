@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from cortex.base.role import Channel
 from cortex.selection.grants import Grant, digest, granted, permits
-from cortex.selection.types import Entry, PlanInput, Snapshot
+from cortex.selection.types import Entry, PlanInput
+from cortex.selection.version_cache import SnapshotKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,30 +59,17 @@ class ReadyTools:
 def rights_of(given: PlanInput) -> Rights:
     """What this user may use in this role on this channel."""
     grant = granted(given.role, is_admin=given.is_admin)
-    return _rights(_Key(given.snapshot), given.ready, grant, given.role.core, given.is_admin, given.channel)
+    return _rights(SnapshotKey(given.snapshot), given.ready, grant, given.role.core, given.is_admin, given.channel)
 
 
 def ready_of(given: PlanInput) -> ReadyTools:
     """What is ready in this house."""
-    return _ready(_Key(given.snapshot), given.ready)
-
-
-class _Key:
-    """A snapshot as a cache key: equal when the versions are."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-
-    def __hash__(self) -> int:
-        return hash(self.snapshot.version)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and other.snapshot.version == self.snapshot.version
+    return _ready(SnapshotKey(given.snapshot), given.ready)
 
 
 @lru_cache(maxsize=64)
 def _rights(
-    key: _Key, ready: tuple[str, ...], grant: Grant, core: tuple[str, ...], is_admin: bool, channel: Channel
+    key: SnapshotKey, ready: tuple[str, ...], grant: Grant, core: tuple[str, ...], is_admin: bool, channel: Channel
 ) -> Rights:
     there, own = frozenset(ready), frozenset(core)
     found = [entry for entry in key.snapshot.entries if entry.name in there]
@@ -122,7 +110,7 @@ def _rights(
 
 
 @lru_cache(maxsize=16)
-def _ready(key: _Key, ready: tuple[str, ...]) -> ReadyTools:
+def _ready(key: SnapshotKey, ready: tuple[str, ...]) -> ReadyTools:
     there = frozenset(ready)
     found = [entry for entry in key.snapshot.entries if entry.name in there and not entry.is_meta]
     return ReadyTools(count=len(found), tokens=sum(entry.tokens_full for entry in found))

@@ -15,6 +15,7 @@ from cortex.base.skill import Skill, SkillFit
 from cortex.selection import bags, talk, text
 from cortex.selection.index import TYPO_LETTERS, UNKNOWN_WORTH
 from cortex.selection.types import Snapshot
+from cortex.selection.version_cache import SnapshotKey
 
 if TYPE_CHECKING:
     from cortex.selection.search import Bm25
@@ -44,7 +45,7 @@ def judged(said: str, skills: tuple[Skill, ...], snapshot: Snapshot) -> tuple[Sk
     shown = tuple(skill for skill in skills if not skill.is_tainted)
     if not shown or talk.is_small_talk(said):
         return ()
-    by_words = _by_words(said, _shelf(shown, _Key(snapshot)))
+    by_words = _by_words(said, _shelf(shown, SnapshotKey(snapshot)))
     named = text.named(said, frozenset(skill.name for skill in shown))
     words = text.words(said)
     found = []
@@ -83,21 +84,8 @@ class _Shelf:
     by_letter: dict[str, tuple[str, ...]]
 
 
-class _Key:
-    """A snapshot as a cache key: equal when the versions are."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-
-    def __hash__(self) -> int:
-        return hash(self.snapshot.version)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and other.snapshot.version == self.snapshot.version
-
-
 @lru_cache(maxsize=4)
-def _sayings(key: _Key) -> "Bm25":
+def _sayings(key: SnapshotKey) -> "Bm25":
     """Utterances and tools' summaries as documents, SAYINGS of them evenly drawn: enough to tell rare from common."""
     sets = (*(domain.examples for domain in key.snapshot.domains), key.snapshot.several, key.snapshot.none)
     said = [example.text for each in sets for example in each]
@@ -108,7 +96,7 @@ def _sayings(key: _Key) -> "Bm25":
 
 
 @lru_cache(maxsize=16)
-def _shelf(skills: tuple[Skill, ...], key: _Key) -> _Shelf:
+def _shelf(skills: tuple[Skill, ...], key: SnapshotKey) -> _Shelf:
     sayings = _sayings(key)
     made = {sayings.size + at: _bag(skill) for at, skill in enumerate(skills)}
     letters: dict[str, dict[str, None]] = {}

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from cortex.base.errors import EncoderFailed
 from cortex.selection import sentence_models
-from cortex.selection.baselines.once import once
 from cortex.selection.hashed_vectors import DIMENSIONS, encode
 from cortex.selection.types import Snapshot
+from cortex.selection.version_cache import once
 
 Vectors = NDArray[np.float32]
 DECIMALS = 4

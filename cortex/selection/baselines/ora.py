@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from cortex.base import scan
 from cortex.selection import talk, text
-from cortex.selection.baselines.once import once
 from cortex.selection.catalog import Listing, quoted
 from cortex.selection.types import Domain, Entry, RoleView, Snapshot
+from cortex.selection.version_cache import once
 
 DISCOVERY = "tools_discover"
 CORE_TOOLS, FIRST_BLOCK_SHARE = 5, 0.45

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from unicodedata import category
 
 from cortex.selection import text
-from cortex.selection.baselines.once import once
 from cortex.selection.types import Entry, PastTurn, RoleView, Snapshot
+from cortex.selection.version_cache import once
 
 SCANNED_MESSAGES, SCANNED_CHARACTERS = 4, 200
 CORE = (

@@ -1,4 +1,4 @@
-"""Builds what a way needs of a registry snapshot once for its version. No score in here."""
+"""What is worked out of a registry snapshot once for its version, and kept. No score in here."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -10,7 +10,7 @@ T = TypeVar("T")
 KEPT = 4
 
 
-class _Key:
+class SnapshotKey:
     """A snapshot as a cache key: equal when the versions are."""
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -20,14 +20,14 @@ class _Key:
         return hash(self.snapshot.version)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and other.snapshot.version == self.snapshot.version
+        return isinstance(other, SnapshotKey) and other.snapshot.version == self.snapshot.version
 
 
 def once(build: Callable[[Snapshot], T]) -> Callable[[Snapshot], T]:
     """`build`, run at the first use of a version; what came of the last few is kept."""
 
     @lru_cache(maxsize=KEPT)
-    def kept(key: _Key) -> T:
+    def kept(key: SnapshotKey) -> T:
         return build(key.snapshot)
 
-    return lambda snapshot: kept(_Key(snapshot))
+    return lambda snapshot: kept(SnapshotKey(snapshot))
