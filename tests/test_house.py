@@ -52,11 +52,11 @@ HEAVY = (
     "pywebpush",
     "rapidfuzz",
     "requests",
+    "resiliparse",
     "rich",
     "sqlglot",
     "tiktoken",
     "tokenizers",
-    "trafilatura",
     "typer",
 )
 DISTRIBUTION = {  # import name -> name on the index, where they differ

@@ -1,15 +1,17 @@
 """Fetches pages from the public web through the one egress rule. A client of its own per request: no cookie is kept."""
 
-import asyncio
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from cortex.base import scan
 from cortex.base.address import PUBLIC
 from cortex.base.errors import ToolFailed
+from cortex.integrations.process import run
 
 if TYPE_CHECKING:  # httpx is read with the first request
     import httpx
@@ -18,6 +20,8 @@ if TYPE_CHECKING:  # httpx is read with the first request
 
 URL_CHARACTERS = 2_000
 READ_TIMEOUT_S = 20.0
+READER = Path(__file__).with_name("page_text.py")
+TEXT_BYTES = 4_000_000
 REPLY_BYTES = 200_000
 HEADERS = 20
 HEADER_CHARACTERS = 4_000
@@ -42,8 +46,11 @@ def public_client() -> "httpx.AsyncClient":
 class Web:
     """The public web. `opened` makes a client (tests give one with a transport of their own)."""
 
-    def __init__(self, opened: "Callable[[], httpx.AsyncClient]" = public_client) -> None:
+    def __init__(
+        self, opened: "Callable[[], httpx.AsyncClient]" = public_client, read_timeout_s: float = READ_TIMEOUT_S
+    ) -> None:
         self._opened = opened
+        self._read_timeout_s = read_timeout_s
 
     async def fetch(self, url: str) -> "Fetched":
         """What stands at the address, whatever the status; NotAllowed for inside addresses, ToolFailed else."""
@@ -78,12 +85,12 @@ class Web:
         raise ToolFailed(f"{url} is {kind}, which has no text to read.")
 
     async def _readable(self, got: "Fetched") -> WebPage:
-        page_text = scan.load("cortex.integrations.page_text")
-        try:
-            work = asyncio.to_thread(page_text.readable, got.text, got.url)
-            title, text = await asyncio.wait_for(work, READ_TIMEOUT_S)
-        except TimeoutError as error:
-            raise ToolFailed(f"{got.url} is too large to be read.") from error
+        argv = [sys.executable, "-I", str(READER)]
+        given = f"{got.url}\n{got.text}".encode("utf-8", "replace")
+        done = await run(argv, cwd=READER.parent, timeout_s=self._read_timeout_s, stdin=given, output_bytes=TEXT_BYTES)
+        if done.killed or done.code:
+            raise ToolFailed(f"{got.url} is too large or too tangled to be read; http_fetch shows its source.")
+        title, _, text = done.out.partition("\n")
         if not text:
             raise ToolFailed(f"{got.url} has no readable text; http_fetch shows its source.")
         return WebPage(url=got.url, title=title, text=text)

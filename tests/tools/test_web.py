@@ -45,6 +45,8 @@ def _answers(request: httpx.Request) -> httpx.Response:
             return streamed(200, '{"a":1}', "application/json")
         case "/photo":
             return streamed(200, b"\x89PNG\0\0", "image/png")
+        case "/tangled":
+            return streamed(200, "<div>" * 100_000 + "x", "text/html")
         case "/slow":
             raise httpx.ReadTimeout("slow")
         case "/down":
@@ -104,6 +106,13 @@ async def test_an_address_is_fetched_as_it_is(online: World, ann: User) -> None:
     assert text == 'Status 200, application/json.\n{"a":1}'
     assert "binary data" in await online.text(ann, "http_fetch", url="https://example.org/photo")
     assert (await online.text(ann, "http_fetch", url="https://example.org/none")).startswith("Status 404")
+
+
+async def test_a_page_that_takes_too_long_to_read_is_given_up(world: World, ann: User) -> None:
+    http = httpx.MockTransport(_answers)
+    world.wired[Web] = Web(lambda: httpx.AsyncClient(transport=http), read_timeout_s=0.5)
+    with pytest.raises(ToolFailed, match="too tangled"):
+        await world.text(ann, "web_read", url="https://example.org/tangled")
 
 
 @pytest.mark.parametrize("path", ["slow", "down", "photo", "none"])

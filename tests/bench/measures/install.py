@@ -22,7 +22,7 @@ def measure(bench: Bench) -> list[Figure]:
     venv = bench.folder / "venv"
     _run(uv, "venv", "-q", "--python", sys.executable, str(venv))
     install = (uv, "pip", "sync", "-q", "--link-mode", "copy", "--python", str(venv / "bin" / "python"))
-    _run(*install, "--require-hashes", str(ROOT / "requirements" / "run.txt"))
+    _run(*install, "--no-deps", "--require-hashes", str(ROOT / "requirements" / "run.txt"))
     packages = next((venv / "lib").glob("python*/site-packages"))
     own_files = (path for room in OWN for path in (ROOT / room).rglob("*"))
     own = _size_mb(p for p in own_files if not {"node_modules", "__pycache__"} & set(p.parts))
