@@ -31,7 +31,6 @@ HEAVY = (
     "alembic",
     "anthropic",
     "apscheduler",
-    "babel",
     "cortex.schedule.grammar",
     "cryptography",
     "dateparser",

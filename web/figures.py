@@ -1,41 +1,45 @@
-"""Numbers and moments as a reader of the page's language writes them. Loaded late by `web/render.py`, for babel."""
+"""Numbers and moments as the pages write them, in British English: the language of every page."""
 
-from datetime import date, datetime
-from zoneinfo import ZoneInfo
+from datetime import date, datetime, tzinfo
+from decimal import Decimal
 
-from babel.dates import format_date, format_datetime, format_time
-from babel.numbers import format_compact_decimal, format_decimal
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sept", "Oct", "Nov", "Dec")
+_SIZES = ((10**12, "t"), (10**9, "b"), (10**6, "m"), (1000, "k"))
 
-LOCALE = "en_GB"  # the copy is English; catalogues come later, and with them the account's own locale
 
-
-def number(value: float) -> str:
+def number(value: int) -> str:
     """1234 -> 1,234."""
-    return str(format_decimal(value, locale=LOCALE))
+    return f"{value:,}"
 
 
-def compact(value: float) -> str:
+def compact(value: int) -> str:
     """12400 -> 12.4k."""
-    return str(format_compact_decimal(value, fraction_digits=1, locale=LOCALE)).lower()
+    size, unit = next((one for one in _SIZES if abs(value) >= one[0]), (1, ""))
+    return f"{round(Decimal(value) / size, 1)}".removesuffix(".0") + unit
 
 
-def clock(at: datetime, zone: ZoneInfo) -> str:
+def clock(at: datetime, zone: tzinfo) -> str:
     """08:54 in the reader's zone."""
-    return str(format_time(at, "HH:mm", tzinfo=zone, locale=LOCALE))
+    return f"{at.astimezone(zone):%H:%M}"
 
 
-def day(at: datetime | date, zone: ZoneInfo) -> str:
+def day(at: datetime | date, zone: tzinfo) -> str:
     """Sat 21 Nov 2026; a plain date belongs to no zone and is shown as it is."""
     local = at.astimezone(zone).date() if isinstance(at, datetime) else at
-    return str(format_date(local, "EEE d MMM y", locale=LOCALE))
+    return f"{_short(local)} {local.year}"
 
 
 def due(on: date, today: date) -> str:
     """A day as a list of tasks says it: today, tomorrow, yesterday, Thu 19 Nov, with the year when it is another."""
     near = {-1: "yesterday", 0: "today", 1: "tomorrow"}.get((on - today).days)
-    return near or str(format_date(on, "EEE d MMM" if on.year == today.year else "EEE d MMM y", locale=LOCALE))
+    return near or (_short(on) if on.year == today.year else f"{_short(on)} {on.year}")
 
 
-def moment(at: datetime, zone: ZoneInfo) -> str:
+def moment(at: datetime, zone: tzinfo) -> str:
     """Sat 21 Nov 2026, 08:54."""
-    return str(format_datetime(at, "EEE d MMM y, HH:mm", tzinfo=zone, locale=LOCALE))
+    return f"{day(at, zone)}, {clock(at, zone)}"
+
+
+def _short(on: date) -> str:
+    return f"{_DAYS[on.weekday()]} {on.day} {_MONTHS[on.month - 1]}"

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
-from cortex.base import scan
 from cortex.base.job import SlotState
 from cortex.services.jobs.jobs import Bar, Preview
+from web.figures import moment
 
 STATES: dict[SlotState, str] = {
     "planned": "waits to begin",
@@ -37,8 +37,7 @@ class Line:
 def at_zone(at: datetime, zone: str) -> str:
     """Mon 23 Nov 2026, 07:30 +01:00; in UTC where this machine does not know the zone."""
     there = at.astimezone(_zone(zone))
-    offset = there.isoformat()[-6:]
-    return f"{scan.load('web.figures').moment(at, there.tzinfo)} {offset}"
+    return f"{moment(there, _zone(zone))} {there.isoformat()[-6:]}"
 
 
 def lines(preview: Preview) -> tuple[Line, ...]:

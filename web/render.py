@@ -19,9 +19,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context as JinjaContext
 from markupsafe import Markup
 
-from cortex.base import scan
 from cortex.base.user import User
-from web import words
+from web import figures, words
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -139,12 +138,12 @@ class Renderer:
         self.env.filters.update(
             {
                 **words.FILTERS,
-                "number": _figure("number"),
-                "compact": _figure("compact"),
-                "due": _figure("due"),
-                "clock": _in_zone(_figure("clock")),
-                "day": _in_zone(_figure("day")),
-                "moment": _in_zone(_figure("moment")),
+                "number": figures.number,
+                "compact": figures.compact,
+                "due": figures.due,
+                "clock": _in_zone(figures.clock),
+                "day": _in_zone(figures.day),
+                "moment": _in_zone(figures.moment),
             }
         )
 
@@ -245,15 +244,6 @@ def gettext(words: str) -> str:
 def zone_of(user: User | None) -> ZoneInfo:
     """The reader's time zone; UTC for visitors."""
     return ZoneInfo(user.time_zone) if user else ZoneInfo("UTC")
-
-
-def _figure(name: str) -> Any:
-    """A filter of `web/figures.py`, read with the first figure that is shown. Any: as `_in_zone`."""
-
-    def late(*values: Any) -> str:
-        return str(getattr(scan.load("web.figures"), name)(*values))
-
-    return late
 
 
 def _in_zone(filter_: Any) -> Any:
