@@ -7,7 +7,7 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from cortex import tools as tool_files
@@ -48,6 +48,7 @@ from cortex.services.health.doctor import Doctor
 from cortex.services.health.home_files import HomeFiles
 from cortex.services.health.housekeeping import Housekeeping
 from cortex.services.health.status import StatusService
+from cortex.services.jobs.reader import LateReader
 from cortex.services.jobs.scheduler import Clockwork, open_ports
 from cortex.services.models.models import Connect, Models
 from cortex.services.models.profiles import Profiles
@@ -298,4 +299,5 @@ def _tools(
 def _connector(settings: Settings) -> Connect:
     """How models are reached: the egress policy is the registry's word on each, the offline model's pace a setting."""
     delay_s = settings.offline_delay_ms / 1000
-    return lambda entry, secret, policy: connect(entry, secret, Surroundings(policy=policy, chunk_delay_s=delay_s))
+    given = Surroundings(chunk_delay_s=delay_s, timings=LateReader())
+    return lambda entry, secret, policy: connect(entry, secret, replace(given, policy=policy))

@@ -33,7 +33,6 @@ HEAVY = (
     "apscheduler",
     "cortex.schedule.grammar",
     "cryptography",
-    "dateparser",
     "ddgs",
     "genai_prices",
     "httpcore",

@@ -13,6 +13,7 @@ from cortex.base.clock import now
 from cortex.base.errors import UserError
 from cortex.base.model import ModelEntry
 from cortex.ports.loop import Provider
+from cortex.ports.schedule import Timings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,7 @@ class Surroundings:
     `policy`: where its requests may go. `count`: tokens of a text. `chunk_delay_s`: the pause between two pieces of
     an answer of the offline model. `connect_s`, `first_s`, `between_s`: limits in seconds for opening a connection,
     for the first piece of an answer and for the silence between two; None takes the entry's `timeout_s`.
+    `timings`: reads times in words for the offline model, which finds none without it.
     """
 
     policy: Policy = PUBLIC
@@ -31,6 +33,7 @@ class Surroundings:
     connect_s: float = 10.0
     first_s: float | None = None
     between_s: float | None = None
+    timings: Timings | None = None
 
 
 def connect(entry: ModelEntry, secret: str | None = None, surroundings: Surroundings | None = None) -> Provider:

@@ -86,7 +86,7 @@ class Offline:
         clause = clauses[len(results)]
         is_first = not results
         for tool in _candidates(request, clause, is_first=is_first):
-            arguments = fill(tool, clause, self._moment(request))
+            arguments = fill(tool, clause, self._moment(request), self._surroundings.timings)
             if arguments is not None:
                 return ToolCall(id=f"call_{uuid.uuid4().hex[:24]}", name=tool.name, arguments=minified(arguments))
         return None

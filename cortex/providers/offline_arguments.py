@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from cortex.base import scan
 from cortex.base.messages import ToolSchema
+from cortex.ports.schedule import Timings
 from cortex.providers.offline_rhythms import find_rhythm
+from cortex.providers.offline_words import find_moment
 
 _CODE = re.compile(r"`+([^`]+?)`+")
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|(?<!\w)'([^']+)'(?!\w)")
@@ -39,22 +40,16 @@ _EDGE = " \t\r\n,;:\u2013\u2014-"
 _WHEN = re.compile(r"\b(?:when|date|time|day|due|moment|deadline)\b", re.IGNORECASE)
 _WHERE = re.compile(r"\b(?:path|file|folder|directory)\b", re.IGNORECASE)
 _LINKED = re.compile(r"\b(?:url|uri|link|web address)\b", re.IGNORECASE)
-# What a date in words holds at least: saves loading dateparser for a sentence without one.
-_MAYBE_WHEN = re.compile(
-    r"\d|\b(?:today|tonight|tomorrow|noon|midnight|morning|evening|next|week|month|year|hour|minute|an? half|"
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|april|june|july|august|september|october|november|"
-    r"december)s?\b",
-    re.IGNORECASE,
-)
 _NOT = re.compile(r"\b(?:no|not|don'?t|without|never)\b", re.IGNORECASE)
 
 
 @dataclass(slots=True)
 class _Sentence:
-    """What is left of the person's words, and the day they were said."""
+    """What is left of the person's words, the day they were said, and who reads times in them."""
 
     rest: str
     now: datetime
+    timings: Timings | None
     spans: list[str] = field(default_factory=list)
 
     def cut(self, piece: str) -> None:
@@ -67,11 +62,11 @@ def words_of(text: str) -> set[str]:
     return {word.lower().removesuffix("s") for word in re.findall(r"[^\W_]+", text) if len(word) > 1}
 
 
-def fill(tool: ToolSchema, sentence: str, now: datetime) -> dict[str, Any] | None:
+def fill(tool: ToolSchema, sentence: str, now: datetime, timings: Timings | None) -> dict[str, Any] | None:
     """The arguments this sentence gives for the tool; None when a required one can't be found in it."""
     properties: dict[str, dict[str, Any]] = tool.parameters.get("properties", {})
     required: list[str] = list(tool.parameters.get("required", []))
-    said = _Sentence(rest=_cleaned(sentence), now=now)
+    said = _Sentence(rest=_cleaned(sentence), now=now, timings=timings)
     found: dict[str, Any] = {}
     plain = [name for name in required if name in properties and _is_plain(name, properties[name])]
     # Shaped values first: what they take is then not part of the plain text. The last word has the main plain text.
@@ -208,23 +203,21 @@ def _moment(said: _Sentence, kind: str) -> str | None:
     if not kind and (rhythm := find_rhythm(said.rest)):
         words, said.rest = rhythm
         return words
-    if not _MAYBE_WHEN.search(said.rest):
+    found = find_moment(said.rest, said.now, said.timings) if said.timings else None
+    if found is None:
         return None
-    words = scan.load("cortex.providers.offline_words").find_moment(said.rest, said.now)
-    if words is None:
-        return None
-    spoken, moment = words
+    spoken, moment = found
     said.cut(spoken)
     said.rest = re.sub(r"\s+(?:by|on|at|for|until|due|to)$", "", said.rest)
     match kind:
         case "date":
-            return str(moment.date().isoformat())
+            return moment.date().isoformat()
         case "time":
-            return str(moment.time().isoformat("minutes"))
+            return moment.time().isoformat("minutes")
         case "date-time":
-            return str(moment.isoformat())
+            return moment.isoformat()
         case _:
-            return str(spoken)
+            return spoken
 
 
 def _named_thing(noun: str, said: _Sentence) -> str | None:

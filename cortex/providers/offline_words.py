@@ -1,32 +1,70 @@
-"""Finds dates and times in an English sentence, by dateparser. Loaded only when the offline model needs a date.
+"""Finds the first date or time in an English sentence: the longest run of its words that the grammar of times reads.
 
-Called by `offline_arguments.py`; knows no tool and no schema.
+Called by `offline_arguments.py`; knows no tool and no schema. What may well mean something else is left alone: a lone
+number, a month without a day, "sun" and "sat".
 """
 
 import re
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import UTC, datetime, time, timedelta
 
-from dateparser.search import search_dates  # type: ignore[import-untyped]  # ships no types
+from cortex.base.errors import ToolFailed
+from cortex.ports.schedule import Timings
 
-# dateparser does not take "at 6" for a time; "at 6:00" it does.
-_BARE_HOUR = re.compile(r"\bat (\d{1,2})(?!\d|:|\.\d|\s*(?:am|pm|a\.m|p\.m))", re.IGNORECASE)
-_NOT_DATES = re.compile(r"^(?:\d+|may|march|mar|sun|sat|second|now|a|in|on|to)$", re.IGNORECASE)
+WORDS_MOST = 9
+_UNIT = r"(?:sec(?:ond)?s?|min(?:ute)?s?|hours?|hrs?|days?|weeks?|months?|years?|fortnights?)\b"
+_MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:[a-z]{2,6})?\b"
+_CLOCK = r"\d{1,2}(?::\d\d|(?:[:.]\d\d)? ?(?:[ap]m\b|[ap]\.m|h\b|o'clock))"
+_DATE = rf"\d{{4}}-\d\d-\d\d|\d{{1,2}}(?:/\d|\.\d{{1,2}}\.)|(?:first|\d{{1,2}}(?:st|nd|rd|th)?)(?: of)? {_MONTH}"
+_DAY = r"(?:today|tonight|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri)\b"
+_TIME = re.compile(
+    rf"\b(?:{_DAY}|{_CLOCK}|{_DATE}|{_MONTH} (?:the )?\d|\d+ ?{_UNIT}|(?:in|after) .*{_UNIT}|next (?:week|month|year)\b"
+    r"|at \S|the \d{1,2}(?:st|nd|rd|th)\b|this (?:morning|afternoon|evening)|(?:noon|midday|midnight)\b"
+    r"|half past |quarter (?:past|to) |from now\b)",
+    re.IGNORECASE,
+)
+_NO_START = re.compile(
+    r"(?:and|please|also|for|of|an?|about|around|once|the(?! \d| day| first))\b"
+    rf"|\d+ (?!{_UNIT}|{_MONTH}|[ap]\.?m|o'|of )",
+    re.IGNORECASE,
+)
+_NO_END = re.compile(r"\b(?:and|please|also|for|of|an?|the|about|around|once|on|at|in|to)$", re.IGNORECASE)
+_LONE_NUMBER = re.compile(rf"^\d+$|\b(?!(?:at|past|to|{_MONTH}|the) )\S+ \d{{1,2}}$", re.IGNORECASE)
+_PAST = re.compile(r"\b(?:yesterday|last week|(\d{1,3}) (minute|hour|day|week)s? ago)\b", re.IGNORECASE)
+_AGO = {"yesterday": timedelta(days=1), "last week": timedelta(weeks=1)}
 
 
-def find_moment(sentence: str, base: datetime) -> tuple[str, datetime] | None:
+def find_moment(sentence: str, base: datetime, timings: Timings) -> tuple[str, datetime] | None:
     """The first date or time in the sentence: (its words as written, the moment), in the zone of `base`; or None."""
-    spelled = _BARE_HOUR.sub(r"at \1:00", sentence)
-    found = search_dates(
-        spelled,
-        languages=["en"],
-        settings={
-            "PREFER_DATES_FROM": "future",
-            "RELATIVE_BASE": base.replace(tzinfo=None),
-            "RETURN_AS_TIMEZONE_AWARE": False,
-        },
-    )
-    for words, moment in found or ():
-        as_written = words if words in sentence else words.replace(":00", "")
-        if not _NOT_DATES.match(words.strip()) and as_written in sentence:
-            return as_written, moment.replace(tzinfo=base.tzinfo)
+    if past := _PAST.search(sentence):
+        ago = _AGO.get(past[0].lower()) or timedelta(**{f"{past[2].lower()}s": int(past[1])})
+        return past[0], base - ago
+    if not _TIME.search(sentence):
+        return None
+    for words in _runs(sentence):
+        if moment := _moment(words, base, timings):
+            return words, moment
+    return None
+
+
+def _runs(sentence: str) -> Iterator[str]:
+    """The runs of words that may be a time: from the left, the longest first."""
+    words = list(re.finditer(r"\S+", sentence))
+    for start in range(len(words)):
+        for end in range(min(start + WORDS_MOST, len(words)), start, -1):
+            run = sentence[words[start].start() : words[end - 1].end()].rstrip(".,;:!?")
+            if _TIME.search(run) and not (_NO_START.match(run) or _NO_END.search(run) or _LONE_NUMBER.search(run)):
+                yield run
+
+
+def _moment(words: str, base: datetime, timings: Timings) -> datetime | None:
+    """What the words mean; seen from the day's beginning where that has passed: "today" is a day until its end."""
+    here = base.replace(tzinfo=UTC)  # a clock without a zone, which is that of `base`
+    for now in (here, datetime.combine(here, time.min, UTC)):
+        try:
+            timing = timings.read(words, now, "UTC")
+        except ToolFailed:
+            continue
+        if timing.kind == "at":
+            return datetime.fromisoformat(timing.expression).replace(tzinfo=base.tzinfo)
     return None

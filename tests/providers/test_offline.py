@@ -12,6 +12,8 @@ from cortex.base.model import OFFLINE
 from cortex.ports.loop import Delta, Finished, Request
 from cortex.providers import Surroundings, connect
 from cortex.providers.offline_arguments import fill
+from cortex.providers.offline_words import find_moment
+from cortex.schedule.reading import Reader
 
 FRIDAY = datetime(2026, 11, 20, 14, 0, tzinfo=UTC)
 STRING: dict[str, Any] = {"type": "string"}
@@ -139,15 +141,61 @@ SWITCH = schema("lamp_set", "Set a lamp.", ["state"], state={"enum": ["off", "on
     ids=lambda value: value.replace(" ", "_") if isinstance(value, str) else "",
 )
 def test_arguments_come_from_the_sentence(tool: ToolSchema, sentence: str, arguments: dict[str, Any]) -> None:
-    assert fill(tool, sentence, FRIDAY) == arguments
+    assert fill(tool, sentence, FRIDAY, Reader()) == arguments
 
 
 def test_a_required_argument_that_is_not_there_makes_no_call() -> None:
-    assert fill(OPEN, "read that page", FRIDAY) is None
+    assert fill(OPEN, "read that page", FRIDAY, Reader()) is None
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words", "moment"),
+    [
+        ("call mum tomorrow", "tomorrow", "2026-11-21T09:00"),
+        ("finish it today", "today", "2026-11-20T09:00"),  # has begun, and is a day until its end
+        ("call mum on friday with priority 2", "on friday", "2026-11-27T09:00"),
+        ("call mum next tuesday at 3pm", "next tuesday at 3pm", "2026-11-24T15:00"),
+        ("wake me at half past seven", "at half past seven", "2026-11-20T19:30"),
+        ("pay it by 5 December", "5 December", "2026-12-05T09:00"),
+        ("pay it on December 5th", "on December 5th", "2026-12-05T09:00"),
+        ("skate on the first of January", "on the first of January", "2027-01-01T09:00"),
+        ("party 24.12.2026 18:30", "24.12.2026 18:30", "2026-12-24T18:30"),
+        ("party on 2026-12-24", "on 2026-12-24", "2026-12-24T09:00"),
+        ("pay rent on the 1st", "on the 1st", "2026-12-01T09:00"),
+        ("bread out in half an hour", "in half an hour", "2026-11-20T14:30"),
+        ("set a timer for 20 minutes", "20 minutes", "2026-11-20T14:20"),
+        ("call mum two weeks from now", "two weeks from now", "2026-12-04T14:00"),
+        ("lunch at noon and a walk", "at noon", "2026-11-21T12:00"),
+        ("add the report for the day after tomorrow", "the day after tomorrow", "2026-11-22T09:00"),
+        ("what did I write yesterday", "yesterday", "2026-11-19T14:00"),
+        ("entries since 3 days ago", "3 days ago", "2026-11-17T14:00"),
+    ],
+)
+def test_a_moment_is_found_in_a_sentence(sentence: str, words: str, moment: str) -> None:
+    found = find_moment(sentence, FRIDAY, Reader())
+    assert found == (words, datetime.fromisoformat(moment).replace(tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "buy 3 apples",
+        "read chapter 5",
+        "see May about the march",
+        "update the sat nav",
+        "put sun cream on the list",
+        "use 3/4 of the flour",
+        "walk 5 miles",
+        "once in a while",
+        "read 1984",
+    ],
+)
+def test_what_may_mean_something_else_is_no_moment(sentence: str) -> None:
+    assert find_moment(sentence, FRIDAY, Reader()) is None
 
 
 async def run(request: Request) -> tuple[str, Finished]:
-    provider = connect(OFFLINE, surroundings=Surroundings(chunk_delay_s=0, clock=lambda: FRIDAY))
+    provider = connect(OFFLINE, surroundings=Surroundings(chunk_delay_s=0, clock=lambda: FRIDAY, timings=Reader()))
     items = [item async for item in provider.stream(request)]
     last = items[-1]
     assert isinstance(last, Finished)
