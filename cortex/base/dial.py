@@ -1,11 +1,14 @@
 """Opens a host by name under an egress policy: resolves once, vets every address, hands back what may be dialled.
 
-The network backends of `base/http.py` and `providers/egress.py` call it for every new connection, redirects included.
+`base/http.py` (httpx, for ourselves) and `providers/egress.py` (httpx2, for the model SDKs) open every connection with
+`guarded_pool`, redirects included. Their cores, httpcore and httpcore2, are of one shape and share no type: hence Any.
 """
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from cortex.base.address import Policy, vet
 from cortex.base.errors import NotAllowed
@@ -37,3 +40,48 @@ async def vetted(host: str, port: int, policy: Policy, resolver: Resolver = reso
     if not addresses:
         raise OSError(f"{host} has no address")
     return addresses
+
+
+def guarded_pool(core: Any, context: ssl.SSLContext, policy: Policy, resolver: Resolver, inner: Any = None) -> Any:
+    """A connection pool of `core`, which is httpcore or httpcore2; `inner`: the backend that dials, its own if None."""
+    return core.AsyncConnectionPool(
+        ssl_context=context,
+        max_connections=20,
+        max_keepalive_connections=5,
+        keepalive_expiry=30.0,
+        network_backend=_GuardedBackend(core, policy, resolver, inner or core.AnyIOBackend()),
+    )
+
+
+class _GuardedBackend:
+    """A network backend with names resolved and vetted here; TLS still checks the name of the URL."""
+
+    def __init__(self, core: Any, policy: Policy, resolver: Resolver, inner: Any) -> None:
+        self._core = core
+        self._policy = policy
+        self._resolver = resolver
+        self._inner = inner
+
+    async def connect_tcp(self, host: str, port: int, *given: Any, **named: Any) -> Any:
+        """A connection to the first vetted address that answers."""
+        try:
+            addresses = await vetted(host, port, self._policy, self._resolver)
+        except TimeoutError as error:
+            raise self._core.ConnectTimeout(f"{host} could not be looked up in time") from error
+        except OSError as error:
+            raise self._core.ConnectError(f"{host} could not be looked up") from error
+        failure: Exception | None = None
+        for address in addresses:
+            try:
+                return await self._inner.connect_tcp(address, port, *given, **named)
+            except (self._core.ConnectError, self._core.ConnectTimeout) as error:
+                failure = error
+        raise failure or self._core.ConnectError(f"{host} has no address")
+
+    async def connect_unix_socket(self, *_: Any, **__: Any) -> Any:
+        """Never: a socket file is inside by definition."""
+        raise self._core.ConnectError("socket files are not reached")
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, for the core's retries (which are off)."""
+        await asyncio.sleep(seconds)

@@ -7,7 +7,7 @@ import asyncio
 import codecs
 import ssl
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -15,58 +15,13 @@ import httpcore
 import httpx
 
 from cortex.base.address import Policy
-from cortex.base.dial import Resolver, resolve, vetted
+from cortex.base.dial import Resolver, guarded_pool, resolve
 from cortex.base.errors import ToolFailed
 
 MAX_REDIRECTS = 5
 MAX_BYTES = 5_000_000
 TOTAL_S = 30.0
 _PIECE = 65_536
-
-
-class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """httpcore's asyncio backend, with names resolved and vetted here; TLS still checks the name of the URL."""
-
-    def __init__(self, policy: Policy, resolver: Resolver, inner: httpcore.AsyncNetworkBackend | None = None) -> None:
-        self._policy = policy
-        self._resolver = resolver
-        self._inner = inner or httpcore.AnyIOBackend()
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore's
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        """A connection to the first vetted address that answers."""
-        try:
-            addresses = await vetted(host, port, self._policy, self._resolver)
-        except TimeoutError as error:
-            raise httpcore.ConnectTimeout(f"{host} could not be looked up in time") from error
-        except OSError as error:
-            raise httpcore.ConnectError(f"{host} could not be looked up") from error
-        failure: Exception | None = None
-        for address in addresses:
-            try:
-                return await self._inner.connect_tcp(address, port, timeout, local_address, socket_options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                failure = error
-        raise failure or httpcore.ConnectError(f"{host} has no address")
-
-    async def connect_unix_socket(
-        self,
-        path: str,
-        timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore's
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        """Never: a socket file is inside by definition."""
-        raise httpcore.ConnectError("socket files are not reached")
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait, for httpcore's retries (which are off)."""
-        await asyncio.sleep(seconds)
 
 
 @cache
@@ -83,13 +38,7 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
     ) -> None:
         super().__init__(verify=certificates(), trust_env=False)
         # httpx offers no parameter for the backend; the pool it has just made holds no connection yet.
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=certificates(),
-            max_connections=20,
-            max_keepalive_connections=5,
-            keepalive_expiry=30.0,
-            network_backend=GuardedBackend(policy, resolver, inner),
-        )
+        self._pool = guarded_pool(httpcore, certificates(), policy, resolver, inner)
 
 
 def open_client(
