@@ -34,7 +34,7 @@ async def bell(house: Cortex, pages: Renderer, user: User, shown: int) -> AsyncG
 async def woven(leading: AsyncGenerator[str, None], beside: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:
     """Both streams as they come, each at the reader's pace; ends with the leading one."""
     streams = {0: leading, 1: beside}
-    coming = {asyncio.ensure_future(anext(stream)): number for number, stream in streams.items()}
+    coming = {asyncio.ensure_future(anext(stream)): number for number, stream in streams.items()}  # noqa: TID251 - ended below
     try:
         while 0 in coming.values():
             ready, _ = await asyncio.wait(coming, return_when=asyncio.FIRST_COMPLETED)
@@ -45,7 +45,7 @@ async def woven(leading: AsyncGenerator[str, None], beside: AsyncGenerator[str, 
                 except StopAsyncIteration:
                     continue
                 yield text
-                coming[asyncio.ensure_future(anext(streams[number]))] = number
+                coming[asyncio.ensure_future(anext(streams[number]))] = number  # noqa: TID251 - ended below
     finally:
         for one in coming:
             one.cancel()

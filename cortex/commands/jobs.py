@@ -6,12 +6,12 @@ Where it can be known that none runs, nothing is noted; on a shared database wha
 
 import asyncio
 import json
-import time
 from typing import Annotated, Any
 
 import typer
 
 from cortex.app import Cortex
+from cortex.base.clock import ticks_s
 from cortex.base.errors import NotFound, UserError
 from cortex.base.job import SLOT_ENDS
 from cortex.base.serve_lock import is_served
@@ -102,8 +102,8 @@ def _is_shared(settings: Settings) -> bool:
 
 async def _begun(cortex: Cortex, owner: User, id: str, within_s: float) -> None:
     """Once somebody has begun the run, or lets it wait for a reason; else it is withdrawn, and UserError."""
-    ends_s = time.monotonic() + within_s
-    while time.monotonic() < ends_s:
+    ends_s = ticks_s() + within_s
+    while ticks_s() < ends_s:
         slot = await cortex.clockwork.jobs.slot(owner, id)
         if slot.state != "planned" or slot.attempt or slot.why:
             return
@@ -117,10 +117,10 @@ async def _begun(cortex: Cortex, owner: User, id: str, within_s: float) -> None:
 
 async def _ended(cortex: Cortex, owner: User, id: str, wait_s: float) -> SlotRow:
     """The slot once it has ended, or as it stands after so long."""
-    began_s = time.monotonic()
+    began_s = ticks_s()
     while True:
         slot = await cortex.clockwork.jobs.slot(owner, id)
-        if slot.state in SLOT_ENDS or time.monotonic() - began_s >= wait_s:
+        if slot.state in SLOT_ENDS or ticks_s() - began_s >= wait_s:
             return slot
         await asyncio.sleep(LOOK_S)
 

@@ -102,12 +102,11 @@ async def run(
         raise ToolFailed(f"{argv[0]!r} could not be started: {error.strerror or error}.") from error
     out, err = _Capture(output_bytes), _Capture(output_bytes)
     flood = asyncio.Event()
-    pumps = asyncio.ensure_future(
-        _pump(_feed(process, stdin), _drain(process.stdout, out, flood), _drain(process.stderr, err, flood))
-    )
-    waits = [asyncio.ensure_future(_ended(process, pumps)), asyncio.ensure_future(_flooded(flood))]
+    helper = asyncio.ensure_future  # noqa: TID251 - `_end` lets every helper go
+    pumps = helper(_pump(_feed(process, stdin), _drain(process.stdout, out, flood), _drain(process.stderr, err, flood)))
+    waits = [helper(_ended(process, pumps)), helper(_flooded(flood))]
     if watch is not None:
-        waits.append(asyncio.ensure_future(watch(process.pid)))
+        waits.append(helper(watch(process.pid)))
     try:
         done, _ = await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         killed = next(iter(done)).result() if done else f"it ran longer than {timeout_s:g} s"

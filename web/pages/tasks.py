@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date
 from typing import Annotated, Self
 from urllib.parse import urlencode
 
@@ -218,7 +218,7 @@ async def _context(
         is_done=is_done,
         query=query,
         here=address(start),
-        today=datetime.now(zone_of(user)).date(),
+        today=house.house.clock().astimezone(zone_of(user)).date(),
         newer=address(max(0, start - PAGE_ROWS)) if start else "",
         older=address(start + PAGE_ROWS) if start + PAGE_ROWS < len(rows) else "",
     )

@@ -145,7 +145,7 @@ class Alarm:
     async def _begin(self, kind: _Kind, row: Armed) -> None:
         """Fire it in a worker of our own, which ends with `run`; the library would tell its cancelling as a fault."""
         kind.firing.add(row.id)
-        firing = asyncio.create_task(self._fire(kind, row))
+        firing = asyncio.create_task(self._fire(kind, row))  # noqa: TID251 - ended and heard by `run`
         self._firing.add(firing)
         firing.add_done_callback(self._firing.discard)
 

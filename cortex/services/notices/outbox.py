@@ -80,7 +80,7 @@ class Dispatch:
         return await self.db.open(AllDeliveries).take(channel, 1, LEASE_S, besides)
 
     def _start(self, row: DeliveryRow) -> None:
-        worker = asyncio.create_task(self.sending.send(row))
+        worker = asyncio.create_task(self.sending.send(row))  # noqa: TID251 - heard by `_done`, ended by `_end`
         self._at_work[worker] = row
         worker.add_done_callback(self._done)
 
@@ -91,7 +91,7 @@ class Dispatch:
 
     async def _rest(self, heard: int, wait_s: float) -> int:
         """Until the bell rings, a place is free, or the time is up; the bell's counter."""
-        bell = asyncio.ensure_future(self.hub.changed(OUTBOX, heard, wait_s))
+        bell = asyncio.ensure_future(self.hub.changed(OUTBOX, heard, wait_s))  # noqa: TID251 - ended right below
         try:
             await asyncio.wait({bell, *self._at_work}, return_when=asyncio.FIRST_COMPLETED)
             return bell.result() if bell.done() else heard
