@@ -19,6 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context as JinjaContext
 from markupsafe import Markup
 
+from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
 from web import figures, words
 
@@ -134,6 +135,7 @@ class Renderer:
             lstrip_blocks=True,
         )
         self.env.globals.update({"_": gettext, "static": lru_cache(maxsize=256)(self.static_url)})
+        self.env.globals["MAX_ROUNDS"] = MAX_ROUNDS_CAP
         self.env.globals["site_version"] = lambda: self.version
         self.env.filters.update(
             {

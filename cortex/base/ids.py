@@ -12,6 +12,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMESPACE = uuid.UUID("6a1f3a52-6f0e-5c0b-9d0e-3c0a7e1d5b84")
 _LENGTH = 26
 _RANDOM_BITS = 70
+SHORT_CHARACTERS = 6
 
 
 def new_id(clock: Clock = now) -> str:
@@ -29,3 +30,13 @@ def derived_id(*parts: str | int) -> str:
 def digest(text: str) -> str:
     """24 hex digits by which a text is known again."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def short(id: str) -> str:
+    """The end of an id, by which people and models name its row."""
+    return id[-SHORT_CHARACTERS:]
+
+
+def is_named(id: str, key: str) -> bool:
+    """Whether the key is the id, or so much of its end that it is meant; the key in small letters."""
+    return len(key) >= SHORT_CHARACTERS and id.casefold().endswith(key)

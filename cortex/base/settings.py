@@ -65,7 +65,7 @@ class Settings(ReachSettings):
         5,
         ge=1,
         le=MAX_ROUNDS_CAP,
-        description="Model calls a message may take, at most 25; roles and models may say otherwise.",
+        description=f"Model calls a message may take, at most {MAX_ROUNDS_CAP}; roles and models may say otherwise.",
     )
     time_zone: str = Field("UTC", description="Zone of new accounts, an IANA name such as Europe/Berlin.")
     allowed_folders: Words = Field(

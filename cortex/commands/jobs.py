@@ -13,6 +13,7 @@ import typer
 from cortex.app import Cortex
 from cortex.base.clock import ticks_s
 from cortex.base.errors import NotFound, UserError
+from cortex.base.ids import is_named, short
 from cortex.base.job import SLOT_ENDS
 from cortex.base.serve_lock import is_served
 from cortex.base.settings import Settings
@@ -27,7 +28,6 @@ __all__ = ["jobs"]
 
 LOOK_S = 0.2
 BEGUN_WITHIN_S = 8.0
-SHORT_ID = 6
 NOT_RUNNING = "Cortex is not running: start it with `cortex serve`, then run the job again. Nothing was planned."
 NOT_BEGUN = "no Cortex began it"
 
@@ -50,7 +50,7 @@ def list_jobs(user: Person = "", as_json: Json = False) -> None:
         job = view.job
         when = f"next {job.next_at:%Y-%m-%d %H:%M} UTC" if job.next_at else "paused" if not job.is_enabled else "over"
         last = f", last {said(view.last)}" if view.last else ""
-        typer.echo(f"{job.id[-SHORT_ID:]}  {owner.name}  {job.name}: {job.words}, {when}{last}")
+        typer.echo(f"{short(job.id)}  {owner.name}  {job.name}: {job.words}, {when}{last}")
     if not rows:
         typer.echo("No job yet. Ask for one in a chat, such as: every weekday at 7 sum up my tasks")
 
@@ -128,12 +128,12 @@ async def _ended(cortex: Cortex, owner: User, id: str, wait_s: float) -> SlotRow
 def _one(rows: list[Owned], wanted: str) -> Owned:
     """The one job that is meant; else an error that says which there are."""
     key = wanted.strip().casefold()
-    by_id = [row for row in rows if len(key) >= SHORT_ID and row[1].job.id.endswith(key)]
+    by_id = [row for row in rows if is_named(row[1].job.id, key)]
     found = by_id or [row for row in rows if row[1].job.name.casefold() == key]
     if not found:
         raise NotFound(f"There is no job {wanted!r}. See `cortex jobs list`.")
     if len(found) > 1:
-        names = ", ".join(f"{view.job.id[-SHORT_ID:]} ({owner.name})" for owner, view in found)
+        names = ", ".join(f"{short(view.job.id)} ({owner.name})" for owner, view in found)
         raise UserError(f"{len(found)} jobs are called {wanted!r}: {names}. Name one by its id.")
     return found[0]
 

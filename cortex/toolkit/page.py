@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.spec import Output
+from cortex.toolkit.stretch import stretch
 
-PAGE_CHARACTERS = 6_000
 KEEP_CHARACTERS = 200_000
 ABSENT = ""
 
@@ -86,11 +86,8 @@ class Page:
     async def read(self, offset: int = 0) -> Output:
         """A stretch of the page from character `offset`, and how to go on."""
         text, _ = await self._now()
-        start = min(max(offset, 0), len(text))
-        shown = text[start : start + PAGE_CHARACTERS]
-        rest = len(text) - start - len(shown)
-        more = f"\n[{rest} more characters: read on with offset={start + len(shown)}]" if rest else ""
-        return Output(text=shown + more or f"The {self.title} is empty.", is_tainted=await self._is_marked())
+        shown = stretch(text, offset, "read on")
+        return Output(text=shown or f"The {self.title} is empty.", is_tainted=await self._is_marked())
 
     async def write(self, text: str) -> str:
         """Replace all of it."""

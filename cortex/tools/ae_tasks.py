@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from cortex.base.ids import short
 from cortex.base.zone import day, local
 from cortex.ports.aether import Board, Card, Column
 from cortex.toolkit.context import Ctx
@@ -15,7 +16,6 @@ from cortex.toolkit.spec import Output, Phrase
 SUMMARY = "the kanban board"
 PREFIXES = ("ae_task_",)
 NEEDS = ("Board",)
-SHORT_ID = 6
 
 
 @tool(effect="read", reads_private=True)
@@ -52,7 +52,7 @@ def _told(column: Column, today: date) -> str:
 
 
 def _line(card: Card, today: date) -> str:
-    facts = [f"id {card.id[-SHORT_ID:]}"]
+    facts = [f"id {short(card.id)}"]
     facts += [f"due {day(card.due, today)}"] if card.due else []
     facts += [f"priority {card.priority}"] if card.priority else []
     return f"  - {card.title} ({', '.join(facts)})"

@@ -7,22 +7,21 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from cortex.base.errors import NotFound, ToolFailed
-from cortex.base.ids import derived_id
+from cortex.base.ids import derived_id, is_named, short
 from cortex.base.zone import local, moment
 from cortex.ports.aether import Entry, EntryChange, Journal, Journals
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Phrase
+from cortex.toolkit.stretch import stretch
 
 SUMMARY = "the user's journals and diaries"
 PREFIXES = ("ae_journal_",)
 NEEDS = ("Journals",)
 SHOWN = 20
-SHORT_ID = 6
 TITLE_CHARACTERS = 200
 ENTRY_CHARACTERS = 100_000
-PAGE_CHARACTERS = 6_000
 Count = Annotated[int, Field(ge=1, le=50)]
 
 
@@ -71,11 +70,8 @@ async def ae_journal_entry_read(ctx: Ctx, entry: str, offset: int = 0) -> Output
         offset: Character to start at.
     """
     row = await _find(ctx, entry)
-    start = min(max(offset, 0), len(row.text))
-    shown = row.text[start : start + PAGE_CHARACTERS]
-    rest = len(row.text) - start - len(shown)
-    more = f"\n[{rest} more characters: offset={start + len(shown)}]" if rest else ""
-    return Output(text=f"{_fact(ctx, row)}\n{shown}{more}", is_tainted=row.is_tainted)
+    shown = stretch(row.text, offset, "ae_journal_entry_read")
+    return Output(text=f"{_fact(ctx, row)}\n{shown}", is_tainted=row.is_tainted)
 
 
 @tool(idempotent=True, reads_private=True)
@@ -213,7 +209,7 @@ async def _find(ctx: Ctx, wanted: str) -> Entry:
         rows = await journals.entries(None, "", None, None, 1_000)
     words = key.casefold()
     ways = (
-        [row for row in rows if len(key) >= SHORT_ID and row.id.casefold().endswith(words)],
+        [row for row in rows if is_named(row.id, words)],
         [row for row in rows if row.title.casefold() == words],
         [row for row in rows if words in row.title.casefold()],
         [row for row in rows if set(words.split()) <= set(f"{row.title} {row.journal}".casefold().split())],
@@ -278,7 +274,7 @@ def _key(name: str) -> str:
 
 def _fact(ctx: Ctx, row: Entry) -> str:
     """`First frost (id 1a2b3c, Garden, 2026-11-20 23:30)`."""
-    return f"{row.title} (id {row.id[-SHORT_ID:]}, {row.journal}, {moment(row.written_at, ctx.user.time_zone)})"
+    return f"{row.title} (id {short(row.id)}, {row.journal}, {moment(row.written_at, ctx.user.time_zone)})"
 
 
 def _around(text: str, query: str) -> str:

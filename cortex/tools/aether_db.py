@@ -11,6 +11,7 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Phrase
+from cortex.toolkit.stretch import RESULT_CHARACTERS
 
 SUMMARY = "SQL database, read only"
 PREFIXES = ("ae_db_",)
@@ -18,7 +19,6 @@ NEEDS = ("AetherDatabase",)
 SQL_CHARACTERS = 8_000
 ROWS_MOST = 100
 CELL_CHARACTERS = 120
-TEXT_CHARACTERS = 6_000
 NAMES_SHOWN = 100
 
 
@@ -65,7 +65,7 @@ async def ae_db_show_view(ctx: Ctx, view: str = "", rows: Annotated[int, Field(g
     facts = await database.table(view.strip())
     definition = await database.view(facts.name)
     shown = f"\n{_table(await database.first_rows(facts.name, rows))}" if rows else ""
-    return f"{definition[:TEXT_CHARACTERS]}{shown}"
+    return f"{definition[:RESULT_CHARACTERS]}{shown}"
 
 
 def _named(facts: TableFacts) -> str:
@@ -87,7 +87,7 @@ def _table(rows: Rows) -> str:
     for row in rows.rows:
         line = " | ".join(" ".join(value.split())[:CELL_CHARACTERS] for value in row)
         size += len(line)
-        if size > TEXT_CHARACTERS:
+        if size > RESULT_CHARACTERS:
             return "\n".join([*lines, f"[only {len(lines) - 1} of the rows fit: ask for fewer columns or rows]"])
         lines.append(line)
     more = "; there are more: raise limit or narrow it" if rows.is_cut else ""

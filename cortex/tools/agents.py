@@ -3,7 +3,7 @@
 from typing import Any
 
 from cortex.base.errors import ToolFailed
-from cortex.base.ids import derived_id
+from cortex.base.ids import derived_id, is_named, short
 from cortex.base.zone import moment
 from cortex.ports.agents import AgentRun, Agents
 from cortex.toolkit.context import Ctx
@@ -17,7 +17,6 @@ NEEDS = ("Agents",)
 TASK_CHARACTERS = 4_000
 RESULT_CHARACTERS = 4_000
 SHOWN = 10
-SHORT_ID = 6
 OPEN = ("queued", "running", "waiting")
 
 
@@ -75,7 +74,7 @@ async def _find(ctx: Ctx, wanted: str) -> AgentRun:
     """The one run that is meant, a running one before an ended one; ToolFailed names the candidates."""
     key = " ".join(wanted.casefold().split()).removeprefix("#")
     runs = await ctx.use(Agents).list(50)
-    named = [run for run in runs if len(key) >= SHORT_ID and run.id.casefold().endswith(key)]
+    named = [run for run in runs if is_named(run.id, key)]
     words = [run for run in runs if key and set(key.split()) <= set(run.task.casefold().split())]
     hits = named or [run for run in words if run.state in OPEN] or words
     if len(hits) == 1:
@@ -91,7 +90,7 @@ def _fact(ctx: Ctx, run: AgentRun) -> str:
     zone = ctx.user.time_zone
     since = f"since {moment(run.started_at, zone)}" if run.ended_at is None else moment(run.ended_at, zone)
     spent = f", {run.tokens:,} tokens" if run.tokens else ""
-    return f"{' '.join(run.task.split())[:100]} (id {run.id[-SHORT_ID:]}, {run.role}, {run.state} {since}{spent})"
+    return f"{' '.join(run.task.split())[:100]} (id {short(run.id)}, {run.role}, {run.state} {since}{spent})"
 
 
 PHRASES = (

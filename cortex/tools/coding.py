@@ -6,7 +6,7 @@ The program, its key, its work tree and its sandbox are the port's; the page sho
 from pathlib import PurePosixPath
 
 from cortex.base.errors import ToolFailed
-from cortex.base.ids import derived_id
+from cortex.base.ids import derived_id, is_named, short
 from cortex.base.zone import moment
 from cortex.ports.agents import AllowedFolders, CodeRepository, CodingAgent, CodingRun, CodingTask
 from cortex.toolkit.context import Ctx
@@ -21,7 +21,6 @@ FILES_MOST = 20
 WAIT_S = 120.0
 SAID_CHARACTERS = 1_500
 SHOWN = 8
-SHORT_ID = 6
 
 
 @tool(risk="high", admin=True, idempotent=True, reads_untrusted=True, needs=("CodingAgent",))
@@ -67,7 +66,7 @@ async def aider_status(ctx: Ctx, run: str = "") -> str:
     runs = await coding.runs(50)
     key = run.strip().casefold().removeprefix("#")
     if key:
-        hits = [one for one in runs if len(key) >= SHORT_ID and one.id.casefold().endswith(key)]
+        hits = [one for one in runs if is_named(one.id, key)]
         if len(hits) != 1:
             raise ToolFailed(f"There is no run {run!r}. Call aider_status without it.")
         return _told(ctx, hits[0])
@@ -121,7 +120,7 @@ def _fact(ctx: Ctx, run: CodingRun) -> str:
     """`add a retry (id 1a2b3c, aether_api, running since 2026-11-20 23:30)`."""
     zone = ctx.user.time_zone
     at = f"since {moment(run.started_at, zone)}" if run.ended_at is None else moment(run.ended_at, zone)
-    return f"{' '.join(run.message.split())[:80]} (id {run.id[-SHORT_ID:]}, {run.repository}, {run.state} {at})"
+    return f"{' '.join(run.message.split())[:80]} (id {short(run.id)}, {run.repository}, {run.state} {at})"
 
 
 def _told(ctx: Ctx, run: CodingRun) -> str:

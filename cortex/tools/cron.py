@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from cortex.base.errors import Conflict, ToolFailed
-from cortex.base.ids import derived_id
+from cortex.base.ids import derived_id, is_named, short
 from cortex.base.zone import moment
 from cortex.ports.schedule import Job, Jobs, Timing, Timings
 from cortex.toolkit.context import Ctx
@@ -16,7 +16,6 @@ from cortex.toolkit.spec import Output, Phrase
 SUMMARY = "jobs that run on a schedule"
 NEEDS = ("Jobs", "Timings")
 SHOWN = 40
-SHORT_ID = 6
 PROMPT_CHARACTERS = 4_000
 NAME_CHARACTERS = 80
 TIMES = 3
@@ -149,7 +148,7 @@ async def _find(ctx: Ctx, wanted: str) -> Job:
         raise ToolFailed("Say which job: its id, or words of its name.")
     jobs = await ctx.use(Jobs).list()
     ways = (
-        [job for job in jobs if len(key) >= SHORT_ID and job.id.casefold().endswith(key)],
+        [job for job in jobs if is_named(job.id, key)],
         [job for job in jobs if job.name.casefold() == key],
         [job for job in jobs if set(key.split()) <= set(job.name.casefold().split())],
         [job for job in jobs if _holds(job, key.split())],
@@ -158,19 +157,19 @@ async def _find(ctx: Ctx, wanted: str) -> Job:
         if len(hits) == 1:
             return hits[0]
         if hits:
-            names = "; ".join(f"{job.name} (id {job.id[-SHORT_ID:]})" for job in hits[:5])
+            names = "; ".join(f"{job.name} (id {short(job.id)})" for job in hits[:5])
             told = f"{len(hits)} jobs fit {wanted!r}: {names}. Use the id."
             raise ToolFailed(told, is_tainted=any(job.is_tainted for job in hits))
     raise ToolFailed(f"No job fits {wanted!r}. Look with cron_list.")
 
 
 def _fact(ctx: Ctx, job: Job) -> str:
-    return f"{job.name} (id {job.id[-SHORT_ID:]}, {job.timing.words_in(ctx.user.time_zone)})"
+    return f"{job.name} (id {short(job.id)}, {job.timing.words_in(ctx.user.time_zone)})"
 
 
 def _line(ctx: Ctx, job: Job) -> str:
     """One job in one line: `- News (id 1a2b3c, every day at 07:00, next 2026-11-21 07:00, last: done): Sum up ...`."""
-    facts = [f"id {job.id[-SHORT_ID:]}", job.timing.words_in(ctx.user.time_zone)]
+    facts = [f"id {short(job.id)}", job.timing.words_in(ctx.user.time_zone)]
     if not job.is_enabled:
         facts.append("paused")
     elif job.next_at is not None:

@@ -15,10 +15,10 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Phrase
+from cortex.toolkit.stretch import beginning, stretch
 
 SUMMARY = "the user's files: read, write, search, check"
 NEEDS = ("Files",)
-PAGE_CHARACTERS = 6_000
 SHOWN = 100
 HITS = 60
 DIFF_CHARACTERS = 400_000
@@ -34,11 +34,7 @@ async def file_read(ctx: Ctx, path: str, offset: int = 0) -> str:
         offset: Character to start at; a long file says how to go on.
     """
     text = await _text(ctx, path)
-    start = min(max(offset, 0), len(text))
-    page = text[start : start + PAGE_CHARACTERS]
-    rest = len(text) - start - len(page)
-    more = f"\n[{rest} more characters: file_read with offset={start + len(page)}]" if rest else ""
-    return (page + more) or "(the file is empty)"
+    return stretch(text, offset, "file_read") or "(the file is empty)"
 
 
 @tool(effect="read", reads_private=True, reads_untrusted=True)
@@ -100,7 +96,7 @@ async def file_diff(ctx: Ctx, old: str, new: str) -> str:
     if len(before) + len(after) > DIFF_CHARACTERS:
         raise ToolFailed(f"Together they are longer than {DIFF_CHARACTERS} characters: too long to compare.")
     made = difflib.unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm="")
-    return _cut(await asyncio.to_thread("\n".join, made)) or "They are the same."
+    return beginning(await asyncio.to_thread("\n".join, made), "left out") or "They are the same."
 
 
 @tool(effect="read", reads_private=True, reads_untrusted=True)
@@ -149,7 +145,8 @@ async def file_syntax_check(ctx: Ctx, path: str) -> str:
         fault: str = await syntax.check_in_sandbox(kind, path, text, sandbox)
     else:
         fault = await syntax.check_here(kind, text)
-    return _cut(f"{path} is not well-formed {kind}: {fault}") if fault else f"{path} is well-formed {kind}."
+    said = f"{path} is not well-formed {kind}: {fault}" if fault else f"{path} is well-formed {kind}."
+    return beginning(said, "left out")
 
 
 @tool(effect="read", reads_private=True, reads_untrusted=True)
@@ -211,11 +208,6 @@ def _line(ctx: Ctx, entry: Entry) -> str:
         return f"{entry.path}/"
     kind = "" if entry.kind == "file" else f", {entry.kind}"
     return f"{entry.path} ({entry.size_bytes} bytes, {moment(entry.changed_at, ctx.user.time_zone)}{kind})"
-
-
-def _cut(text: str) -> str:
-    left = len(text) - PAGE_CHARACTERS
-    return text if left <= 0 else f"{text[:PAGE_CHARACTERS]}\n[{left} more characters left out]"
 
 
 PHRASES = (

@@ -11,10 +11,10 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Phrase
+from cortex.toolkit.stretch import beginning
 
 SUMMARY = "status, history, changes of a repository"
 NEEDS = ("Files", "Git")
-PAGE_CHARACTERS = 6_000
 REVISION_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/~^@{}-")
 
 
@@ -79,8 +79,7 @@ def _paths(path: str) -> tuple[str, ...]:
 
 
 def _cut(text: str) -> str:
-    left = len(text) - PAGE_CHARACTERS
-    return text.strip() if left <= 0 else f"{text[:PAGE_CHARACTERS]}\n[{left} more characters: narrow it by path]"
+    return beginning(text.strip(), "narrow it by path")
 
 
 PHRASES = (

@@ -3,7 +3,7 @@
 from typing import Any
 
 from cortex.base.errors import NotFound, ToolFailed
-from cortex.base.ids import derived_id
+from cortex.base.ids import derived_id, is_named, short
 from cortex.base.zone import local
 from cortex.ports.memory import Fact, Memory
 from cortex.toolkit.context import Ctx
@@ -14,7 +14,6 @@ from cortex.toolkit.spec import Output, Phrase
 SUMMARY = "facts kept about the user"
 NEEDS = ("Memory",)
 FACT_CHARACTERS = 500
-SHORT_ID = 6
 SHOWN = 12
 
 
@@ -88,7 +87,7 @@ async def _find(memory: Memory, wanted: str) -> Fact:
         raise ToolFailed("Say which fact: its id, or its words.")
     facts = await memory.search("", 1_000)
     ways = (
-        [fact for fact in facts if len(key) >= SHORT_ID and fact.id.casefold().endswith(key)],
+        [fact for fact in facts if is_named(fact.id, key)],
         [fact for fact in facts if fact.text.casefold().rstrip(".") == key],
         [fact for fact in facts if set(key.split()) <= set(fact.text.casefold().rstrip(".").split())],
     )
@@ -97,7 +96,7 @@ async def _find(memory: Memory, wanted: str) -> Fact:
         return sure[0]
     hits = sure or await memory.search(wanted, 5)
     if hits:
-        names = "; ".join(f"{fact.text} (id {fact.id[-SHORT_ID:]})" for fact in hits[:5])
+        names = "; ".join(f"{fact.text} (id {short(fact.id)})" for fact in hits[:5])
         told = f"Not surely one fact is {wanted!r}: {names}. Use the id."
         raise ToolFailed(told, is_tainted=any(fact.is_tainted for fact in hits))
     raise ToolFailed(f"Nothing is remembered about {wanted!r}.")
@@ -106,7 +105,7 @@ async def _find(memory: Memory, wanted: str) -> Fact:
 def _line(ctx: Ctx, fact: Fact) -> str:
     mark = " [from outside]" if fact.is_tainted else ""
     at = local(fact.at, ctx.user.time_zone).date().isoformat()
-    return f"- {fact.text} (id {fact.id[-SHORT_ID:]}, {at}, from {fact.source[:80]}){mark}"
+    return f"- {fact.text} (id {short(fact.id)}, {at}, from {fact.source[:80]}){mark}"
 
 
 PHRASES = (

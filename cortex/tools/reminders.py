@@ -3,7 +3,7 @@
 from typing import Any
 
 from cortex.base.errors import Conflict, ToolFailed
-from cortex.base.ids import derived_id
+from cortex.base.ids import derived_id, is_named, short
 from cortex.base.zone import day, local
 from cortex.ports.schedule import Reminder, Reminders, Timings
 from cortex.toolkit.context import Ctx
@@ -14,7 +14,6 @@ from cortex.toolkit.spec import Output, Phrase
 SUMMARY = "reminders, alarms, timers"
 NEEDS = ("Reminders", "Timings")
 SHOWN = 40
-SHORT_ID = 6
 TEXT_CHARACTERS = 500
 
 
@@ -108,7 +107,7 @@ async def _find(ctx: Ctx, wanted: str) -> Reminder:
         raise ToolFailed("Say which reminder: its id, or words of its text.")
     rows = await ctx.use(Reminders).list()
     ways = (
-        [row for row in rows if len(key) >= SHORT_ID and row.id.casefold().endswith(key)],
+        [row for row in rows if is_named(row.id, key)],
         [row for row in rows if row.text.casefold() == key],
         [row for row in rows if key in row.text.casefold()],
         [row for row in rows if set(key.split()) <= {word.strip("(),") for word in _fact(ctx, row).casefold().split()}],
@@ -128,7 +127,7 @@ def _fact(ctx: Ctx, row: Reminder) -> str:
     here = local(row.next_at, ctx.user.time_zone)
     at = f"{day(here.date(), local(ctx.now, ctx.user.time_zone).date())} {here:%H:%M}"
     again = "" if row.timing.kind == "at" else f", {row.timing.words_in(ctx.user.time_zone)}"
-    return f"{row.text} (id {row.id[-SHORT_ID:]}, {at}{again})"
+    return f"{row.text} (id {short(row.id)}, {at}{again})"
 
 
 def _counted(count: int) -> str:

@@ -10,12 +10,12 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Phrase
+from cortex.toolkit.stretch import stretch
 
 SUMMARY = "earlier conversations"
 NEEDS = ("Search", "Conversations", "Messages")
 HITS = 12
 RECENT = 15
-PAGE_CHARACTERS = 6_000
 PART_CHARACTERS = 700
 SPEAKERS = {"user": "User", "assistant": "You", "tool": "Tool", "system": "System"}
 
@@ -57,12 +57,11 @@ async def session_read(ctx: Ctx, conversation: str = "", offset: int = 0) -> Out
         raise ToolFailed("There is no such conversation. Find its id with session_search.") from None
     stored = await ctx.use(Messages).of_conversation(head.id)
     text = "\n".join(line for message in stored if (line := _told(message)))
-    start = min(max(offset, 0), len(text))
-    shown = text[start : start + PAGE_CHARACTERS]
-    rest = len(text) - start - len(shown)
-    more = f"\n[{rest} more characters: session_read with offset={start + len(shown)}]" if rest else ""
     title = f"{head.title!r}, {moment(head.created_at, ctx.user.time_zone)}\n"
-    return Output(text=title + (shown or "(nothing was said)") + more, is_tainted=any(map(_is_tainted, stored)))
+    return Output(
+        text=title + (stretch(text, offset, "session_read") or "(nothing was said)"),
+        is_tainted=any(map(_is_tainted, stored)),
+    )
 
 
 async def _latest(ctx: Ctx) -> Output:

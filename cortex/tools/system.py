@@ -13,11 +13,11 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Phrase
+from cortex.toolkit.stretch import RESULT_CHARACTERS
 
 SUMMARY = "this server: status, logs, shell, restart, update"
 PREFIXES = ("cortex_", "shell_exec")
 COMMAND_CHARACTERS = 8_000
-OUTPUT_BYTES = 6_000
 LINE_CHARACTERS = 400
 CHANGES = 15
 TIMEOUT_S = 60
@@ -61,7 +61,7 @@ async def shell_exec(
     if not command.strip() or len(command) > COMMAND_CHARACTERS or "\0" in command:
         raise ToolFailed(f"A command has 1 to {COMMAND_CHARACTERS} characters.")
     root, rest = await ctx.use(Files).folder(folder)
-    limits = Limits(timeout_s=timeout_s, cpu_s=timeout_s, output_bytes=OUTPUT_BYTES)
+    limits = Limits(timeout_s=timeout_s, cpu_s=timeout_s, output_bytes=RESULT_CHARACTERS)
     ended = await ctx.use(Sandbox).run(
         ["bash", "-c", command], workspace=root.path, folder=rest, is_writable=root.is_writable, limits=limits
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from cortex.base.errors import Conflict, NotFound, ToolFailed
-from cortex.base.ids import derived_id
+from cortex.base.ids import derived_id, is_named, short
 from cortex.base.zone import day, local
 from cortex.storage.tasks import Task, Tasks
 from cortex.toolkit.context import Ctx
@@ -18,7 +18,6 @@ SUMMARY = "to-do and shopping lists"
 PREFIXES = ("task_",)
 NEEDS = ("Tasks",)
 SHOWN = 40
-SHORT_ID = 6
 
 TITLE_CHARACTERS = 300
 Priority = Annotated[int, Field(ge=0, le=3)]
@@ -196,7 +195,7 @@ async def _find(tasks: Tasks, wanted: str) -> Task:
         raise ToolFailed("Say which task: its id, or words of its title.")
     rows = await tasks.list(is_done=False)
     ways = (
-        [row for row in rows if len(key) >= SHORT_ID and row.id.casefold().endswith(key)],
+        [row for row in rows if is_named(row.id, key)],
         [row for row in rows if row.title.casefold() == key],
         [row for row in rows if key in row.title.casefold()],
         [row for row in rows if set(key.split()) <= set(row.title.casefold().split())],
@@ -205,7 +204,7 @@ async def _find(tasks: Tasks, wanted: str) -> Task:
         if len(hits) == 1:
             return hits[0]
         if hits:
-            names = "; ".join(f"{row.title} (id {row.id[-SHORT_ID:]}, {row.list_name})" for row in hits[:5])
+            names = "; ".join(f"{row.title} (id {short(row.id)}, {row.list_name})" for row in hits[:5])
             told = f"{len(hits)} tasks fit {wanted!r}: {names}. Use the id."
             raise ToolFailed(told, is_tainted=any(row.is_tainted for row in hits))
     try:
@@ -226,7 +225,7 @@ async def _nothing(tasks: Tasks, name: str | None, done: bool, *, is_narrowed: b
 def _line(ctx: Ctx, row: Task, *, show_list: bool) -> str:
     """One task in one line: `- [ ] Buy milk (id 1a2b3c, shopping, due 2026-11-22 (tomorrow), priority 2)`."""
     today = local(ctx.now, ctx.user.time_zone).date()
-    facts = [f"id {row.id[-SHORT_ID:]}"]
+    facts = [f"id {short(row.id)}"]
     if show_list:
         facts.append(row.list_name)
     if row.due is not None:

@@ -11,10 +11,10 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Phrase
+from cortex.toolkit.stretch import stretch
 
 SUMMARY = "search the web, read pages"
 PREFIXES = ("web_search", "web_read", "http_fetch")
-PAGE_CHARACTERS = 6_000
 QUERY_CHARACTERS = 400
 
 
@@ -43,7 +43,7 @@ async def web_read(ctx: Ctx, url: str, offset: int = 0) -> str:
     """
     page = await ctx.use(Web).read(url)
     title = f"# {page.title}\n" if page.title and not offset else ""
-    return title + _page(page.text, offset, "web_read")
+    return title + stretch(page.text, offset, "web_read")
 
 
 @tool(risk="medium", effect="read", reads_untrusted=True, sends_out=True, needs=("Web",))
@@ -59,14 +59,7 @@ async def http_fetch(ctx: Ctx, url: str, offset: int = 0) -> str:
     if b"\0" in got.body[:1_000]:
         return f"Status {got.status}, {kind}, {len(got.body)} bytes of binary data."
     cut = " The rest was left out: it is too large." if got.is_cut else ""
-    return f"Status {got.status}, {kind}.{cut}\n{_page(got.text, offset, 'http_fetch')}"
-
-
-def _page(text: str, offset: int, name: str) -> str:
-    start = min(max(offset, 0), len(text))
-    shown = text[start : start + PAGE_CHARACTERS]
-    rest = len(text) - start - len(shown)
-    return shown + (f"\n[{rest} more characters: {name} with offset={start + len(shown)}]" if rest else "")
+    return f"Status {got.status}, {kind}.{cut}\n{stretch(got.text, offset, 'http_fetch')}"
 
 
 PHRASES = (

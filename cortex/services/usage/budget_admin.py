@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cortex.base.errors import NotFound, UserError
+from cortex.base.ids import short
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import WARN_SHARE, limit_of, spent_today
@@ -22,7 +23,6 @@ from cortex.storage.round_rows import Spent
 KINDS: tuple[Kind, ...] = ("user", "role", "job", "house")
 AT_LIMIT: tuple[AtLimit, ...] = ("stop", "model", "chat")
 TOKENS_MOST, USD_MOST = 2_000_000_000, 1_000_000.0
-SHORT_ID = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +132,7 @@ class BudgetDesk:
         found = {}
         for job in jobs:
             more = f" ({people.get(job.owner_id, job.owner_id)})" if often[job.name] > 1 else ""
-            more += f" {job.id[-SHORT_ID:]}" if whose[job.name, job.owner_id] > 1 else ""
+            more += f" {short(job.id)}" if whose[job.name, job.owner_id] > 1 else ""
             found[job.name + more] = job.id
         return found
 

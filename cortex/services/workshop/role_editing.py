@@ -9,6 +9,7 @@ from typing import Any
 
 from cortex.base.errors import NotAllowed, NotFound, UserError
 from cortex.base.role import Role
+from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
 from cortex.selection.grants import Grant, granted, permits
 from cortex.selection.recipes import RECIPES
@@ -210,7 +211,7 @@ class RoleEditing:
         if text in ("", value.beneath.strip()):
             return None
         if field in NUMBERS:
-            return _number(field, text, 25 if field == "max_rounds" else 100_000_000)
+            return _number(field, text, MAX_ROUNDS_CAP if field == "max_rounds" else 100_000_000)
         if field == "budget_usd":
             return _dollars(text)
         if field == "core":
