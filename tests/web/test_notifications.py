@@ -259,6 +259,24 @@ async def test_half_a_span_of_quiet_is_refused_with_its_words_beside_it(ada: Bro
     assert 'value="22:00"' in answer.text
 
 
+async def test_an_admin_makes_a_new_key_for_push_and_is_asked_first(house: Cortex, ada: Browser, bob: Browser) -> None:
+    await added(house, ada)
+    (former,) = await house.reach.keys.public()
+    assert 'href="/admin/push-keys" data-confirm' in (await ada.get("/notifications/settings")).text
+    asked = (await ada.get("/admin/push-keys")).text
+    assert "Make a new key for push?" in asked
+    assert 'method="post" action="/admin/push-keys"' in asked
+    assert await house.reach.keys.public() == (former,)
+    assert (await ada.post("/admin/push-keys")).headers["location"] == "/notifications/settings#web_push"
+    newest, kept = await house.reach.keys.public()
+    assert kept == former != newest
+    assert "Push has a new key" in (await ada.get("/notifications/settings")).text
+    assert "/admin/push-keys" not in (await bob.get("/notifications/settings")).text
+    assert (await bob.get("/admin/push-keys")).status_code == 403
+    assert (await bob.post("/admin/push-keys")).status_code == 403
+    assert await house.reach.keys.public() == (newest, former)
+
+
 async def test_an_address_is_kept_and_its_secret_shown_once(house: Cortex, ada: Browser) -> None:
     answer = await ada.post("/notifications/settings/address", channel="webhook", address="https://example.org/in")
     assert answer.status_code == 200

@@ -12,15 +12,16 @@ from cortex.ports.channels import ChannelName, NoticeKind
 from cortex.services.notices.addresses import ChannelView
 from cortex.services.notices.devices import DeviceView
 from cortex.services.notices.preferences import CHANNELS, KINDS, Choices, usual
-from web.deps import CurrentUser, House
+from web.deps import CurrentUser, House, ReauthedAdmin
 from web.frame import frame_of
-from web.render import Context, described, respond
+from web.render import ConfirmContext, Context, described, respond
 from web.routes import LateRoute
 from web.toast import redirect
 
 router = APIRouter(route_class=LateRoute)
 
 HERE = "/notifications/settings"
+PUSH_KEYS = "/admin/push-keys"
 Text = Annotated[str, Form()]
 Words = Annotated[list[str], Form()]
 Ticked = Mapping[NoticeKind, tuple[ChannelName, ...]]
@@ -137,6 +138,29 @@ async def remove_address(request: Request, house: House, user: CurrentUser, chan
     """Forget an address."""
     await house.reach.addresses.remove(user, channel)
     return redirect(request, f"{HERE}#{channel}", "Removed.")
+
+
+@router.get(PUSH_KEYS)
+async def ask_for_new_keys(request: Request, house: House, user: ReauthedAdmin) -> Response:
+    """Asks before push services know this house by another key."""
+    context = ConfirmContext(
+        frame=await frame_of(request, house, user, here="/notifications"),
+        title="Make a new key for push?",
+        text="Do this when somebody else may have read the key. Each device takes the new one at its next visit; until "
+        "then it is told under its former key. The two former keys are kept: a device that still uses an older one has "
+        "to be added again. This cannot be undone.",
+        action=PUSH_KEYS,
+        words="Make a new key",
+        back=f"{HERE}#web_push",
+    )
+    return respond(request, "confirm.html", context)
+
+
+@router.post(PUSH_KEYS)
+async def make_new_keys(request: Request, house: House, user: ReauthedAdmin) -> Response:
+    """Another key for everybody's push."""
+    await house.reach.keys.rotate(user)
+    return redirect(request, f"{HERE}#web_push", "Push has a new key; devices take it at their next visit.")
 
 
 async def _chosen(house: House, user: CurrentUser, ticked: Sequence[str]) -> dict[str, Sequence[str]]:
