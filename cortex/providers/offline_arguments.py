@@ -101,10 +101,6 @@ def _kinds(schema: dict[str, Any]) -> set[str]:
     return kinds
 
 
-def _about(name: str, schema: dict[str, Any]) -> str:
-    return f"{name.replace('_', ' ')} {schema.get('description', '')}"
-
-
 def _is_plain(name: str, schema: dict[str, Any]) -> bool:
     """Whether a parameter takes free words: a string without a format, an enum or a telling name."""
     own_name = name.replace("_", " ")

@@ -166,14 +166,6 @@ class Accounts(People):
             raise NotFound("There is no such login; it may have ended already.")
         await self._tell(user.id)
 
-    async def revoke_others(self, user: User, but_login_id: str) -> int:
-        """End all of the user's logins but this one; how many."""
-        async with self._db.together(user.id) as opened:
-            ended = await opened(Logins).end_all(but=but_login_id)
-            await opened(Audit).add(user.id, "login.revoked_others", user.name, {"ended": ended})
-        await self._tell(user.id)
-        return ended
-
     async def change_password(self, token: str, old: str, new: str) -> None:
         """Take another password, known the old one; every other login of the user ends."""
         view = await self.who(token)

@@ -15,12 +15,6 @@ from cortex.storage.turns import TurnRow
 FORMAT = "cortex.conversation/1"
 
 
-def file_name(conversation: Conversation, suffix: str) -> str:
-    """A name for the download that every system takes, such as `plan-for-the-garden.md`."""
-    words = re.sub(r"[^\w]+", "-", conversation.title.casefold()).strip("-_")[:60].strip("-")
-    return f"{words or 'conversation'}.{suffix}"
-
-
 def as_markdown(
     conversation: Conversation, turns: Sequence[TurnRow], messages: Sequence[StoredMessage], zone: tzinfo
 ) -> str:

@@ -45,10 +45,6 @@ class DueReminders:
         moments = [(row, [at for at in (row.next_at, row.again_at) if at is not None]) for row in rows]
         return [Waking(id=row.id, owner_id=row.owner_id, next_at=min(at)) for row, at in moments]
 
-    async def fire_due(self) -> int:
-        """Tell all that is due now; how many were told here."""
-        return sum([await self.tell_one(one) for one in await self.armed(self.house.clock())])
-
     async def fire(self, waking: Waking) -> None:
         """Its time has come."""
         await self.tell_one(waking)

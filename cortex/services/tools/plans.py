@@ -22,7 +22,7 @@ from cortex.base.user import User
 from cortex.selection import portable
 from cortex.selection.baselines.punch import cut
 from cortex.selection.pipeline import plan
-from cortex.selection.receipt import receipt, remember
+from cortex.selection.receipt import receipt
 from cortex.selection.semantic_votes import in_time
 from cortex.selection.skill_search import listing
 from cortex.selection.types import Memory, PastTurn, PlanInput, RoleView, Snapshot, ToolPlan
@@ -190,12 +190,6 @@ def past_turns(turns: Sequence[Sequence[Message]]) -> tuple[PastTurn, ...]:
     What was sent while one ran begins another, as it did when it was planned.
     """
     return tuple(_past_turn(part) for messages in turns for part in _by_message(messages))
-
-
-def memory_from(receipts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The planner's memory found again from a conversation's stored receipts, oldest first."""
-    found: dict[str, Any] = portable.plain(remember(list(receipts)))
-    return found
 
 
 def with_so_far(past: Sequence[PastTurn], text: str, called: Sequence[str]) -> tuple[PastTurn, ...]:

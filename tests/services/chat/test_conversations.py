@@ -8,7 +8,6 @@ from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant,
 from cortex.base.user import User
 from cortex.engine.hub import Hub
 from cortex.services.chat.conversations import ConversationsService
-from cortex.services.chat.exports import file_name
 from cortex.storage.accounts import Accounts
 from cortex.storage.conversations import Conversations
 from cortex.storage.db import Database
@@ -138,7 +137,6 @@ async def test_markdown_reads_like_the_conversation(
         "### Cortex\n\nMilk is on the list.\n\n"
         "## You, 2026-11-20 22:00\n\ngo on\n\n*Stopped.*\n"
     )
-    assert file_name(await service.get(ann, id), "md") == "shopping.md"
 
 
 async def test_json_holds_turns_messages_and_the_log(service: ConversationsService, ann: User, say: Say) -> None:

@@ -48,6 +48,10 @@ class Desk:
     async def notices(self) -> list[NoticeRow]:
         return list(await self.reminders.house.db.open(Notices, self.ann.id).list())
 
+    async def fire_due(self) -> int:
+        """Tell all that is due now, as the alarm clock does; how many were told."""
+        return sum([await self.due.tell_one(one) for one in await self.due.armed(self.clock())])
+
     async def told(self) -> list[tuple[str, str]]:
         """Title and text of what was told, the oldest first; replaced ones are in no list."""
         return [(row.title, row.text) for row in reversed(await self.notices())]
@@ -119,7 +123,7 @@ async def test_the_page_has_what_is_next_what_repeats_and_what_is_over(desk: Des
     assert [row.text for row in listing.next] == ["take the bread out", "call mum"]
     assert [row.text for row in listing.repeating] == ["stretch"]
     desk.clock.forward(minutes=20)
-    await desk.due.fire_due()
+    await desk.fire_due()
     assert [row.text for row in (await desk.reminders.listing(desk.ann)).due] == ["take the bread out"]
     await desk.reminders.acknowledge(desk.ann.id, bread.id)
     listing = await desk.reminders.listing(desk.ann, query="bread")
@@ -142,10 +146,10 @@ async def test_nobody_sees_or_moves_anothers(desk: Desk) -> None:
 
 async def test_it_is_told_once_when_due(desk: Desk) -> None:
     row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
-    assert await desk.due.fire_due() == 0
+    assert await desk.fire_due() == 0
     desk.clock.forward(minutes=20)
-    assert await desk.due.fire_due() == 1
-    assert await desk.due.fire_due() == 0
+    assert await desk.fire_due() == 1
+    assert await desk.fire_due() == 0
     assert not await desk.due.tell_one(waking(row))
     (notice,) = await desk.notices()
     assert (notice.title, notice.text) == ("take the bread out", "Reminder for 10:20.")
@@ -164,7 +168,7 @@ async def test_what_was_due_while_cortex_was_down_is_told_at_the_start_as_late(d
     await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
     await desk.reminders.add(desk.ann, "stretch every day at 12")
     desk.clock.forward(days=2, minutes=200)
-    assert await desk.due.fire_due() == 2
+    assert await desk.fire_due() == 2
     assert sorted(await desk.told()) == [
         ("stretch", "Late: it was due on Friday 2026-11-20 at 12:00."),
         ("take the bread out", "Late: it was due on Friday 2026-11-20 at 10:20."),
@@ -177,7 +181,7 @@ async def test_a_repeating_one_moves_on_and_the_later_notice_takes_the_place(des
     row = await desk.reminders.add(desk.ann, "stretch every day at 12")
     for _ in range(3):
         desk.clock.forward(days=1)
-        assert await desk.due.fire_due() == 1
+        assert await desk.fire_due() == 1
     assert await desk.told() == [("stretch", "Late: it was due on Sunday 2026-11-22 at 12:00.")]
     await desk.reminders.acknowledge(desk.ann.id, row.id)
     listing = await desk.reminders.listing(desk.ann)
@@ -187,15 +191,15 @@ async def test_a_repeating_one_moves_on_and_the_later_notice_takes_the_place(des
 async def test_it_comes_again_until_somebody_says_yes(desk: Desk) -> None:
     row = await desk.reminders.add(desk.ann, "take the pill in 20 minutes", repeat_s=REPEATS_S[0])
     desk.clock.forward(minutes=20)
-    assert await desk.due.fire_due() == 1
+    assert await desk.fire_due() == 1
     desk.clock.forward(minutes=4)
-    assert await desk.due.fire_due() == 0
+    assert await desk.fire_due() == 0
     desk.clock.forward(minutes=1)
-    assert await desk.due.fire_due() == 1
+    assert await desk.fire_due() == 1
     assert await desk.told() == [("take the pill", "Again: it was due at 10:20.")]
     await desk.reminders.acknowledge(desk.ann.id, row.id)
     desk.clock.forward(minutes=60)
-    assert await desk.due.fire_due() == 0
+    assert await desk.fire_due() == 0
     assert [notice.acknowledged_at is None for notice in await desk.notices()] == [False]
 
 
@@ -203,17 +207,17 @@ async def test_nobody_is_rung_for_ever(desk: Desk) -> None:
     row = await desk.reminders.add(desk.ann, "take the pill in 20 minutes", repeat_s=REPEATS_S[0])
     desk.clock.forward(minutes=20)
     for _ in range(TOLD_MOST):
-        assert await desk.due.fire_due() == 1
+        assert await desk.fire_due() == 1
         desk.clock.forward(minutes=5)
     last = "Again, for the last time: it was due at 10:20. It stays under Reminders until you say so."
     assert await desk.told() == [("take the pill", last)]
     desk.clock.forward(days=3)
-    assert await desk.due.fire_due() == 0
+    assert await desk.fire_due() == 0
     (waits,) = (await desk.reminders.listing(desk.ann)).due
     assert (waits.told_count, waits.is_given_up) == (TOLD_MOST, True)
     await desk.reminders.snooze(desk.ann, row.id, "10min")
     desk.clock.forward(minutes=10)
-    assert await desk.due.fire_due() == 1
+    assert await desk.fire_due() == 1
     (begun_anew,) = (await desk.reminders.listing(desk.ann)).due
     assert (begun_anew.told_count, begun_anew.again_at) == (1, desk.clock() + timedelta(minutes=5))
 
@@ -223,7 +227,7 @@ async def test_a_text_from_outside_stays_marked(desk: Desk) -> None:
     tool = desk.reminders.opened(desk.ann.id)
     await tool.add("r1", "pay this invoice", timing, desk.clock() + timedelta(minutes=20), True)
     desk.clock.forward(minutes=20)
-    await desk.due.fire_due()
+    await desk.fire_due()
     assert [notice.is_tainted for notice in await desk.notices()] == [True]
 
 
@@ -242,11 +246,11 @@ async def test_a_text_from_outside_stays_marked(desk: Desk) -> None:
 async def test_it_is_put_off_and_comes_back(desk: Desk, choice: Snooze, words: str, until: datetime) -> None:
     row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
     desk.clock.forward(minutes=20)
-    await desk.due.fire_due()
+    await desk.fire_due()
     assert (await desk.reminders.snooze(desk.ann, row.id, choice, words)).again_at == until
     assert [one.id for one in (await desk.reminders.listing(desk.ann)).next] == [row.id]
     desk.clock.at = until
-    assert await desk.due.fire_due() == 1
+    assert await desk.fire_due() == 1
     assert [one.id for one in (await desk.reminders.listing(desk.ann)).due] == [row.id]
 
 
@@ -255,7 +259,7 @@ async def test_only_what_waits_can_be_put_off(desk: Desk) -> None:
     with pytest.raises(Conflict):
         await desk.reminders.snooze(desk.ann, row.id, "10min")
     desk.clock.forward(minutes=20)
-    await desk.due.fire_due()
+    await desk.fire_due()
     for words in ("whenever", "every day at 9"):
         with pytest.raises(UserError):
             await desk.reminders.snooze(desk.ann, row.id, "words", words)
@@ -265,7 +269,7 @@ async def test_only_what_waits_can_be_put_off(desk: Desk) -> None:
 async def test_the_answer_from_a_notification_reaches_the_reminder(desk: Desk, choice: str, state: str) -> None:
     row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
     desk.clock.forward(minutes=20)
-    await desk.due.fire_due()
+    await desk.fire_due()
     (notice,) = await desk.notices()
     await desk.reminders.answered(desk.ann.id, notice, choice)
     assert (await desk.reminders.get(desk.ann, row.id)).state == state
@@ -290,7 +294,7 @@ async def test_text_alone_is_changed_and_the_time_stays(desk: Desk) -> None:
 async def test_one_that_is_over_needs_a_new_time(desk: Desk) -> None:
     row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
     desk.clock.forward(minutes=20)
-    await desk.due.fire_due()
+    await desk.fire_due()
     over = await desk.reminders.acknowledge(desk.ann.id, row.id)
     with pytest.raises(UserError) as refused:
         await desk.reminders.change(desk.ann, row.id, over.version, text="bread", when=over.words)
@@ -304,10 +308,10 @@ async def test_removed_ones_are_not_told_and_come_back_due(desk: Desk) -> None:
     await desk.reminders.add(desk.ann, "stretch every day at 12")
     assert await desk.reminders.clear(desk.ann) == 2
     desk.clock.forward(minutes=30)
-    assert await desk.due.fire_due() == 0
+    assert await desk.fire_due() == 0
     assert not await desk.due.tell_one(waking(row))
     assert await desk.reminders.restore(desk.ann.id, [row.id]) == 1
-    assert await desk.due.fire_due() == 1
+    assert await desk.fire_due() == 1
     assert await desk.told() == [("take the bread out", "Late: it was due at 10:20.")]
     assert await desk.reminders.restore_cleared(desk.ann) == 1
     assert [one.text for one in (await desk.reminders.listing(desk.ann)).repeating] == ["stretch"]
@@ -316,7 +320,7 @@ async def test_removed_ones_are_not_told_and_come_back_due(desk: Desk) -> None:
 async def test_open_pages_are_told_to_look_again(desk: Desk) -> None:
     row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
     desk.clock.forward(minutes=20)
-    await desk.due.fire_due()
+    await desk.fire_due()
     await desk.reminders.acknowledge(desk.ann.id, row.id)
     assert desk.rung == [desk.ann.id] * 3
 
@@ -327,7 +331,7 @@ async def test_the_tools_see_what_is_to_come_only(desk: Desk) -> None:
     await desk.reminders.add(desk.ann, "stretch every day at 12")
     assert [one.text for one in await tool.list()] == ["take the bread out", "stretch"]
     desk.clock.forward(minutes=20)
-    await desk.due.fire_due()
+    await desk.fire_due()
     assert [one.text for one in await tool.list()] == ["stretch"], "it was told, and is not told again"
     assert await tool.remove([row.id]) == 1
     assert await tool.restore([row.id]) == 1
