@@ -48,8 +48,7 @@ from cortex.services.health.doctor import Doctor
 from cortex.services.health.home_files import HomeFiles
 from cortex.services.health.housekeeping import Housekeeping
 from cortex.services.health.status import StatusService
-from cortex.services.jobs.reader import LateReader
-from cortex.services.jobs.scheduler import Clockwork, open_ports
+from cortex.services.jobs.scheduler import Clockwork, LazyReader, open_ports
 from cortex.services.models.models import Connect, Models
 from cortex.services.models.profiles import Profiles
 from cortex.services.notices.stack import Reach
@@ -299,5 +298,5 @@ def _tools(
 def _connector(settings: Settings) -> Connect:
     """How models are reached: the egress policy is the registry's word on each, the offline model's pace a setting."""
     delay_s = settings.offline_delay_ms / 1000
-    given = Surroundings(chunk_delay_s=delay_s, timings=LateReader())
+    given = Surroundings(chunk_delay_s=delay_s, timings=LazyReader())
     return lambda entry, secret, policy: connect(entry, secret, replace(given, policy=policy))
