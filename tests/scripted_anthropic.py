@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from tests.scripted_rules import Asked, Spoken
+from tests.scripted_rules import Asked, Spoken, in_pieces
 
 SIGNATURE = "c2NyaXB0ZWQtc2lnbmF0dXJl"
 _NAME = re.compile(r"^[a-zA-Z0-9_-]{1,128}$")
@@ -234,12 +234,12 @@ def chunks(body: dict[str, Any], said: Spoken, usage: dict[str, Any], finish: st
     index = 0
     if said.thinking:
         events.append(_start(index, {"type": "thinking", "thinking": "", "signature": ""}))
-        events += [_delta(index, "thinking_delta", "thinking", piece) for piece in re.findall(r"\S+\s*", said.thinking)]
+        events += [_delta(index, "thinking_delta", "thinking", piece) for piece in in_pieces(said.thinking)]
         events += [_delta(index, "signature_delta", "signature", SIGNATURE), _stop(index)]
         index += 1
     if said.text:
         events.append(_start(index, {"type": "text", "text": ""}))
-        events += [_delta(index, "text_delta", "text", piece) for piece in re.findall(r"\S+\s*", said.text)]
+        events += [_delta(index, "text_delta", "text", piece) for piece in in_pieces(said.text)]
         events.append(_stop(index))
         index += 1
     for call in said.calls:

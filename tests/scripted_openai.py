@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from tests.scripted_rules import Asked, Spoken
+from tests.scripted_rules import Asked, Spoken, in_pieces
 
 _NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 _KEYS = {
@@ -190,8 +190,8 @@ def chunks(body: dict[str, Any], said: Spoken, usage: dict[str, Any], finish: st
         return b"data: " + json.dumps({**head, "choices": [choice]}).encode() + b"\n\n"
 
     events = [event({"role": "assistant", "content": ""})]
-    events += [event({"reasoning_content": piece}) for piece in re.findall(r"\S+\s*", said.thinking)]
-    events += [event({"content": piece}) for piece in re.findall(r"\S+\s*", said.text)]
+    events += [event({"reasoning_content": piece}) for piece in in_pieces(said.thinking)]
+    events += [event({"content": piece}) for piece in in_pieces(said.text)]
     for index, call in enumerate(said.calls):
         first = {"index": index, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}}
         events.append(event({"tool_calls": [first]}))

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from tests.scripted_openai import error
-from tests.scripted_rules import Asked, Spoken
+from tests.scripted_rules import Asked, Spoken, in_pieces
 
 __all__ = ["chunks", "error", "prefix", "problems", "read", "usage", "whole"]
 
@@ -225,7 +225,7 @@ def _item_events(at: int, item: dict[str, Any]) -> list[dict[str, Any]]:
             events.append({"type": "response.content_part.added", **place, "part": {**part, "text": ""}})
             events += [
                 {"type": "response.output_text.delta", **place, "delta": piece, "logprobs": []}
-                for piece in re.findall(r"\S+\s*", part["text"])
+                for piece in in_pieces(part["text"])
             ]
             events.append({"type": "response.output_text.done", **place, "text": part["text"], "logprobs": []})
             events.append({"type": "response.content_part.done", **place, "part": part})

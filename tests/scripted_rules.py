@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+LONG = 20_000
 _ids = itertools.count(1)
 
 
@@ -14,7 +15,7 @@ _ids = itertools.count(1)
 class Use:
     """A step: call this tool. `arguments` as text goes out as it is, well formed or not.
 
-    `is_blind`: call it whether or not it was offered, as models now and then do.
+    `is_blind`: call it whether or not it was offered and calling is allowed, as models now and then do.
     """
 
     tool: str
@@ -84,7 +85,7 @@ def answer(asked: Asked, rules: list[Rule]) -> Spoken:
         step = step(asked)
     said = Say(step) if isinstance(step, str) else Say(calls=(step,)) if isinstance(step, Use) else step
     missing = [use.tool for use in said.calls if use.tool not in asked.tools and not use.is_blind]
-    if said.calls and not asked.is_calling_allowed:
+    if not asked.is_calling_allowed and any(not use.is_blind for use in said.calls):
         return Spoken(text=said.text or f"I would use {said.calls[0].tool}, but no more tools may be called now.")
     if missing and "tools_discover" in asked.tools:
         query = f"{missing[0].replace('_', ' ')}: {asked.user}"[:200]
@@ -92,6 +93,13 @@ def answer(asked: Asked, rules: list[Rule]) -> Spoken:
     if missing:
         return Spoken(text=f"I can't do that: I don't have a tool for it ({missing[0].replace('_', ' ')}).")
     return Spoken(text=said.text, calls=tuple(_call(use) for use in said.calls), thinking=said.thinking)
+
+
+def in_pieces(text: str) -> list[str]:
+    """The text as it is streamed: word by word, a long one in pages, for an event a word would take seconds."""
+    if len(text) < LONG:
+        return re.findall(r"\S+\s*", text)
+    return [text[at : at + LONG // 10] for at in range(0, len(text), LONG // 10)]
 
 
 def _step(asked: Asked, rules: list[Rule]) -> Step:

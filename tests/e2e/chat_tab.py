@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AsyncExitStack, closing, contextmanager
 from typing import Any
 
 import uvicorn
@@ -20,8 +20,11 @@ from tests.patience import PATIENCE_S
 class Served:
     """An app on a free port of this machine; `do` runs a coroutine in its loop."""
 
-    def __init__(self, make: Callable[[], Awaitable[tuple[FastAPI, Any]]]) -> None:
-        """`make` is awaited in the server's own loop: the app and whatever the test wants to hold."""
+    def __init__(self, make: Callable[[AsyncExitStack], Awaitable[tuple[FastAPI, Any]]]) -> None:
+        """`make` is awaited in the server's own loop: the app and whatever the test wants to hold.
+
+        What it puts on the stack is closed when no request goes on any more.
+        """
         self.loop = asyncio.new_event_loop()
         self._make = make
         self._ready = threading.Event()
@@ -46,7 +49,6 @@ class Served:
     def close(self) -> None:
         """Stop and wait for the end."""
         self._server.should_exit = True
-        self._server.force_exit = True
         self._thread.join(PATIENCE_S)
 
     def _run(self) -> None:
@@ -57,17 +59,18 @@ class Served:
             loops.close(self.loop)
 
     async def _serve(self) -> None:
-        app, self.held = await self._make()
-        settings = uvicorn.Config(
-            app, host="127.0.0.1", port=0, log_level="error", ws="none", lifespan="off", timeout_graceful_shutdown=1
-        )
-        self._server = uvicorn.Server(settings)
-        task = asyncio.create_task(self._server.serve())
-        while not self._server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-            await asyncio.sleep(0.01)
-        self._port = self._server.servers[0].sockets[0].getsockname()[1]
-        self._ready.set()
-        await task
+        async with AsyncExitStack() as stack:
+            app, self.held = await self._make(stack)
+            settings = uvicorn.Config(
+                app, host="127.0.0.1", port=0, log_level="error", ws="none", lifespan="off", timeout_graceful_shutdown=9
+            )
+            self._server = uvicorn.Server(settings)
+            task = asyncio.create_task(self._server.serve())
+            while not self._server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+                await asyncio.sleep(0.01)
+            self._port = self._server.servers[0].sockets[0].getsockname()[1]
+            self._ready.set()
+            await task
 
 
 class Tab:

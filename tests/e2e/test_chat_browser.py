@@ -1,6 +1,8 @@
-"""The chat in a real Chromium over a house in memory: what is live equals what is reloaded, and nothing is lost."""
+"""The chat in a real Chromium over a running house: what is live equals what is reloaded, and nothing is lost."""
 
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,77 +12,111 @@ from playwright.sync_api import Browser, expect
 
 from tests.e2e.browser import axe, overflow_px
 from tests.e2e.chat_tab import Served, Tab, tab
-from tests.web.fake_house import FakeHouse
-from tests.web.seeds import long_book, seeded
+from tests.e2e.person import poll
+from tests.scripted_server import Fault, ScriptedServer, rule
+from tests.web.talks import Talks, talking_house
 from tests.web.test_markdown import PAYLOADS
 from web import assets
 from web.app import create_app
 
-TOKEN = "brian-token"
-pytestmark = pytest.mark.browser
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.moves_cache_prefix(reason="these tests say something again, differently and in other modes"),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lived:
+    """The running house behind a server of its own; `place`: the conversation to look at."""
+
+    server: Served
+    talks: Talks
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    @property
+    def token(self) -> str:
+        return self.talks.held.token
+
+    @property
+    def place(self) -> str:
+        return f"/c/{self.talks.held.kitchen}"
+
+    def sent_on(self) -> None:
+        """Wait until the model has said a few words more."""
+        answer = self.talks.model.log[-1]
+        sent_bytes = answer.sent_bytes
+        poll(lambda: answer.sent_bytes > sent_bytes + 1_000)
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
+def served(tmp_path: Path, scripted: ScriptedServer) -> Iterator[Lived]:
     assets.make()
 
-    async def make() -> tuple[FastAPI, Any]:
-        house = FakeHouse(tmp_path / "home", words_per_s=400)
-        house.pause_s = 0.05
-        seeded(house)
-        return create_app(house), house  # type: ignore[arg-type]  # the fake has what the pages use of it
+    async def make(stack: AsyncExitStack) -> tuple[FastAPI, Talks]:
+        talks = await stack.enter_async_context(talking_house(tmp_path / "home", scripted))
+        return create_app(talks.living.cortex), talks
 
     server = Served(make)
-    yield server
-    server.do(server.held.close())
+    yield Lived(server=server, talks=server.held)
     server.close()
 
 
 @pytest.fixture
-def chat(browser: Browser, served: Served) -> Iterator[Tab]:
-    with tab(browser, served.url, TOKEN) as opened:
-        opened.go("/c/0004")
+def chat(browser: Browser, served: Lived) -> Iterator[Tab]:
+    with tab(browser, served.url, served.token) as opened:
+        opened.go(served.place)
         yield opened
         assert opened.complaints == []
 
 
+REFUSED = Fault(kind="status", status=400)
+CUT = Fault(kind="cut", after_bytes=900)
+
+
 @pytest.mark.parametrize(
-    ("text", "holds"),
+    ("text", "holds", "faults"),
     [
-        ("Which nightly job failed?", "What I would do"),
-        ("add milk", "on your shopping list"),
-        ("use many tools", "Used 5 tools"),
-        ("please retry", "came to its end"),
-        ("this will fail", "Try again"),
-        ("use all rounds", "Continue with 5 more"),
-        ("ECHO see [x][r] and **more**\n\n[r]: https://example.org", 'href="https://example.org"'),
+        ("Which nightly job failed?", "What I would do", []),
+        ("add milk to my list", "on your shopping list", []),
+        ("read five lists", "Used 5 tools", []),
+        ("please try twice", "came to its end", [CUT]),
+        ("hello", "Try again", [REFUSED]),
+        ("look at every shelf", "Continue with 5 more", []),
+        ("a reference", 'href="https://example.org"', []),
     ],
     ids=["table and code", "one call", "folded calls", "second attempt", "error", "out of rounds", "reference link"],
 )
-def test_the_live_page_equals_the_reloaded_one(chat: Tab, text: str, holds: str) -> None:
+def test_the_live_page_equals_the_reloaded_one(
+    chat: Tab, served: Lived, text: str, holds: str, faults: list[Fault]
+) -> None:
+    served.talks.model.fail(*faults)
     chat.send(text)
     assert holds in chat.as_reloaded()
 
 
 def test_a_question_is_answered_by_space_or_click_and_never_by_enter(chat: Tab) -> None:
-    chat.send("disk space, by shell", waits=False)
+    answered: list[str] = []
+    chat.page.on("request", lambda asked: answered.extend([asked.url] * ("/approvals/" in asked.url)))
+    chat.send("disk space, by the shell", waits=False)
     chat.page.wait_for_selector(".ask")
     chat.page.evaluate("() => document.activeElement.blur()")
     chat.page.keyboard.press(".")
     assert chat.page.evaluate("() => document.activeElement.value") == "deny"
     chat.page.keyboard.press("Tab")
     chat.page.keyboard.press("Enter")
-    chat.page.wait_for_timeout(200)
-    assert chat.page.locator(".ask").count() == 1
     chat.page.keyboard.press("Space")
     chat.idle()
     assert "212 GB" in chat.as_reloaded()
+    assert len(answered) == 1, "the Enter before it was no answer"
 
 
-def test_a_decision_in_one_window_takes_the_card_from_the_other(browser: Browser, served: Served, chat: Tab) -> None:
-    with tab(browser, served.url, TOKEN) as other:
-        other.go("/c/0004")
-        chat.send("disk space, by shell", waits=False)
+def test_a_decision_in_one_window_takes_the_card_from_the_other(browser: Browser, served: Lived, chat: Tab) -> None:
+    with tab(browser, served.url, served.token) as other:
+        other.go(served.place)
+        chat.send("disk space, by the shell", waits=False)
         other.page.wait_for_selector(".ask")
         chat.page.click(".ask [value=deny]")
         expect(other.page.locator(".ask")).to_have_count(0)
@@ -89,8 +125,8 @@ def test_a_decision_in_one_window_takes_the_card_from_the_other(browser: Browser
         assert other.as_reloaded() == chat.as_reloaded()
 
 
-def test_reloading_in_the_middle_of_an_answer_loses_and_doubles_nothing(chat: Tab, served: Served) -> None:
-    served.held.words_per_s = 60
+def test_reloading_in_the_middle_of_an_answer_loses_and_doubles_nothing(chat: Tab, served: Lived) -> None:
+    served.talks.model.delay_s = 1 / 60
     chat.send("Which nightly job failed?", waits=False)
     chat.until("() => document.querySelectorAll('.turn:last-child table').length > 0")
     length = "() => document.querySelector('.turn:last-child .prose').innerText.length"
@@ -101,14 +137,14 @@ def test_reloading_in_the_middle_of_an_answer_loses_and_doubles_nothing(chat: Ta
     chat.as_reloaded()
 
 
-def test_a_cut_connection_comes_back_without_a_lost_or_doubled_word(chat: Tab, served: Served) -> None:
-    served.held.words_per_s = 60
+def test_a_cut_connection_comes_back_without_a_lost_or_doubled_word(chat: Tab, served: Lived) -> None:
+    served.talks.model.delay_s = 1 / 60
     chat.send("Which nightly job failed?", waits=False)
-    chat.page.wait_for_timeout(600)
+    chat.until("() => document.querySelector('.turn:last-child .md')?.innerText.length > 20")
     chat.context.set_offline(True)
     chat.until("() => !document.querySelector('#offline').hidden")
     chat.page.fill("#text", "written while away")
-    chat.page.wait_for_timeout(800)
+    served.sent_on()
     chat.context.set_offline(False)
     chat.idle()
     assert chat.page.input_value("#text") == "written while away"
@@ -116,17 +152,18 @@ def test_a_cut_connection_comes_back_without_a_lost_or_doubled_word(chat: Tab, s
     chat.complaints.clear()  # Chromium reports the cut itself
 
 
-def test_stop_keeps_what_was_written(chat: Tab, served: Served) -> None:
-    served.held.words_per_s = 30
-    chat.send("ECHO " + "and on " * 300, waits=False)
+def test_stop_keeps_what_was_written(chat: Tab, served: Lived) -> None:
+    served.talks.model.rules.insert(0, rule("on and on", "and on " * 300))
+    served.talks.model.delay_s = 1 / 30
+    chat.send("on and on", waits=False)
     chat.until("() => document.querySelector('.turn:last-child .md')?.innerText.length > 20")
     chat.page.click(".stop")
     chat.idle()
     assert "Stopped." in chat.as_reloaded()
 
 
-def test_a_message_sent_meanwhile_waits_visibly(chat: Tab, served: Served) -> None:
-    served.held.words_per_s = 60
+def test_a_message_sent_meanwhile_waits_visibly(chat: Tab, served: Lived) -> None:
+    served.talks.model.delay_s = 1 / 60
     chat.send("Which nightly job failed?", waits=False)
     chat.send("and another thing", waits=False)
     assert chat.page.locator(".queued").count() == 1
@@ -148,13 +185,13 @@ WINDOWS = pytest.mark.parametrize(
 @WINDOWS
 @pytest.mark.parametrize("queued", [["in passing"], [LONG], ["one", LONG, *"23456789"]], ids=["short", "long", "ten"])
 def test_messages_sent_meanwhile_leave_the_approval_in_view(
-    browser: Browser, served: Served, size: dict[str, Any], part: str, queued: list[str]
+    browser: Browser, served: Lived, size: dict[str, Any], part: str, queued: list[str]
 ) -> None:
-    with tab(browser, served.url, TOKEN, **size) as one, tab(browser, served.url, TOKEN, **size) as other:
+    with tab(browser, served.url, served.token, **size) as one, tab(browser, served.url, served.token, **size) as other:
         for each in (one, other):
-            each.go("/c/0004")
+            each.go(served.place)
             each.page.evaluate(COUNT)
-        one.send("disk space, by shell", waits=False)
+        one.send("disk space, by the shell", waits=False)
         for each in (one, other):
             each.page.wait_for_selector(".ask")
         for heard, text in enumerate(queued, start=2):
@@ -168,7 +205,7 @@ def test_messages_sent_meanwhile_leave_the_approval_in_view(
 
 def test_messages_sent_meanwhile_take_no_more_room_than_they_need(chat: Tab) -> None:
     height = "() => document.querySelector('.turn.user:has(.queued)').offsetHeight"
-    chat.send("disk space, by shell", waits=False)
+    chat.send("disk space, by the shell", waits=False)
     chat.send(LONG, waits=False)
     assert chat.page.evaluate(height) < 130
     chat.page.locator(".queued").click()
@@ -177,7 +214,7 @@ def test_messages_sent_meanwhile_take_no_more_room_than_they_need(chat: Tab) -> 
 
 def test_focus_stays_where_it_is_while_an_approval_and_messages_wait(chat: Tab) -> None:
     focus = "() => document.activeElement.value"
-    chat.page.fill("#text", "disk space, by shell")
+    chat.page.fill("#text", "disk space, by the shell")
     chat.page.press("#text", "Enter")
     chat.until("() => !document.querySelector('#text').value")
     chat.page.keyboard.type("in pas")
@@ -194,30 +231,31 @@ def test_focus_stays_where_it_is_while_an_approval_and_messages_wait(chat: Tab) 
 
 
 def test_editing_in_place_sets_the_rest_aside(chat: Tab) -> None:
-    chat.send("add milk")
+    chat.send("add milk to my list")
     chat.page.hover(".turn.user:nth-last-child(2)")
     chat.page.locator("[data-edit]").last.click()
-    chat.page.fill(".edit textarea", "use many tools")
+    chat.page.fill(".edit textarea", "read five lists")
     chat.page.click(".edit .primary")
-    chat.until("() => document.querySelector('.turn:last-child')?.innerText.includes('Five pages')")
+    chat.until("() => document.querySelector('.turn:last-child')?.innerText.includes('Five lists')")
     chat.idle()
-    assert "add milk" not in chat.as_reloaded()
+    assert "add milk to my list" not in chat.as_reloaded()
 
 
 def test_an_undo_shows_on_its_card(chat: Tab) -> None:
-    chat.send("add milk")
+    chat.send("add milk to my list")
     chat.page.locator(".tool").last.locator("summary").click()
-    chat.page.click("form[action='/undo/undo-1'] button")
-    chat.until("() => document.querySelector('#log').innerText.includes('The task is gone again.')")
+    chat.page.locator(".turn.bot").last.locator("form[action^='/undo/'] button").click()
+    expect(chat.page.locator(".tool").last.locator(".tag")).to_have_text("undone")
     chat.as_reloaded()
 
 
-def test_alt_enter_asks_without_tools_and_keeps_the_mode(chat: Tab, served: Served) -> None:
+def test_alt_enter_asks_without_tools_and_keeps_the_mode(chat: Tab, served: Lived) -> None:
     chat.page.fill("#text", "a quick one")
     chat.page.press("#text", "Alt+Enter")
     chat.until("() => document.querySelectorAll('.turn.user').length === 3")
     chat.idle()
-    assert served.held.asked[-1] == ("send", ("a quick one", "chat", None))
+    turn = served.server.do(served.talks.turns(served.talks.held.kitchen))[-1]
+    assert (turn.text, turn.mode) == ("a quick one", "chat")
     assert chat.page.evaluate("() => document.querySelector('#composer').mode.value") == "auto"
 
 
@@ -225,7 +263,7 @@ def test_the_price_and_its_reasons_show_before_sending(chat: Tab) -> None:
     chat.page.fill("#text", "which nightly jobs ran?")
     chat.until("() => /tools ·\\s+\\d+\\s+tok/.test(document.querySelector('#cost').innerText)")
     chat.page.click("#cost")
-    chat.until("() => document.querySelector('#why').innerText.includes('you wrote “nightly”')")
+    chat.until("() => document.querySelector('#why').innerText.includes('cron_list')")
 
 
 def test_a_draft_survives_a_reload(chat: Tab) -> None:
@@ -234,7 +272,7 @@ def test_a_draft_survives_a_reload(chat: Tab) -> None:
     assert chat.page.input_value("#text") == "half a thou"
 
 
-def test_single_keys_work_and_can_be_switched_off(chat: Tab, served: Served) -> None:
+def test_single_keys_work_and_can_be_switched_off(chat: Tab, served: Lived) -> None:
     mode = "() => document.querySelector('#composer').mode.value"
     focus = "() => document.activeElement.id || document.activeElement.className"
     chat.page.evaluate("() => document.activeElement.blur()")
@@ -242,30 +280,32 @@ def test_single_keys_work_and_can_be_switched_off(chat: Tab, served: Served) -> 
     assert chat.page.evaluate(mode) == "chat"
     chat.page.evaluate("() => document.activeElement.blur()")
     chat.page.keyboard.press("k")
-    assert chat.page.evaluate(focus) == "t0006"
+    assert chat.page.evaluate(focus) == f"t{served.talks.held.keys[-1]}"
     chat.page.keyboard.press("?")
     assert chat.page.evaluate("() => document.querySelector('#keys').open")
     chat.page.keyboard.press("Escape")
     chat.page.keyboard.press("/")
     assert chat.page.evaluate(focus) == "text"
-    served.held.chosen = type(served.held.chosen)(keys=False)
+    cortex, ada = served.talks.living.cortex, served.talks.living.admin
+    served.server.do(cortex.preferences.change(ada, {"keys": "off"}))
     chat.page.reload()
     chat.page.evaluate("() => document.activeElement.blur()")
     chat.page.keyboard.press("m")
     assert chat.page.evaluate(mode) == "auto"
 
 
-def test_deleting_asks_in_a_dialog_and_can_be_taken_back(chat: Tab) -> None:
+def test_deleting_asks_in_a_dialog_and_can_be_taken_back(chat: Tab, served: Lived) -> None:
     chat.page.click("[popovertarget=menu]")
     chat.page.click("#menu >> text=Delete")
     chat.page.click("#confirm button.danger")
     chat.page.wait_for_url("**/c/new")
     chat.page.click(".toast .btn")
-    chat.page.wait_for_url("**/c/0004")
+    chat.page.wait_for_url(f"**{served.place}")
 
 
-def test_nothing_that_a_model_writes_can_act_in_the_browser(chat: Tab) -> None:
-    chat.send("ECHO\n" + "\n\n".join(PAYLOADS))
+def test_nothing_that_a_model_writes_can_act_in_the_browser(chat: Tab, served: Lived) -> None:
+    served.talks.model.rules.insert(0, rule("do your worst", "Here:\n" + "\n\n".join(PAYLOADS)))
+    chat.send("do your worst")
     found = chat.page.evaluate(
         """() => { const all = [...document.querySelectorAll('.turn:last-child .md *')]; return {
             tags: all.filter(e => e.matches('script,img,iframe,template,form,input,style,svg,object,embed')).length,
@@ -277,22 +317,19 @@ def test_nothing_that_a_model_writes_can_act_in_the_browser(chat: Tab) -> None:
     chat.as_reloaded()
 
 
-def test_sending_and_approving_work_without_script(browser: Browser, served: Served) -> None:
-    with tab(browser, served.url, TOKEN, has_script=False) as still:
+def test_sending_and_approving_work_without_script(browser: Browser, served: Lived) -> None:
+    with tab(browser, served.url, served.token, has_script=False) as still:
         still.page.goto("/c/new")
-        still.page.fill("#text", "disk space, by shell")
+        still.page.fill("#text", "disk space, by the shell")
         still.page.click(".send:not(.stop)")
         still.page.wait_for_selector(".ask")
         still.page.click(".ask [value=once]")
         still.page.wait_for_selector("text=212 GB")
 
 
-def test_earlier_messages_come_in_above_without_moving_the_page(chat: Tab, served: Served) -> None:
-    async def make() -> str:
-        return long_book(served.held, 200).head.id
-
-    chat.go(f"/c/{served.do(make())}")
-    chat.page.wait_for_timeout(200)
+def test_earlier_messages_come_in_above_without_moving_the_page(chat: Tab, served: Lived) -> None:
+    chat.go(f"/c/{served.server.do(served.talks.long(100))}")
+    chat.until("() => scrollY > 1000")
     before = chat.page.locator(".turn").count()
     chat.page.evaluate("() => document.querySelector('.earlier a').scrollIntoView()")
     chat.until(f"() => document.querySelectorAll('.turn').length > {before}")
@@ -301,27 +338,35 @@ def test_earlier_messages_come_in_above_without_moving_the_page(chat: Tab, serve
 
 @pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
-def test_axe_finds_nothing_in_any_state(browser: Browser, served: Served, is_dark: bool, is_phone: bool) -> None:
-    served.held.is_offline = is_dark
-    with tab(browser, served.url, TOKEN, is_dark=is_dark, is_phone=is_phone) as one:
+def test_axe_finds_nothing_in_any_state(browser: Browser, served: Lived, is_dark: bool, is_phone: bool) -> None:
+    models, ada = served.talks.living.cortex.models, served.talks.living.admin
+    with tab(browser, served.url, served.token, is_dark=is_dark, is_phone=is_phone) as one:
         found = {}
         one.go("/c/new")
         found["new"] = axe(one.page)
-        one.go("/c/0004")
-        for text in ("Which nightly job failed?", "use many tools", "this will fail", "use all rounds", "add milk"):
+        served.server.do(models.set_chain(ada, ["offline"]))
+        one.go("/c/new")
+        assert one.page.locator(".hint >> text=Offline demo model").count() == 1
+        found["offline"] = axe(one.page)
+        served.server.do(models.set_chain(ada, []))
+        one.go(served.place)
+        for text in ("Which nightly job failed?", "read five lists", "every shelf", "add milk to my list"):
             one.send(text)
+        served.talks.model.fail(REFUSED)
+        one.send("hello")
         one.page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
         found["answers"] = axe(one.page)
         one.page.evaluate("() => document.querySelectorAll('[data-pop=why]')[2].click()")
-        one.page.wait_for_timeout(250)
+        one.page.wait_for_selector("#why-b .why-foot")
         found["why"] = axe(one.page)
         one.page.keyboard.press("Escape")
-        one.send("disk space, by shell", waits=False)
+        one.send("disk space, by the shell", waits=False)
         one.page.wait_for_selector(".ask")
         one.until(f"() => ({COVERED})('.ask') === 0")
         found["asked"] = axe(one.page)
         found["wide"] = [f"{wide} px too wide"] if (wide := overflow_px(one.page)) > 0 else []
-        for path in ("/c/0004/rename", "/c/0004/delete", "/search?q=light", "/c/0004/edit/0006"):
+        edited = f"{served.place}/edit/{served.talks.held.keys[-1]}"
+        for path in (f"{served.place}/rename", f"{served.place}/delete", "/search?q=lamp", edited):
             one.go(path)
             found[path] = axe(one.page)
         assert {state: lines for state, lines in found.items() if lines} == {}

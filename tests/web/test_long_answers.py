@@ -5,14 +5,18 @@ import re
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
+from fastapi import FastAPI
 from markupsafe import Markup
 
-from cortex.base.events import OpenPart
-from tests.web.fake_house import BRIAN, Book, FakeHouse
+from cortex.services.chat.transcript_views import TurnView
+from tests.patience import PATIENCE_S
+from tests.scripted_server import Fault, ScriptedServer, rule
+from tests.web import conftest
+from tests.web.streams import streamed
+from tests.web.talks import Talks, talking_house
 from web.app import create_app
 from web.markdown import LONGEST_CHARACTERS, LONGEST_LINES, left_out, render, shown_to
 from web.markdown_stream import Stream
@@ -20,8 +24,8 @@ from web.words import is_hiding, visible
 
 LINES = 100_000
 LIST = "".join(f"- item number {number}\n" for number in range(LINES))
+TOLD = "".join(f"- item {number}\n" for number in range(3_000)).rstrip()
 LINE = "word " * 400_000
-PATIENCE_S = 30.0
 LONG = {
     "list": LIST,
     "one line": LINE,
@@ -39,92 +43,58 @@ LONG = {
 
 
 @pytest.fixture
-async def fake(tmp_path: Path) -> AsyncIterator[FakeHouse]:
-    house = FakeHouse(tmp_path / "home", words_per_s=100_000)
-    yield house
-    await house.close()
+async def talks(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Talks]:
+    async with talking_house(tmp_path / "home", scripted) as opened:
+        scripted.rules.insert(0, rule("all items", TOLD))
+        yield opened
 
 
 @pytest.fixture
-def app(fake: FakeHouse) -> Any:
-    return create_app(fake)  # type: ignore[arg-type]  # the fake has what the pages use of it
+def served(talks: Talks) -> FastAPI:
+    return create_app(talks.living.cortex)
 
 
 @pytest.fixture
-async def page(app: Any) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(app),
-        base_url="http://localhost",
-        headers={"Sec-Fetch-Site": "same-origin", "Accept": "text/html"},
-        cookies={"cortex": "brian-token"},
-    ) as http:
+async def page(served: FastAPI, talks: Talks) -> AsyncIterator[httpx.AsyncClient]:
+    async with conftest.browser(served, talks.held.token) as http:
         yield http
 
 
-def begun(fake: FakeHouse) -> tuple[Book, str]:
-    """A conversation whose answer is being written."""
-    book = fake.new_book(BRIAN, "orchestrator", "auto", "A long one")
-    turn = "turn:0777"
-    book.turns.append(turn)
-    tell(fake, book, "message", text="count", mode="auto", is_steer=False, ordinal=1)
-    tell(fake, book, "turn.start", role="orchestrator", model="m", max_rounds=5, max_rounds_from="")
-    tell(fake, book, "part.start", round=1, part="p-1", kind="text", attempt=1)
-    return book, turn
-
-
-def tell(fake: FakeHouse, book: Book, event: str, /, **payload: Any) -> None:
-    fake.append(book, event, {"turn": "turn:0777", **payload}, "turn:0777")
-
-
-def ended(fake: FakeHouse, book: Book, text: str) -> None:
-    tell(fake, book, "part.end", round=1, part="p-1", kind="text", text=text, attempt=1)
-    tokens = {"tools_sent": 0, "tokens_sent": 0, "tokens_saved": 0}
-    tell(fake, book, "turn.end", state="done", rounds=1, seconds=2.1, can_continue=False, **tokens)
-
-
-def followed_up(fake: FakeHouse, book: Book) -> None:
-    """A second message, so that the first stands in a stretch of the past."""
-    book.turns.append("turn:0778")
-    payload = {"turn": "turn:0778", "text": "thanks", "mode": "auto", "is_steer": False, "ordinal": 2}
-    fake.append(book, "message", payload, "turn:0778")
-
-
-def answer_of(html: str) -> str:
-    return html[html.index('id="b0777"') : html.index('id="f0777"')]
+def answer_of(html: str, turn: TurnView) -> str:
+    return html[html.index(f'id="b{turn.key}"') : html.index(f'id="f{turn.key}"')]
 
 
 async def test_a_long_answer_is_shown_shortened_and_all_of_it_a_link_away(
-    fake: FakeHouse, page: httpx.AsyncClient
+    talks: Talks, page: httpx.AsyncClient
 ) -> None:
-    book, _ = begun(fake)
-    ended(fake, book, LIST)
-    followed_up(fake, book)
-    html = (await page.get(f"/c/{book.head.id}")).text
-    assert answer_of(html).count("<li>") == LONGEST_LINES
-    assert "Shortened: the first 1,000 of 100,000 lines." in html
-    place = f"/c/{book.head.id}/whole/0777"
+    cid = await talks.living.conversation()
+    await talks.living.say(cid, "all items", mode="chat")
+    (turn,) = await talks.turns(cid)
+    await talks.living.say(cid, "thanks", mode="chat")
+    html = (await page.get(f"/c/{cid}")).text
+    assert answer_of(html, turn).count("<li>") == LONGEST_LINES
+    assert "Shortened: the first 1,000 of 3,000 lines." in html
+    place = f"/c/{cid}/whole/{turn.key}"
     assert f'<a href="{place}">Show all</a>' in html
-    assert LIST in (await page.get(place)).text
+    assert TOLD in (await page.get(place)).text
     plain = await page.get(f"{place}.txt")
-    assert (plain.headers["content-type"], plain.text) == ("text/plain; charset=utf-8", LIST)
-    assert (await page.get(f"/c/{book.head.id}/earlier?before=2")).text.count("<li>") == LONGEST_LINES
+    assert (plain.headers["content-type"], plain.text) == ("text/plain; charset=utf-8", TOLD)
+    assert (await page.get(f"/c/{cid}/earlier?before=2")).text.count("<li>") == LONGEST_LINES
 
 
-async def test_all_of_an_answer_is_text_and_its_owners(fake: FakeHouse, app: Any, page: httpx.AsyncClient) -> None:
-    book, _ = begun(fake)
-    ended(fake, book, "<script>alert(1)</script>")
-    place = f"/c/{book.head.id}/whole/0777"
+async def test_all_of_an_answer_is_text(talks: Talks, page: httpx.AsyncClient) -> None:
+    talks.model.rules.insert(0, rule("a script", "<script>alert(1)</script>"))
+    cid = await talks.living.conversation()
+    await talks.living.say(cid, "write a script", mode="chat")
+    (turn,) = await talks.turns(cid)
+    place = f"/c/{cid}/whole/{turn.key}"
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in (await page.get(place)).text
     assert (await page.get(f"{place}.txt")).headers["x-content-type-options"] == "nosniff"
-    page.cookies.set("cortex", "anna-token", domain="localhost.local")
-    page.cookies.clear()
-    page.cookies.set("cortex", "anna-token")
-    assert [(await page.get(one)).status_code for one in (place, f"{place}.txt")] == [404, 404]
 
 
-@pytest.mark.parametrize("path", ["", "/earlier?before=2", "/events?after=0"], ids=["page", "older messages", "stream"])
+@pytest.mark.parametrize("path", ["", "/earlier?before=3", "/events"], ids=["page", "older messages", "stream"])
 async def test_the_daemon_answers_while_an_answer_is_rendered(
-    fake: FakeHouse, app: Any, page: httpx.AsyncClient, path: str
+    talks: Talks, served: FastAPI, page: httpx.AsyncClient, path: str
 ) -> None:
     rendering, go_on = threading.Event(), threading.Event()
 
@@ -133,17 +103,15 @@ async def test_the_daemon_answers_while_an_answer_is_rendered(
         assert go_on.wait(PATIENCE_S)
         return Markup("done at last")
 
-    app.state.pages.env.filters["markdown"] = slow
-    book, _ = begun(fake)
-    ended(fake, book, "words")
-    followed_up(fake, book)
-    fake.follow_s = 0.05
-    asked = asyncio.create_task(page.get(f"/c/{book.head.id}{path}"))
+    served.state.pages.env.filters["markdown"] = slow
+    place = f"/c/{talks.held.kitchen}{path}"
+    shown = streamed(served, page, place, "done at last")
+    asked = asyncio.create_task(shown)
     assert await asyncio.to_thread(rendering.wait, PATIENCE_S)
     assert (await page.get("/healthz")).text == "ok\n"
     assert not asked.done()
     go_on.set()
-    assert "done at last" in (await asked).text
+    await asked
 
 
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
@@ -182,25 +150,26 @@ def test_a_long_answer_stops_growing_and_little_of_it_is_sent_twice(kind: str) -
 
 
 async def test_a_growing_answer_is_shown_as_far_as_it_fits_and_in_the_end_as_the_page_shows_it(
-    fake: FakeHouse, page: httpx.AsyncClient
+    talks: Talks, served: FastAPI, page: httpx.AsyncClient
 ) -> None:
-    book, turn = begun(fake)
-    fake.follow_s, place = 0.05, f"/c/{book.head.id}"
-    fake.hub.publish(
-        OpenPart(conversation_id=book.head.id, turn_id=turn, part="p-1", kind="text", attempt=1, text=LIST[:1_000_000])
-    )
-    live = (await page.get(f"{place}/events?after=3")).text
+    talks.model.fail(Fault(kind="stall", after_bytes=25_000))
+    cid = await talks.living.conversation()
+    first = await talks.living.cortex.chat.send(talks.living.admin, cid, "all items", mode="chat")
+    await talks.written(cid, "- item 1001\n")
+    place, long = f"/c/{cid}", "A long answer: while it is written, its first part is shown."
+    live = await streamed(served, page, f"{place}/events", long)
     assert live.count("<li>") == LONGEST_LINES
-    assert "A long answer: while it is written, its first part is shown." in live
-    loaded = answer_of((await page.get(place)).text)
+    (turn,) = await talks.turns(cid)
+    loaded = answer_of((await page.get(place)).text, turn)
     assert loaded.count("<li>") == LONGEST_LINES
-    assert f'<a href="{place}/whole/0777">Show all so far</a>' in loaded
-    assert LIST[:1_000_000] in (await page.get(f"{place}/whole/0777")).text
-    fake.hub.close(book.head.id, "p-1")
-    ended(fake, book, LIST)
-    live = (await page.get(f"{place}/events?after=3")).text
-    assert "Shortened: the first 1,000 of 100,000 lines." in live
-    (block,) = re.findall(r'(?s)<div class="md" id="p0777-p-1".*?</div>', answer_of((await page.get(place)).text))
+    assert f'<a href="{place}/whole/{turn.key}">Show all so far</a>' in loaded
+    assert TOLD[:15_000] in (await page.get(f"{place}/whole/{turn.key}")).text
+    await talks.living.cortex.chat.stop(talks.living.admin, cid)
+    turn_id = await talks.living.cortex.chat.again(talks.living.admin, first)
+    await talks.living.until(cid, "turn.end", turn=turn_id)
+    (turn,) = await talks.turns(cid)
+    live = await streamed(served, page, f"{place}/events", "Shortened: the first 1,000 of 3,000 lines.")
+    (block,) = re.findall(r'(?s)<div class="md" id="p.*?</div>', answer_of((await page.get(place)).text, turn))
     assert block in live.replace("\ndata: ", "\n")
 
 

@@ -115,13 +115,12 @@ class OpenPage:
 def counted(home: Path, meter: Meter) -> dict[str, dict[str, int]]:
     """Each message's counts by name, of a new home in this folder."""
 
-    async def make() -> tuple[FastAPI, tuple[LivingHouse, AsyncExitStack]]:
-        stack = AsyncExitStack()
+    async def make(stack: AsyncExitStack) -> tuple[FastAPI, LivingHouse]:
         house = await stack.enter_async_context(living_house(home))
-        return create_app(house.cortex), (house, stack)
+        return create_app(house.cortex), house
 
     server, found = Served(make), {}
-    house, stack = server.held
+    house = server.held
     with httpx.Client(base_url=server.url, headers={"Origin": server.url}, timeout=PATIENCE_S, trust_env=False) as http:
         http.post("/login", data={"name": "ada", "password": PASSWORD})
         for name, text in MESSAGES.items():
@@ -132,7 +131,6 @@ def counted(home: Path, meter: Meter) -> dict[str, dict[str, int]]:
                 _send(http, conversation, text)
                 page.wait()
             found[name] = {what: meter.counted[what] for what in WORDS}
-    server.do(stack.aclose())
     server.close()
     return found
 
