@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from cortex.app import Cortex
 from cortex.services.chat.transcript_views import ApprovalCard, CallCard, TurnView
 from tests.databases import copy_home, house_settings
-from tests.scripted_server import Fault, ScriptedServer, rule
+from tests.scripted_server import Fault, ScriptedServer, Use, rule
 from tests.web import conftest
 from tests.web.conftest import Browser, Seed
 from tests.web.streams import streamed
@@ -123,7 +123,7 @@ async def test_every_id_stands_once_and_every_label_leads_somewhere(talks: Talks
 
 
 async def test_older_turns_come_as_a_fragment_that_ends_with_the_first(talks: Talks, page: httpx.AsyncClient) -> None:
-    cid = await talks.long(70)
+    cid = await talks.long(65)
     html = (await page.get(f"/c/{cid}")).text
     counts = [html.count('class="turn user')]
     link = re.search(r"/earlier\?before=\d+", html)
@@ -132,13 +132,13 @@ async def test_older_turns_come_as_a_fragment_that_ends_with_the_first(talks: Ta
         assert "<html" not in html
         counts.append(html.count('class="turn user'))
         link = re.search(r"/earlier\?before=\d+", html)
-    assert counts == [30, 30, 10]
+    assert counts == [30, 30, 5]
 
 
 async def test_a_stretch_of_the_past_is_a_page_without_stream_and_composer(
     talks: Talks, page: httpx.AsyncClient
 ) -> None:
-    cid = await talks.long(40)
+    cid = await talks.long(35)
     html = (await page.get(f"/c/{cid}?before=21")).text
     assert html.count('class="turn user') == 20
     assert 'hx-sse:connect="/c/' not in html
@@ -146,8 +146,8 @@ async def test_a_stretch_of_the_past_is_a_page_without_stream_and_composer(
 
 
 async def test_a_search_leads_to_the_turn_however_far_back(talks: Talks, page: httpx.AsyncClient) -> None:
-    cid = await talks.long(50)
-    first_ones = await talks.living.cortex.chat.log(talks.living.admin, cid, before=21)
+    cid = await talks.long(35)
+    first_ones = await talks.living.cortex.chat.log(talks.living.admin, cid, before=6)
     key = next(event.payload["turn"] for event in first_ones.events if event.payload.get("ordinal") == 3)[5:]
     place = (await page.get(f"/c/{cid}/at/{key}")).headers["location"]
     assert place.endswith(f"#q{key}")
@@ -286,6 +286,17 @@ async def test_an_approval_shows_what_hides_and_puts_deny_first(talks: Talks, pa
     assert 'class="ask"' not in html
     assert "denied by you" in html
     assert "You denied it, so I left the volume alone." in html
+
+
+async def test_nothing_hides_on_a_calls_card(talks: Talks, page: httpx.AsyncClient) -> None:
+    talks.model.rules.insert(0, rule("oat milk", Use("task_create", {"title": "oat \u202emilk"}), "Done."))
+    cid = await talks.living.conversation()
+    await said(talks, page, cid, "add oat milk to my shopping list")
+    html = (await page.get(f"/c/{cid}")).text
+    summary = '<span class="ta">oat <span class="inv">U+202E</span>milk</span>'
+    assert summary in html
+    assert html.count('<span class="inv">U+202E</span>') == 3, "in the summary, the arguments and the result"
+    assert "\u202e" not in html
 
 
 async def test_a_call_can_be_taken_back_once_and_the_card_says_so(talks: Talks, page: httpx.AsyncClient) -> None:
