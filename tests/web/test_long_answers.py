@@ -3,6 +3,7 @@
 import asyncio
 import re
 import threading
+import unicodedata
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -177,5 +178,7 @@ def test_every_character_that_hides_is_named_and_no_other() -> None:
     every = [chr(number) for number in range(0x110000)]
     assert "inv" not in visible("".join(char for char in every if not is_hiding(char)))
     hiding = [char for char in every if is_hiding(char)]
+    free = [char for char in hiding if unicodedata.category(char) in ("Cn", "Co")]
+    hiding = [*(set(hiding) - set(free)), *free[::200]]  # a million that mean nothing take ten seconds to name
     assert visible("".join(hiding)).count('class="inv"') == len(hiding)
     assert all('class="inv"' in visible(f"a\n{char}") for char in hiding[:500])
