@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from cortex.agent.execute import UNKNOWN, Executor
+from cortex.agent.execute import UNKNOWN, USED_UP, Executor
 from cortex.base.errors import ToolFailed
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Answer, Performed
@@ -175,20 +175,42 @@ async def test_malformed_json_runs_nothing(gate: Gate) -> None:
     assert DONE == []
 
 
-@pytest.mark.parametrize(("answer", "ran"), [("allowed", ["id"]), ("denied", []), ("expired", []), (None, [])], ids=str)
-async def test_a_high_risk_call_runs_only_after_a_yes(gate: Gate, answer: Answer | None, ran: list[str]) -> None:
-    await gate.run("demo_shell", answer=answer, command="id")
+NO = "The user said no to this call. Do not try it again; go on without it."
+NOBODY = "Nobody answered in time: not run. Say so and offer to ask again."
+
+
+@pytest.mark.parametrize(
+    ("answer", "ran", "words"),
+    [("allowed", ["id"], "ran"), ("denied", [], NO), ("expired", [], NOBODY), (None, [], NOBODY)],
+    ids=["yes", "no", "too late", "no answer"],
+)
+async def test_a_high_risk_call_runs_only_after_a_yes_and_the_model_reads_why_not(
+    gate: Gate, answer: Answer | None, ran: list[str], words: str
+) -> None:
+    done = await gate.run("demo_shell", answer=answer, command="id")
     assert ran == DONE
+    assert (done.result.text, done.result.is_error) == (words, answer != "allowed")
     assert next(iter(gate.desk.pleas.values())).detail == "id"
+    assert [ending.state for ending in gate.book.endings.values()] == ["ok" if answer == "allowed" else "refused"]
 
 
 async def test_an_approval_is_used_up_by_one_run(gate: Gate) -> None:
+    first, second = (ToolCall(id=wire_id, name="demo_shell", arguments='{"command":"id"}') for wire_id in ("w1", "w2"))
+    allowed = await gate.executor.decide(TURN, 1, first)
+    await gate.executor.perform(TURN, 1, first, allowed, "allowed")
+    borrowed = replace(await gate.executor.decide(TURN, 1, second), approval_id=allowed.approval_id)
+    again = await gate.executor.perform(TURN, 1, second, borrowed, "allowed")
+    assert (again.result.text, again.result.is_error) == (USED_UP, True)
+    assert DONE == ["id"]
+
+
+async def test_a_call_whose_result_was_lost_is_not_run_again_on_the_same_yes(gate: Gate) -> None:
     call = ToolCall(id="w", name="demo_shell", arguments='{"command":"id"}')
     decision = await gate.executor.decide(TURN, 1, call)
     await gate.executor.perform(TURN, 1, call, decision, "allowed")
     gate.book.endings.clear()
     again = await gate.executor.perform(TURN, 1, call, decision, "allowed")
-    assert again.result.is_error
+    assert (again.result.text, again.result.is_error) == (UNKNOWN, True)
     assert DONE == ["id"]
 
 

@@ -93,6 +93,32 @@ async def test_an_approval_answers_once_and_to_its_owner_alone(house: LivingHous
         await house.cortex.approvals.answer(house.admin, approval, "once")
 
 
+async def test_the_call_that_runs_uses_its_approval_up(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.cortex.chat.send(house.admin, cid, "run `echo once` in the shell")
+    approval = (await house.until(cid, "approval", state="asked")).payload["approval"]
+    await house.cortex.approvals.answer(house.admin, approval, "once")
+    assert (await house.until(cid, "tool.result")).payload["state"] == "ok"
+    with pytest.raises(Conflict, match="already used"):
+        await house.cortex.approvals.answer(house.admin, approval, "once")
+
+
+async def test_a_no_is_what_the_model_reads_in_place_of_the_result(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    scripted.rules = [rule("shell", Use("shell_exec", {"command": "df -h"}), "Then not.")]
+    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+    await house.cortex.models.save(house.admin, form)
+    cid = await house.conversation()
+    await house.cortex.chat.send(house.admin, cid, "run `df -h` in the shell")
+    approval = (await house.until(cid, "approval", state="asked")).payload["approval"]
+    await house.cortex.approvals.answer(house.admin, approval, "deny")
+    await house.until(cid, "turn.end")
+    read = scripted.log[-1].body["messages"][-1]
+    assert read["role"] == "tool"
+    assert "The user said no to this call. Do not try it again; go on without it." in read["content"]
+
+
 async def test_a_grant_covers_the_same_call_in_this_conversation_and_no_other(house: LivingHouse) -> None:
     cid = await house.conversation()
     await house.cortex.chat.send(house.admin, cid, "every weekday at 7 sum up my tasks")
