@@ -3,11 +3,13 @@ from pathlib import Path
 
 import pytest
 
+from cortex.agent.history import SUMMARY_HEAD
 from cortex.base.messages import assistant, user
 from cortex.services.turns.history import count_message, size_bytes
 from cortex.storage.messages import Messages, by_turn
 from cortex.storage.summaries import Summaries
 from tests.living_house import LivingHouse, living_house
+from tests.scripted_server import ScriptedServer, rule
 
 LONG = "The boiler man comes on Tuesday and wants the cellar key from the neighbour. "
 
@@ -40,6 +42,24 @@ async def test_a_past_that_outgrows_the_window_is_summarised_and_can_be_taken_ba
     assert (await house.events(cid, "summary"))[-1].payload["state"] == "undone"
     assert await house.cortex.house.db.open(Summaries, house.admin.id).latest(cid) is None
     assert await house.cortex.house.db.open(Messages, house.admin.id).of_conversation(cid) == before
+
+
+async def test_the_model_reads_the_summary_and_each_later_turn_once(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    scripted.rules = [rule("boiler man", "He comes on Tuesday."), rule("", "Hello.")]
+    cid = await filled(house, 5)
+    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+    await house.cortex.models.save(house.admin, {**form, "context_tokens": 20_000})
+    await house.say(cid, "hello at last", mode="chat")
+    made = (await house.events(cid, "summary"))[0].payload
+    read = [said["content"] for said in scripted.log[-1].body["messages"] if said["role"] == "user"]
+    head, *later = [text for text in read if not text.startswith(LONG)]
+    assert head.startswith(SUMMARY_HEAD)
+    assert made["text"] in head
+    names = [text.splitlines()[0] for text in later]
+    assert 1 < made["upto_turn"] < 5
+    assert names == [*(f"hello {number}" for number in range(made["upto_turn"], 5)), "hello at last"]
 
 
 async def test_a_short_past_is_not_summarised(house: LivingHouse) -> None:
