@@ -21,6 +21,7 @@ FaultKind = Literal[
     "hang",  # accept the request, never answer
     "cut",  # close the connection after `after_bytes` of the body
     "stall",  # send `after_bytes` of the body, then nothing more
+    "pause",  # after each `after_bytes` of the body, wait until the server is told to `go_on`
     "no_finish",  # the stream ends properly, but no finish reason came
     "malformed",  # the arguments of a call are no JSON, the stream is whole
     "unknown_tool",  # call a tool nobody declared
@@ -85,12 +86,12 @@ class Pipe:
         self._writer.write(raw)
         await self._writer.drain()
 
-    async def stream(self, pieces: list[bytes], fault: Fault | None, delay_s: float) -> None:
-        """Server-sent events in chunks, with the fault in them."""
+    async def stream(self, pieces: list[bytes], fault: Fault | None, delay_s: float, on: asyncio.Semaphore) -> None:
+        """Server-sent events in chunks, with the fault in them; `on` ends a pause each."""
         limit = fault.after_bytes if fault and fault.kind in ("cut", "stall") else None
         wait_s = fault.seconds if fault and fault.kind == "slow" else delay_s
         self._head(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
-        sent = 0
+        sent = paused = 0
         for piece in pieces:
             await self._pause(wait_s)
             part = piece if limit is None else piece[: max(0, limit - sent)]
@@ -100,6 +101,9 @@ class Pipe:
             sent += len(part)
             if self.seen is not None:
                 self.seen.sent_bytes = sent
+            if fault is not None and fault.kind == "pause" and sent - paused >= fault.after_bytes:
+                paused = sent
+                await on.acquire()
             if limit is not None and sent >= limit:
                 if fault is not None and fault.kind == "stall":
                     await self.wait_for_client()

@@ -36,6 +36,7 @@ class ScriptedServer:
         self._prefixes: list[str] = []
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
+        self._on = asyncio.Semaphore(0)
         self._thread = threading.Thread(target=self._run, name="scripted model server", daemon=True)
 
     @property
@@ -60,6 +61,11 @@ class ScriptedServer:
     def fail(self, *faults: Fault) -> None:
         """Let the next requests fail so, one each."""
         self.faults.extend(faults)
+
+    def go_on(self, times: int = 1) -> None:
+        """End so many pauses."""
+        for _ in range(times):
+            self._loop.call_soon_threadsafe(self._on.release)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -131,7 +137,7 @@ class ScriptedServer:
         if fault and fault.kind == "error_event":
             error = json.dumps(wire.error(500, "The engine fell over.")).encode()
             pieces[len(pieces) // 2 :] = [b"event: error\ndata: " + error + b"\n\n"]
-        await pipe.stream(pieces, fault, self.delay_s)
+        await pipe.stream(pieces, fault, self.delay_s, self._on)
 
     async def _refuse(self, fault: Fault, pipe: Pipe, wire: ModuleType) -> None:
         match fault.kind:

@@ -12,10 +12,10 @@ from fastapi import FastAPI
 from cortex.app import Cortex
 from cortex.services.chat.transcript_views import ApprovalCard, CallCard, TurnView
 from tests.databases import copy_home, house_settings
-from tests.scripted_server import Fault, ScriptedServer, Use, rule
+from tests.scripted_server import Fault, Say, ScriptedServer, Use, rule
 from tests.web import conftest
 from tests.web.conftest import Browser, Seed
-from tests.web.streams import streamed
+from tests.web.streams import following, streamed
 from tests.web.talks import KITCHEN, Talks, talking_house
 from web.app import create_app
 from web.words import visible
@@ -385,6 +385,30 @@ async def test_a_model_cannot_write_a_message_of_the_stream(
     assert "id: 999" in "".join(part.text for part in turn.parts if hasattr(part, "text"))
     assert "id: 999" not in re.findall(r"^id: \d+$", text, re.M)
     assert "<hx-partial hx-target='body'" not in text
+
+
+async def test_what_a_model_thinks_is_shown_as_text_while_it_thinks(
+    served: FastAPI, talks: Talks, page: httpx.AsyncClient
+) -> None:
+    thinking = "First <img src=x onerror=alert(1)> and then <hx-partial hx-target='#log'>gone</hx-partial> and on. " * 9
+    talks.model.rules.insert(0, rule("think", Say("Done.", thinking=thinking)))
+    talks.model.fail(Fault(kind="pause", after_bytes=2_500))
+    cid = await talks.living.conversation()
+    await page.post(f"/c/{cid}/messages", data={"text": "think"})
+    await talks.written(cid, "</hx-partial>")
+    fresh = (await page.get(f"/c/{cid}")).text
+    async with following(served, page, f"/c/{cid}/events?after=0") as stream:
+        first = await stream.until("gone")
+        talks.model.go_on()
+        more = await stream.until("gone", after=len(first))
+        assert 'o" hx-swap="beforeend">' in more
+        talks.model.go_on(9)
+        whole = await stream.until("event: ended")
+    loaded = (await page.get(f"/c/{cid}")).text
+    for shown in (fresh, first, more, whole, loaded):
+        assert "gone&lt;/hx-partial&gt;" in shown
+        assert "gone</hx-partial>" not in shown
+        assert "<img" not in shown
 
 
 async def test_an_answer_that_is_being_written_is_on_a_fresh_page_at_once(

@@ -1,6 +1,7 @@
 """A model's markdown: the streamed page equals the whole one, and nothing in it can act."""
 
 import random
+from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import urlsplit
 
@@ -206,9 +207,13 @@ class Elements(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[tuple[str, dict[str, str]]] = []
+        self.text = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
 
 
 def elements(html: str) -> list[tuple[str, dict[str, str]]]:
@@ -229,6 +234,14 @@ def test_nothing_that_a_model_writes_can_act(payload: str, way: str) -> None:
         assert tag in ALLOWED | {"div", "button"}
         assert not [name for name in attributes if name.startswith(("on", "hx", "data-hx")) or name in ("style", "id")]
         assert urlsplit(attributes.get("href", "")).scheme in ("", "http", "https", "mailto")
+
+
+@pytest.mark.parametrize("raw", [*RAW, "a < b > c", "x <b>y</b> z", "&lt;b&gt; &amp;amp;"], ids=str)
+def test_raw_html_is_shown_as_the_text_it_is(raw: str) -> None:
+    parser = Elements()
+    parser.feed(render(raw))
+    assert parser.text.strip() == unescape(raw)
+    assert {tag for tag, _ in parser.found} <= {"p", "a"}, "an address in it may be a link"
 
 
 def every_view(text: str) -> list[str]:
