@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from cortex.storage.round_rows import Spent
 from cortex.storage.rounds import Rounds
 from cortex.storage.turns import Turns
 from tests.living_house import LivingHouse, living_house
-from tests.scripted_server import ScriptedServer, Use, rule
+from tests.scripted_server import Fault, ScriptedServer, Use, rule
 from tests.still_clock import StillClock
 
 MILK = "add milk to my shopping list"
@@ -120,6 +121,61 @@ async def test_turns_at_once_cannot_slip_under_the_limit_by_more_than_one_call(
     answers = [await said(house, cid) for cid in cids]
     assert 2 <= sum(answer == "Hello to you." for answer in answers) <= 3
     assert all("I stopped" in answer for answer in answers if answer != "Hello to you.")
+
+
+async def held_up(house: LivingHouse, scripted: ScriptedServer) -> str:
+    """A turn of the admin's in the middle of its answer, whose call holds more than their limit leaves."""
+    scripted.rules = [rule("hello", "Hello to you.")]
+    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+    await house.cortex.models.save(house.admin, {**form, "max_output_tokens": 50_000})
+    await limit(house, kind="user", subject="ada", limit_tokens="40000")
+    scripted.fail(Fault(kind="pause", after_bytes=500))
+    cid = await house.conversation()
+    turn = await house.cortex.chat.send(house.admin, cid, "hello")
+    await house.until(cid, "part.start", turn=turn)
+    return turn
+
+
+async def test_a_call_waits_for_what_another_holds_and_goes_on_when_that_is_free(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    holding = await held_up(house, scripted)
+    cid = await house.conversation()
+    waiting = await house.cortex.chat.send(house.admin, cid, "hello")
+    await house.until(cid, "turn.start", turn=waiting)
+    theirs = await house.conversation(house.member)
+    await house.say(theirs, "hello", user=house.member)  # all of a turn that nothing holds up
+    assert await rounds_of(house, waiting) == []
+    assert len(scripted.log) == 1
+    scripted.go_on(99)
+    await house.until(cid, "turn.end", turn=waiting, state="done")
+    assert await said(house, cid) == "Hello to you."
+    assert [await rounds_of(house, turn) for turn in (holding, waiting)] == [[(1, "answered")], [(1, "answered")]]
+
+
+async def test_a_call_that_waited_too_long_for_what_another_holds_is_told(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    await held_up(house, scripted)
+    waited: list[float] = []
+
+    async def wait(seconds: float) -> None:
+        waited.append(seconds)
+
+    budgets = house.cortex.planning.budgets
+    impatient = replace(budgets, house=replace(budgets.house, ticks_s=lambda: 100.0 * len(waited)), sleep=wait)
+    turns, cid = house.cortex.house.db.open(Turns, house.admin.id), await house.conversation()
+    late = await turns.create("turn:late", cid, "hello", mode="auto", role="orchestrator")
+    entry = await house.cortex.models.entry(house.admin, "m")
+    admission = await impatient.admit(house.admin, late, 1, entry, 100)
+    assert admission.action == "stop"
+    assert admission.text == (
+        "I stopped: what is left of your limit for today is being used by other answers just now. "
+        "Try again in a moment."
+    )
+    assert len(waited) == 2, "three looks in 200 of the 180 seconds that it waits"
+    assert await rounds_of(house, late.id) == [(1, "refused")]
+    scripted.go_on(99)
 
 
 async def test_at_the_limit_another_model_may_take_over(house: LivingHouse, scripted: ScriptedServer) -> None:
