@@ -162,7 +162,7 @@ async def test_a_call_that_waited_too_long_for_what_another_holds_is_told(
     async def wait(seconds: float) -> None:
         waited.append(seconds)
 
-    budgets = house.cortex.planning.budgets
+    budgets = house.cortex.planning.contexts.budgets
     impatient = replace(budgets, house=replace(budgets.house, ticks_s=lambda: 100.0 * len(waited)), sleep=wait)
     turns, cid = house.cortex.house.db.open(Turns, house.admin.id), await house.conversation()
     late = await turns.create("turn:late", cid, "hello", mode="auto", role="orchestrator")
