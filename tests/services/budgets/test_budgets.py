@@ -167,7 +167,8 @@ async def test_a_call_that_waited_too_long_for_what_another_holds_is_told(
     turns, cid = house.cortex.house.db.open(Turns, house.admin.id), await house.conversation()
     late = await turns.create("turn:late", cid, "hello", mode="auto", role="orchestrator")
     entry = await house.cortex.models.entry(house.admin, "m")
-    admission = await impatient.admit(house.admin, late, 1, entry, 100)
+    limits = await impatient.limits(house.admin, late, await house.cortex.roles.role(house.admin, late.role))
+    admission = await impatient.admit(house.admin, late, limits, 1, entry, 100)
     assert admission.action == "stop"
     assert admission.text == (
         "I stopped: what is left of your limit for today is being used by other answers just now. "
