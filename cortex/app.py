@@ -67,8 +67,8 @@ from cortex.services.turns.turn_loop import turn_runs
 from cortex.services.turns.turns import WORKFLOW, TurnRuns
 from cortex.services.turns.undo import UndoService
 from cortex.services.usage.records import Records
-from cortex.storage.calls import Calls
-from cortex.storage.conversations import AllConversations
+from cortex.storage.calls import CallsRepository
+from cortex.storage.conversations import AllConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.home import Homes
 from cortex.toolkit.registry import Registry
@@ -132,7 +132,7 @@ class Cortex:
             try:
                 async with _opened(settings, clock, remote, remote, relay) as (cortex, _):
                     await cortex.house.db.migrate()
-                    relay.newest = cortex.house.db.open(AllConversations).seqs
+                    relay.newest = cortex.house.db.open(AllConversationsRepository).seqs
                     relay.on(ACCESS_ENDED, cortex.chat.end_streams)
                     cortex.accounts.on_access_ended(partial(_tell_access_ended, relay))
                     yield cortex
@@ -230,7 +230,7 @@ def _services(
     """The services over their shared ground."""
     roles, models, skills = files.roles, files.models, SkillFiles(homes, house.db)
     status = StatusService(house=house, doctor=doctor, started_at=house.clock())
-    scope.add(Targets, partial(house.db.open, Calls))
+    scope.add(Targets, partial(house.db.open, CallsRepository))
     scope.add(Status, lambda _: status)
     scope.add(Board, lambda user_id: TaskBoard(db=house.db, user_id=user_id, clock=house.clock))
     reach = Reach.over(house, scope)

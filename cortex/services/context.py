@@ -8,7 +8,7 @@ from cortex.base.clock import Clock
 from cortex.base.settings import Settings
 from cortex.ports.engine import Runner, SharedHub, Signals
 from cortex.ports.loop import Scope
-from cortex.storage.conversations import Conversations
+from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database, Opener
 from cortex.toolkit.registry import Registry
 
@@ -32,5 +32,5 @@ class House:
         """One transaction whose log rows the conversation's watchers are told after the commit."""
         async with self.db.together(user_id) as opened:
             yield opened
-            appended = opened(Conversations).appended(conversation_id)
+            appended = opened(ConversationsRepository).appended(conversation_id)
         self.hub.ring(conversation_id, appended)

@@ -10,7 +10,7 @@ from typing import Protocol
 from cortex.base.ids import derived_id
 from cortex.ports.channels import ChannelName
 from cortex.storage.db import Opener
-from cortex.storage.notices import Notices, NoticeValues, Way
+from cortex.storage.notices import NoticesRepository, NoticeValues, Way
 
 
 def bell_of(user_id: str) -> str:
@@ -34,7 +34,7 @@ class Draft:
 
     async def write(self, opened: Opener) -> bool:
         """Write it with whatever else this transaction writes; False when it was told before."""
-        return await opened(Notices).add(self.id, self.values, self.ways, is_read=self.is_muted)
+        return await opened(NoticesRepository).add(self.id, self.values, self.ways, is_read=self.is_muted)
 
 
 class Tell(Protocol):

@@ -4,29 +4,29 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 from cortex.base.errors import ToolFailed
-from cortex.storage.approvals import Approvals
-from cortex.storage.calls import Calls
-from cortex.storage.conversations import Conversations
+from cortex.storage.approvals import ApprovalsRepository
+from cortex.storage.calls import CallsRepository
+from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
-from cortex.storage.messages import Messages
-from cortex.storage.preferences import Preferences
+from cortex.storage.messages import MessagesRepository
+from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.repository import Repository
-from cortex.storage.search import Search
-from cortex.storage.tasks import Tasks
-from cortex.storage.turns import Turns
+from cortex.storage.search import SearchRepository
+from cortex.storage.tasks import TasksRepository
+from cortex.storage.turns import TurnsRepository
 
 T = TypeVar("T")
 Opening = Callable[[str], Any]
 
 REPOSITORIES: tuple[type[Repository], ...] = (
-    Approvals,
-    Calls,
-    Conversations,
-    Messages,
-    Preferences,
-    Search,
-    Tasks,
-    Turns,
+    ApprovalsRepository,
+    CallsRepository,
+    ConversationsRepository,
+    MessagesRepository,
+    PreferencesRepository,
+    SearchRepository,
+    TasksRepository,
+    TurnsRepository,
 )
 
 

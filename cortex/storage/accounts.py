@@ -61,7 +61,7 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-class Accounts(HouseRepository):
+class AccountsRepository(HouseRepository):
     """The accounts of the house."""
 
     @reading
@@ -209,7 +209,7 @@ class Accounts(HouseRepository):
             raise NotFound("There is no such account.")
 
 
-class Logins(Repository):
+class LoginsRepository(Repository):
     """One user's signed-in browsers."""
 
     async def add(self, id: str, token: str, address: str, agent: str, expires_at: datetime) -> Login:
@@ -256,7 +256,7 @@ class Logins(Repository):
         return len(await self._touched(self._remove(LoginTable).where(LoginTable.id != but), LoginTable.id))
 
 
-class AllLogins(HouseRepository):
+class AllLoginsRepository(HouseRepository):
     """Whose a token is: the one question asked before the user is known."""
 
     @reading

@@ -40,7 +40,7 @@ class Approval:
     answered_by: str | None
 
 
-class Approvals(Repository):
+class ApprovalsRepository(Repository):
     """The questions to one user."""
 
     async def ask(
@@ -164,7 +164,7 @@ class Grant:
     revoked_at: datetime | None
 
 
-class Grants(Repository):
+class GrantsRepository(Repository):
     """The standing yeses of one user."""
 
     async def add(

@@ -39,7 +39,7 @@ class Verdict:
     broken_at: int | None
 
 
-class Audit(HouseRepository):
+class AuditRepository(HouseRepository):
     """The log of the whole house; who may read it is the services' matter."""
 
     async def add(self, actor: str, action: str, subject: str, detail: dict[str, Any] | None = None) -> AuditEntry:

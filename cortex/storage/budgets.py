@@ -35,7 +35,7 @@ class Budget:
     changed_at: datetime
 
 
-class Budgets(HouseRepository):
+class BudgetsRepository(HouseRepository):
     """What the admins set."""
 
     @reading

@@ -41,7 +41,7 @@ class CallRow:
     created_at: datetime | None = None
 
 
-class Calls(Repository):
+class CallsRepository(Repository):
     """The calls of a user's turns."""
 
     async def decided(self, call: CallRow) -> bool:

@@ -48,7 +48,7 @@ class Conversation:
     recipe: str = ""
 
 
-class Conversations(Repository):
+class ConversationsRepository(Repository):
     """A user's conversations."""
 
     async def create(
@@ -285,7 +285,7 @@ class Conversations(Repository):
             await self.session.execute(insert(EventTable), rows)
 
 
-class AllConversations(HouseRepository):
+class AllConversationsRepository(HouseRepository):
     """The logs of everybody, for the bells between processes only (`engine/relay.py`)."""
 
     @reading

@@ -33,7 +33,7 @@ class DeliveryRow:
     ended_at: datetime | None
 
 
-class Deliveries(Repository):
+class DeliveriesRepository(Repository):
     """The deliveries to one user."""
 
     @reading
@@ -91,7 +91,7 @@ class Deliveries(Repository):
         return bool(await self._touched(change.values(**values), DeliveryTable.id))
 
 
-class AllDeliveries(HouseRepository):
+class AllDeliveriesRepository(HouseRepository):
     """The deliveries to everybody."""
 
     async def take(

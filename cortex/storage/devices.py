@@ -38,7 +38,7 @@ class Device:
     shown_at: datetime | None
 
 
-class Devices(Repository):
+class DevicesRepository(Repository):
     """The browsers of one user."""
 
     async def add(
@@ -126,7 +126,7 @@ class ActionLink:
     used_at: datetime | None
 
 
-class ActionLinks(Repository):
+class ActionLinksRepository(Repository):
     """The buttons made for one user; another's token is none."""
 
     async def add(self, token: str, notice_id: str, action: ActionKind, expires_at: datetime) -> None:
@@ -157,7 +157,7 @@ class ActionLinks(Repository):
         return link
 
 
-class AllActionLinks(HouseRepository):
+class AllActionLinksRepository(HouseRepository):
     """The buttons of everybody."""
 
     async def prune(self) -> int:

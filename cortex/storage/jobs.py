@@ -1,6 +1,6 @@
 """Jobs as they are kept, with a version that guards a person's change. Their slots stand in `slots.py`.
 
-`AllJobs` is for the timer and for housekeeping. When a job is due next is reckoned by the services.
+`AllJobsRepository` is for the timer and for housekeeping. When a job is due next is reckoned by the services.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from cortex.storage.table import moment
 KEPT_FOR_RESTORE = timedelta(days=1)
 
 
-class Jobs(Repository):
+class JobsRepository(Repository):
     """The jobs of one user."""
 
     @reading
@@ -183,7 +183,7 @@ class Jobs(Repository):
         return self._mine(JobRow, JobTable).where(JobTable.removed_at.is_(None))
 
 
-class AllJobs(HouseRepository):
+class AllJobsRepository(HouseRepository):
     """The jobs of everybody."""
 
     @reading

@@ -48,7 +48,7 @@ class _Said:
     text: str
 
 
-class Cases(Repository):
+class CasesRepository(Repository):
     """The cases of one user's turns."""
 
     async def add(
@@ -92,7 +92,7 @@ class Cases(Repository):
         return {row.turn_id: row.text for row in await self._all(_Said, statement)}
 
 
-class AllCases(HouseRepository):
+class AllCasesRepository(HouseRepository):
     """The cases of everybody, without what their writers did not share."""
 
     @reading
@@ -109,7 +109,7 @@ class AllCases(HouseRepository):
         return await self._all(Case, statement.limit(limit))
 
 
-class Answers(HouseRepository):
+class AnswersRepository(HouseRepository):
     """What the admins made of the cases."""
 
     @reading

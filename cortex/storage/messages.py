@@ -41,7 +41,7 @@ class _Kept:
     created_at: datetime
 
 
-class Messages(Repository):
+class MessagesRepository(Repository):
     """The messages of a user's conversations."""
 
     async def add(self, turn_id: str, round: int, message: Message, is_tainted: bool, *, nth: int = 0) -> str:

@@ -71,7 +71,7 @@ class NoticeFilter:
     since: datetime | None = None
 
 
-class Notices(Repository):
+class NoticesRepository(Repository):
     """What one user is told."""
 
     async def add(
@@ -220,7 +220,7 @@ class Notices(Repository):
         return len(await self._touched(change.values(read_at=self.clock()), NoticeTable.id))
 
 
-class AllNotices(HouseRepository):
+class AllNoticesRepository(HouseRepository):
     """The notices of everybody."""
 
     async def prune(self, before: datetime | None = None, keep: int = KEPT_A_PERSON) -> int:

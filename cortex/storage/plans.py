@@ -20,7 +20,7 @@ class Plan:
     created_at: datetime
 
 
-class Plans(Repository):
+class PlansRepository(Repository):
     """The receipts of a user's turns."""
 
     async def add(self, turn_id: str, round: int, receipt: dict[str, Any], given: dict[str, Any] | None = None) -> None:

@@ -16,7 +16,7 @@ class _Kept:
     value: dict[str, Any]
 
 
-class Preferences(Repository):
+class PreferencesRepository(Repository):
     """One user's preferences. Values are whatever JSON can say, hence Any."""
 
     @reading
@@ -50,7 +50,7 @@ class Preferences(Repository):
         return [row.key for row in kept]
 
 
-class AllPreferences(HouseRepository):
+class AllPreferencesRepository(HouseRepository):
     """The preferences of everybody."""
 
     @reading

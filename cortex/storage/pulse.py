@@ -21,7 +21,7 @@ class Beat:
     slots: bool
 
 
-class Pulse(HouseRepository):
+class PulseRepository(HouseRepository):
     """What stirs, of everybody."""
 
     @reading

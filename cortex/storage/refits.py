@@ -30,7 +30,7 @@ class Refit:
         return f"{self.number}:{self.digest}"
 
 
-class Refits(HouseRepository):
+class RefitsRepository(HouseRepository):
     """The models of the house; who may make and choose them is the services' matter."""
 
     @reading

@@ -85,7 +85,7 @@ class ArmedReminder:
     again_at: datetime | None
 
 
-class Reminders(Repository):
+class RemindersRepository(Repository):
     """The reminders of one user."""
 
     @reading
@@ -234,7 +234,7 @@ class Reminders(Repository):
         return self._mine(ReminderRow, ReminderTable).where(ReminderTable.removed_at.is_(None))
 
 
-class AllReminders(HouseRepository):
+class AllRemindersRepository(HouseRepository):
     """The reminders of everybody."""
 
     @reading

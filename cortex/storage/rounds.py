@@ -29,7 +29,7 @@ class _Head:
     job_id: str
 
 
-class Rounds(Repository):
+class RoundsRepository(Repository):
     """The model calls of a user."""
 
     async def hold(self, turn_id: str, round: int, tokens: int, usd: float, until: datetime) -> None:
@@ -162,7 +162,7 @@ class Rounds(Repository):
         )
 
 
-class AllRounds(HouseRepository):
+class AllRoundsRepository(HouseRepository):
     """The model calls of everybody."""
 
     async def lock(self) -> None:

@@ -58,7 +58,7 @@ class RunFilter:
     job_id: str = ""
 
 
-class Runs(Repository):
+class RunsRepository(Repository):
     """The runs of a user. Messages that another turn took in are none."""
 
     @reading
@@ -72,12 +72,12 @@ class Runs(Repository):
         return await _roles(self, TurnTable.owner_id == self.owner_id)
 
 
-class AllRuns(HouseRepository):
+class AllRunsRepository(HouseRepository):
     """The runs of everybody, for an admin; and what belongs to runs that were read before."""
 
     @reading
     async def list(self, wanted: RunFilter, *, skip: int, limit: int, owner_id: str = "") -> Sequence[RunRow]:
-        """As `Runs.list`; `owner_id`: one person's alone."""
+        """As `RunsRepository.list`; `owner_id`: one person's alone."""
         return await _list(self, wanted, skip, limit, *([TurnTable.owner_id == owner_id] if owner_id else []))
 
     @reading

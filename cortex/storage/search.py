@@ -37,7 +37,7 @@ class _Found:
     title: str
 
 
-class Search(Repository):
+class SearchRepository(Repository):
     """Searches one user's messages."""
 
     @reading

@@ -8,7 +8,7 @@ from cortex.storage.repository import HouseRepository, Repository, reading
 from cortex.storage.schema import HouseSecretTable, SecretTable
 
 
-class Secrets(Repository):
+class SecretsRepository(Repository):
     """One user's secrets."""
 
     async def put(self, name: str, ciphertext: bytes) -> None:
@@ -36,7 +36,7 @@ class Secrets(Repository):
         return bool(await self._touched(self._remove(SecretTable).where(SecretTable.name == name), SecretTable.name))
 
 
-class HouseSecrets(HouseRepository):
+class HouseSecretsRepository(HouseRepository):
     """The secrets of the house itself."""
 
     @reading

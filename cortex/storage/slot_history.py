@@ -45,7 +45,7 @@ class RunMean:
     tokens: float
 
 
-class SlotHistory(Repository):
+class SlotHistoryRepository(Repository):
     """The slots of one user's jobs, as they are looked at."""
 
     @reading

@@ -1,6 +1,6 @@
 """The ledger of slots: each due time of a job ends, once. What is due and what a policy says is not known here.
 
-Bars, means and the history stand in `slot_history.py`; `AllSlots` is for the runner's start and for housekeeping.
+Bars, means and the history stand in `slot_history.py`; `AllSlotsRepository` is for the start and for housekeeping.
 """
 
 from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ def slot_id(job_id: str, due_at: datetime) -> str:
     return f"cron:{job_id}:{due_at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
 
 
-class Slots(Repository):
+class SlotsRepository(Repository):
     """The slots of one user's jobs."""
 
     async def open(
@@ -244,7 +244,7 @@ class Slots(Repository):
         return (await self.session.execute(statement.order_by(SlotTable.due_at.desc()).limit(1))).scalar()
 
 
-class AllSlots(HouseRepository):
+class AllSlotsRepository(HouseRepository):
     """The slots of everybody."""
 
     @reading

@@ -23,7 +23,7 @@ class Summary:
     undone_at: datetime | None
 
 
-class Summaries(Repository):
+class SummariesRepository(Repository):
     """The summaries of a user's conversations."""
 
     async def add(

@@ -53,7 +53,7 @@ class TaskFields(TypedDict, total=False):
     is_tainted: bool
 
 
-class Tasks(Repository):
+class TasksRepository(Repository):
     """One user's tasks."""
 
     @reading

@@ -9,7 +9,7 @@ from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import TextTable
 
 
-class Texts(Repository):
+class TextsRepository(Repository):
     """The texts of a user's requests."""
 
     async def keep(self, *texts: str) -> None:

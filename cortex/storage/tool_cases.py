@@ -26,7 +26,7 @@ class ToolCase:
     added_at: datetime
 
 
-class ToolCases(HouseRepository):
+class ToolCasesRepository(HouseRepository):
     """The cases of the house."""
 
     @reading

@@ -40,7 +40,7 @@ class ToolWord:
     is_left_out: bool = False
 
 
-class ToolSettings(HouseRepository):
+class ToolSettingsRepository(HouseRepository):
     """Settings and words of the whole house; who may change them is the services' matter."""
 
     @reading

@@ -39,7 +39,7 @@ class UseOfTool:
     created_at: datetime
 
 
-class ToolUses(HouseRepository):
+class ToolUsesRepository(HouseRepository):
     """Reads the calls of everybody, as figures."""
 
     @reading

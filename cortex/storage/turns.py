@@ -74,7 +74,7 @@ class TurnFields(TypedDict, total=False):
     ended_at: datetime | None
 
 
-class Turns(Repository):
+class TurnsRepository(Repository):
     """The turns of a user's conversations."""
 
     async def create(
@@ -300,7 +300,7 @@ class Turns(Repository):
         return self._of(conversation_id).where(TurnTable.state == "queued", ~TurnTable.is_dropped)
 
 
-class AllTurns(HouseRepository):
+class AllTurnsRepository(HouseRepository):
     """The turns of everybody: for the engine's start, and to know whose trace is asked for."""
 
     @reading

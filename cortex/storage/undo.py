@@ -27,7 +27,7 @@ class Undo:
     used_at: datetime | None
 
 
-class Undos(Repository):
+class UndosRepository(Repository):
     """What one user can take back."""
 
     async def add(

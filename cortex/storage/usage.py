@@ -180,14 +180,14 @@ class _Sums(Repository):
         return (*is_in, *self._whose(RoundTable))
 
 
-class Usage(_Sums):
+class UsageRepository(_Sums):
     """What one user's calls took."""
 
     def _whose(self, table: type[RoundTable] | type[CallTable]) -> Sequence[ColumnElement[bool]]:
         return (table.owner_id == self.owner_id,)
 
 
-class AllUsage(_Sums, HouseRepository):
+class AllUsageRepository(_Sums, HouseRepository):
     """What everybody's calls took."""
 
     def _whose(self, table: type[RoundTable] | type[CallTable]) -> Sequence[ColumnElement[bool]]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from cortex.storage.home import Home
-from cortex.storage.preferences import Preferences
+from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
@@ -59,7 +59,7 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
 
 def _page(ctx: Ctx, path: str = "") -> Page:
     where = path or f"{FOLDER}/{ctx.role}.md"
-    return Page(ctx=ctx, texts=ctx.use(Home), marks=ctx.use(Preferences), path=where, title="notes")
+    return Page(ctx=ctx, texts=ctx.use(Home), marks=ctx.use(PreferencesRepository), path=where, title="notes")
 
 
 PHRASES = (

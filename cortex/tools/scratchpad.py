@@ -3,7 +3,7 @@
 from typing import Any
 
 from cortex.storage.home import Home
-from cortex.storage.preferences import Preferences
+from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
@@ -58,7 +58,7 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
 
 
 def _page(ctx: Ctx) -> Page:
-    return Page(ctx=ctx, texts=ctx.use(Home), marks=ctx.use(Preferences), path=PATH, title="scratchpad")
+    return Page(ctx=ctx, texts=ctx.use(Home), marks=ctx.use(PreferencesRepository), path=PATH, title="scratchpad")
 
 
 PHRASES = (

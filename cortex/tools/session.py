@@ -3,9 +3,9 @@
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.messages import Text, ToolCall, ToolResult
 from cortex.base.zone import moment
-from cortex.storage.conversations import Conversations
-from cortex.storage.messages import Messages, StoredMessage
-from cortex.storage.search import Search
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.messages import MessagesRepository, StoredMessage
+from cortex.storage.search import SearchRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
@@ -29,7 +29,7 @@ async def session_search(ctx: Ctx, query: str) -> Output:
     """
     hits = [
         hit
-        for hit in await ctx.use(Search).messages_matching(query, HITS * 2)
+        for hit in await ctx.use(SearchRepository).messages_matching(query, HITS * 2)
         if hit.conversation_id != ctx.conversation_id
     ][:HITS]
     lines = [
@@ -52,10 +52,10 @@ async def session_read(ctx: Ctx, conversation: str = "", offset: int = 0) -> Out
     if not conversation:
         return await _latest(ctx)
     try:
-        head = await ctx.use(Conversations).get(conversation.strip())
+        head = await ctx.use(ConversationsRepository).get(conversation.strip())
     except NotFound:
         raise ToolFailed("There is no such conversation. Find its id with session_search.") from None
-    stored = await ctx.use(Messages).of_conversation(head.id)
+    stored = await ctx.use(MessagesRepository).of_conversation(head.id)
     text = "\n".join(line for message in stored if (line := _told(message)))
     title = f"{head.title!r}, {moment(head.created_at, ctx.user.time_zone)}\n"
     return Output(
@@ -66,7 +66,9 @@ async def session_read(ctx: Ctx, conversation: str = "", offset: int = 0) -> Out
 
 async def _latest(ctx: Ctx) -> Output:
     """The newest conversations; that of a job bears a name that a model may have given it over outside text."""
-    heads = [head for head in await ctx.use(Conversations).list(limit=RECENT + 1) if head.id != ctx.conversation_id]
+    heads = [
+        head for head in await ctx.use(ConversationsRepository).list(limit=RECENT + 1) if head.id != ctx.conversation_id
+    ]
     lines = [
         f"- {moment(head.updated_at, ctx.user.time_zone)} {head.title or '(no title)'!r} (conversation {head.id})"
         for head in heads[:RECENT]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from cortex.base.errors import ToolFailed
 from cortex.base.skill import Skill, reading
 from cortex.storage.home import Home
-from cortex.storage.preferences import Preferences
+from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
@@ -29,7 +29,7 @@ NONE = "The user has written no skill yet; the Skills page is for that."
 @tool(effect="read")
 async def skill_list(ctx: Ctx) -> Output:
     """List the how-tos (skills) that the user wrote for you."""
-    files = await read_skills(ctx.use(Home), ctx.use(Preferences))
+    files = await read_skills(ctx.use(Home), ctx.use(PreferencesRepository))
     usable = [one.skill for one in files if one.skill is not None]
     lines = [_line(one) for one in usable[:SHOWN]] or [NONE]
     if len(usable) > SHOWN:
@@ -46,7 +46,7 @@ async def skill_read(ctx: Ctx, name: str) -> Output:
     Args:
         name: Its name as listed.
     """
-    file = _meant(await read_skills(ctx.use(Home), ctx.use(Preferences)), name)
+    file = _meant(await read_skills(ctx.use(Home), ctx.use(PreferencesRepository)), name)
     if file.skill is None:
         raise ToolFailed(f"This skill cannot be used until the user mends its file: {file.error}")
     found = () if file.is_tainted else file.skill.tools

@@ -8,7 +8,7 @@ from pydantic import Field
 from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.base.ids import derived_id, is_named, short
 from cortex.base.zone import day, local
-from cortex.storage.tasks import Task, Tasks
+from cortex.storage.tasks import Task, TasksRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
@@ -35,7 +35,7 @@ async def task_list(
         due_by: Due on or before this day.
         done: Finished ones instead of open ones.
     """
-    tasks = ctx.use(Tasks)
+    tasks = ctx.use(TasksRepository)
     name = await _known_list(tasks, list_name) if list_name else None
     rows = list(await tasks.list(list_name=name, is_done=done, query=query))
     if due_by is not None:
@@ -61,7 +61,7 @@ async def task_create(
         priority: 3 is high.
         notes: More words.
     """
-    tasks = ctx.use(Tasks)
+    tasks = ctx.use(TasksRepository)
     row = await tasks.create(
         derived_id(ctx.call_id, "task"),
         title=_title(title),
@@ -97,7 +97,7 @@ async def task_update(
         priority: 3 is high.
         notes: New notes.
     """
-    tasks = ctx.use(Tasks)
+    tasks = ctx.use(TasksRepository)
     wanted: dict[str, Any] = {
         "title": None if title is None else _title(title),
         "due": due,
@@ -135,7 +135,7 @@ async def task_complete(ctx: Ctx, task: str) -> Output:
     Args:
         task: Its id, or words of its title.
     """
-    tasks = ctx.use(Tasks)
+    tasks = ctx.use(TasksRepository)
 
     async def find() -> dict[str, Any]:
         row = await _find(tasks, task)
@@ -154,7 +154,7 @@ async def task_complete(ctx: Ctx, task: str) -> Output:
 
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
     """Put a task back: removed if the call made it, else as `before` says. Conflict when it changed since."""
-    tasks = ctx.use(Tasks)
+    tasks = ctx.use(TasksRepository)
     row = await tasks.get(target)
     if str(row.version) != expected:
         raise Conflict(f"{row.title!r} was changed since; it was left as it is.")
@@ -166,7 +166,7 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
     return f"{row.title!r} is open again." if fields == {"is_done": False} else f"{row.title!r} is as it was."
 
 
-async def _known_list(tasks: Tasks, wanted: str) -> str:
+async def _known_list(tasks: TasksRepository, wanted: str) -> str:
     """The list's name as the user writes it: "Shopping list" and "shopping" mean the list that is there."""
     names = [known.name for known in await tasks.lists()]
     known = {_key(name): name for name in names}
@@ -188,7 +188,7 @@ def _key(name: str) -> str:
     return "".join(name.casefold().split())
 
 
-async def _find(tasks: Tasks, wanted: str) -> Task:
+async def _find(tasks: TasksRepository, wanted: str) -> Task:
     """The one task that is meant; ToolFailed names the candidates when it is not one."""
     key = wanted.strip().casefold().removeprefix("#")
     if not key:
@@ -213,7 +213,7 @@ async def _find(tasks: Tasks, wanted: str) -> Task:
         raise ToolFailed(f"No open task fits {wanted!r}. Look with task_list.") from None
 
 
-async def _nothing(tasks: Tasks, name: str | None, done: bool, *, is_narrowed: bool) -> str:
+async def _nothing(tasks: TasksRepository, name: str | None, done: bool, *, is_narrowed: bool) -> str:
     """What to say when there is nothing to show, with the lists that do exist."""
     others = [other.name for other in await tasks.lists() if other.name != name]
     where = f" on the list {name!r}" if name else ""

@@ -15,9 +15,9 @@ from cortex.base.events import Event
 from cortex.base.messages import Message
 from cortex.base.user import User
 from cortex.services.content.notes import SCRATCHPAD
-from cortex.storage.messages import Messages
-from cortex.storage.tasks import Tasks
-from cortex.storage.turns import TurnRow, Turns
+from cortex.storage.messages import MessagesRepository
+from cortex.storage.tasks import TasksRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 from tests.e2e.caller import Caller
 from tests.e2e.daemon import Daemon
 from tests.e2e.tables import ask
@@ -136,13 +136,14 @@ def look(page: Daemon, conversations: Sequence[str]) -> Found:
         opened = cortex.house.db
         stories = {}
         for conversation in conversations:
-            turns = list(await opened.open(Turns, ada.id).list(conversation))
+            turns = list(await opened.open(TurnsRepository, ada.id).list(conversation))
             log = await cortex.chat.log(ada, conversation, turns=1000)
             kept = {
-                turn.id: [row.message for row in await opened.open(Messages, ada.id).of_turn(turn.id)] for turn in turns
+                turn.id: [row.message for row in await opened.open(MessagesRepository, ada.id).of_turn(turn.id)]
+                for turn in turns
             }
             stories[conversation] = Story(turns=turns, events=list(log.events), messages=kept)
-        titles = [task.title for task in await opened.open(Tasks, ada.id).list()]
+        titles = [task.title for task in await opened.open(TasksRepository, ada.id).list()]
         pad = page.home / ada.id / SCRATCHPAD
         return Found(stories=stories, titles=titles, jotted=pad.read_text("utf-8").split("\n"))
 

@@ -15,10 +15,10 @@ from cortex.app import Cortex
 from cortex.base.turn import LOOP_ENDS, parent_of
 from cortex.base.user import User
 from cortex.services.content.notes import SCRATCHPAD
-from cortex.storage.conversations import Conversations
-from cortex.storage.notices import NoticeRow, Notices
-from cortex.storage.tasks import Tasks
-from cortex.storage.turns import TurnRow, Turns
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.notices import NoticeRow, NoticesRepository
+from cortex.storage.tasks import TasksRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 from tests.e2e.crew import Crew
 from tests.e2e.crowd import Crowd, made_again
 from tests.e2e.daemon import Daemon
@@ -51,18 +51,18 @@ class Kept:
 
 async def _kept(cortex: Cortex, ada: User) -> Kept:
     opened = cortex.house.db
-    chats = await opened.open(Conversations, ada.id).list(limit=100)
-    own = await opened.open(Conversations, ada.id).list(limit=100, source="agent")
-    runs = [row for one in own if (row := await opened.open(Turns, ada.id).at(one.id, 1))]
-    talk = [row for one in chats for row in await opened.open(Turns, ada.id).list(one.id)]
+    chats = await opened.open(ConversationsRepository, ada.id).list(limit=100)
+    own = await opened.open(ConversationsRepository, ada.id).list(limit=100, source="agent")
+    runs = [row for one in own if (row := await opened.open(TurnsRepository, ada.id).at(one.id, 1))]
+    talk = [row for one in chats for row in await opened.open(TurnsRepository, ada.id).list(one.id)]
     results = [row for row in talk if row.channel == "result"]
     pad = cortex.settings.home / ada.id / SCRATCHPAD
     return Kept(
         agents={run.id: [row for row in results if f"Handed over: {run.text}\n" in row.text] for run in runs},
         runs=runs,
         talk=talk,
-        told=list(await opened.open(Notices, ada.id).list(limit=1000)),
-        titles=[task.title for task in await opened.open(Tasks, ada.id).list()],
+        told=list(await opened.open(NoticesRepository, ada.id).list(limit=1000)),
+        titles=[task.title for task in await opened.open(TasksRepository, ada.id).list()],
         jotted=[line for line in pad.read_text("utf-8").split("\n") if line] if pad.exists() else [],
     )
 

@@ -12,9 +12,9 @@ import pytest
 
 from cortex.base.messages import Message, ToolResult
 from cortex.base.turn import LOOP_ENDS
-from cortex.storage.messages import Messages
-from cortex.storage.tasks import Tasks
-from cortex.storage.turns import TurnRow, Turns
+from cortex.storage.messages import MessagesRepository
+from cortex.storage.tasks import TasksRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.scripted_server import Asked, Fault, Say, ScriptedServer, Use, rule
 
@@ -66,15 +66,17 @@ async def connect(house: LivingHouse, server: ScriptedServer, kind: str, name: s
 
 
 async def turn_of(house: LivingHouse, turn_id: str) -> TurnRow:
-    return await house.cortex.house.db.open(Turns, house.admin.id).get(turn_id)
+    return await house.cortex.house.db.open(TurnsRepository, house.admin.id).get(turn_id)
 
 
 async def transcript_of(house: LivingHouse, turn_id: str) -> list[Message]:
-    return [row.message for row in await house.cortex.house.db.open(Messages, house.admin.id).of_turn(turn_id)]
+    return [
+        row.message for row in await house.cortex.house.db.open(MessagesRepository, house.admin.id).of_turn(turn_id)
+    ]
 
 
 async def titles(house: LivingHouse) -> list[str]:
-    return [task.title for task in await house.cortex.house.db.open(Tasks, house.admin.id).list()]
+    return [task.title for task in await house.cortex.house.db.open(TasksRepository, house.admin.id).list()]
 
 
 async def check(house: LivingHouse, conversation_id: str, turn_id: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from cortex.app import Cortex
 from cortex.base.user import User
-from cortex.storage.notices import Notices
+from cortex.storage.notices import NoticesRepository
 from tests.e2e.caller import Caller
 from tests.e2e.clockroom import Clockroom, check
 from tests.e2e.crew import Crew, Listener, at, events_of, until
@@ -82,7 +82,7 @@ def told_once(crew: Crew, hook: Loopback) -> Iterator[None]:
 
 def _count(crew: Crew) -> int:
     async def count(cortex: Cortex, ada: User) -> int:
-        return len(await cortex.house.db.open(Notices, ada.id).list(limit=5_000))
+        return len(await cortex.house.db.open(NoticesRepository, ada.id).list(limit=5_000))
 
     return ask(crew.pages[0], count)
 

@@ -11,7 +11,7 @@ import pytest
 
 from cortex.base.messages import ToolCall, ToolResult, assistant, results, user
 from cortex.services.tools.plans import past_turns
-from cortex.storage.turns import Turns
+from cortex.storage.turns import TurnsRepository
 from tests.e2e.test_calls_wire import WAYS, calls_of, connect, names, plans_of
 from tests.living_house import LivingHouse, living_house
 from tests.scripted_server import ScriptedServer, Use, rule
@@ -132,6 +132,6 @@ async def test_a_message_is_not_read_at_a_step_that_carries_no_tools(house: Livi
     turn_id = await sent_meanwhile(house, REMINDER, max_rounds=2)
     assert [row.name for row in await calls_of(house, turn_id)] == ["shell_exec"]
     async with house.cortex.house.db.together(house.admin.id) as opened:
-        after = (await opened(Turns).list((await opened(Turns).get(turn_id)).conversation_id))[-1]
+        after = (await opened(TurnsRepository).list((await opened(TurnsRepository).get(turn_id)).conversation_id))[-1]
     await house.until(after.conversation_id, "turn.end", turn=after.id)
     assert await reminders(house) == ["call the dentist"]

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from cortex.base.messages import Message, user
-from cortex.storage.accounts import Accounts
-from cortex.storage.conversations import Conversations
+from cortex.storage.accounts import AccountsRepository
+from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
-from cortex.storage.messages import Messages
-from cortex.storage.turns import Turns
+from cortex.storage.messages import MessagesRepository
+from cortex.storage.turns import TurnsRepository
 from tests.databases import PostgresTemplate, SqliteTemplate
 from tests.still_clock import StillClock
 
@@ -36,12 +36,12 @@ async def db(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock) 
 
 @pytest.fixture
 async def ann(db: Database) -> str:
-    return (await db.open(Accounts).add("ann", "Ann", "admin", None, "UTC")).id
+    return (await db.open(AccountsRepository).add("ann", "Ann", "admin", None, "UTC")).id
 
 
 @pytest.fixture
 async def ben(db: Database) -> str:
-    return (await db.open(Accounts).add("ben", "Ben", "member", None, "UTC")).id
+    return (await db.open(AccountsRepository).add("ben", "Ben", "member", None, "UTC")).id
 
 
 class Written:
@@ -53,13 +53,15 @@ class Written:
         self.id = conversation_id
 
     async def turn(self, id: str, *messages: Message) -> str:
-        await self.db.open(Turns, self.owner_id).create(id, self.id, "hello", mode="auto", role="orchestrator")
+        await self.db.open(TurnsRepository, self.owner_id).create(
+            id, self.id, "hello", mode="auto", role="orchestrator"
+        )
         for number, message in enumerate(messages or (user("hello"),)):
-            await self.db.open(Messages, self.owner_id).add(id, number, message, False)
+            await self.db.open(MessagesRepository, self.owner_id).add(id, number, message, False)
         return id
 
 
 @pytest.fixture
 async def talk(db: Database, ann: str) -> Written:
-    conversation = await db.open(Conversations, ann).create("orchestrator", "auto", "Garden")
+    conversation = await db.open(ConversationsRepository, ann).create("orchestrator", "auto", "Garden")
     return Written(db, ann, conversation.id)

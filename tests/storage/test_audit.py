@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from cortex.storage.audit import Audit, Verdict
+from cortex.storage.audit import AuditRepository, Verdict
 from cortex.storage.db import Database
 
 
@@ -24,7 +24,7 @@ async def run(db: Database, statement: str) -> None:
 
 
 async def test_rows_written_at_once_make_one_chain(db: Database) -> None:
-    audit = db.open(Audit)
+    audit = db.open(AuditRepository)
     await asyncio.gather(*(audit.add("ann", "login", f"browser {n}", {"n": n, "ü": None}) for n in range(20)))
     assert await audit.verify() == Verdict(entries=20, broken_at=None)
     newest = await audit.list(limit=3)
@@ -34,16 +34,16 @@ async def test_rows_written_at_once_make_one_chain(db: Database) -> None:
 
 
 async def test_odd_text_does_not_break_the_chain(db: Database) -> None:
-    await db.open(Audit).add("a\x00\ud800", "ü", "日本", {"\x00": "\ud800"})
-    assert await db.open(Audit).verify() == Verdict(entries=1, broken_at=None)
+    await db.open(AuditRepository).add("a\x00\ud800", "ü", "日本", {"\x00": "\ud800"})
+    assert await db.open(AuditRepository).verify() == Verdict(entries=1, broken_at=None)
 
 
 @pytest.mark.parametrize("statement", ["UPDATE audit SET actor = 'x'", "DELETE FROM audit"])
 async def test_the_database_refuses_to_change_history(db: Database, statement: str) -> None:
-    await db.open(Audit).add("ann", "login", "a")
+    await db.open(AuditRepository).add("ann", "login", "a")
     with pytest.raises(DBAPIError, match="never changed or deleted"):
         await run(db, statement)
-    assert await db.open(Audit).verify() == Verdict(entries=1, broken_at=None)
+    assert await db.open(AuditRepository).verify() == Verdict(entries=1, broken_at=None)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ async def test_the_database_refuses_to_change_history(db: Database, statement: s
 )
 async def test_a_change_behind_the_guard_is_found(db: Database, statement: str, verdict: Verdict) -> None:
     for number in range(5):
-        await db.open(Audit).add("ann", "login", f"browser {number}", {"n": number})
+        await db.open(AuditRepository).add("ann", "login", f"browser {number}", {"n": number})
     await lift_the_guard(db)
     await run(db, statement)
-    assert await db.open(Audit).verify() == verdict
+    assert await db.open(AuditRepository).verify() == verdict

@@ -4,16 +4,16 @@ import pytest
 
 from cortex.storage.commits import Commits
 from cortex.storage.db import Database
-from cortex.storage.tasks import Tasks
+from cortex.storage.tasks import TasksRepository
 
 
 async def test_a_commit_of_any_process_is_new_once(db: Database, ann: str) -> None:
     elsewhere = Database(db.url.render_as_string(hide_password=False))
     assert await db.commits.are_new()
     assert await db.commits.are_new() == db.is_postgresql
-    await db.open(Tasks, ann).list()
+    await db.open(TasksRepository, ann).list()
     assert await db.commits.are_new() == db.is_postgresql
-    await elsewhere.open(Tasks, ann).create(None, "Water the ferns")
+    await elsewhere.open(TasksRepository, ann).create(None, "Water the ferns")
     assert await db.commits.are_new()
     assert await db.commits.are_new() == db.is_postgresql
     await elsewhere.close()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cortex.base.user import User
-from cortex.storage.accounts import Accounts
+from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
 from cortex.storage.home import Homes
 from tests.tool_world import World
@@ -13,13 +13,13 @@ from tests.tool_world import World
 
 @pytest.fixture
 async def ann(db: Database) -> User:
-    account = await db.open(Accounts).add("ann", "Ann", "admin", None, "Europe/Berlin")
+    account = await db.open(AccountsRepository).add("ann", "Ann", "admin", None, "Europe/Berlin")
     return User(id=account.id, name="ann", rank="admin", time_zone="Europe/Berlin")
 
 
 @pytest.fixture
 async def ben(db: Database) -> User:
-    account = await db.open(Accounts).add("ben", "Ben", "member", None, "UTC")
+    account = await db.open(AccountsRepository).add("ben", "Ben", "member", None, "UTC")
     return User(id=account.id, name="ben", rank="member")
 
 

@@ -5,18 +5,20 @@ import pytest
 from cortex.base.errors import ToolFailed
 from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
 from cortex.base.user import User
-from cortex.storage.conversations import Conversations
-from cortex.storage.messages import Messages
-from cortex.storage.turns import Turns
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.messages import MessagesRepository
+from cortex.storage.turns import TurnsRepository
 from tests.tool_world import World
 
 
 async def _talk(world: World, owner: User, title: str, *messages: Message, is_tainted: bool = False) -> str:
-    head = await world.db.open(Conversations, owner.id).create("orchestrator", "auto", title)
+    head = await world.db.open(ConversationsRepository, owner.id).create("orchestrator", "auto", title)
     turn = f"turn:{head.id}"
-    await world.db.open(Turns, owner.id).create(turn, head.id, "hi", mode="auto", role="orchestrator")
+    await world.db.open(TurnsRepository, owner.id).create(turn, head.id, "hi", mode="auto", role="orchestrator")
     for number, message in enumerate(messages):
-        await world.db.open(Messages, owner.id).add(turn, number, message, is_tainted and message.speaker == "tool")
+        await world.db.open(MessagesRepository, owner.id).add(
+            turn, number, message, is_tainted and message.speaker == "tool"
+        )
     return head.id
 
 

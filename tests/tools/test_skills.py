@@ -5,7 +5,7 @@ import pytest
 from cortex.base.errors import ToolFailed
 from cortex.base.user import User
 from cortex.storage.home import Home
-from cortex.storage.preferences import Preferences
+from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.page import Page
 from tests.tool_world import World
 
@@ -74,7 +74,9 @@ async def test_another_users_skills_are_out_of_reach(world: World, ann: User, be
 async def test_a_skill_written_from_outside_words_stays_marked_and_brings_no_tool(world: World, ann: User) -> None:
     ctx = world.ctx(ann, is_tainted=True)
     path = "skills/invoices.md"
-    await Page(ctx=ctx, texts=ctx.use(Home), marks=ctx.use(Preferences), path=path, title="skill").write(INVOICES)
+    await Page(ctx=ctx, texts=ctx.use(Home), marks=ctx.use(PreferencesRepository), path=path, title="skill").write(
+        INVOICES
+    )
     listed = await world.run(world.ctx(ann), "skill_list")
     read = await world.run(world.ctx(ann), "skill_read", name="invoices")
     assert ("[from outside]" in listed.text, listed.is_tainted) == (True, True)

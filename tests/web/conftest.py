@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from cortex.app import Cortex
 from cortex.base.user import User
 from cortex.services.accounts.accounts import CONFIRMED_FOR
-from cortex.storage.accounts import Logins
+from cortex.storage.accounts import LoginsRepository
 from tests.databases import copy_home, house_settings
 from web.app import create_app
 from web.security import COOKIE
@@ -90,7 +90,9 @@ async def logged_in(app: FastAPI, house: Cortex, name: str, token: str = "") -> 
     token = token or await house.accounts.login(name, PASSWORD, "127.0.0.1", "another browser")
     view = await house.accounts.who(token)
     assert view
-    await house.house.db.open(Logins, view.user.id).confirm(view.login_id, house.house.clock() + CONFIRMED_FOR)
+    await house.house.db.open(LoginsRepository, view.user.id).confirm(
+        view.login_id, house.house.clock() + CONFIRMED_FOR
+    )
     return Browser(user=view.user, http=browser(app, token))
 
 

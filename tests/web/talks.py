@@ -17,8 +17,8 @@ from typing import Any
 from cortex.base.ids import new_id
 from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import TurnView, key_of
-from cortex.storage.conversations import Conversations
-from cortex.storage.turns import Turns
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.turns import TurnsRepository
 from tests.databases import copy_home
 from tests.living_house import PASSWORD, LivingHouse, living_house
 from tests.patience import PATIENCE_S
@@ -139,15 +139,15 @@ class Talks:
         made = await living.conversation()
         events = [event for event in await living.events(of) if event.turn_id == f"turn:{key}"]
         async with living.cortex.house.db.together(user.id) as opened:
-            await opened(Conversations).rename(made, f"{turns} turns", by_user=True)
+            await opened(ConversationsRepository).rename(made, f"{turns} turns", by_user=True)
             for number in range(1, turns + 1):
                 new = new_id()
-                await opened(Turns).create(
+                await opened(TurnsRepository).create(
                     f"turn:{new}", made, f"{LAMP} ({number})", mode="auto", role="orchestrator", state="done"
                 )
                 rows = [(event.kind, _moved(event.payload, key, new), f"turn:{new}") for event in events]
                 rows[0][1].update(text=f"{LAMP} ({number})", ordinal=number)
-                await opened(Conversations).append(made, rows)
+                await opened(ConversationsRepository).append(made, rows)
         return made
 
 

@@ -7,7 +7,7 @@ from markupsafe import escape
 
 from cortex.app import Cortex
 from cortex.services.roles.roles import PERSONA
-from cortex.storage.approvals import Grants
+from cortex.storage.approvals import GrantsRepository
 from tests.web.conftest import PASSWORD, Browser, logged_in
 
 
@@ -67,7 +67,7 @@ async def test_what_was_allowed_is_listed_and_can_be_taken_back(house: Cortex, a
     assert "Nothing. When you allow" in (await ada.get("/account")).text
     conversation = await house.conversations.new(ada.user)
     later = house.house.clock() + timedelta(hours=1)
-    grants = house.house.db.open(Grants, ada.user.id)
+    grants = house.house.db.open(GrantsRepository, ada.user.id)
     made = await grants.add("shell_exec", "df -h #ab12", conversation.id, later)
     assert "df -h #ab12" in (await ada.get("/account")).text
     await ada.post(f"/account/grants/{made.id}/revoke")

@@ -7,7 +7,7 @@ import pytest
 from fastapi import FastAPI
 
 from cortex.app import Cortex
-from cortex.storage.accounts import Logins
+from cortex.storage.accounts import LoginsRepository
 from tests.web.conftest import PASSWORD, Browser, browser, logged_in
 from web.security import COOKIE, SECURE_COOKIE
 
@@ -165,4 +165,4 @@ async def test_admin_pages_ask_for_the_password_after_a_while(house: Cortex, app
 
 
 async def _forget_confirmation(house: Cortex, user_id: str, login_id: str) -> None:
-    await house.house.db.open(Logins, user_id).confirm(login_id, house.house.clock())
+    await house.house.db.open(LoginsRepository, user_id).confirm(login_id, house.house.clock())

@@ -13,9 +13,9 @@ from cortex.app import Cortex
 from cortex.base.clock import now
 from cortex.ports.channels import ActionKind, NoticeKind
 from cortex.services.notices.notices import Told
-from cortex.storage.deliveries import AllDeliveries, Deliveries
-from cortex.storage.devices import ActionLinks, Devices
-from cortex.storage.notices import Notices, Way
+from cortex.storage.deliveries import AllDeliveriesRepository, DeliveriesRepository
+from cortex.storage.devices import ActionLinksRepository, DevicesRepository
+from cortex.storage.notices import NoticesRepository, Way
 from tests.databases import copy_home, house_settings
 from tests.notify import browser as push
 from tests.patience import PATIENCE_S
@@ -48,7 +48,7 @@ async def added(house: Cortex, person: Browser, name: str = "") -> str:
     target = push.Browser().target(ENDPOINT)
     view = await house.accounts.who(person.http.cookies["cortex"])
     assert view
-    row = await house.house.db.open(Devices, person.user.id).add(
+    row = await house.house.db.open(DevicesRepository, person.user.id).add(
         endpoint=ENDPOINT,
         p256dh=target.key,
         auth=target.secret,
@@ -308,16 +308,20 @@ async def test_a_way_that_failed_is_told_where_it_is_set_and_what_took_its_place
     await house.reach.addresses.put(ada.user, "webhook", "https://hook.example.org/plants")
     await house.reach.choices.change(ada.user, channels={"system": ["ntfy"]})
     notice = await told(house, ada)
-    (row,) = await house.house.db.open(AllDeliveries).take("ntfy", 1, 90.0)
-    await house.house.db.open(Deliveries, ada.user.id).again(row.id, row.attempt, clock(), "The server sleeps.")
+    (row,) = await house.house.db.open(AllDeliveriesRepository).take("ntfy", 1, 90.0)
+    await house.house.db.open(DeliveriesRepository, ada.user.id).again(
+        row.id, row.attempt, clock(), "The server sleeps."
+    )
     page = (await ada.get("/notifications/settings")).text
     assert "The newest delivery failed and is tried again" in page
     assert "The server sleeps." in page
-    (row,) = await house.house.db.open(AllDeliveries).take("ntfy", 1, 90.0)
+    (row,) = await house.house.db.open(AllDeliveriesRepository).take("ntfy", 1, 90.0)
     clock.forward(seconds=1)
-    await house.house.db.open(Deliveries, ada.user.id).end(row.id, row.attempt, "failed", "The token is wrong.")
-    assert await house.house.db.open(Notices, ada.user.id).send_instead(notice, [Way(channel="webhook")])
-    assert not await house.house.db.open(Notices, ada.user.id).send_instead(notice, [Way(channel="email")])
+    await house.house.db.open(DeliveriesRepository, ada.user.id).end(
+        row.id, row.attempt, "failed", "The token is wrong."
+    )
+    assert await house.house.db.open(NoticesRepository, ada.user.id).send_instead(notice, [Way(channel="webhook")])
+    assert not await house.house.db.open(NoticesRepository, ada.user.id).send_instead(notice, [Way(channel="email")])
     page = (await ada.get("/notifications/settings")).text
     assert "The newest delivery failed," in page
     page = (await ada.get("/notifications")).text
@@ -389,7 +393,7 @@ async def test_a_browser_gives_its_subscription_up(house: Cortex, ada: Browser) 
 async def linked(house: Cortex, person: Browser, action: ActionKind = "ack") -> str:
     notice = await told(house, person)
     until = house.house.clock() + timedelta(hours=1)
-    await house.house.db.open(ActionLinks, person.user.id).add("a-token", notice, action, until)
+    await house.house.db.open(ActionLinksRepository, person.user.id).add("a-token", notice, action, until)
     return notice
 
 

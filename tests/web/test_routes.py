@@ -17,20 +17,20 @@ from cortex.base.ids import new_id
 from cortex.base.turn import agent_turn
 from cortex.services.jobs.forms import JobForm
 from cortex.services.tools.skills import SkillsService
-from cortex.storage.approvals import Approvals, Grants
-from cortex.storage.calls import CallRow, Calls
-from cortex.storage.conversations import Conversations
-from cortex.storage.deliveries import AllDeliveries, Deliveries
-from cortex.storage.devices import ActionLinks, Devices
+from cortex.storage.approvals import ApprovalsRepository, GrantsRepository
+from cortex.storage.calls import CallRow, CallsRepository
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.deliveries import AllDeliveriesRepository, DeliveriesRepository
+from cortex.storage.devices import ActionLinksRepository, DevicesRepository
 from cortex.storage.home import Home
-from cortex.storage.messages import Messages
-from cortex.storage.notices import Notices, NoticeValues, Way
-from cortex.storage.plans import Plans
-from cortex.storage.summaries import Summaries
-from cortex.storage.tool_cases import ToolCases
-from cortex.storage.tool_settings import ToolSettings
-from cortex.storage.turns import Turns
-from cortex.storage.undo import Undos
+from cortex.storage.messages import MessagesRepository
+from cortex.storage.notices import NoticesRepository, NoticeValues, Way
+from cortex.storage.plans import PlansRepository
+from cortex.storage.summaries import SummariesRepository
+from cortex.storage.tool_cases import ToolCasesRepository
+from cortex.storage.tool_settings import ToolSettingsRepository
+from cortex.storage.turns import TurnsRepository
+from cortex.storage.undo import UndosRepository
 from tests.notify import browser as push
 from tests.patience import PATIENCE_S
 from tests.web.conftest import Browser
@@ -151,14 +151,14 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     conversation = await house.conversations.new(user)
     turn_id, call_id = f"turn:{new_id()}", new_id()
     later = db.clock() + timedelta(hours=1)
-    await db.open(Turns, user.id).create(
+    await db.open(TurnsRepository, user.id).create(
         turn_id, conversation.id, "truffles", mode="auto", role="orchestrator", state="done"
     )
     await house.conversations.rename(user, conversation.id, "Where truffles grow")
     said = {"turn": turn_id, "text": "truffles", "at": later.isoformat(), "mode": "auto", "is_steer": False}
-    await db.open(Conversations, user.id).append(conversation.id, [("message", said, turn_id)])
+    await db.open(ConversationsRepository, user.id).append(conversation.id, [("message", said, turn_id)])
     receipt = await house.tools.explain(user, "orchestrator", "hello")
-    await db.open(Plans, user.id).add(turn_id, 1, receipt)
+    await db.open(PlansRepository, user.id).add(turn_id, 1, receipt)
     call = CallRow(
         id=call_id,
         turn_id=turn_id,
@@ -169,14 +169,14 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         arguments_hash="h",
         risk="high",
     )
-    await db.open(Calls, user.id).decided(call)
-    approval = await db.open(Approvals, user.id).ask(
+    await db.open(CallsRepository, user.id).decided(call)
+    approval = await db.open(ApprovalsRepository, user.id).ask(
         call_id, turn_id, "shell_exec", "h", "this machine", "Run", "ls", "you asked", "high", later
     )
-    grant = await db.open(Grants, user.id).add("shell_exec", "dig", conversation.id, later)
-    undo = await db.open(Undos, user.id).add(call_id, "tasks", "t", None, "1", "Take it back", later)
-    summary = await db.open(Summaries, user.id).add(conversation.id, 1, "what was said", False)
-    await db.open(Messages, user.id).add(turn_id, 1, message.user("truffles"), False)
+    grant = await db.open(GrantsRepository, user.id).add("shell_exec", "dig", conversation.id, later)
+    undo = await db.open(UndosRepository, user.id).add(call_id, "tasks", "t", None, "1", "Take it back", later)
+    summary = await db.open(SummariesRepository, user.id).add(conversation.id, 1, "what was said", False)
+    await db.open(MessagesRepository, user.id).add(turn_id, 1, message.user("truffles"), False)
     asked = {
         "kind": "role",
         "subject": "truffler",
@@ -212,15 +212,17 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         **await told_things(house, person),
         "reminder_id": (await house.reminders.add(user, "dig truffles tomorrow at 9")).id,
         "run_id": await agent_run(house, person, conversation.id, turn_id),
-        "case_id": (await db.open(ToolCases).add("truffles", "truffler", "admin", (), user.id)).id,
+        "case_id": (await db.open(ToolCasesRepository).add("truffles", "truffler", "admin", (), user.id)).id,
     }
 
 
 async def agent_run(house: Cortex, person: Browser, parent_id: str, turn_id: str) -> str:
     """A background agent that looks for truffles, on paper: no engine runs it."""
     async with house.house.db.together(person.user.id) as opened:
-        made = await opened(Conversations).create("truffler", "auto", "Truffles", source="agent", parent_id=parent_id)
-        await opened(Turns).create(
+        made = await opened(ConversationsRepository).create(
+            "truffler", "auto", "Truffles", source="agent", parent_id=parent_id
+        )
+        await opened(TurnsRepository).create(
             agent_turn(turn_id, made.id), made.id, "Find truffles", mode="auto", role="truffler", channel="agent"
         )
     return made.id
@@ -230,7 +232,7 @@ async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
     """A notice about truffles with a delivery that failed and a button, and a browser that takes push."""
     user, reach, db = person.user, house.reach, house.house.db
     browser = push.Browser().target("https://push.example/truffles")
-    device = await db.open(Devices, user.id).add(
+    device = await db.open(DevicesRepository, user.id).add(
         endpoint=browser.address,
         p256dh=browser.key,
         auth=browser.secret,
@@ -241,10 +243,10 @@ async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
     )
     values = NoticeValues(kind="system", title="Truffles are ripe", text="Dig.", actions=("ack",))
     async with db.together(user.id) as opened:
-        await opened(Notices).add("n:truffles", values, [Way(channel="email")])
-        await opened(ActionLinks).add("t:truffles", "n:truffles", "ack", db.clock() + timedelta(hours=1))
-    (row,) = await db.open(AllDeliveries).take("email", 1, 60.0)
-    await db.open(Deliveries, user.id).end(row.id, row.attempt, "failed", "the server said no")
+        await opened(NoticesRepository).add("n:truffles", values, [Way(channel="email")])
+        await opened(ActionLinksRepository).add("t:truffles", "n:truffles", "ack", db.clock() + timedelta(hours=1))
+    (row,) = await db.open(AllDeliveriesRepository).take("email", 1, 60.0)
+    await db.open(DeliveriesRepository, user.id).end(row.id, row.attempt, "failed", "the server said no")
     assert await reach.notices.unread(user.id)
     return {"notice_id": "n:truffles", "delivery_id": row.id, "device_id": device.id, "token": "t:truffles"}
 
@@ -266,19 +268,19 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await house.preferences.persona(user),
         [login.id for login in await house.accounts.logins(user)],
         await house.conversations.get(user, ids["cid"]),
-        await db.open(Conversations, user.id).events(ids["cid"]),
-        await db.open(Turns, user.id).list(ids["cid"], include_dropped=True),
-        await db.open(Approvals, user.id).pending(),
-        await db.open(Grants, user.id).list(),
-        await db.open(Undos, user.id).get(ids["undo_id"]),
-        await db.open(Summaries, user.id).latest(ids["cid"]),
-        await db.open(ToolSettings).number(),
-        await db.open(ToolCases).all(),
+        await db.open(ConversationsRepository, user.id).events(ids["cid"]),
+        await db.open(TurnsRepository, user.id).list(ids["cid"], include_dropped=True),
+        await db.open(ApprovalsRepository, user.id).pending(),
+        await db.open(GrantsRepository, user.id).list(),
+        await db.open(UndosRepository, user.id).get(ids["undo_id"]),
+        await db.open(SummariesRepository, user.id).latest(ids["cid"]),
+        await db.open(ToolSettingsRepository).number(),
+        await db.open(ToolCasesRepository).all(),
         await house.roles.in_force(user, "truffler"),
         await house.records.budgets.list(),
         await house.reach.notices.page(user.id),
         await house.reach.devices.list(user),
-        await db.open(ActionLinks, user.id).get(ids["token"]),
+        await db.open(ActionLinksRepository, user.id).get(ids["token"]),
     ]
 
 

@@ -9,17 +9,17 @@ from cortex.app import Cortex
 from cortex.base.messages import Usage
 from cortex.base.turn import TurnState
 from cortex.services.usage.runs import PAGE, Wanted
-from cortex.storage.accounts import Logins
-from cortex.storage.calls import CallRow, Calls
-from cortex.storage.conversations import Conversations
-from cortex.storage.rounds import Rounds
-from cortex.storage.turns import Turns
+from cortex.storage.accounts import LoginsRepository
+from cortex.storage.calls import CallRow, CallsRepository
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.rounds import RoundsRepository
+from cortex.storage.turns import TurnsRepository
 from tests.living_house import living_house
 from tests.web.conftest import Browser
 
 
 async def conversation(house: Cortex, person: Browser, title: str = "Garden") -> str:
-    return (await house.house.db.open(Conversations, person.user.id).create("orchestrator", "auto", title)).id
+    return (await house.house.db.open(ConversationsRepository, person.user.id).create("orchestrator", "auto", title)).id
 
 
 async def run(
@@ -37,7 +37,7 @@ async def run(
     """A run with one answered round; its key."""
     db, key = house.house.db, re.sub(r"\W", "", text)
     turn_id = f"turn:{key}"
-    turns, rounds = db.open(Turns, person.user.id), db.open(Rounds, person.user.id)
+    turns, rounds = db.open(TurnsRepository, person.user.id), db.open(RoundsRepository, person.user.id)
     await turns.create(turn_id, cid, text, mode="auto", role=role, job_id=job_id, state="running")
     await rounds.answered(turn_id, 1, "m", Usage(input_tokens=1200, output_tokens=34), cost_usd)
     if tool:
@@ -51,7 +51,7 @@ async def run(
             arguments_hash="h",
             risk="low",
         )
-        await db.open(Calls, person.user.id).decided(call)
+        await db.open(CallsRepository, person.user.id).decided(call)
     await turns.set_state(turn_id, state, error="The model said no." if state == "failed" else "")
     return key
 
@@ -135,7 +135,7 @@ async def test_a_page_with_a_run_that_goes_on_looks_again_and_any_other_does_not
 async def test_deleted_conversations_and_messages_that_were_taken_in_are_no_runs(house: Cortex, ada: Browser) -> None:
     cid = await conversation(house, ada)
     await run(house, ada, cid, "main", "running")
-    turns = house.house.db.open(Turns, ada.user.id)
+    turns = house.house.db.open(TurnsRepository, ada.user.id)
     await turns.create("turn:aside", cid, "aside", mode="auto", role="orchestrator")
     await turns.take_queued(cid, "turn:main", 1)
     assert keys((await ada.get("/runs")).text) == ["main"]
@@ -172,7 +172,7 @@ async def test_an_admin_sees_the_figures_of_all_and_the_words_of_none_but_their_
 
 async def test_an_admin_who_gave_no_password_lately_is_asked_for_it(house: Cortex, ada: Browser) -> None:
     (login, *_) = await house.accounts.logins(ada.user)
-    await house.house.db.open(Logins, ada.user.id).confirm(login.id, house.house.clock())
+    await house.house.db.open(LoginsRepository, ada.user.id).confirm(login.id, house.house.clock())
     assert (await ada.get("/runs")).status_code == 200
     assert (await ada.get("/runs?person=all")).headers["location"].startswith("/confirm")
 

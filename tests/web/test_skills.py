@@ -7,7 +7,7 @@ import pytest
 from cortex.app import Cortex
 from cortex.services.tools.skills import EXAMPLE, SkillsService
 from cortex.storage.home import Home
-from cortex.storage.preferences import Preferences
+from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.page import mark_of
 from tests.web.conftest import Browser
 
@@ -156,7 +156,7 @@ async def test_words_from_outside_say_so_until_they_are_saved(
     house: Cortex, ada: Browser, skills: SkillsService
 ) -> None:
     name = await written(skills, ada)
-    await house.house.db.open(Preferences, ada.user.id).set(mark_of(f"skills/{name}.md"), True)
+    await house.house.db.open(PreferencesRepository, ada.user.id).set(mark_of(f"skills/{name}.md"), True)
     assert "from outside" in (await ada.get("/skills")).text
     assert "A tool wrote this from words of outside" in (await ada.get(f"/skills/{name}")).text
     await ada.post(f"/skills/{name}", text=TEXT, version=(await skills.read(ada.user, name)).version)

@@ -4,9 +4,9 @@ import pytest
 
 from cortex.app import Cortex
 from cortex.base.errors import NotAllowed
-from cortex.storage.audit import Audit
-from cortex.storage.calls import CallRow, Calls
-from cortex.storage.turns import Turns
+from cortex.storage.audit import AuditRepository
+from cortex.storage.calls import CallRow, CallsRepository
+from cortex.storage.turns import TurnsRepository
 from tests.web.conftest import Browser
 
 ONE = "/admin/tools/task_create"
@@ -93,7 +93,7 @@ async def test_each_value_says_where_it_comes_from_and_goes_back_by_itself(ada: 
 async def test_every_change_is_in_the_audit_log_and_nothing_else_is(house: Cortex, ada: Browser) -> None:
     await ada.post(ONE, sending="always")
     await ada.post(ONE, sending="always")
-    entries = await house.house.db.open(Audit).list(subject="task_create")
+    entries = await house.house.db.open(AuditRepository).list(subject="task_create")
     assert [(entry.actor, entry.action, entry.detail) for entry in entries] == [
         (ada.user.id, "tool.changed", '{"is_on":[null,false],"sending":[null,"always"]}')
     ]
@@ -144,7 +144,9 @@ async def called_in_vain(house: Cortex, person: Browser, words: str) -> None:
     db, owner = house.house.db, person.user.id
     conversation = await house.conversations.new(person.user)
     turn_id = f"turn:{words}"
-    await db.open(Turns, owner).create(turn_id, conversation.id, words, mode="auto", role="orchestrator", state="done")
+    await db.open(TurnsRepository, owner).create(
+        turn_id, conversation.id, words, mode="auto", role="orchestrator", state="done"
+    )
     call = CallRow(
         id=words,
         turn_id=turn_id,
@@ -155,8 +157,8 @@ async def called_in_vain(house: Cortex, person: Browser, words: str) -> None:
         arguments_hash="h",
         risk="low",
     )
-    await db.open(Calls, owner).decided(call)
-    await db.open(Calls, owner).finish(words, "failed", f"No room for {words}.", is_error=True)
+    await db.open(CallsRepository, owner).decided(call)
+    await db.open(CallsRepository, owner).finish(words, "failed", f"No room for {words}.", is_error=True)
 
 
 POSTED = [ONE, "/admin/tools/in/tasks", "/admin/tools/try", "/admin/roles/coder"]

@@ -12,12 +12,12 @@ from cortex.app import Cortex
 from cortex.base.messages import Usage, user
 from cortex.services.accounts.accounts import CONFIRMED_FOR
 from cortex.services.jobs.forms import JobForm
-from cortex.storage.accounts import Logins
-from cortex.storage.audit import Audit
-from cortex.storage.messages import Messages
-from cortex.storage.plans import Plans
-from cortex.storage.rounds import Rounds
-from cortex.storage.turns import Turns
+from cortex.storage.accounts import LoginsRepository
+from cortex.storage.audit import AuditRepository
+from cortex.storage.messages import MessagesRepository
+from cortex.storage.plans import PlansRepository
+from cortex.storage.rounds import RoundsRepository
+from cortex.storage.turns import TurnsRepository
 from tests.web.conftest import Browser
 from web.plots import Series, ceiling, largest, stacked
 from web.usage_tables import Column, Row, Table, as_csv, dollars, short
@@ -31,12 +31,12 @@ async def spend(
     """A turn with a receipt and an answered call, as the engine would leave it; its key."""
     cid = (await house.conversations.new(person.user)).id
     db, owner = house.house.db, person.user.id
-    turns = db.open(Turns, owner)
+    turns = db.open(TurnsRepository, owner)
     await turns.create(f"turn:{turn}", cid, text, mode="auto", role="orchestrator", state="done", job_id=job_id)
-    await db.open(Messages, owner).add(f"turn:{turn}", 0, user(text), False)
+    await db.open(MessagesRepository, owner).add(f"turn:{turn}", 0, user(text), False)
     receipt = await house.tools.explain(person.user, "orchestrator", "add milk to my shopping list")
-    await db.open(Plans, owner).add(f"turn:{turn}", 1, receipt)
-    rounds = db.open(Rounds, owner)
+    await db.open(PlansRepository, owner).add(f"turn:{turn}", 1, receipt)
+    rounds = db.open(RoundsRepository, owner)
     await rounds.planned(f"turn:{turn}", 1, receipt, 900, "=sonnet", "anthropic  claude")
     usage = Usage(input_tokens=1000, output_tokens=50, cached_tokens=600, written_tokens=300)
     await rounds.answered(f"turn:{turn}", 1, "=sonnet", usage, cost, ms=1200, cache="hit")
@@ -136,7 +136,7 @@ async def test_a_member_sees_nobody_elses_and_an_admin_with_the_password_all(
 async def _forget_password(house: Cortex, ada: Browser) -> None:
     for login in await house.accounts.logins(ada.user):
         at = house.house.clock() - CONFIRMED_FOR
-        await house.house.db.open(Logins, ada.user.id).confirm(login.id, at)
+        await house.house.db.open(LoginsRepository, ada.user.id).confirm(login.id, at)
 
 
 async def test_what_is_others_asks_for_the_password_again(house: Cortex, ada: Browser, bob: Browser) -> None:
@@ -146,7 +146,7 @@ async def test_what_is_others_asks_for_the_password_again(house: Cortex, ada: Br
         answer = await ada.get(path)
         assert answer.headers["location"].startswith("/confirm"), path
     assert (await ada.get("/usage")).status_code == 200
-    assert all(entry.action != "trace.read" for entry in await house.house.db.open(Audit).list())
+    assert all(entry.action != "trace.read" for entry in await house.house.db.open(AuditRepository).list())
 
 
 async def test_a_budget_is_set_shown_with_its_state_changed_and_taken_away(
@@ -167,7 +167,7 @@ async def test_a_budget_is_set_shown_with_its_state_changed_and_taken_away(
     await ada.post(f"/admin/budgets/{budget.id}/remove")
     assert await house.records.budgets.list() == []
     assert (await ada.post(f"/admin/budgets/{budget.id}/remove")).status_code == 404
-    actions = [entry.action for entry in (await house.house.db.open(Audit).list())[:3]]
+    actions = [entry.action for entry in (await house.house.db.open(AuditRepository).list())[:3]]
     assert actions == ["budget.removed", "budget.set", "budget.set"]
 
 
@@ -220,13 +220,15 @@ async def test_anothers_trace_is_hidden_from_members_and_noted_for_admins(
     assert (await bob.get("/runs/one")).status_code == 404
     page = unescape((await ada.get("/runs/two")).text)
     assert "This is Bob's." in page
-    entry = (await house.house.db.open(Audit).list())[0]
+    entry = (await house.house.db.open(AuditRepository).list())[0]
     assert (entry.action, entry.actor, entry.subject) == ("trace.read", ada.user.id, bob.user.id)
 
 
 async def test_a_turn_without_a_call_on_record_says_so(house: Cortex, ada: Browser) -> None:
     cid = (await house.conversations.new(ada.user)).id
-    await house.house.db.open(Turns, ada.user.id).create("turn:x", cid, "hi", mode="auto", role="chat", state="done")
+    await house.house.db.open(TurnsRepository, ada.user.id).create(
+        "turn:x", cid, "hi", mode="auto", role="chat", state="done"
+    )
     assert "No model call is on record here." in (await ada.get("/runs/x")).text
 
 

@@ -13,10 +13,10 @@ from cortex.services.accounts.passwords import Passwords, refuse_weak
 from cortex.services.zones import is_zone, zone_named
 from cortex.storage import accounts as rows
 from cortex.storage.accounts import Account as Account
-from cortex.storage.accounts import Logins, name_key
-from cortex.storage.audit import Audit
+from cortex.storage.accounts import LoginsRepository, name_key
+from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
-from cortex.storage.preferences import Preferences
+from cortex.storage.preferences import PreferencesRepository
 
 LINK_LIFE = timedelta(minutes=15)
 OWN_ZONE = "time_zone.own"  # the time zone was chosen, or taken from the browser: no login changes it any more
@@ -48,7 +48,7 @@ class People:
 
     async def user(self, user_id: str) -> User:
         """The user of this id; NotFound when there is none or the account is closed."""
-        account = await self._db.open(rows.Accounts).get(user_id)
+        account = await self._db.open(rows.AccountsRepository).get(user_id)
         if not account.is_active:
             raise NotFound("This account is closed.")
         return as_user(account)
@@ -59,11 +59,13 @@ class People:
 
     async def users(self) -> Sequence[User]:
         """Everybody whose account is open, by name."""
-        return [as_user(account) for account in await self._db.open(rows.Accounts).list() if account.is_active]
+        return [
+            as_user(account) for account in await self._db.open(rows.AccountsRepository).list() if account.is_active
+        ]
 
     async def all_accounts(self) -> Sequence[Account]:
         """Every account, closed ones too, for the admin's page and the command line."""
-        return await self._db.open(rows.Accounts).list()
+        return await self._db.open(rows.AccountsRepository).list()
 
     async def add_user(self, name: str, rank: Rank, password: str | None = None, *, by: str = "") -> Invited:
         """A new account; without a password comes the token of a link that sets one. `by`: the acting user's id."""
@@ -73,15 +75,17 @@ class People:
             refuse_weak(password, name)
             hashed = await self._passwords.hash(password)
         async with self._db.together() as opened:
-            account = await opened(rows.Accounts).add(new_id(self._clock), name, rank, hashed, self._time_zone)
-            await opened(Audit).add(by, "user.added", account.name, {"rank": rank})
+            account = await opened(rows.AccountsRepository).add(
+                new_id(self._clock), name, rank, hashed, self._time_zone
+            )
+            await opened(AuditRepository).add(by, "user.added", account.name, {"rank": rank})
         return Invited(user=as_user(account), token="" if hashed else await self._new_link(account.id))
 
     async def reset(self, name: str, *, by: str = "") -> str:
         """The token of a link, good for 15 minutes, that gives this account another password and ends its logins."""
         account = await self._account(name)
         token = await self._new_link(account.id)
-        await self._db.open(Audit).add(by, "user.reset", account.name)
+        await self._db.open(AuditRepository).add(by, "user.reset", account.name)
         return token
 
     async def set_rank(self, name: str, rank: Rank, *, by: str = "") -> User:
@@ -100,21 +104,25 @@ class People:
     async def _take_browsers_zone(self, account: Account, time_zone: str) -> None:
         """Take the zone a browser names for an account that still has the default; a name that is none is ignored."""
         is_default = account.time_zone == self._time_zone
-        if not is_zone(time_zone) or not is_default or await self._db.open(Preferences, account.id).get(OWN_ZONE):
+        if (
+            not is_zone(time_zone)
+            or not is_default
+            or await self._db.open(PreferencesRepository, account.id).get(OWN_ZONE)
+        ):
             return
         await self._keep_time_zone(account.id, time_zone)
 
     async def _keep_time_zone(self, user_id: str, time_zone: str) -> None:
         async with self._db.together(user_id) as opened:
-            await opened(rows.Accounts).set_time_zone(user_id, time_zone)
-            await opened(Preferences).set(OWN_ZONE, True)
+            await opened(rows.AccountsRepository).set_time_zone(user_id, time_zone)
+            await opened(PreferencesRepository).set(OWN_ZONE, True)
 
     async def _alter(
         self, name: str, action: str, by: str, *, rank: Rank | None = None, is_active: bool | None = None
     ) -> User:
         account = await self._account(name)
         async with self._db.together(account.id) as opened:
-            accounts = opened(rows.Accounts)
+            accounts = opened(rows.AccountsRepository)
             is_leaving = account.rank == "admin" and account.is_active and (rank == "member" or is_active is False)
             if is_leaving and not await accounts.other_admins(account.id):
                 raise NotAllowed(f"{account.name!r} is the last admin; make another one first.")
@@ -122,21 +130,21 @@ class People:
                 await accounts.set_rank(account.id, rank)
             if is_active is not None:
                 await accounts.set_active(account.id, is_active)
-            await opened(Logins).end_all()
-            await opened(Audit).add(by, action, account.name, {"rank": rank} if rank else None)
+            await opened(LoginsRepository).end_all()
+            await opened(AuditRepository).add(by, action, account.name, {"rank": rank} if rank else None)
             changed = await accounts.get(account.id)
         await self._tell(account.id)
         return as_user(changed)
 
     async def _account(self, name: str) -> Account:
-        account = await self._db.open(rows.Accounts).named(name)
+        account = await self._db.open(rows.AccountsRepository).named(name)
         if account is None:
             raise NotFound(f"There is no account named {name[:60]!r}.")
         return account
 
     async def _new_link(self, account_id: str | None) -> str:
         token = secrets.token_urlsafe(32)
-        await self._db.open(rows.Accounts).add_link(token, account_id, self._clock() + LINK_LIFE)
+        await self._db.open(rows.AccountsRepository).add_link(token, account_id, self._clock() + LINK_LIFE)
         return token
 
     async def _tell(self, user_id: str) -> None:

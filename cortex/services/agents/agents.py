@@ -20,8 +20,8 @@ from cortex.services.context import House
 from cortex.services.roles.roles import Roles
 from cortex.services.turns.answer_writer import message_row
 from cortex.services.turns.turns import TurnRuns
-from cortex.storage.conversations import Conversations
-from cortex.storage.turns import TurnRow, Turns
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 
 AT_ONCE = 4
 
@@ -44,14 +44,14 @@ class AgentsService:
         """Start one, once per id. ToolFailed for an unknown role, an agent of an agent, too many, a spent budget."""
         with suppress(NotFound):
             return (await self.view(user_id, id)).run
-        parent = await self._house.db.open(Turns, user_id).get(parent_turn)
+        parent = await self._house.db.open(TurnsRepository, user_id).get(parent_turn)
         await self._must_be_possible(user_id, parent, role)
         async with self._house.telling(user_id, parent.conversation_id) as opened:
-            reads = await opened(Turns).reads(parent)
-            await opened(Conversations).create(
+            reads = await opened(TurnsRepository).reads(parent)
+            await opened(ConversationsRepository).create(
                 role, "auto", title(task), id=id, source="agent", parent_id=parent.conversation_id
             )
-            row = await opened(Turns).create(
+            row = await opened(TurnsRepository).create(
                 agent_turn(parent.id, id),
                 id,
                 task,
@@ -62,14 +62,14 @@ class AgentsService:
                 is_tainted=is_tainted or parent.is_tainted,
                 reads=reads,
             )
-            await opened(Conversations).append(id, [message_row(row, False)])
-            await opened(Conversations).append(parent.conversation_id, [card_row(row, id)])
+            await opened(ConversationsRepository).append(id, [message_row(row, False)])
+            await opened(ConversationsRepository).append(parent.conversation_id, [card_row(row, id)])
         await self._runs.start(row)
         return (await self.view(user_id, id)).run
 
     async def list(self, user_id: str, most: int) -> Sequence[AgentRun]:
         """The newest runs."""
-        rows = await self._house.db.open(Conversations, user_id).list(limit=most, source="agent")
+        rows = await self._house.db.open(ConversationsRepository, user_id).list(limit=most, source="agent")
         return [(await self.view(user_id, row.id)).run for row in rows]
 
     async def view(self, user_id: str, run_id: str) -> AgentView:
@@ -85,7 +85,7 @@ class AgentsService:
 
     async def cancel_all_of(self, user_id: str, conversation_id: str) -> None:
         """Stop those that were started in this conversation: nobody waits for them any more."""
-        for one in await self._house.db.open(Conversations, user_id).agents_of(conversation_id):
+        for one in await self._house.db.open(ConversationsRepository, user_id).agents_of(conversation_id):
             await self.cancel(user_id, one.id)
 
     def opened(self, user_id: str) -> "UserAgents":
@@ -100,7 +100,7 @@ class AgentsService:
         found = await self._roles.role(user, role) if role in names else None
         if found is None or (found.is_admin_only and not user.is_admin):
             raise ToolFailed(f"There is no role {role!r}. Roles: {', '.join(names)}.")
-        active = [row for row in await self._house.db.open(Turns, user_id).active() if parent_of(row.id)]
+        active = [row for row in await self._house.db.open(TurnsRepository, user_id).active() if parent_of(row.id)]
         if len(active) >= AT_ONCE:
             raise ToolFailed(f"{AT_ONCE} background agents are at work already; wait for one, or stop one.")
         spent = await self._budgets.spent_up(user, parent)

@@ -22,11 +22,11 @@ from cortex.services.context import House
 from cortex.services.notifier import Tell
 from cortex.services.turns.answer_writer import Row, message_row
 from cortex.services.turns.turns import TurnRuns
-from cortex.storage.conversations import Conversation, Conversations
+from cortex.storage.conversations import Conversation, ConversationsRepository
 from cortex.storage.db import Opener
-from cortex.storage.messages import Messages
+from cortex.storage.messages import MessagesRepository
 from cortex.storage.notices import NoticeValues
-from cortex.storage.turns import AllTurns, TurnRow, Turns
+from cortex.storage.turns import AllTurnsRepository, TurnRow, TurnsRepository
 
 RESULT_CHARACTERS = 12_000
 TOLD_FOR = timedelta(hours=1)  # what ended so long before a start, and was not told, still is
@@ -63,9 +63,9 @@ class AgentResults:
         if not parent_turn:
             return ""
         run_id = row.conversation_id
-        own = await opened(Conversations).get(run_id, with_deleted=True)
+        own = await opened(ConversationsRepository).get(run_id, with_deleted=True)
         try:
-            parent = await opened(Conversations).get(own.parent_id or "")
+            parent = await opened(ConversationsRepository).get(own.parent_id or "")
         except NotFound:  # it was deleted meanwhile: nobody waits for the result
             return ""
         self._parents[row.id] = parent.id
@@ -77,7 +77,7 @@ class AgentResults:
             following = "" if is_queued else found.id
         else:
             rows += await self._as_word(opened, parent, row)
-        await opened(Conversations).append(parent.id, rows)
+        await opened(ConversationsRepository).append(parent.id, rows)
         self._ended.append(row)
         return following
 
@@ -85,8 +85,8 @@ class AgentResults:
         """The result as a turn of the conversation; whether it waits behind another one."""
         text = FOUND.format(task=row.text, result=(await result_of(opened, row))[:RESULT_CHARACTERS])
         found = await self._turn(opened, parent, row, text)
-        ahead = [turn for turn in await opened(Turns).queued(parent.id) if turn.ordinal < found.ordinal]
-        return found, bool(ahead) or await opened(Turns).running(parent.id) is not None
+        ahead = [turn for turn in await opened(TurnsRepository).queued(parent.id) if turn.ordinal < found.ordinal]
+        return found, bool(ahead) or await opened(TurnsRepository).running(parent.id) is not None
 
     async def _as_word(self, opened: Opener, parent: Conversation, row: TurnRow) -> list[Row]:
         """That it was stopped or failed, as a turn that is answered already: no model is asked, so none tries anew."""
@@ -95,9 +95,9 @@ class AgentResults:
         made = await self._turn(opened, parent, row, NOTHING.format(why=why, task=row.text, result=until))
         words = SAID.format(title=title(row.text), why=why)
         for index, message in enumerate((user(made.text), assistant(words))):
-            await opened(Messages).add(made.id, index, message, is_tainted=True)
+            await opened(MessagesRepository).add(made.id, index, message, is_tainted=True)
         at = self._house.clock()
-        await opened(Turns).set_state(made.id, "done", started_at=at)
+        await opened(TurnsRepository).set_state(made.id, "done", started_at=at)
         part = {"turn": made.id, "round": 0, "part": f"{key_of(made.id)}-0-0", "kind": "text", "attempt": 1}
         return [
             message_row(made, agent=row.conversation_id),
@@ -107,7 +107,7 @@ class AgentResults:
 
     async def _turn(self, opened: Opener, parent: Conversation, row: TurnRow, text: str) -> TurnRow:
         """A turn of the conversation in which it was started, with words of its own; the one that stands already."""
-        return await opened(Turns).create(
+        return await opened(TurnsRepository).create(
             f"turn:{derived_id(row.id, 'result')}",
             parent.id,
             text,
@@ -117,7 +117,7 @@ class AgentResults:
             job_id=row.job_id,
             max_rounds=parent.max_rounds,
             is_tainted=True,
-            reads=await opened(Turns).reads(row),
+            reads=await opened(TurnsRepository).reads(row),
         )
 
     def _closed(self, turn_id: str) -> None:
@@ -129,7 +129,7 @@ class AgentResults:
     async def run(self) -> None:
         """For ever: tell people who look elsewhere that a run has ended; first of those that a stop left untold."""
         since = self._house.clock() - TOLD_FOR
-        self._ended.extend(await self._house.db.open(AllTurns).agents_ended(since))
+        self._ended.extend(await self._house.db.open(AllTurnsRepository).agents_ended(since))
         while True:
             while self._ended:
                 row = self._ended.popleft()

@@ -7,12 +7,12 @@ from cortex.base.errors import NotFound
 from cortex.base.turn import LOOP_ENDS, TurnState, parent_of
 from cortex.ports.agents import AgentRun, RunState
 from cortex.services.turns.answer_writer import Row
-from cortex.storage.conversations import Conversation, Conversations
+from cortex.storage.conversations import Conversation, ConversationsRepository
 from cortex.storage.db import Database, Opener
-from cortex.storage.messages import Messages
+from cortex.storage.messages import MessagesRepository
 from cortex.storage.repository import Repository
-from cortex.storage.rounds import Rounds
-from cortex.storage.turns import TurnRow, Turns
+from cortex.storage.rounds import RoundsRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 
 R = TypeVar("R", bound=Repository)
 STATES: dict[TurnState, RunState] = {
@@ -58,18 +58,18 @@ async def view_of(opened: Opener, run_id: str) -> AgentView:
         state=STATES[row.state],
         started_at=row.created_at,
         ended_at=row.ended_at,
-        tokens=(await opened(Rounds).spent_in_turn(row.id)).tokens,
+        tokens=(await opened(RoundsRepository).spent_in_turn(row.id)).tokens,
         result=await result_of(opened, row),
     )
-    rounds = sum(one.round > 0 for one in await opened(Rounds).of_turn(row.id))
+    rounds = sum(one.round > 0 for one in await opened(RoundsRepository).of_turn(row.id))
     parent_id = conversation.parent_id or ""
     return AgentView(run=run, rounds=rounds, conversation_id=run_id, parent_id=parent_id, error=row.error)
 
 
 async def run_of(opened: Opener, run_id: str) -> tuple[Conversation, TurnRow]:
     """The conversation of a run and its first turn, which is the run."""
-    conversation = await opened(Conversations).get(run_id, with_deleted=True)
-    row = await opened(Turns).at(run_id, 1)
+    conversation = await opened(ConversationsRepository).get(run_id, with_deleted=True)
+    row = await opened(TurnsRepository).at(run_id, 1)
     if conversation.source != "agent" or row is None:
         raise NotFound("There is no such background run.")
     return conversation, row
@@ -79,7 +79,11 @@ async def result_of(opened: Opener, row: TurnRow) -> str:
     """What it said in the end; "" while it runs."""
     if row.state not in LOOP_ENDS:
         return ""
-    said = [one.message.text for one in await opened(Messages).of_turn(row.id) if one.message.speaker == "assistant"]
+    said = [
+        one.message.text
+        for one in await opened(MessagesRepository).of_turn(row.id)
+        if one.message.speaker == "assistant"
+    ]
     return next((text for text in reversed(said) if text), "")
 
 

@@ -20,11 +20,11 @@ from cortex.services.context import House
 from cortex.services.models.models import Models
 from cortex.services.roles.roles import Roles
 from cortex.storage.budgets import AtLimit, Budget
-from cortex.storage.budgets import Budgets as BudgetRows
+from cortex.storage.budgets import BudgetsRepository as BudgetRows
 from cortex.storage.db import Opener
 from cortex.storage.round_rows import Spent
-from cortex.storage.rounds import AllRounds, Rounds
-from cortex.storage.turns import Turns
+from cortex.storage.rounds import AllRoundsRepository, RoundsRepository
+from cortex.storage.turns import TurnsRepository
 
 WARN_SHARE = 0.8
 HELD_FOR = timedelta(minutes=15)
@@ -138,7 +138,7 @@ class Budgets:
             if isinstance(found, Admission):
                 return found
             if self.house.ticks_s() >= ends_s:
-                await self.house.db.open(Rounds, user.id).refused(turn.id, round)
+                await self.house.db.open(RoundsRepository, user.id).refused(turn.id, round)
                 return Admission(action="stop", text=BUSY.format(whose=found.whose))
             await self.sleep(LOOK_EVERY_S)
 
@@ -167,7 +167,7 @@ class Budgets:
         """The role's, and that of the turn which started this one as a background agent: it holds for both together."""
         found = [self._of_role(turn, role)]
         if parent := parent_of(turn.id):
-            starter = await self.house.db.open(Turns, user.id).get(parent)
+            starter = await self.house.db.open(TurnsRepository, user.id).get(parent)
             role = await self.roles.role(user, starter.role, starter.job_id)
             found.append(self._of_role(starter, role))
         return [limit for limit in found if limit is not None]
@@ -195,18 +195,18 @@ class Budgets:
         """One look at everything under a lock; the limit to wait for when others hold the rest of it."""
         until = self.house.clock() + HELD_FOR
         async with self.house.db.together(user.id) as opened:
-            await opened(AllRounds).lock()
+            await opened(AllRoundsRepository).lock()
             spent = [(limit, await self._spent(opened, turn, limit, but=(turn.id, round))) for limit in limits]
             reached = [(limit, used) for limit, used in spent if limit.share(used) >= 1.0]
             admission = await self._at_limit(user, reached)
             if admission.action == "stop":
-                await opened(Rounds).refused(turn.id, round)
+                await opened(RoundsRepository).refused(turn.id, round)
                 return admission
             over = [limit for limit, _ in reached]
             full = [limit for limit, used in spent if limit not in over and limit.share(used, held=True) >= 1.0]
             if full:
                 return full[0]
-            await opened(Rounds).hold(turn.id, round, *most, until)
+            await opened(RoundsRepository).hold(turn.id, round, *most, until)
         return admission
 
     async def _at_limit(self, user: User, reached: Sequence[tuple[Limit, Spent]]) -> Admission:
@@ -228,7 +228,7 @@ class Budgets:
 
     async def _spent(self, opened: Opener, turn: Payer, limit: Limit, *, but: tuple[str, int] = ("", 0)) -> Spent:
         if limit.kind == "turn":
-            return await opened(Rounds).spent_in_turn(limit.turn or turn.id, but=but)
+            return await opened(RoundsRepository).spent_in_turn(limit.turn or turn.id, but=but)
         return await spent_today(opened, limit, self.house.clock(), but=but)
 
 
@@ -236,9 +236,9 @@ async def spent_today(opened: Opener, limit: Limit, now: datetime, *, but: tuple
     """What counts against a daily limit so far, for the user whose repositories these are."""
     since = midnight(now, limit.time_zone)
     if limit.kind == "house":
-        return await opened(AllRounds).spent(since, but=but)
+        return await opened(AllRoundsRepository).spent(since, but=but)
     role, job = (limit.subject if limit.kind == kind else "" for kind in ("role", "job"))
-    return await opened(Rounds).spent(since, role=role, job_id=job, but=but)
+    return await opened(RoundsRepository).spent(since, role=role, job_id=job, but=but)
 
 
 def limit_of(row: Budget, time_zone: str) -> Limit:

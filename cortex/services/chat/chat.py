@@ -19,11 +19,11 @@ from cortex.base.user import User
 from cortex.services.context import House
 from cortex.services.turns.answer_writer import Row, message_row
 from cortex.services.turns.turns import TurnRuns
-from cortex.storage.conversations import Conversation, Conversations
+from cortex.storage.conversations import Conversation, ConversationsRepository
 from cortex.storage.db import Opener
-from cortex.storage.plans import Plans
-from cortex.storage.summaries import Summaries
-from cortex.storage.turns import NOTHING_READ, Reads, TurnRow, Turns
+from cortex.storage.plans import PlansRepository
+from cortex.storage.summaries import SummariesRepository
+from cortex.storage.turns import NOTHING_READ, Reads, TurnRow, TurnsRepository
 
 MESSAGE_CHARS_MAX = 32_000
 FOLLOW_S = 300.0
@@ -75,10 +75,10 @@ class Chat:
         """
         words = _checked(text, max_rounds)
         async with self.house.telling(user.id, conversation_id) as opened:
-            if role is not None and role != (await opened(Conversations).get(conversation_id)).role:
-                await opened(Conversations).set_role(conversation_id, role)
+            if role is not None and role != (await opened(ConversationsRepository).get(conversation_id)).role:
+                await opened(ConversationsRepository).set_role(conversation_id, role)
             if is_kept:
-                await _keep_settings(opened(Conversations), conversation_id, mode, max_rounds)
+                await _keep_settings(opened(ConversationsRepository), conversation_id, mode, max_rounds)
             row, is_queued = await _sent(opened, conversation_id, words, mode, max_rounds, is_tainted=is_tainted)
         if not is_queued:
             await self.runs.start(row)
@@ -86,8 +86,8 @@ class Chat:
 
     async def stop(self, user: User, conversation_id: str) -> None:
         """End the running turn now; what it said so far stays visible. Nothing running: nothing happens."""
-        await self.house.db.open(Conversations, user.id).get(conversation_id)
-        running = await self.house.db.open(Turns, user.id).running(conversation_id)
+        await self.house.db.open(ConversationsRepository, user.id).get(conversation_id)
+        running = await self.house.db.open(TurnsRepository, user.id).running(conversation_id)
         if running is not None:
             await self.runs.stop(running)
 
@@ -120,13 +120,15 @@ class Chat:
         Messages that wait their turn come on top: however many there are, the turn they wait for is among the newest.
         """
         async with self.house.db.reading(user.id) as opened:
-            conversation = await opened(Conversations).get(conversation_id)
-            turns += len(await opened(Turns).queued(conversation_id)) if before is None else 0
-            rows = await opened(Turns).list(conversation_id, before=before, limit=turns + 1)
+            conversation = await opened(ConversationsRepository).get(conversation_id)
+            turns += len(await opened(TurnsRepository).queued(conversation_id)) if before is None else 0
+            rows = await opened(TurnsRepository).list(conversation_id, before=before, limit=turns + 1)
             shown, has_more = rows[-turns:], len(rows) > turns
-            first = await opened(Conversations).first_seq(conversation_id, shown[0].id) if has_more else None
-            end = await self._first_of(opened(Turns), opened(Conversations), conversation_id, before)
-            events = await opened(Conversations).events(conversation_id, after=(first or 1) - 1, before=end)
+            first = await opened(ConversationsRepository).first_seq(conversation_id, shown[0].id) if has_more else None
+            end = await self._first_of(
+                opened(TurnsRepository), opened(ConversationsRepository), conversation_id, before
+            )
+            events = await opened(ConversationsRepository).events(conversation_id, after=(first or 1) - 1, before=end)
         return LogPage(
             conversation=conversation,
             events=events,
@@ -135,7 +137,7 @@ class Chat:
         )
 
     async def _first_of(
-        self, turns: Turns, conversations: Conversations, conversation_id: str, before: int | None
+        self, turns: TurnsRepository, conversations: ConversationsRepository, conversation_id: str, before: int | None
     ) -> int | None:
         """The seq of the first event of the turn with ordinal `before`."""
         if before is None:
@@ -149,7 +151,7 @@ class Chat:
         The reader sets the pace: what it is too slow to see grow, it sees grown. Ends after five minutes, so
         that the caller checks the login again and the browser comes back.
         """
-        conversations = self.house.db.open(Conversations, user.id)
+        conversations = self.house.db.open(ConversationsRepository, user.id)
         await conversations.get(conversation_id)
         shown: dict[str, OpenPart] = {}
         seq, bell = after, -1
@@ -203,12 +205,12 @@ class Chat:
     async def access_ended(self, user_id: str) -> None:
         """A user's logins ended or their rank changed: their streams close and their running turns stop, at once."""
         self.end_streams(user_id)
-        for row in await self.house.db.open(Turns, user_id).active():
+        for row in await self.house.db.open(TurnsRepository, user_id).active():
             await self.runs.stop(row)
 
     async def receipt(self, user: User, turn_id: str) -> dict[str, object]:
         """The receipt of the turn's first plan, with what came `later` and in which round; NotFound before that."""
-        plans = await self.house.db.open(Plans, user.id).of_turn(turn_id)
+        plans = await self.house.db.open(PlansRepository, user.id).of_turn(turn_id)
         if not plans:
             raise NotFound("This turn has not chosen any tools yet.")
         first = plans[0].receipt
@@ -219,7 +221,7 @@ class Chat:
     async def undo_summary(self, user: User, conversation_id: str, summary_id: str) -> None:
         """Let the model see the summarised messages themselves again, from the next turn on."""
         async with self.house.telling(user.id, conversation_id) as opened:
-            row = await opened(Summaries).undo(summary_id)
+            row = await opened(SummariesRepository).undo(summary_id)
             payload = {
                 "summary": row.id,
                 "upto_turn": row.upto_ordinal,
@@ -227,11 +229,11 @@ class Chat:
                 "state": "undone",
                 "is_tainted": row.is_tainted,
             }
-            await opened(Conversations).append(conversation_id, [("summary", payload, None)])
+            await opened(ConversationsRepository).append(conversation_id, [("summary", payload, None)])
 
     async def _settled(self, user: User, turn_id: str) -> TurnRow:
         """The turn, if it has ended; Conflict while it runs."""
-        row = await self.house.db.open(Turns, user.id).get(turn_id)
+        row = await self.house.db.open(TurnsRepository, user.id).get(turn_id)
         if row.state in ("queued", "running", "waiting"):
             raise Conflict("This answer is still being written. Stop it first.")
         if row.is_dropped:
@@ -246,14 +248,14 @@ class Chat:
         What was set aside has been seen, by a person at least: the new turn counts as having read it.
         """
         async with self.house.telling(user.id, row.conversation_id) as opened:
-            if await opened(Turns).running(row.conversation_id) is not None:
+            if await opened(TurnsRepository).running(row.conversation_id) is not None:
                 raise Conflict("An answer is being written. Stop it first.")
-            reads = await opened(Turns).reads_from(row.conversation_id, row.ordinal)
-            dropped = await opened(Turns).drop_from(row.conversation_id, row.ordinal)
-            for summary in await opened(Summaries).of_conversation(row.conversation_id):
+            reads = await opened(TurnsRepository).reads_from(row.conversation_id, row.ordinal)
+            dropped = await opened(TurnsRepository).drop_from(row.conversation_id, row.ordinal)
+            for summary in await opened(SummariesRepository).of_conversation(row.conversation_id):
                 if summary.undone_at is None and summary.upto_ordinal >= row.ordinal:
-                    await opened(Summaries).undo(summary.id)
-            await opened(Conversations).append(row.conversation_id, [("turn.drop", {"turns": dropped}, None)])
+                    await opened(SummariesRepository).undo(summary.id)
+            await opened(ConversationsRepository).append(row.conversation_id, [("turn.drop", {"turns": dropped}, None)])
             is_tainted = row.is_tainted and text == row.text  # such as a job's prompt that a model wrote
             made, is_queued = await _sent(
                 opened, row.conversation_id, text, mode, row.max_rounds, reads, is_tainted=is_tainted
@@ -264,7 +266,7 @@ class Chat:
 
 
 async def _keep_settings(
-    conversations: Conversations, conversation_id: str, mode: ToolMode | None, max_rounds: int | None
+    conversations: ConversationsRepository, conversation_id: str, mode: ToolMode | None, max_rounds: int | None
 ) -> None:
     conversation = await conversations.get(conversation_id)
     if mode is not None and conversation.mode != mode:
@@ -284,8 +286,8 @@ async def _sent(
     is_tainted: bool = False,
 ) -> tuple[TurnRow, bool]:
     """The message as a turn of the conversation, and whether it waits behind another one."""
-    conversation = await opened(Conversations).get(conversation_id)
-    row = await opened(Turns).create(
+    conversation = await opened(ConversationsRepository).get(conversation_id)
+    row = await opened(TurnsRepository).create(
         f"turn:{new_id()}",
         conversation_id,
         words,
@@ -295,14 +297,14 @@ async def _sent(
         is_tainted=is_tainted,
         reads=reads,
     )
-    ahead = [turn for turn in await opened(Turns).queued(conversation_id) if turn.ordinal < row.ordinal]
-    is_queued = bool(ahead) or await opened(Turns).running(conversation_id) is not None
+    ahead = [turn for turn in await opened(TurnsRepository).queued(conversation_id) if turn.ordinal < row.ordinal]
+    is_queued = bool(ahead) or await opened(TurnsRepository).running(conversation_id) is not None
     rows: list[Row] = [message_row(row, is_queued)]
     if conversation.is_title_auto and not conversation.title:
         name = title(words)
-        await opened(Conversations).rename(conversation_id, name, by_user=False)
+        await opened(ConversationsRepository).rename(conversation_id, name, by_user=False)
         rows.append(("title", {"title": name}, None))
-    await opened(Conversations).append(conversation_id, rows)
+    await opened(ConversationsRepository).append(conversation_id, rows)
     return row, is_queued
 
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from cortex.base.clock import Clock
 from cortex.ports.aether import Card, Column
 from cortex.storage.db import Database
-from cortex.storage.tasks import Task, Tasks
+from cortex.storage.tasks import Task, TasksRepository
 
 DONE = "done"
 DONE_FOR = timedelta(days=14)
@@ -26,7 +26,7 @@ class TaskBoard:
 
     async def columns(self, query: str, most: int) -> Sequence[Column]:
         """The user's lists by name, empty ones too while a task of theirs is done; then what was finished lately."""
-        tasks = self.db.open(Tasks, self.user_id)
+        tasks = self.db.open(TasksRepository, self.user_id)
         names = [one.name for one in await tasks.lists()]
         rows = await tasks.list(query=query)
         since = self.clock() - DONE_FOR

@@ -8,7 +8,7 @@ from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.user import User
 from cortex.storage.db import Database
 from cortex.storage.home import ABSENT, HomeFile, Homes
-from cortex.storage.preferences import Preferences
+from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.page import mark_of
 
 NOTES = "notes"
@@ -92,7 +92,7 @@ class NotesService:
     async def write_scratchpad(self, user: User, text: str, version: str) -> str:
         """Put the text there; its new version. What a person writes by hand is theirs, so the mark of outside goes."""
         made = await self._homes.of(user.id).write(SCRATCHPAD, _checked(text), version)
-        await self._db.open(Preferences, user.id).unset(mark_of(SCRATCHPAD))
+        await self._db.open(PreferencesRepository, user.id).unset(mark_of(SCRATCHPAD))
         return made
 
     async def agent_notes(self, user: User) -> Sequence[AgentNotes]:
@@ -116,7 +116,7 @@ class NotesService:
         """Forget those of one role; NotFound."""
         path = _path(AGENT_NOTES, role)
         await self._homes.of(user.id).remove(path)
-        await self._db.open(Preferences, user.id).unset(mark_of(path))
+        await self._db.open(PreferencesRepository, user.id).unset(mark_of(path))
 
 
 def _path(folder: str, name: str) -> str:

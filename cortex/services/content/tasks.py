@@ -8,11 +8,11 @@ from typing import Any
 from cortex.base.errors import NotFound, UserError
 from cortex.base.user import User
 from cortex.storage.db import Database
-from cortex.storage.preferences import Preferences
+from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.tasks import Task as Task
 from cortex.storage.tasks import TaskFields as TaskFields
 from cortex.storage.tasks import TaskList as TaskList
-from cortex.storage.tasks import Tasks
+from cortex.storage.tasks import TasksRepository
 
 TITLE_CHARS_MAX = 300
 LIST_CHARS_MAX = 80
@@ -74,7 +74,7 @@ class TasksService:
     async def move(self, user: User, task_id: str, by: int) -> None:
         """Up (-1) or down (1) within its list; at an end it stays."""
         async with self._db.together(user.id) as opened:
-            tasks = opened(Tasks)
+            tasks = opened(TasksRepository)
             task = await tasks.get(task_id)
             row = [other.id for other in await tasks.list(task.list_name, task.is_done)]
             await tasks.move(task_id, max(0, row.index(task_id) + by))
@@ -82,23 +82,23 @@ class TasksService:
     async def delete(self, user: User, task_id: str, version: int | None = None) -> Task:
         """Delete it, if it still stands at `version`; `restore` brings the last few back."""
         async with self._db.together(user.id) as opened:
-            task = await opened(Tasks).remove(task_id, version)
-            kept = await opened(Preferences).get(REMOVED, [])
-            await opened(Preferences).set(REMOVED, [*kept, _to_json(task)][-REMOVED_KEPT:])
+            task = await opened(TasksRepository).remove(task_id, version)
+            kept = await opened(PreferencesRepository).get(REMOVED, [])
+            await opened(PreferencesRepository).set(REMOVED, [*kept, _to_json(task)][-REMOVED_KEPT:])
         return task
 
     async def restore(self, user: User, task_id: str) -> Task:
         """A task that was deleted lately, as it was; NotFound when it is not among the last few."""
         async with self._db.together(user.id) as opened:
-            kept: list[dict[str, Any]] = await opened(Preferences).get(REMOVED, [])
+            kept: list[dict[str, Any]] = await opened(PreferencesRepository).get(REMOVED, [])
             found = next((one for one in kept if one["id"] == task_id), None)
             if found is None:
                 raise NotFound("This task is gone; only the last few deleted ones can be brought back.")
-            await opened(Preferences).set(REMOVED, [one for one in kept if one["id"] != task_id])
-            return await opened(Tasks).put(_from_json(found))
+            await opened(PreferencesRepository).set(REMOVED, [one for one in kept if one["id"] != task_id])
+            return await opened(TasksRepository).put(_from_json(found))
 
-    def _of(self, user: User) -> Tasks:
-        return self._db.open(Tasks, user.id)
+    def _of(self, user: User) -> TasksRepository:
+        return self._db.open(TasksRepository, user.id)
 
 
 def _checked(fields: TaskFields) -> TaskFields:

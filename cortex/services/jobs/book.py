@@ -1,4 +1,4 @@
-"""One user's jobs as tools see them: fills the port `Jobs`. Pages have `jobs.py`."""
+"""One user's jobs as tools see them: fills the port `JobsRepository`. Pages have `jobs.py`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from datetime import datetime
 from cortex.ports.schedule import Job, Timing, Timings
 from cortex.services.context import House
 from cortex.storage.job_rows import JobRow, JobValues
-from cortex.storage.jobs import Jobs
-from cortex.storage.slot_history import SlotHistory
+from cortex.storage.jobs import JobsRepository
+from cortex.storage.slot_history import SlotHistoryRepository
 from cortex.storage.slots import SlotRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobBook:
-    """Implements the port `Jobs`."""
+    """Implements the port `JobsRepository`."""
 
     house: House
     timings: Timings
@@ -23,7 +23,7 @@ class JobBook:
     async def list(self) -> Sequence[Job]:
         """All of them, by name."""
         rows = await self._jobs.list()
-        latest = await self.house.db.open(SlotHistory, self.user_id).latest([row.id for row in rows])
+        latest = await self.house.db.open(SlotHistoryRepository, self.user_id).latest([row.id for row in rows])
         return [_job(row, latest.get(row.id)) for row in rows]
 
     async def add(
@@ -60,8 +60,8 @@ class JobBook:
         return _job(await self._jobs.restore(id, self._next(row.timing) if row else None))
 
     @property
-    def _jobs(self) -> Jobs:
-        return self.house.db.open(Jobs, self.user_id)
+    def _jobs(self) -> JobsRepository:
+        return self.house.db.open(JobsRepository, self.user_id)
 
     def _next(self, timing: Timing) -> datetime | None:
         return next(iter(self.timings.following(timing, self.house.clock(), 1)), None)

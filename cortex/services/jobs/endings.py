@@ -16,16 +16,16 @@ from cortex.services.jobs.starts import path_of, urgency_of
 from cortex.services.notifier import Draft, Tell
 from cortex.services.turns.approvals import PARKED_MINUTES
 from cortex.services.turns.turns import TurnRuns
-from cortex.storage.approvals import Approval, Approvals
-from cortex.storage.calls import CallRow, Calls
+from cortex.storage.approvals import Approval, ApprovalsRepository
+from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.job_rows import JobRow
-from cortex.storage.jobs import Jobs
-from cortex.storage.messages import Messages
+from cortex.storage.jobs import JobsRepository
+from cortex.storage.messages import MessagesRepository
 from cortex.storage.notices import NoticeValues
 from cortex.storage.round_rows import Round
-from cortex.storage.rounds import Rounds
-from cortex.storage.slots import RunningSlot, SlotEnd, SlotRow, Slots
-from cortex.storage.turns import TurnRow, Turns
+from cortex.storage.rounds import RoundsRepository
+from cortex.storage.slots import RunningSlot, SlotEnd, SlotRow, SlotsRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 
 NO_TURN = "its conversation was deleted"
 NO_BUDGET = "its budget was used up"
@@ -103,19 +103,21 @@ class JobEndings:
         cost_usd, tokens = (facts.cost_usd, facts.tokens) if facts else (None, 0)
         again_at = retry_at(policy_of(job), slot.attempt, self.house.clock()) if state == "failed" else None
         if again_at is not None and why != NO_BUDGET and job.removed_at is None:
-            slots = self.house.db.open(Slots, slot.owner_id)
+            slots = self.house.db.open(SlotsRepository, slot.owner_id)
             await slots.again(slot.id, again_at, why, cost_usd=cost_usd, tokens=tokens)
             return
         text = facts.text if facts else ""
         told = await self._told(job, slot, state, why, text, facts)
         paused = await self._paused(job, slot, why) if state == "failed" else None
         async with self.house.db.together(slot.owner_id) as opened:
-            end = await opened(Slots).end(slot.id, state, why=why, result=text, cost_usd=cost_usd, tokens=tokens)
+            end = await opened(SlotsRepository).end(
+                slot.id, state, why=why, result=text, cost_usd=cost_usd, tokens=tokens
+            )
             if end is None:
                 return
             if paused is not None and job.is_enabled and pauses(policy_of(job), end.failures):
                 because = f"It failed {end.failures} times in a row."
-                await opened(Jobs).pause(job.id, None, because)
+                await opened(JobsRepository).pause(job.id, None, because)
                 await paused.write(opened)
             elif told is not None and _is_told(job, end):
                 await told.write(opened)
@@ -135,7 +137,7 @@ class JobEndings:
 
     async def _job(self, slot: SlotRow) -> JobRow:
         """The slot's job, also when it was removed meanwhile."""
-        job = await self.house.db.open(Jobs, slot.owner_id).lately(slot.job_id)
+        job = await self.house.db.open(JobsRepository, slot.owner_id).lately(slot.job_id)
         if job is None:
             raise NotFound("its job is gone, and so is it")
         return job
@@ -143,11 +145,11 @@ class JobEndings:
     async def _facts(self, job: JobRow, slot: RunningSlot) -> Facts:
         turn_id = slot.turn_id or ""
         async with self.house.db.reading(slot.owner_id) as opened:
-            turn = await opened(Turns).get(turn_id)
-            approvals = await opened(Approvals).of_turn(turn_id)
-            rounds = await opened(Rounds).of_turn(turn_id)
-            calls = await opened(Calls).of_turn(turn_id)
-            messages = await opened(Messages).of_turn(turn_id)
+            turn = await opened(TurnsRepository).get(turn_id)
+            approvals = await opened(ApprovalsRepository).of_turn(turn_id)
+            rounds = await opened(RoundsRepository).of_turn(turn_id)
+            calls = await opened(CallsRepository).of_turn(turn_id)
+            messages = await opened(MessagesRepository).of_turn(turn_id)
         asked = [one.answered_at or (one.expires_at if one.state == "expired" else None) for one in approvals]
         # While it waits for a person no time counts: it starts anew with the answer.
         began = max([slot.started_at or turn.created_at, *filter(None, asked)])

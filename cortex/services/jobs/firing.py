@@ -17,9 +17,9 @@ from cortex.services.jobs.starts import path_of
 from cortex.services.notifier import Draft, Tell
 from cortex.storage.db import Opener
 from cortex.storage.job_rows import ArmedJob, JobRow
-from cortex.storage.jobs import AllJobs, Jobs
-from cortex.storage.notices import Notices, NoticeValues
-from cortex.storage.slots import SlotRow, Slots, slot_id
+from cortex.storage.jobs import AllJobsRepository, JobsRepository
+from cortex.storage.notices import NoticesRepository, NoticeValues
+from cortex.storage.slots import SlotRow, SlotsRepository, slot_id
 
 STILL_GOING = "an earlier run was still going"
 QUEUE_FULL = f"{QUEUE_MOST} earlier ones were waiting still"
@@ -50,13 +50,13 @@ class JobFiring:
 
     async def armed(self, until: datetime) -> Sequence[ArmedJob]:
         """The jobs that are due by then."""
-        return await self.house.db.open(AllJobs).armed(until)
+        return await self.house.db.open(AllJobsRepository).armed(until)
 
     async def fire(self, armed: ArmedJob) -> bool:
         """Decide what is due of this job now; False when nothing is, or another process was first."""
         now = self.house.clock()
         try:
-            job = await self.house.db.open(Jobs, armed.owner_id).get(armed.id)
+            job = await self.house.db.open(JobsRepository, armed.owner_id).get(armed.id)
         except NotFound:
             return False
         if not job.is_enabled or job.next_at is None or job.next_at > now:
@@ -64,13 +64,13 @@ class JobFiring:
         try:
             decision = due(job.timing, job.next_at - _JUST_BEFORE, now, policy_of(job))
         except ToolFailed as error:  # a zone that the machine no longer knows, a line of an older build
-            await self.house.db.open(Jobs, job.owner_id).pause(job.id, job.version, error.message)
+            await self.house.db.open(JobsRepository, job.owner_id).pause(job.id, job.version, error.message)
             return True
-        going = await self.house.db.open(Slots, job.owner_id).open_of(job.id)
+        going = await self.house.db.open(SlotsRepository, job.owner_id).open_of(job.id)
         outcome = outcome_of(policy_of(job), decision, going)
         draft = await self.missed_notice(job, outcome.lost, and_more=decision.unlisted is not None)
         async with self.house.db.together(job.owner_id) as opened:
-            if not await opened(Jobs).advance(job.id, job.next_at, job.version, decision.next_at):
+            if not await opened(JobsRepository).advance(job.id, job.next_at, job.version, decision.next_at):
                 return False
             await _write(opened, job, outcome, decision.unlisted)
             if draft is not None:
@@ -87,9 +87,11 @@ class JobFiring:
         if job.notify_on == "never" or not lost:
             return None
         tag, this = f"missed:{job.id}", slot_id(job.id, lost[0].slot)
-        unread = await self.house.db.open(Notices, job.owner_id).unread_of(tag)
+        unread = await self.house.db.open(NoticesRepository, job.owner_id).unread_of(tag)
         since = unread.subject_id if unread and unread.subject_id != this else ""
-        before = await self.house.db.open(Slots, job.owner_id).missed_since(since, but=MADE_UP) if since else None
+        before = (
+            await self.house.db.open(SlotsRepository, job.owner_id).missed_since(since, but=MADE_UP) if since else None
+        )
         count = len(lost) + (before.count if before else 0)
         whys = "; ".join(dict.fromkeys(one.why for one in lost))
         more = " and more" if and_more else ""
@@ -130,7 +132,7 @@ def outcome_of(policy: Policy, decision: Decision, going: Sequence[SlotRow]) -> 
 
 async def _write(opened: Opener, job: JobRow, outcome: Outcome, unlisted: tuple[datetime, datetime] | None) -> None:
     """Every slot under its own id; one that stands already stays as it is."""
-    slots = opened(Slots)
+    slots = opened(SlotsRepository)
     missed = {one.slot: one.why for one in outcome.missed}
     if unlisted is not None:
         after, until = unlisted

@@ -25,15 +25,15 @@ from cortex.services.notifier import notice_id
 from cortex.services.roles.preferences import DEFAULT_ROLE
 from cortex.services.roles.roles import Roles
 from cortex.services.zones import zone_named
-from cortex.storage.conversations import Conversations
-from cortex.storage.deliveries import Deliveries, DeliveryRow
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.deliveries import DeliveriesRepository, DeliveryRow
 from cortex.storage.job_rows import JobCounts, JobRow
 from cortex.storage.job_rows import JobFilter as JobFilter
-from cortex.storage.jobs import Jobs
+from cortex.storage.jobs import JobsRepository
 from cortex.storage.slot_history import Bar as Bar
-from cortex.storage.slot_history import RunMean, SlotHistory
-from cortex.storage.slots import SlotRow, Slots, slot_id
-from cortex.storage.turns import Turns
+from cortex.storage.slot_history import RunMean, SlotHistoryRepository
+from cortex.storage.slots import SlotRow, SlotsRepository, slot_id
+from cortex.storage.turns import TurnsRepository
 
 PAGE = 40
 PREVIEWED = 10
@@ -122,12 +122,14 @@ class JobsService:
     ) -> tuple[Run, ...]:
         """Its slots, the newest first, 50 at a time; `before`: the `due_at` of the last one shown."""
         await self._jobs(user).get(job_id)
-        history = self.house.db.open(SlotHistory, user.id)
+        history = self.house.db.open(SlotHistoryRepository, user.id)
         slots = await history.list(job_id, states=states, before=before, limit=HISTORY)
         noticed = await history.told([slot.id for slot in slots])
         told = {slot.id: notice_id(user.id, f"slot:{slot.id}") for slot in slots}
-        deliveries = await self.house.db.open(Deliveries, user.id).of_notices(list(told.values()))
-        chats = await self.house.db.open(Turns, user.id).places([slot.turn_id for slot in slots if slot.turn_id])
+        deliveries = await self.house.db.open(DeliveriesRepository, user.id).of_notices(list(told.values()))
+        chats = await self.house.db.open(TurnsRepository, user.id).places(
+            [slot.turn_id for slot in slots if slot.turn_id]
+        )
         return tuple(
             Run(
                 slot=slot,
@@ -140,7 +142,7 @@ class JobsService:
 
     async def slot(self, user: User, id: str) -> SlotRow:
         """One run; NotFound."""
-        return await self.house.db.open(Slots, user.id).get(id)
+        return await self.house.db.open(SlotsRepository, user.id).get(id)
 
     def preview(self, user: User, when: str, time_zone: str = "", *, count: int = PREVIEWED) -> Preview:
         """What the words mean and when that is next; UserError with its field for what is not read or never comes."""
@@ -236,7 +238,7 @@ class JobsService:
     async def run_now(self, user: User, job_id: str) -> str:
         """Note a run by hand, which begins within 2 s wherever Cortex runs; its slot's id."""
         now = self.house.clock()
-        slots = self.house.db.open(Slots, user.id)
+        slots = self.house.db.open(SlotsRepository, user.id)
         for seconds in range(_SECONDS_TRIED):
             at = now + timedelta(seconds=seconds)
             if await slots.open(job_id, at, is_by_hand=True):
@@ -246,7 +248,7 @@ class JobsService:
 
     async def withdraw(self, user: User, id: str, why: str) -> bool:
         """Take back a run that was noted; False when it was begun before, or has ended."""
-        return await self.house.db.open(Slots, user.id).withdraw(id, why)
+        return await self.house.db.open(SlotsRepository, user.id).withdraw(id, why)
 
     # --- crontabs -----------------------------------------------------------------------------------------------
 
@@ -267,12 +269,12 @@ class JobsService:
     async def _views(self, user: User, rows: Sequence[JobRow]) -> tuple[JobView, ...]:
         ids = [row.id for row in rows]
         chats = [row.conversation_id for row in rows if row.conversation_id]
-        history = self.house.db.open(SlotHistory, user.id)
+        history = self.house.db.open(SlotHistoryRepository, user.id)
         async with asyncio.TaskGroup() as group:
             latest = group.create_task(history.latest(ids))
             bars = group.create_task(history.bars(ids))
             means = group.create_task(history.means(ids))
-            standing = group.create_task(self.house.db.open(Conversations, user.id).standing(chats))
+            standing = group.create_task(self.house.db.open(ConversationsRepository, user.id).standing(chats))
         return tuple(
             JobView(
                 job=row,
@@ -284,8 +286,8 @@ class JobsService:
             for row in rows
         )
 
-    def _jobs(self, user: User) -> Jobs:
-        return self.house.db.open(Jobs, user.id)
+    def _jobs(self, user: User) -> JobsRepository:
+        return self.house.db.open(JobsRepository, user.id)
 
     def _next_times(self, timing: Timing, count: int) -> Preview:
         now = self.house.clock()

@@ -24,8 +24,8 @@ from cortex.services.jobs.tools import JobTools
 from cortex.services.notifier import Tell
 from cortex.services.turns.turns import TurnRuns
 from cortex.storage.job_rows import ArmedJob, JobRow
-from cortex.storage.jobs import Jobs
-from cortex.storage.slots import AllSlots, RunningSlot, SlotRow, Slots
+from cortex.storage.jobs import JobsRepository
+from cortex.storage.slots import AllSlotsRepository, RunningSlot, SlotRow, SlotsRepository
 
 LOOK_EVERY_S = 30.0
 AT_ONCE = 2  # turns of jobs that this process has at work; a parked one does not count
@@ -76,12 +76,12 @@ class JobRuns:
 
     async def look(self) -> None:
         """End the slots whose turns have ended, then begin those that may begin."""
-        for slot in await self._house.db.open(AllSlots).running():
+        for slot in await self._house.db.open(AllSlotsRepository).running():
             if slot.turn_state is None or slot.turn_state in LOOP_ENDS:
                 await self._settle(slot)
             else:
                 await self._watch(slot)
-        waiting = await self._house.db.open(AllSlots).ready(TAKEN_MOST)
+        waiting = await self._house.db.open(AllSlotsRepository).ready(TAKEN_MOST)
         if waiting:
             jobs = await self._jobs_of(waiting)
             await self._begin(jobs, await self._in_time(jobs, waiting))
@@ -101,7 +101,7 @@ class JobRuns:
     async def _jobs_of(self, waiting: Sequence[SlotRow]) -> dict[str, JobRow]:
         """The jobs of these slots by their ids; none that was deleted just now."""
         owners = {slot.job_id: slot.owner_id for slot in waiting}
-        found = {id: await self._house.db.open(Jobs, owner_id).lately(id) for id, owner_id in owners.items()}
+        found = {id: await self._house.db.open(JobsRepository, owner_id).lately(id) for id, owner_id in owners.items()}
         return {id: job for id, job in found.items() if job is not None and job.removed_at is None}
 
     async def _in_time(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> Sequence[SlotRow]:
@@ -119,14 +119,14 @@ class JobRuns:
         lost = [Missed(slot=slot.due_at, why=WAITED_TOO_LONG) for slot in late]
         draft = await self._firing.missed_notice(job, lost)
         async with self._house.db.together(job.owner_id) as opened:
-            is_ours = await opened(Slots).give_up([slot.id for slot in late], WAITED_TOO_LONG)
+            is_ours = await opened(SlotsRepository).give_up([slot.id for slot in late], WAITED_TOO_LONG)
             if is_ours and draft is not None:
                 await draft.write(opened)
         self._tell.ring(job.owner_id)
 
     async def _begin(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> None:
         """The oldest of each job that has none running, as far as there is room; plain messages need none."""
-        running = await self._house.db.open(AllSlots).running()
+        running = await self._house.db.open(AllSlotsRepository).running()
         busy = {slot.job_id for slot in running}
         self._here &= {slot.turn_id for slot in running if slot.turn_id}
         at_work = sum(slot.turn_id in self._here and slot.turn_state in ("queued", "running") for slot in running)

@@ -26,10 +26,10 @@ from cortex.services.roles.roles import Roles
 from cortex.services.scope import ToolScope
 from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.turns import TurnRuns
-from cortex.storage.jobs import AllJobs
-from cortex.storage.pulse import Pulse
-from cortex.storage.reminders import AllReminders
-from cortex.storage.slots import AllSlots
+from cortex.storage.jobs import AllJobsRepository
+from cortex.storage.pulse import PulseRepository
+from cortex.storage.reminders import AllRemindersRepository
+from cortex.storage.slots import AllSlotsRepository
 
 _READING = "cortex.schedule.reading"
 
@@ -105,7 +105,7 @@ class Clockwork:
 
     async def _pulse(self, until: datetime) -> frozenset[str]:
         """Which kinds have anything due by then. Where slots are open, the runner looks after them."""
-        beat = await self._house.db.open(Pulse).beat(until)
+        beat = await self._house.db.open(PulseRepository).beat(until)
         self._has_open_slots = beat.slots
         if beat.slots:
             self.runs.ring()
@@ -122,7 +122,7 @@ class Clockwork:
 
     async def sweep(self) -> None:
         """Forget removed jobs, old slots and reminders that are long over."""
-        await self._house.db.open(AllJobs).prune()
-        while await self._house.db.open(AllSlots).prune():
+        await self._house.db.open(AllJobsRepository).prune()
+        while await self._house.db.open(AllSlotsRepository).prune():
             pass
-        await self._house.db.open(AllReminders).prune()
+        await self._house.db.open(AllRemindersRepository).prune()

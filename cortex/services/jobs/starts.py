@@ -15,12 +15,12 @@ from cortex.services.notifier import Tell
 from cortex.services.roles.preferences import DEFAULT_ROLE
 from cortex.services.turns.answer_writer import message_row
 from cortex.services.turns.turns import TurnRuns
-from cortex.storage.conversations import Conversations
+from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.job_rows import JobRow
-from cortex.storage.jobs import Jobs
+from cortex.storage.jobs import JobsRepository
 from cortex.storage.notices import NoticeValues
-from cortex.storage.slots import SlotRow, Slots
-from cortex.storage.turns import Reads, TurnRow, Turns
+from cortex.storage.slots import SlotRow, SlotsRepository
+from cortex.storage.turns import Reads, TurnRow, TurnsRepository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +57,10 @@ class JobStarts:
         )
         draft = await self.tell.draft(job.owner_id, f"slot:{slot.id}", values, job.deliver_to or None)
         async with self.house.db.together(job.owner_id) as opened:
-            if not await opened(Slots).start(slot.id):
+            if not await opened(SlotsRepository).start(slot.id):
                 return
             await draft.write(opened)
-            await opened(Slots).end(slot.id, "done", result=job.prompt)
+            await opened(SlotsRepository).end(slot.id, "done", result=job.prompt)
         self.tell.ring(job.owner_id)
 
     async def _turn(self, job: JobRow, slot: SlotRow, conversation_id: str) -> tuple[TurnRow | None, bool]:
@@ -68,9 +68,9 @@ class JobStarts:
         mode = await self.tools.mode(await self.tools.settle(job))
         turn_id = slot.id if slot.attempt == 0 else f"{slot.id}:{slot.attempt + 1}"
         async with self.house.telling(job.owner_id, conversation_id) as opened:
-            if not await opened(Slots).start(slot.id, turn_id):
+            if not await opened(SlotsRepository).start(slot.id, turn_id):
                 return None, False
-            row = await opened(Turns).create(
+            row = await opened(TurnsRepository).create(
                 turn_id,
                 conversation_id,
                 job.prompt if job.kind == "prompt" else call_text(job),
@@ -82,23 +82,25 @@ class JobStarts:
                 is_tainted=job.is_tainted,
                 reads=Reads(outside=job.is_tainted, private=job.is_private),
             )
-            ahead = [turn for turn in await opened(Turns).queued(conversation_id) if turn.ordinal < row.ordinal]
-            is_queued = bool(ahead) or await opened(Turns).running(conversation_id) is not None
-            await opened(Conversations).append(conversation_id, [message_row(row, is_queued)])
+            ahead = [
+                turn for turn in await opened(TurnsRepository).queued(conversation_id) if turn.ordinal < row.ordinal
+            ]
+            is_queued = bool(ahead) or await opened(TurnsRepository).running(conversation_id) is not None
+            await opened(ConversationsRepository).append(conversation_id, [message_row(row, is_queued)])
         return row, is_queued
 
     async def _place(self, job: JobRow) -> str:
         """The conversation that it posts into: the one it has, or a new one of its own when that is gone."""
         if job.conversation_id is not None:
             try:
-                return (await self.house.db.open(Conversations, job.owner_id).get(job.conversation_id)).id
+                return (await self.house.db.open(ConversationsRepository, job.owner_id).get(job.conversation_id)).id
             except NotFound:
                 pass  # deleted: the job does not go on into what nobody sees
         role, before = job.role or DEFAULT_ROLE, job.conversation_id
         async with self.house.db.together(job.owner_id) as opened:
             id = derived_id("job", job.id, before or "")
-            made = await opened(Conversations).create(role, job.mode or "auto", job.name, id=id, source="job")
-            return await opened(Jobs).settle_in(job.id, made.id, in_place_of=before)
+            made = await opened(ConversationsRepository).create(role, job.mode or "auto", job.name, id=id, source="job")
+            return await opened(JobsRepository).settle_in(job.id, made.id, in_place_of=before)
 
 
 def call_text(job: JobRow) -> str:

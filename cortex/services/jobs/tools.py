@@ -19,7 +19,7 @@ from cortex.services.roles.roles import Roles
 from cortex.services.tools.plans import Asked
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.job_rows import JobRow
-from cortex.storage.jobs import Jobs
+from cortex.storage.jobs import JobsRepository
 
 WHOLE_TOKENS = 600
 
@@ -107,7 +107,7 @@ class JobTools:
             except UserError:  # a slip in a file of the owner's home: the turn begins all the same, and fails with it
                 return job
         if (names, planned_for) != (job.planned, job.planned_for):
-            await self.house.db.open(Jobs, job.owner_id).keep_plan(job.id, names, planned_for)
+            await self.house.db.open(JobsRepository, job.owner_id).keep_plan(job.id, names, planned_for)
         return replace(job, planned=names, planned_for=planned_for)
 
 

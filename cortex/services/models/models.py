@@ -39,7 +39,7 @@ from cortex.services.models.files import (
 from cortex.services.models.probe import TestReport, probe
 from cortex.storage.db import Database
 from cortex.storage.home import ABSENT, Homes
-from cortex.storage.secrets import Secrets
+from cortex.storage.secrets import SecretsRepository
 
 Connect = Callable[[ModelEntry, str | None, Policy], Provider]
 MOST_MODELS = 50
@@ -231,8 +231,8 @@ class Models:
     async def _write(self, user_id: str, file: RegistryFile, version: str) -> None:
         await self._homes.of(user_id).write(FILE, written(file), expected_version=version)
 
-    def _secrets(self, user_id: str) -> Secrets:
-        return self._db.open(Secrets, user_id)
+    def _secrets(self, user_id: str) -> SecretsRepository:
+        return self._db.open(SecretsRepository, user_id)
 
     async def _secret(self, user_id: str, name: str) -> str | None:
         sealed = await self._secrets(user_id).get(name) if name else None

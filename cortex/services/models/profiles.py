@@ -11,7 +11,7 @@ from cortex.base.user import User
 from cortex.selection.cache_profiles import LearnedProfile, Sample, learned
 from cortex.services.models.models import Models
 from cortex.storage.db import Database
-from cortex.storage.rounds import Rounds
+from cortex.storage.rounds import RoundsRepository
 
 SAMPLES_MOST = 200
 
@@ -33,7 +33,7 @@ class Profiles:
 
     async def of(self, user: User, entry: ModelEntry) -> LearnedProfile:
         """The profile in force for this model, with what it rests on."""
-        seen = await self.db.open(Rounds, user.id).seen(endpoint_of(entry), SAMPLES_MOST)
+        seen = await self.db.open(RoundsRepository, user.id).seen(endpoint_of(entry), SAMPLES_MOST)
         samples = [
             Sample(
                 idle_s=one.idle_s,

@@ -18,7 +18,7 @@ from cortex.ports.channels import Action, ActionKind
 from cortex.services.accounts.accounts import LoginView
 from cortex.services.notices.notices import NoticeRow, Notices
 from cortex.storage.db import Database
-from cortex.storage.devices import ActionLinks
+from cortex.storage.devices import ActionLinksRepository
 
 PATH = "/go/"
 LINK_LIFE = timedelta(days=7)
@@ -56,13 +56,13 @@ class Buttons:
         async with self.db.together(notice.owner_id) as opened:
             for kind in notice.actions:
                 token = self._token(delivery_id, kind)
-                await opened(ActionLinks).add(token, notice.id, kind, until)
+                await opened(ActionLinksRepository).add(token, notice.id, kind, until)
                 found.append(Action(kind=kind, path=PATH + token))
         return tuple(found)
 
     async def look(self, login: LoginView, token: str) -> Pressable:
         """What this link would do; changes nothing. NotFound when it never was, is another's, or its time is up."""
-        link = await self.db.open(ActionLinks, login.user.id).get(token)
+        link = await self.db.open(ActionLinksRepository, login.user.id).get(token)
         view = await self.notices.get(login.user.id, link.notice_id)
         needs_password = link.action == "approve" and self._is_stale(view.row) and not login.is_confirmed
         is_used = link.used_at is not None
@@ -79,7 +79,7 @@ class Buttons:
             raise Conflict("This button was pressed already.")
         if found.needs_password:
             raise NotAllowed("This question is older than five minutes: confirm your password to say yes to it.")
-        await self.db.open(ActionLinks, login.user.id).use(token)
+        await self.db.open(ActionLinksRepository, login.user.id).use(token)
         user, notice = login.user, found.notice
         match found.action:
             case "ack":

@@ -19,8 +19,8 @@ from cortex.base.user import User
 from cortex.ports.channels import ChannelName, Target
 from cortex.services.notices.channels import Channels
 from cortex.storage.db import Database
-from cortex.storage.deliveries import Deliveries
-from cortex.storage.secrets import Secrets
+from cortex.storage.deliveries import DeliveriesRepository
+from cortex.storage.secrets import SecretsRepository
 
 Addressed = Literal["email", "ntfy", "webhook"]
 ADDRESSED: tuple[Addressed, ...] = get_args(Addressed)
@@ -54,17 +54,17 @@ class Addresses:
 
     async def named(self, user_id: str) -> frozenset[ChannelName]:
         """The channels for which this person has an address, and which this house can use."""
-        kept = await self.db.open(Secrets, user_id).names()
+        kept = await self.db.open(SecretsRepository, user_id).names()
         return frozenset(name for name in ADDRESSED if _name(name) in kept and not self.channels.lacks(name))
 
     async def target(self, user_id: str, channel: ChannelName) -> Target | None:
         """The address, None when there is none. ConfigError when it was sealed under another key of the house."""
-        sealed = await self.db.open(Secrets, user_id).get(_name(channel))
+        sealed = await self.db.open(SecretsRepository, user_id).get(_name(channel))
         return None if sealed is None else Target(**json.loads(await asyncio.to_thread(self.vault.open, sealed)))
 
     async def views(self, user: User) -> tuple[ChannelView, ...]:
         """Every channel that takes an address, with how it fared of late."""
-        rows = await self.db.open(Deliveries, user.id).list(limit=LOOKED_AT)
+        rows = await self.db.open(DeliveriesRepository, user.id).list(limit=LOOKED_AT)
         found: list[ChannelView] = []
         for name in ADDRESSED:
             newest = next((row for row in rows if row.channel == name and row.state != "dropped"), None)
@@ -96,12 +96,12 @@ class Addresses:
             target = replace(target, secret=made)
         target = (await self.channels.open(name)).checked(target)
         sealed = await asyncio.to_thread(self.vault.seal, json.dumps(asdict(target)))
-        await self.db.open(Secrets, user.id).put(_name(name), sealed)
+        await self.db.open(SecretsRepository, user.id).put(_name(name), sealed)
         return made
 
     async def remove(self, user: User, channel: str) -> None:
         """Forget it; what waits for it is dropped when its time comes. NotFound when there is none."""
-        if not await self.db.open(Secrets, user.id).remove(_name(_addressed(channel))):
+        if not await self.db.open(SecretsRepository, user.id).remove(_name(_addressed(channel))):
             raise NotFound("There is no such address.")
 
     async def test(self, user: User, channel: str) -> str:

@@ -18,10 +18,10 @@ from cortex.services.notices.notices import DeliveryRow, NoticeRow, Notices, Tol
 from cortex.services.notices.preferences import Choices, held_until, spare
 from cortex.services.notifier import Draft
 from cortex.storage import notices as rows
-from cortex.storage.accounts import Accounts
+from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
-from cortex.storage.deliveries import Deliveries
-from cortex.storage.devices import Device, Devices
+from cortex.storage.deliveries import DeliveriesRepository
+from cortex.storage.devices import Device, DevicesRepository
 from cortex.storage.notices import Way
 
 BACK_OFF_S = (10, 30, 120, 600, 1_800, 3_600, 3 * 3_600)
@@ -70,7 +70,7 @@ class Sending:
 
     async def _tried(self, row: DeliveryRow) -> Ended | Again:
         try:
-            notice = await self.db.open(rows.Notices, row.owner_id).get(row.notice_id)
+            notice = await self.db.open(rows.NoticesRepository, row.owner_id).get(row.notice_id)
             choices = await self.notices.choices.of(row.owner_id)
             await self._check(row, notice)
             held = held_until(notice, choices, self.clock())
@@ -88,7 +88,7 @@ class Sending:
         return Ended(state="delivered")
 
     async def _check(self, row: DeliveryRow, notice: NoticeRow) -> None:
-        if not (await self.db.open(Accounts).get(row.owner_id)).is_active:
+        if not (await self.db.open(AccountsRepository).get(row.owner_id)).is_active:
             raise _Unwanted("the account is closed")
         if notice.acknowledged_at is not None:
             raise _Unwanted("answered before it was sent")
@@ -116,7 +116,7 @@ class Sending:
 
     async def _device(self, row: DeliveryRow) -> Device | None:
         try:
-            return await self.db.open(Devices, row.owner_id).get(row.device_id)
+            return await self.db.open(DevicesRepository, row.owner_id).get(row.device_id)
         except NotFound:
             return None
 
@@ -150,7 +150,7 @@ class Sending:
         lost = await self._lost(device) if is_gone and device is not None else None
         more = await self._spare(row) if ended == "failed" else ()
         async with self.db.together(row.owner_id) as opened:
-            deliveries, devices = opened(Deliveries), opened(Devices)
+            deliveries, devices = opened(DeliveriesRepository), opened(DevicesRepository)
             match outcome:
                 case Again(at=at, why=why):
                     is_ours = await deliveries.again(row.id, row.attempt, at, why)
@@ -159,7 +159,7 @@ class Sending:
             if not is_ours:
                 log.warning("delivery %s took longer than its lease; another try has it now", row.id)
                 return
-            await opened(rows.Notices).send_instead(row.notice_id, more)
+            await opened(rows.NoticesRepository).send_instead(row.notice_id, more)
             if device is not None and lost is not None:
                 await devices.remove(device.id, "the device no longer takes notifications")
                 await lost.write(opened)

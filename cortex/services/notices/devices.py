@@ -17,7 +17,7 @@ from cortex.services.accounts.accounts import LoginView
 from cortex.services.notices.channels import Channels
 from cortex.storage import devices as rows
 from cortex.storage.db import Database
-from cortex.storage.deliveries import Deliveries
+from cortex.storage.deliveries import DeliveriesRepository
 from cortex.storage.devices import Device
 
 DEVICES_MOST = 20
@@ -94,7 +94,7 @@ class DevicesService:
         )
         newest = (await self.channels.keys.public())[0]
         async with self.db.together(login.user.id) as opened:
-            devices = opened(rows.Devices)
+            devices = opened(rows.DevicesRepository)
             known = {device.id: device for device in await devices.list()}
             former = known.get(_id(subscription.instead_of))
             if former is not None and subscription.instead_of != target.address:
@@ -135,7 +135,7 @@ class DevicesService:
         if delivery_id.startswith(TEST):
             device_id = delivery_id.removeprefix(TEST)
         else:
-            device_id = (await self.db.open(Deliveries, user.id).get(delivery_id)).device_id
+            device_id = (await self.db.open(DeliveriesRepository, user.id).get(delivery_id)).device_id
         await self._rows(user.id).shown(device_id)
 
     async def list(self, user: User) -> Sequence[DeviceView]:
@@ -163,8 +163,8 @@ class DevicesService:
         await self._rows(user.id).get(device_id)
         await self._rows(user.id).remove(device_id)
 
-    def _rows(self, user_id: str) -> rows.Devices:
-        return self.db.open(rows.Devices, user_id)
+    def _rows(self, user_id: str) -> rows.DevicesRepository:
+        return self.db.open(rows.DevicesRepository, user_id)
 
     def _view(self, row: Device, keys: Sequence[str]) -> DeviceView:
         heard = row.shown_at or row.created_at

@@ -17,7 +17,7 @@ from cortex.services.notices.notices import NoticeFilter, NoticeRow, Notices, To
 from cortex.services.notices.preferences import KEY
 from cortex.storage import notices as rows
 from cortex.storage.db import Database
-from cortex.storage.preferences import AllPreferences
+from cortex.storage.preferences import AllPreferencesRepository
 
 FIRST_AFTER_S = 2.0  # the start belongs to the people
 QUARTER_S = 900  # every hour of every zone begins at one
@@ -49,13 +49,13 @@ class Digests:
 
     async def go_round(self) -> None:
         """Tell everybody's digest whose hour has come and that was not told yet."""
-        for user_id in await self.db.open(AllPreferences).owners(KEY):
+        for user_id in await self.db.open(AllPreferencesRepository).owners(KEY):
             due_at = (await self.notices.choices.of(user_id)).last_digest(self.clock())
             if due_at is not None:
                 await self._tell(user_id, due_at)
 
     async def _tell(self, user_id: str, due_at: datetime) -> None:
-        table = self.db.open(rows.Notices, user_id)
+        table = self.db.open(rows.NoticesRepository, user_id)
         last = await table.list(NoticeFilter(kinds=("digest",)), limit=1)
         since = max([due_at - REACHES_BACK, *(datetime.fromisoformat(digest.subject_id) for digest in last)])
         if since >= due_at:

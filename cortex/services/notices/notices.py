@@ -17,9 +17,9 @@ from cortex.services.notices.preferences import Means, ReachChoices, ways
 from cortex.services.notifier import Draft, bell_of, notice_id
 from cortex.storage import notices as rows
 from cortex.storage.db import Database
-from cortex.storage.deliveries import Deliveries
+from cortex.storage.deliveries import DeliveriesRepository
 from cortex.storage.deliveries import DeliveryRow as DeliveryRow
-from cortex.storage.devices import Devices
+from cortex.storage.devices import DevicesRepository
 from cortex.storage.notices import NoticeFilter as NoticeFilter
 from cortex.storage.notices import NoticeRow as NoticeRow
 from cortex.storage.notices import NoticeValues
@@ -123,7 +123,9 @@ class Notices:
         addressed = await self.addresses.named(user_id)
         if self.addresses.channels.lacks("web_push"):
             return Means(addressed=addressed)
-        devices = [device for device in await self.db.open(Devices, user_id).list() if device.login_id is not None]
+        devices = [
+            device for device in await self.db.open(DevicesRepository, user_id).list() if device.login_id is not None
+        ]
         return Means(addressed=addressed, devices=tuple(device.id for device in devices if device.id != without))
 
     # --- what was told
@@ -133,14 +135,14 @@ class Notices:
         found = await self._rows(user_id).list(wanted, before_id=before_id, limit=PAGE + 1)
         shown = found[:PAGE]
         ids = [row.id for row in shown]
-        sent: Mapping[str, tuple[DeliveryRow, ...]] = await self.db.open(Deliveries, user_id).of_notices(ids)
+        sent: Mapping[str, tuple[DeliveryRow, ...]] = await self.db.open(DeliveriesRepository, user_id).of_notices(ids)
         views = tuple(NoticeView(row=row, deliveries=sent[row.id]) for row in shown)
         return NoticePage(notices=views, earlier=shown[-1].id if len(found) > PAGE else "")
 
     async def get(self, user_id: str, notice_id: str) -> NoticeView:
         """One of them; NotFound when it is absent or another user's."""
         row = await self._rows(user_id).get(notice_id)
-        sent = await self.db.open(Deliveries, user_id).of_notices([notice_id])
+        sent = await self.db.open(DeliveriesRepository, user_id).of_notices([notice_id])
         return NoticeView(row=row, deliveries=sent[notice_id])
 
     async def unread(self, user_id: str) -> int:
@@ -172,7 +174,7 @@ class Notices:
 
     async def send_again(self, user_id: str, delivery_id: str) -> None:
         """Try a failed delivery once more, now; Conflict when it has not failed."""
-        await self.db.open(Deliveries, user_id).retry(delivery_id)
+        await self.db.open(DeliveriesRepository, user_id).retry(delivery_id)
         self.ring(user_id)
 
     # --- answers
@@ -210,8 +212,8 @@ class Notices:
         await self._rows(user_id).acknowledge(row.id)
         self.hub.ring(bell_of(user_id))
 
-    def _rows(self, user_id: str) -> rows.Notices:
-        return self.db.open(rows.Notices, user_id)
+    def _rows(self, user_id: str) -> rows.NoticesRepository:
+        return self.db.open(rows.NoticesRepository, user_id)
 
     def _rung(self, user_id: str, count: int) -> int:
         if count:

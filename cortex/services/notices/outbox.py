@@ -21,7 +21,7 @@ from cortex.ports.engine import Hub
 from cortex.services.notices.delivery import Sending
 from cortex.services.notices.notices import OUTBOX, DeliveryRow
 from cortex.storage.db import Database
-from cortex.storage.deliveries import AllDeliveries
+from cortex.storage.deliveries import AllDeliveriesRepository
 
 PLACES: dict[ChannelName, int] = {"web_push": 8, "email": 2, "ntfy": 4, "webhook": 4}
 LEASE_S = 90.0  # a channel gives up after 20 seconds
@@ -54,7 +54,7 @@ class Dispatch:
     async def _round(self) -> float:
         """Take what is due where there is room; the seconds until it is worth looking again."""
         try:
-            due_at = await self.db.open(AllDeliveries).next_at()
+            due_at = await self.db.open(AllDeliveriesRepository).next_at()
             if due_at is None or due_at > self.clock():
                 return self._wait_s(due_at)
             taken = await self._take()
@@ -77,7 +77,7 @@ class Dispatch:
 
     async def _due(self, channel: ChannelName, besides: Sequence[str]) -> Sequence[DeliveryRow]:
         """The next one of this channel, or none."""
-        return await self.db.open(AllDeliveries).take(channel, 1, LEASE_S, besides)
+        return await self.db.open(AllDeliveriesRepository).take(channel, 1, LEASE_S, besides)
 
     def _start(self, row: DeliveryRow) -> None:
         worker = asyncio.create_task(self.sending.send(row))  # noqa: TID251 - heard by `_done`, ended by `_end`

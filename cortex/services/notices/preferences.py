@@ -15,10 +15,10 @@ from cortex.ports.channels import ChannelName, NoticeKind, Urgency
 from cortex.ports.engine import Hub
 from cortex.schedule.policies import quiet_hours, quiet_until
 from cortex.services.notifier import bell_of
-from cortex.storage.accounts import Accounts
+from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
-from cortex.storage.notices import Notices, NoticeValues, Way
-from cortex.storage.preferences import Preferences
+from cortex.storage.notices import NoticesRepository, NoticeValues, Way
+from cortex.storage.preferences import PreferencesRepository
 
 KEY = "reach"
 KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)
@@ -134,8 +134,10 @@ class ReachChoices:
 
     async def of(self, user_id: str) -> Choices:
         """What is in force for this person. NotFound without such an account."""
-        zone = (await self._db.open(Accounts).get(user_id)).time_zone
-        kept: dict[str, Any] = await self._db.open(Preferences, user_id).get(KEY, {})  # Any: JSON that `change` wrote
+        zone = (await self._db.open(AccountsRepository).get(user_id)).time_zone
+        kept: dict[str, Any] = await self._db.open(PreferencesRepository, user_id).get(
+            KEY, {}
+        )  # Any: JSON that `change` wrote
         named = {name: tuple(kept.get(name, ())) for name in ("muted", "content")}
         channels = {kind: tuple(names) for kind, names in kept.get("channels", {}).items()}
         return Choices(
@@ -178,15 +180,15 @@ class ReachChoices:
         kept = asdict(choices)
         del kept["time_zone"]
         async with self._db.together(user.id) as opened:
-            await opened(Preferences).set(KEY, kept)
+            await opened(PreferencesRepository).set(KEY, kept)
             fallen_silent = [kind for kind in choices.muted if kind not in before.muted]
-            if await opened(Notices).read_kinds(fallen_silent):
+            if await opened(NoticesRepository).read_kinds(fallen_silent):
                 self._hub.ring(bell_of(user.id))
         return choices
 
     async def usual_again(self, user: User) -> None:
         """Forget what was chosen; addresses and devices stay."""
-        await self._db.open(Preferences, user.id).unset(KEY)
+        await self._db.open(PreferencesRepository, user.id).unset(KEY)
 
 
 def _quiet(text: str) -> str:

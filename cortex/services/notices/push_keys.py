@@ -10,9 +10,9 @@ from cortex import notify
 from cortex.base.crypto import Vault
 from cortex.base.errors import Conflict, NotAllowed
 from cortex.base.user import User
-from cortex.storage.audit import Audit
+from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
-from cortex.storage.secrets import HouseSecrets
+from cortex.storage.secrets import HouseSecretsRepository
 
 NAME = "push"
 
@@ -28,7 +28,7 @@ class PushKeys:
 
     async def ensure(self) -> None:
         """Make the first key unless there is one; cheap when there is."""
-        secrets = self._db.open(HouseSecrets)
+        secrets = self._db.open(HouseSecretsRepository)
         if await secrets.get(NAME) is None:
             await secrets.add(NAME, await asyncio.to_thread(self._sealed, ()))
 
@@ -54,12 +54,12 @@ class PushKeys:
         former, keys = await self._stored(), await self.keys()
         sealed = await asyncio.to_thread(self._sealed, keys)
         async with self._db.together() as opened:
-            if not await opened(HouseSecrets).replace(NAME, former, sealed):
+            if not await opened(HouseSecretsRepository).replace(NAME, former, sealed):
                 raise Conflict("Somebody else changed the keys at this moment.")
-            await opened(Audit).add(by.id, "push.rotated", "the keys of push")
+            await opened(AuditRepository).add(by.id, "push.rotated", "the keys of push")
 
     async def _stored(self) -> bytes:
-        sealed = await self._db.open(HouseSecrets).get(NAME)
+        sealed = await self._db.open(HouseSecretsRepository).get(NAME)
         if sealed is None:  # a page asked before the first daemon started
             await self.ensure()
             return await self._stored()

@@ -27,8 +27,8 @@ from cortex.services.notices.preferences import ReachChoices
 from cortex.services.notices.push_keys import PushKeys
 from cortex.services.scope import ToolScope
 from cortex.services.turns.approvals import ApprovalsService
-from cortex.storage.devices import AllActionLinks
-from cortex.storage.notices import AllNotices
+from cortex.storage.devices import AllActionLinksRepository
+from cortex.storage.notices import AllNoticesRepository
 
 log = logging.getLogger(__name__)
 
@@ -96,5 +96,5 @@ class Reach:
 
     async def sweep(self) -> None:
         """Forget old notices and links whose time is up."""
-        await self.house.db.open(AllActionLinks).prune()
-        await self.house.db.open(AllNotices).prune()
+        await self.house.db.open(AllActionLinksRepository).prune()
+        await self.house.db.open(AllNoticesRepository).prune()

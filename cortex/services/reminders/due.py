@@ -15,7 +15,7 @@ from cortex.services.context import House
 from cortex.services.notifier import Tell
 from cortex.storage.db import Opener
 from cortex.storage.notices import NoticeValues
-from cortex.storage.reminders import TOLD_MOST, AllReminders, ReminderRow, Reminders
+from cortex.storage.reminders import TOLD_MOST, AllRemindersRepository, ReminderRow, RemindersRepository
 
 LATE_AFTER = timedelta(minutes=2)
 TITLE_CHARACTERS = 120
@@ -41,7 +41,7 @@ class DueReminders:
 
     async def armed(self, until: datetime) -> Sequence[Waking]:
         """The reminders of everybody that are told by then, the soonest first."""
-        rows = await self.house.db.open(AllReminders).armed(until)
+        rows = await self.house.db.open(AllRemindersRepository).armed(until)
         moments = [(row, [at for at in (row.next_at, row.again_at) if at is not None]) for row in rows]
         return [Waking(id=row.id, owner_id=row.owner_id, next_at=min(at)) for row, at in moments]
 
@@ -53,7 +53,7 @@ class DueReminders:
         """Tell this one if it is due and nobody told it yet."""
         user_id, reminder_id = waking.owner_id, waking.id
         try:
-            row = await self.house.db.open(Reminders, user_id).get(reminder_id)
+            row = await self.house.db.open(RemindersRepository, user_id).get(reminder_id)
         except NotFound:
             return False  # removed since the alarm was set
         now = self.house.clock()
@@ -74,8 +74,12 @@ class DueReminders:
         """Note in the row that it is told now; False when somebody else did, or it was changed or answered."""
         if row.next_at is not None and row.next_at <= now:
             following = self.timings.following(row.timing, now, 1)
-            return await opened(Reminders).come_due(row.id, row.next_at, next(iter(following), None)) is not None
-        return row.again_at is not None and await opened(Reminders).come_again(row.id, row.again_at) is not None
+            return (
+                await opened(RemindersRepository).come_due(row.id, row.next_at, next(iter(following), None)) is not None
+            )
+        return (
+            row.again_at is not None and await opened(RemindersRepository).come_again(row.id, row.again_at) is not None
+        )
 
 
 def _notice(row: ReminderRow, now: datetime) -> NoticeValues:

@@ -14,11 +14,11 @@ from cortex.ports.schedule import Reminder, Timing, Timings
 from cortex.schedule.parting import parted
 from cortex.services.context import House
 from cortex.services.notifier import Tell
-from cortex.storage.notices import NoticeRow, Notices
-from cortex.storage.preferences import Preferences
+from cortex.storage.notices import NoticeRow, NoticesRepository
+from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.reminders import TOLD_MOST as TOLD_MOST
 from cortex.storage.reminders import ReminderRow as ReminderRow
-from cortex.storage.reminders import Reminders, ReminderValues
+from cortex.storage.reminders import RemindersRepository, ReminderValues
 
 Snooze = Literal["10min", "1h", "morning", "words"]
 SNOOZES: dict[Snooze, str] = {"10min": "in 10 minutes", "1h": "in 1 hour", "morning": "tomorrow morning at 9"}
@@ -122,24 +122,24 @@ class RemindersService:
             raise UserError("It was told already; say when to tell it again.", field="when")
         values = replace(_values(_text(text, "text"), timing, _repeat(repeat_s)), is_tainted=before.is_tainted)
         async with self.house.db.together(user.id) as opened:
-            row = await opened(Reminders).change(reminder_id, version, values, next_at)
-            await opened(Notices).settle(reminder_id)
+            row = await opened(RemindersRepository).change(reminder_id, version, values, next_at)
+            await opened(NoticesRepository).settle(reminder_id)
         self.tell.ring(user.id)
         return row
 
     async def acknowledge(self, user_id: str, reminder_id: str) -> ReminderRow:
         """Heard: it is not told again before its rhythm's next time, and its notices are answered."""
         async with self.house.db.together(user_id) as opened:
-            row = await opened(Reminders).acknowledge(reminder_id)
-            await opened(Notices).settle(reminder_id)
+            row = await opened(RemindersRepository).acknowledge(reminder_id)
+            await opened(NoticesRepository).settle(reminder_id)
         self.tell.ring(user_id)
         return row
 
     async def wait_again(self, user: User, reminder_id: str) -> ReminderRow:
         """Take back that it was heard or put off: it waits for an answer as before, and so does its notice."""
         async with self.house.db.together(user.id) as opened:
-            row = await opened(Reminders).wait_again(reminder_id)
-            await opened(Notices).unsettle(reminder_id)
+            row = await opened(RemindersRepository).wait_again(reminder_id)
+            await opened(NoticesRepository).unsettle(reminder_id)
         self.tell.ring(user.id)
         return row
 
@@ -156,24 +156,24 @@ class RemindersService:
         if not choice:
             await self.acknowledge(user_id, notice.subject_id)
             return
-        row = await self.house.db.open(Reminders, user_id).get(notice.subject_id)
+        row = await self.house.db.open(RemindersRepository, user_id).get(notice.subject_id)
         words = next((words for name, words in SNOOZES.items() if name == choice), choice)
         timing = self.timings.read(words, self.house.clock(), row.time_zone)
         await self._put_off(user_id, row.id, self._times(timing)[0])
 
     async def _put_off(self, user_id: str, reminder_id: str, until: datetime) -> ReminderRow:
         async with self.house.db.together(user_id) as opened:
-            row = await opened(Reminders).snooze(reminder_id, until)
-            await opened(Notices).settle(reminder_id)
+            row = await opened(RemindersRepository).snooze(reminder_id, until)
+            await opened(NoticesRepository).settle(reminder_id)
         self.tell.ring(user_id)
         return row
 
     async def remove(self, user_id: str, ids: Sequence[str]) -> int:
         """Take them away, kept for `restore` a day long; how many there were."""
         async with self.house.db.together(user_id) as opened:
-            count = await opened(Reminders).remove(ids)
+            count = await opened(RemindersRepository).remove(ids)
             for reminder_id in ids:
-                await opened(Notices).settle(reminder_id)
+                await opened(NoticesRepository).settle(reminder_id)
         self.tell.ring(user_id)
         return count
 
@@ -181,16 +181,16 @@ class RemindersService:
         """Take away all that are to come or wait for an answer; how many. `restore_cleared` takes that back."""
         rows = await self._of(user).list(("planned", "due", "snoozed"))
         ids = [row.id for row in rows]
-        await self.house.db.open(Preferences, user.id).set(CLEARED, ids)
+        await self.house.db.open(PreferencesRepository, user.id).set(CLEARED, ids)
         return await self.remove(user.id, ids)
 
     async def restore_cleared(self, user: User) -> int:
         """Put back what the last `clear` took away; how many are back."""
-        return await self.restore(user.id, await self.house.db.open(Preferences, user.id).get(CLEARED, []))
+        return await self.restore(user.id, await self.house.db.open(PreferencesRepository, user.id).get(CLEARED, []))
 
     async def restore(self, user_id: str, ids: Sequence[str]) -> int:
         """Put removed ones back; how many. Those whose time has passed are told at once."""
-        count = await self.house.db.open(Reminders, user_id).restore(ids)
+        count = await self.house.db.open(RemindersRepository, user_id).restore(ids)
         self.tell.ring(user_id)
         return count
 
@@ -201,13 +201,13 @@ class RemindersService:
     def _times(self, timing: Timing) -> tuple[datetime, ...]:
         return self.timings.following(timing, self.house.clock(), AHEAD)
 
-    def _of(self, user: User) -> Reminders:
-        return self.house.db.open(Reminders, user.id)
+    def _of(self, user: User) -> RemindersRepository:
+        return self.house.db.open(RemindersRepository, user.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserReminders:
-    """Implements the port `Reminders` for one person."""
+    """Implements the port `RemindersRepository` for one person."""
 
     service: RemindersService
     user_id: str
@@ -232,8 +232,8 @@ class UserReminders:
         return await self.service.restore(self.user_id, ids)
 
     @property
-    def _rows(self) -> Reminders:
-        return self.service.house.db.open(Reminders, self.user_id)
+    def _rows(self) -> RemindersRepository:
+        return self.service.house.db.open(RemindersRepository, self.user_id)
 
 
 def _reminder(row: ReminderRow, next_at: datetime) -> Reminder:

@@ -11,7 +11,7 @@ from cortex.base.user import User
 from cortex.services.roles.roles import PERSONA_FILE
 from cortex.storage.db import Database
 from cortex.storage.home import ABSENT, HomeFile, Homes
-from cortex.storage.preferences import Preferences as Rows
+from cortex.storage.preferences import PreferencesRepository as Rows
 
 Theme = Literal["auto", "light", "dark"]
 Density = Literal["normal", "dense"]

@@ -13,11 +13,11 @@ from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.selection.grants import CHANNEL_LACKS, granted
 from cortex.services.roles.files import checked, fields_of
-from cortex.storage.audit import Audit
+from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
 from cortex.storage.home import Homes
-from cortex.storage.jobs import Jobs
-from cortex.storage.preferences import Preferences
+from cortex.storage.jobs import JobsRepository
+from cortex.storage.preferences import PreferencesRepository
 
 SHIPPED = Path(__file__).parents[2] / "roles"
 PERSONA_FILE = "persona.md"
@@ -76,7 +76,7 @@ class Roles:
         role = (await self.in_force(user, name)).role
         if not job_id or self._db is None:
             return role
-        job = await self._db.open(Jobs, user.id).lately(job_id)
+        job = await self._db.open(JobsRepository, user.id).lately(job_id)
         if job is None:
             return replace(role, tools=(), admin_tools=())
         if job.tools is not None:
@@ -154,9 +154,9 @@ class Roles:
             return
         fields_changed = sorted(key for key in {*kept, *before} if kept.get(key) != before.get(key))
         async with self._db.together(user.id) as opened:
-            await opened(Preferences).set(_key(name), kept)
+            await opened(PreferencesRepository).set(_key(name), kept)
             if is_audited:
-                await opened(Audit).add(user.id, "role.changed", name, {"fields": fields_changed})
+                await opened(AuditRepository).add(user.id, "role.changed", name, {"fields": fields_changed})
 
     async def persona(self, user: User) -> str:
         """Who speaks: the user's persona.md, else the shipped words."""
@@ -184,7 +184,7 @@ class Roles:
     async def _stored(self, user: User, name: str) -> dict[str, Any]:
         if self._db is None:
             return {}
-        found = await self._db.open(Preferences, user.id).get(_key(name), {})
+        found = await self._db.open(PreferencesRepository, user.id).get(_key(name), {})
         return found if isinstance(found, dict) else {}
 
 

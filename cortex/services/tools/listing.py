@@ -16,9 +16,9 @@ from cortex.services.context import House
 from cortex.services.tools.settings import ToolSettingsService, asks_itself, shipped_sending
 from cortex.services.tools.tools import Ground, ToolsService
 from cortex.services.tools.words import Rival, rivals
-from cortex.storage.calls import CallRow, Calls
+from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.tool_settings import ToolSetting
-from cortex.storage.tool_uses import ToolUse, ToolUses, UseOfTool
+from cortex.storage.tool_uses import ToolUse, ToolUsesRepository, UseOfTool
 from cortex.toolkit.spec import Category, Phrase, Tool
 
 DAYS = 28
@@ -161,8 +161,8 @@ class ToolListing:
         ground, lines = await self._lines()
         domain = _domain(ground, tool.category)
         entry = next(entry for entry in ground.snapshot.entries if entry.name == name)
-        uses = await self.house.db.open(ToolUses).of(name, LAST_CALLS)
-        mine = await self.house.db.open(Calls, user.id).of_tool(name, LAST_CALLS)
+        uses = await self.house.db.open(ToolUsesRepository).of(name, LAST_CALLS)
+        mine = await self.house.db.open(CallsRepository, user.id).of_tool(name, LAST_CALLS)
         return ToolSheet(
             line=next(line for line in lines if line.name == name),
             tool=tool,
@@ -181,7 +181,7 @@ class ToolListing:
         ground = await self.tools.ground()
         settings: Mapping[str, ToolSetting] = await self.settings.all()
         since = self.house.clock() - timedelta(days=DAYS)
-        uses = {use.name: use for use in await self.house.db.open(ToolUses).by_tool(since)}
+        uses = {use.name: use for use in await self.house.db.open(ToolUsesRepository).by_tool(since)}
         missing = {row["name"]: tuple(row["missing"]) for row in await self.tools.listing()}
         entries = {entry.name: entry for entry in ground.snapshot.entries}
         return ground, tuple(

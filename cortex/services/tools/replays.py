@@ -20,11 +20,11 @@ from cortex.selection.types import PlanInput, Snapshot
 from cortex.services.context import House
 from cortex.services.tools.plans import PAST_TURNS, Planned, as_one, past_turns, with_so_far
 from cortex.services.tools.tools import ToolsService
-from cortex.storage.calls import Calls
-from cortex.storage.messages import Messages, by_turn
-from cortex.storage.plans import Plan, Plans
-from cortex.storage.texts import Texts
-from cortex.storage.turns import TurnRow, Turns
+from cortex.storage.calls import CallsRepository
+from cortex.storage.messages import MessagesRepository, by_turn
+from cortex.storage.plans import Plan, PlansRepository
+from cortex.storage.texts import TextsRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 
 ELSEWHERE = ("snapshot", "message", "past", "ready", "turn")
 
@@ -74,14 +74,14 @@ class Replays:
     async def replay(self, user_id: str, turn_id: str, round: int, recipe: str) -> Replay:
         """The round under this recipe. NotFound for a round without a stored input; UserError for the recipe."""
         async with self.house.db.reading(user_id) as opened:
-            turn = await opened(Turns).get(turn_id)
-            kept = next((one for one in await opened(Plans).of_turn(turn_id) if one.round == round), None)
+            turn = await opened(TurnsRepository).get(turn_id)
+            kept = next((one for one in await opened(PlansRepository).of_turn(turn_id) if one.round == round), None)
             if kept is None or not kept.given:
                 raise NotFound("What this round was planned from was not kept.")
-            stored = await opened(Messages).of_conversation(turn.conversation_id, turn.ordinal)
-            texts = await opened(Texts).get([kept.given["ready"]])
-            taken = await opened(Turns).taken(turn, round)
-            calls = await opened(Calls).of_turn(turn_id)
+            stored = await opened(MessagesRepository).of_conversation(turn.conversation_id, turn.ordinal)
+            texts = await opened(TextsRepository).get([kept.given["ready"]])
+            taken = await opened(TurnsRepository).taken(turn, round)
+            calls = await opened(CallsRepository).of_turn(turn_id)
         past = past_turns([messages for _, messages in by_turn(stored)[-PAST_TURNS:]])
         if taken:
             past = with_so_far(past, turn.text, [call.name for call in calls if call.round < round])

@@ -15,10 +15,10 @@ from cortex.selection.edits import NO_EDITS, Edits, Sending
 from cortex.selection.types import META, Snapshot
 from cortex.services.tools.own_weights import is_loaded, with_own_model
 from cortex.services.tools.words import read_description, words_of
-from cortex.storage.audit import Audit
+from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
-from cortex.storage.refits import Refit, Refits
-from cortex.storage.tool_settings import ToolSetting, ToolSettings, ToolWord
+from cortex.storage.refits import Refit, RefitsRepository
+from cortex.storage.tool_settings import ToolSetting, ToolSettingsRepository, ToolWord
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Tool
 
@@ -53,7 +53,7 @@ class ToolSettingsService:
 
     async def in_force(self) -> HouseTools:
         """What holds now: one number is read, and the rest only where it has grown."""
-        number = await self._db.open(ToolSettings).number()
+        number = await self._db.open(ToolSettingsRepository).number()
         if not self._kept or self._kept[0].number != number:
             self._kept[:] = [await self._read(number)]
         return self._kept[0]
@@ -62,17 +62,17 @@ class ToolSettingsService:
         """The snapshot with the house's own model, if one is in force and fits the shipped one it was made from."""
         if house.refit is None:
             return snapshot
-        data = None if is_loaded(house.refit) else await self._db.open(Refits).weights(house.refit.number)
+        data = None if is_loaded(house.refit) else await self._db.open(RefitsRepository).weights(house.refit.number)
         return await asyncio.to_thread(with_own_model, snapshot, house.refit, data)
 
     async def all(self) -> Mapping[str, ToolSetting]:
         """What was set, by tool."""
-        return {setting.tool: setting for setting in await self._db.open(ToolSettings).all()}
+        return {setting.tool: setting for setting in await self._db.open(ToolSettingsRepository).all()}
 
     async def words(self, category: str) -> Sequence[ToolWord]:
         """What was added to a category and what was left out; NotFound for an unknown one."""
         self._category(category)
-        return await self._db.open(ToolSettings).words(category)
+        return await self._db.open(ToolSettingsRepository).words(category)
 
     async def change(self, user: User, name: str, *, is_on: bool, sending: str, asks_first: bool) -> None:
         """Set these three; what is as it ships is no setting. UserError names what cannot be."""
@@ -99,7 +99,7 @@ class ToolSettingsService:
     async def undo_description(self, user: User, name: str, number: int) -> None:
         """Put back what stood there before this change of the audit log; Conflict where it was changed again since."""
         tool = self._changeable(user, name)
-        found = await self._db.open(Audit).list(1, number + 1, subject=name)
+        found = await self._db.open(AuditRepository).list(1, number + 1, subject=name)
         is_it = bool(found) and found[0].number == number and found[0].action == "tool.changed"
         change = json.loads(found[0].detail).get("description") if is_it else None
         if change is None:
@@ -121,7 +121,7 @@ class ToolSettingsService:
         _admin(user)
         self._category(category)
         async with self._db.together() as opened:
-            settings = opened(ToolSettings)
+            settings = opened(ToolSettingsRepository)
             before = await settings.words(category)
             gone = [word for word in before if word not in words]
             new = [word for word in words if word not in before]
@@ -129,13 +129,13 @@ class ToolSettingsService:
                 await settings.drop_words(gone)
                 await settings.add_words(new, user.id)
                 detail = {"added": [_told(word) for word in new], "taken_back": [_told(word) for word in gone]}
-                await opened(Audit).add(user.id, "tool.words", category, detail)
+                await opened(AuditRepository).add(user.id, "tool.words", category, detail)
         return len({(word.kind, word.text_key) for word in (*gone, *new)})
 
     async def _set(self, user: User, name: str, **values: Any) -> int:  # Any: a field's value
         """Set these, leave the rest; the audit log's number, 0 where nothing changed."""
         async with self._db.together() as opened:
-            settings = opened(ToolSettings)
+            settings = opened(ToolSettingsRepository)
             found = [setting for setting in await settings.all() if setting.tool == name]
             before = found[0] if found else ToolSetting(tool=name)
             changes = {field: [getattr(before, field), to] for field, to in values.items()}
@@ -143,10 +143,10 @@ class ToolSettingsService:
             if not changes:
                 return 0
             await settings.set(replace(before, **values), user.id)
-            return (await opened(Audit).add(user.id, "tool.changed", name, changes)).number
+            return (await opened(AuditRepository).add(user.id, "tool.changed", name, changes)).number
 
     async def _read(self, number: int) -> HouseTools:
-        settings = self._db.open(ToolSettings)
+        settings = self._db.open(ToolSettingsRepository)
         found, words = await settings.all(), await settings.words()
         sending = {each.tool: cast("Sending", each.sending) for each in found if each.sending in get_args(Sending)}
         return HouseTools(
@@ -158,7 +158,7 @@ class ToolSettingsService:
                 words=words_of(words),
                 descriptions={each.tool: each.description for each in found if each.description is not None},
             ),
-            refit=await self._db.open(Refits).in_force(),
+            refit=await self._db.open(RefitsRepository).in_force(),
         )
 
     def _changeable(self, user: User, name: str) -> Tool:

@@ -10,7 +10,7 @@ from cortex.base.skill import FOLDER, Skill
 from cortex.base.user import User
 from cortex.storage.db import Database
 from cortex.storage.home import Home, Homes
-from cortex.storage.preferences import Preferences
+from cortex.storage.preferences import PreferencesRepository
 from cortex.toolkit.page import mark_of
 from cortex.toolkit.skills import SkillFile, names_of, read_skills
 
@@ -32,7 +32,7 @@ class SkillFiles:
         """Every skill file of the user by name, the broken ones with what is wrong."""
         if self._homes is None or self._db is None:
             return ()
-        home, marks = self._homes.of(user.id), self._db.open(Preferences, user.id)
+        home, marks = self._homes.of(user.id), self._db.open(PreferencesRepository, user.id)
         entries = await names_of(home)
         if not entries:
             self._kept.pop(user.id, None)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from cortex.base.events import EventKind, OpenPart
 from cortex.base.turn import Turn
 from cortex.services.context import House
-from cortex.storage.conversations import Conversations
+from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.turns import TurnRow
 
@@ -48,7 +48,7 @@ class Writer:
 
     async def begin(self) -> None:
         """Take back what an interrupted try of this round had put on the page."""
-        conversations = self.house.db.open(Conversations, self.turn.user_id)
+        conversations = self.house.db.open(ConversationsRepository, self.turn.user_id)
         events = await conversations.of_turn(self.turn.conversation_id, self.turn.id)
         starts = [e.payload for e in events if e.kind == "part.start" and e.payload["round"] == self.round_number]
         self.base = self.attempt = max((start["attempt"] for start in starts), default=0)
@@ -138,4 +138,4 @@ class Writer:
         async with self.house.telling(self.turn.user_id, self.turn.conversation_id) as opened:
             if beside is not None:
                 await beside(opened)
-            await opened(Conversations).append(self.turn.conversation_id, rows)
+            await opened(ConversationsRepository).append(self.turn.conversation_id, rows)

@@ -14,11 +14,11 @@ from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.services.context import House
 from cortex.services.notifier import Draft, OnThePage, Tell
-from cortex.storage.approvals import Approval, Approvals, Grants
+from cortex.storage.approvals import Approval, ApprovalsRepository, GrantsRepository
 from cortex.storage.approvals import Grant as Grant
-from cortex.storage.conversations import Conversations
-from cortex.storage.notices import Notices, NoticeValues
-from cortex.storage.turns import TurnRow, Turns
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.notices import NoticesRepository, NoticeValues
+from cortex.storage.turns import TurnRow, TurnsRepository
 
 WATCHED_MINUTES = 5
 PARKED_MINUTES = 12 * 60  # a run that nobody watches: until its person looks
@@ -39,7 +39,10 @@ class ApprovalsService:
     async def granted(self, turn: Turn, call: CallRecord, plea: Plea) -> bool:
         """Whether a live grant of this conversation covers this call; the gate asks in an untainted turn only."""
         scope = scope_of(plea.destination, plea.detail, call.hash)
-        return await self.house.db.open(Grants, turn.user_id).find(plea.tool, scope, turn.conversation_id) is not None
+        return (
+            await self.house.db.open(GrantsRepository, turn.user_id).find(plea.tool, scope, turn.conversation_id)
+            is not None
+        )
 
     async def ask(self, turn: Turn, call: CallRecord, plea: Plea) -> str:
         """Put the card up; the approval's id. One row per call: a repeat shows nothing twice.
@@ -51,8 +54,8 @@ class ApprovalsService:
         expires_at = self.house.clock() + timedelta(minutes=minutes)
         draft = None if is_seen else await self._draft(turn, call, plea, expires_at)
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
-            is_new = await opened(Approvals).of_call(call.id) is None
-            row = await opened(Approvals).ask(
+            is_new = await opened(ApprovalsRepository).of_call(call.id) is None
+            row = await opened(ApprovalsRepository).ask(
                 call_id=call.id,
                 turn_id=turn.id,
                 tool=plea.tool,
@@ -65,9 +68,9 @@ class ApprovalsService:
                 expires_at=expires_at,
             )
             if is_new:
-                await opened(Turns).set_state(turn.id, "waiting")
+                await opened(TurnsRepository).set_state(turn.id, "waiting")
                 asked = {**told(row, "asked"), "can_be_granted": self._can_be_granted(row)}
-                await opened(Conversations).append(turn.conversation_id, [("approval", asked, turn.id)])
+                await opened(ConversationsRepository).append(turn.conversation_id, [("approval", asked, turn.id)])
                 if draft is not None:
                     await replace(draft, values=replace(draft.values, subject_id=row.id)).write(opened)
         if draft is not None:
@@ -83,7 +86,9 @@ class ApprovalsService:
         """Whether this chat turn must not wait long: others of this person do already."""
         if turn.channel not in CHATS:
             return False
-        return await self.house.db.open(Approvals, turn.user_id).others_waiting(turn.id, CHATS) >= PARKED_CHATS
+        return (
+            await self.house.db.open(ApprovalsRepository, turn.user_id).others_waiting(turn.id, CHATS) >= PARKED_CHATS
+        )
 
     async def _draft(self, turn: Turn, call: CallRecord, plea: Plea, expires_at: datetime) -> Draft:
         values = NoticeValues(
@@ -100,7 +105,7 @@ class ApprovalsService:
 
     async def wait(self, turn: Turn, approval_id: str) -> Answer:
         """The answer, or expired; a durable wait, so a restart goes on waiting, to the end that was first given."""
-        row = await self.house.db.open(Approvals, turn.user_id).get(approval_id)
+        row = await self.house.db.open(ApprovalsRepository, turn.user_id).get(approval_id)
         left_s = max((row.expires_at - self.house.clock()).total_seconds(), 0.0)
         value = await self.house.signals.wait(f"approval:{approval_id}", left_s)
         if value in ("allowed", "denied"):
@@ -109,7 +114,7 @@ class ApprovalsService:
 
     async def consume(self, turn: Turn, approval_id: str, arguments_hash: str) -> bool:
         """Use the approval up: True once, if allowed, unexpired and for exactly these arguments."""
-        return await self.house.db.open(Approvals, turn.user_id).consume(approval_id, arguments_hash)
+        return await self.house.db.open(ApprovalsRepository, turn.user_id).consume(approval_id, arguments_hash)
 
     @step(StepName.SETTLE)
     async def settle(self, turn: Turn, approval_id: str, heard: Answer) -> Answer:
@@ -118,17 +123,19 @@ class ApprovalsService:
         The answer that counts is the row's: one that was given in the last moment is not lost.
         """
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
-            await opened(Turns).set_state(turn.id, "running")
-            is_expired = heard == "expired" and await opened(Approvals).expire(approval_id)
-            row = await opened(Approvals).get(approval_id)
+            await opened(TurnsRepository).set_state(turn.id, "running")
+            is_expired = heard == "expired" and await opened(ApprovalsRepository).expire(approval_id)
+            row = await opened(ApprovalsRepository).get(approval_id)
             if is_expired:
-                await opened(Notices).settle(approval_id)
-                await opened(Conversations).append(turn.conversation_id, [("approval", told(row, "expired"), turn.id)])
+                await opened(NoticesRepository).settle(approval_id)
+                await opened(ConversationsRepository).append(
+                    turn.conversation_id, [("approval", told(row, "expired"), turn.id)]
+                )
         return "allowed" if row.state in ("allowed", "used") else "denied" if row.state == "denied" else "expired"
 
     async def pending(self, user: User) -> Sequence[Approval]:
         """What waits for this user's word, oldest first."""
-        return await self.house.db.open(Approvals, user.id).pending()
+        return await self.house.db.open(ApprovalsRepository, user.id).pending()
 
     async def answer(self, user: User, approval_id: str, choice: str) -> None:
         """The person's word: once | conversation | deny. Conflict when it was answered before or came too late.
@@ -139,28 +146,30 @@ class ApprovalsService:
         if choice not in ("once", "conversation", "deny"):
             raise UserError(f"Choose once, conversation or deny, not {choice!r}.")
         state: Literal["allowed", "denied"] = "denied" if choice == "deny" else "allowed"
-        waiting = await self.house.db.open(Approvals, user.id).get(approval_id)
+        waiting = await self.house.db.open(ApprovalsRepository, user.id).get(approval_id)
         if choice == "conversation" and not self._can_be_granted(waiting):
             raise UserError(
                 "Text from outside is in this conversation, or comes with this call, so each call is asked for."
             )
         async with self.house.telling(user.id, waiting.conversation_id) as opened:
-            row = await opened(Approvals).answer(approval_id, state, user.id)
+            row = await opened(ApprovalsRepository).answer(approval_id, state, user.id)
             if choice == "conversation":
-                await opened(Grants).add(
+                await opened(GrantsRepository).add(
                     tool=row.tool,
                     destination=scope_of(row.destination, row.detail, row.arguments_hash),
                     conversation_id=row.conversation_id,
                     expires_at=self.house.clock() + timedelta(hours=GRANT_HOURS),
                 )
-            await opened(Notices).settle(approval_id)
-            await opened(Conversations).append(row.conversation_id, [("approval", told(row, state), row.turn_id)])
+            await opened(NoticesRepository).settle(approval_id)
+            await opened(ConversationsRepository).append(
+                row.conversation_id, [("approval", told(row, state), row.turn_id)]
+            )
         self.tell.ring(user.id)
         await self._signal(row)
 
     async def signal_again(self, turn: TurnRow) -> None:
         """Send on what was answered: the process that took the answer may have died before it did. Heard once."""
-        for row in await self.house.db.open(Approvals, turn.owner_id).of_turn(turn.id):
+        for row in await self.house.db.open(ApprovalsRepository, turn.owner_id).of_turn(turn.id):
             if row.state in ("allowed", "denied"):
                 await self._signal(row)
 
@@ -169,11 +178,11 @@ class ApprovalsService:
 
     async def grants(self, user: User) -> Sequence[Grant]:
         """What the user allowed beyond a single call and is still in force, the newest first."""
-        return await self.house.db.open(Grants, user.id).list()
+        return await self.house.db.open(GrantsRepository, user.id).list()
 
     async def revoke(self, user: User, grant_id: str) -> None:
         """Take a standing yes back; NotFound when it is absent or another user's."""
-        await self.house.db.open(Grants, user.id).revoke(grant_id)
+        await self.house.db.open(GrantsRepository, user.id).revoke(grant_id)
 
 
 def scope_of(destination: str, detail: str, arguments_hash: str) -> str:

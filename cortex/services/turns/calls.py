@@ -14,13 +14,13 @@ from cortex.services.context import House
 from cortex.services.turns.tool_outcomes import came, was_late
 from cortex.services.turns.turn_context import TurnContexts
 from cortex.services.turns.typed_places import typed_places
-from cortex.storage.audit import Audit
-from cortex.storage.calls import CallRow, Calls, CallState
-from cortex.storage.conversations import Conversations
+from cortex.storage.audit import AuditRepository
+from cortex.storage.calls import CallRow, CallsRepository, CallState
+from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.home import Homes
-from cortex.storage.plans import Plans
-from cortex.storage.turns import Reads, Turns
-from cortex.storage.undo import Undos
+from cortex.storage.plans import PlansRepository
+from cortex.storage.turns import Reads, TurnsRepository
+from cortex.storage.undo import UndosRepository
 
 UNDO_HOURS = 24
 SPILL_FOLDER = "results"
@@ -39,10 +39,10 @@ class Book:
         """The facts the gate decides on. `is_renewed`: time went by, and rights may have changed meanwhile."""
         context = await (self.contexts.renewed(turn) if is_renewed else self.contexts.of(turn))
         async with self.house.db.reading(turn.user_id) as opened:
-            earlier = await opened(Calls).of_conversation(turn.conversation_id)
-            turns = await opened(Turns).list(turn.conversation_id)
-            reads = await opened(Turns).reads(await opened(Turns).get(turn.id))
-            state = (await opened(Conversations).get(turn.conversation_id)).selection_state
+            earlier = await opened(CallsRepository).of_conversation(turn.conversation_id)
+            turns = await opened(TurnsRepository).list(turn.conversation_id)
+            reads = await opened(TurnsRepository).reads(await opened(TurnsRepository).get(turn.id))
+            state = (await opened(ConversationsRepository).get(turn.conversation_id)).selection_state
         mine = [row for row in earlier if row.turn_id == turn.id]
         if turn.job_id:  # it knows nothing of the runs before it
             earlier, turns = mine, [row for row in turns if row.id == turn.id]
@@ -80,8 +80,8 @@ class Book:
     async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:
         """Note the call and show its card; a repeat is a no-op."""
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
-            plans = await opened(Plans).of_turn(turn.id)
-            earlier = [row for row in await opened(Calls).of_turn(turn.id) if row.id != call.id]
+            plans = await opened(PlansRepository).of_turn(turn.id)
+            earlier = [row for row in await opened(CallsRepository).of_turn(turn.id) if row.id != call.id]
             row = CallRow(
                 id=call.id,
                 turn_id=turn.id,
@@ -94,7 +94,7 @@ class Book:
                 is_rescued=was_late(plans, call.tool),
                 came=came(plans, round_number, earlier, call.tool),
             )
-            if await opened(Calls).decided(row):
+            if await opened(CallsRepository).decided(row):
                 payload = {
                     "turn": turn.id,
                     "round": round_number,
@@ -104,24 +104,24 @@ class Book:
                     "brief": call.brief,
                     "risk": call.risk,
                 }
-                await opened(Conversations).append(turn.conversation_id, [("tool.call", payload, turn.id)])
+                await opened(ConversationsRepository).append(turn.conversation_id, [("tool.call", payload, turn.id)])
 
     async def intend(self, turn: Turn, call_id: str) -> Literal["first", "again", "ended"]:
         """Note that the effect is about to happen (high risk: audited); `again` when an earlier try never ended."""
         async with self.house.db.together(turn.user_id) as opened:
-            is_first = await opened(Calls).intend(call_id)
-            row = await opened(Calls).get(call_id)
+            is_first = await opened(CallsRepository).intend(call_id)
+            row = await opened(CallsRepository).get(call_id)
             if not is_first:
                 return "again" if row.state == "intended" else "ended"
             if row.risk == "high":
                 detail = {"turn": turn.id, "call": call_id, "arguments": row.arguments_hash}
-                await opened(Audit).add(turn.user_id, "call.intended", row.name, detail)
+                await opened(AuditRepository).add(turn.user_id, "call.intended", row.name, detail)
             return "first"
 
     async def end(self, turn: Turn, call: CallRecord, ending: Ending) -> Ending:
         """Store the result once; a repeat gives the stored one back and tells the log nothing new."""
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
-            calls = opened(Calls)
+            calls = opened(CallsRepository)
             is_new = await calls.finish(
                 call.id,
                 _STATES[ending.state],
@@ -133,8 +133,8 @@ class Book:
             )
             if not is_new:
                 return _stored(await calls.get(call.id), ending)
-            await opened(Turns).add_reads(turn.id, self._reads(call, ending))
-            undo_id = await self._offer(opened(Undos), call, ending)
+            await opened(TurnsRepository).add_reads(turn.id, self._reads(call, ending))
+            undo_id = await self._offer(opened(UndosRepository), call, ending)
             payload = {
                 "turn": turn.id,
                 "call": call.id,
@@ -147,10 +147,10 @@ class Book:
                 "spill": ending.spill,
                 "is_tainted": ending.is_tainted,
             }
-            await opened(Conversations).append(turn.conversation_id, [("tool.result", payload, turn.id)])
+            await opened(ConversationsRepository).append(turn.conversation_id, [("tool.result", payload, turn.id)])
         return ending
 
-    async def _offer(self, undos: Undos, call: CallRecord, ending: Ending) -> str:
+    async def _offer(self, undos: UndosRepository, call: CallRecord, ending: Ending) -> str:
         """The id of the undo row that this call leaves, or ""."""
         if ending.undo is None:
             return ""

@@ -17,14 +17,14 @@ from cortex.services.context import House
 from cortex.services.turns.answer_writer import Row
 from cortex.services.turns.approvals import told
 from cortex.services.turns.tool_outcomes import record_case
-from cortex.storage.approvals import Approvals
-from cortex.storage.calls import CallRow, Calls
-from cortex.storage.conversations import Conversations
+from cortex.storage.approvals import ApprovalsRepository
+from cortex.storage.calls import CallRow, CallsRepository
+from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
-from cortex.storage.messages import Messages, is_from_outside
-from cortex.storage.plans import Plan, Plans
-from cortex.storage.rounds import Rounds
-from cortex.storage.turns import TurnRow, Turns
+from cortex.storage.messages import MessagesRepository, is_from_outside
+from cortex.storage.plans import Plan, PlansRepository
+from cortex.storage.rounds import RoundsRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 
 LIVING: tuple[TurnState, ...] = ("queued", "running", "waiting")
 STOPPED = "(stopped by the user)"
@@ -60,7 +60,7 @@ class Endings:
     async def close(self, turn: Turn, outcome: Outcome) -> str:
         """The loop came to its end: keep its messages, say how it ended, name the conversation."""
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
-            row = await opened(Turns).get(turn.id)
+            row = await opened(TurnsRepository).get(turn.id)
             if row.state not in LIVING:
                 return ""
             await self._keep(opened, row, outcome.messages)
@@ -68,8 +68,8 @@ class Endings:
                 await self._mend(opened, row, "", FAILED)
             error = outcome.text if outcome.state == "failed" else ""
             rows = await self._last_rows(opened, row, outcome.state, outcome.rounds, error)
-            await opened(Conversations).append(turn.conversation_id, rows)
-            ended = await opened(Turns).set_state(turn.id, outcome.state, rounds=outcome.rounds, error=error)
+            await opened(ConversationsRepository).append(turn.conversation_id, rows)
+            ended = await opened(TurnsRepository).set_state(turn.id, outcome.state, rounds=outcome.rounds, error=error)
             if outcome.state == "done":
                 await record_case(opened, row, self.house.settings.secret_key)
             following = await self._leave(opened, ended)
@@ -79,26 +79,28 @@ class Endings:
     @step(StepName.REFUSE)
     async def refuse(self, user_id: str, turn_id: str, text: str) -> str:
         """It could not begin, and this is why: a file with a slip. The message stays and can be asked again."""
-        row = await self.house.db.open(Turns, user_id).get(turn_id)
+        row = await self.house.db.open(TurnsRepository, user_id).get(turn_id)
         async with self.house.telling(user_id, row.conversation_id) as opened:
-            if (await opened(Turns).get(turn_id)).state not in LIVING:
+            if (await opened(TurnsRepository).get(turn_id)).state not in LIVING:
                 return ""
             await self._mend(opened, row, "", NOT_BEGUN)
             rows = await self._last_rows(opened, row, "failed", 0, text)
-            await opened(Conversations).append(row.conversation_id, rows)
-            following = await self._leave(opened, await opened(Turns).set_state(turn_id, "failed", error=text))
+            await opened(ConversationsRepository).append(row.conversation_id, rows)
+            following = await self._leave(
+                opened, await opened(TurnsRepository).set_state(turn_id, "failed", error=text)
+            )
         self._closed(turn_id)
         return following
 
     async def stop(self, row: TurnRow, partial: Sequence[OpenPart]) -> str:
         """The user stopped it: the words so far stay, marked as partial; open calls are told as stopped."""
         async with self.house.telling(row.owner_id, row.conversation_id) as opened:
-            if (await opened(Turns).get(row.id)).state not in LIVING:
+            if (await opened(TurnsRepository).get(row.id)).state not in LIVING:
                 return ""
             await self._mend(opened, row, "".join(part.text for part in partial if part.kind == "text"), STOPPED)
             rows = [_cut(part) for part in partial] + await self._last_rows(opened, row, "stopped", row.rounds, "")
-            await opened(Conversations).append(row.conversation_id, rows)
-            following = await self._leave(opened, await opened(Turns).set_state(row.id, "stopped"))
+            await opened(ConversationsRepository).append(row.conversation_id, rows)
+            following = await self._leave(opened, await opened(TurnsRepository).set_state(row.id, "stopped"))
         for part in partial:
             self.house.hub.close(part.conversation_id, part.part)
         self._closed(row.id)
@@ -107,13 +109,15 @@ class Endings:
     async def interrupt(self, row: TurnRow, text: str) -> str:
         """No run will end it: say so and offer to go on."""
         async with self.house.telling(row.owner_id, row.conversation_id) as opened:
-            if (await opened(Turns).get(row.id)).state not in LIVING:
+            if (await opened(TurnsRepository).get(row.id)).state not in LIVING:
                 return ""
             await self._mend(opened, row, "", BROKEN_OFF)
             rows: list[Row] = [("notice", {"turn": row.id, "level": "warn", "text": text}, row.id)]
             rows += await self._last_rows(opened, row, "interrupted", row.rounds, "")
-            await opened(Conversations).append(row.conversation_id, rows)
-            following = await self._leave(opened, await opened(Turns).set_state(row.id, "interrupted", error=text))
+            await opened(ConversationsRepository).append(row.conversation_id, rows)
+            following = await self._leave(
+                opened, await opened(TurnsRepository).set_state(row.id, "interrupted", error=text)
+            )
         self._closed(row.id)
         return following
 
@@ -126,7 +130,7 @@ class Endings:
 
         Every call has a result, the messages taken in meanwhile stand there, and an answer ends it.
         """
-        kept = await opened(Messages).of_turn(row.id)
+        kept = await opened(MessagesRepository).of_turn(row.id)
         messages = [item.message for item in kept]
         if not messages:
             messages.append(user(row.text))
@@ -134,29 +138,33 @@ class Endings:
         if last.calls:
             messages.append(await self._results(opened, row, last))
         said = [message.text for message in messages if message.speaker == "user"]
-        taken = [turn.text for turn in await opened(Turns).list(row.conversation_id) if turn.taken_by == row.id]
+        taken = [
+            turn.text for turn in await opened(TurnsRepository).list(row.conversation_id) if turn.taken_by == row.id
+        ]
         messages += [user(text) for text in taken if text not in said]
         if messages[-1].speaker != "assistant":
             messages.append(assistant(f"{partial}\n{note}".strip()))
         await self._keep(opened, row, messages)
-        await opened(Calls).forget_targets(row.id)
+        await opened(CallsRepository).forget_targets(row.id)
 
     async def _keep(self, opened: Opener, row: TurnRow, messages: Sequence[Message]) -> None:
         """The turn's messages in the transcript, each once."""
-        reads = await opened(Turns).reads(row)
+        reads = await opened(TurnsRepository).reads(row)
         for index, message in enumerate(messages):
-            await opened(Messages).add(row.id, index, message, is_from_outside(message, row.is_tainted, reads))
+            await opened(MessagesRepository).add(
+                row.id, index, message, is_from_outside(message, row.is_tainted, reads)
+            )
 
     async def _results(self, opened: Opener, row: TurnRow, last: Message) -> Message:
         """The results of the calls that the last message made, as far as they came."""
-        plans = await opened(Plans).of_turn(row.id)
+        plans = await opened(PlansRepository).of_turn(row.id)
         ids = {derived_id(row.id, str(plans[-1].round), call.id): call.id for call in last.calls} if plans else {}
-        made = {ids[call.id]: call for call in await opened(Calls).of_turn(row.id) if call.id in ids}
+        made = {ids[call.id]: call for call in await opened(CallsRepository).of_turn(row.id) if call.id in ids}
         return results(*(_result_of(call, made.get(call.id)) for call in last.calls))
 
     async def _last_rows(self, opened: Opener, row: TurnRow, state: TurnState, rounds: int, error: str) -> list[Row]:
         """The log's last words on a turn, with what it sent and saved."""
-        plans = await opened(Plans).of_turn(row.id)
+        plans = await opened(PlansRepository).of_turn(row.id)
         started = row.started_at or row.created_at
         rows = await self._closed_questions(opened, row)
         if error:
@@ -183,15 +191,15 @@ class Endings:
 
     async def _closed_questions(self, opened: Opener, row: TurnRow) -> list[Row]:
         """Questions of this turn that nobody answered close with it: a late yes has nothing left to allow."""
-        open_now = [approval for approval in await opened(Approvals).pending() if approval.turn_id == row.id]
-        closed = [approval for approval in open_now if await opened(Approvals).expire(approval.id)]
+        open_now = [approval for approval in await opened(ApprovalsRepository).pending() if approval.turn_id == row.id]
+        closed = [approval for approval in open_now if await opened(ApprovalsRepository).expire(approval.id)]
         return [("approval", told(approval, "expired"), row.id) for approval in closed]
 
     async def _leave(self, opened: Opener, ended: TurnRow) -> str:
         """Let go of what it had set aside, write what goes with its end; the turn to start next, or ""."""
-        await opened(Rounds).release(ended.id)
+        await opened(RoundsRepository).release(ended.id)
         elsewhere = [await written(opened, ended) for written in self.company]
-        waiting = await opened(Turns).queued(ended.conversation_id)
+        waiting = await opened(TurnsRepository).queued(ended.conversation_id)
         return next(iter([*(turn.id for turn in waiting), *filter(None, elsewhere)]), "")
 
 

@@ -20,11 +20,11 @@ from cortex.services.context import House
 from cortex.services.models.asking import ask
 from cortex.services.turns.answer_writer import Row
 from cortex.services.turns.turn_context import TurnContext, TurnContexts
-from cortex.storage.conversations import Conversations
+from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.messages import by_turn
-from cortex.storage.rounds import Rounds
-from cortex.storage.summaries import Summaries, Summary
-from cortex.storage.turns import TurnRow, Turns
+from cortex.storage.rounds import RoundsRepository
+from cortex.storage.summaries import SummariesRepository, Summary
+from cortex.storage.turns import TurnRow, TurnsRepository
 
 SUMMARY_ROUND = 0
 
@@ -58,15 +58,15 @@ class Telling:
     @step(StepName.STEER)
     async def steer(self, turn: Turn, after_round: int) -> tuple[str, ...]:
         """The messages that were queued while the turn ran, taken into it now."""
-        if not await self.house.db.open(Turns, turn.user_id).queued(turn.conversation_id):
+        if not await self.house.db.open(TurnsRepository, turn.user_id).queued(turn.conversation_id):
             return ()
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
-            taken = await opened(Turns).take_queued(turn.conversation_id, turn.id, after_round)
+            taken = await opened(TurnsRepository).take_queued(turn.conversation_id, turn.id, after_round)
             if taken:
                 rows: list[Row] = [
                     ("steer", {"turn": row.id, "into": turn.id, "round": after_round}, row.id) for row in taken
                 ]
-                await opened(Conversations).append(turn.conversation_id, rows)
+                await opened(ConversationsRepository).append(turn.conversation_id, rows)
         return tuple(row.text for row in taken)
 
     @step(StepName.SAY)
@@ -91,7 +91,7 @@ class Telling:
         else:
             rows = [("notice", {"turn": turn.id, "level": "info", "text": text}, turn.id)]
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
-            await opened(Conversations).append(turn.conversation_id, rows)
+            await opened(ConversationsRepository).append(turn.conversation_id, rows)
 
     async def summarise(self, context: TurnContext, row: TurnRow) -> Summary | None:
         """The summary that this turn's view uses; written now when the past outgrew the window.
@@ -111,9 +111,9 @@ class Telling:
             return known
         is_tainted = any(stored.is_tainted for stored in context.stored if stored.ordinal <= upto)
         async with self.house.telling(row.owner_id, row.conversation_id) as opened:
-            made = await opened(Summaries).add(row.conversation_id, upto, text, is_tainted)
+            made = await opened(SummariesRepository).add(row.conversation_id, upto, text, is_tainted)
             payload = {"summary": made.id, "upto_turn": upto, "text": text, "state": "made", "is_tainted": is_tainted}
-            await opened(Conversations).append(row.conversation_id, [("summary", payload, row.id)])
+            await opened(ConversationsRepository).append(row.conversation_id, [("summary", payload, row.id)])
         return made
 
     async def _distil(self, context: TurnContext, row: TurnRow, told: Sequence[Message]) -> str:
@@ -142,14 +142,14 @@ class Telling:
     async def _not_distilled(self, row: TurnRow, failure: str) -> str:
         text = f"The older part of this conversation could not be summarised ({failure}); it is left out."
         async with self.house.telling(row.owner_id, row.conversation_id) as opened:
-            await opened(Conversations).append(
+            await opened(ConversationsRepository).append(
                 row.conversation_id, [("notice", {"turn": row.id, "level": "warn", "text": text}, row.id)]
             )
         return ""
 
     async def _book(self, person: User, payer: TurnRow, reply: Reply) -> None:
         """A summary is a model call like any other: it stands in the ledger as round 0 of the turn that needed it."""
-        rounds = self.house.db.open(Rounds, person.id)
+        rounds = self.house.db.open(RoundsRepository, person.id)
         if reply.message is None:
             await rounds.failed(payer.id, SUMMARY_ROUND, reply.model, 0)
             return

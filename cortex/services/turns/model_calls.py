@@ -27,12 +27,12 @@ from cortex.services.models.profiles import endpoint_of
 from cortex.services.turns.answer_writer import Row, Writer
 from cortex.services.turns.history import count_message, spoken
 from cortex.services.turns.turn_context import TurnContext, TurnContexts
-from cortex.storage.conversations import Conversations
+from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
-from cortex.storage.messages import Messages, is_from_outside
+from cortex.storage.messages import MessagesRepository, is_from_outside
 from cortex.storage.round_rows import Before, Spent
-from cortex.storage.rounds import Rounds
-from cortex.storage.turns import Turns
+from cortex.storage.rounds import RoundsRepository
+from cortex.storage.turns import TurnsRepository
 
 TOO_LONG = "The answer reached the model's output limit and was cut there."
 
@@ -81,7 +81,7 @@ class Thinking:
         ms = round((self.house.ticks_s() - began_s) * 1000)
         if reply.message is None:
             await writer.abandon()
-            await self.house.db.open(Rounds, turn.user_id).failed(turn.id, plan.round, reply.model, ms)
+            await self.house.db.open(RoundsRepository, turn.user_id).failed(turn.id, plan.round, reply.model, ms)
             return reply
         reply = replace(reply, message=_with_ids(turn, plan.round, reply.message))
         less = len(past) - len(kept)
@@ -91,7 +91,7 @@ class Thinking:
 
     async def _known(self, turn: Turn, added: Sequence[Message]) -> Message | None:
         """The answer to these messages, if that stands in the transcript already."""
-        stored = await self.house.db.open(Messages, turn.user_id).of_turn(turn.id)
+        stored = await self.house.db.open(MessagesRepository, turn.user_id).of_turn(turn.id)
         answers = (row.message for row in stored if row.round == len(added) and row.message.speaker == "assistant")
         return next(answers, None)
 
@@ -128,11 +128,11 @@ class Thinking:
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
             await _keep(turn, (*added, message), opened)
             known = {**known, **await self._cache(opened, turn, plan, reply, entry, profile, known["history"])}
-            await opened(Rounds).answered(turn.id, plan.round, reply.model, usage, cost, **known)
+            await opened(RoundsRepository).answered(turn.id, plan.round, reply.model, usage, cost, **known)
             used = Spent(tokens=usage.input_tokens + usage.output_tokens, usd=cost or 0.0)
             for text in await self.contexts.budgets.warnings(opened, turn, context.limits, used):
                 rows.append(("notice", {"turn": turn.id, "level": "warn", "text": text}, turn.id))
-            await opened(Conversations).append(turn.conversation_id, rows)
+            await opened(ConversationsRepository).append(turn.conversation_id, rows)
         writer.close()
 
     async def _cache(
@@ -146,7 +146,7 @@ class Thinking:
         history: str,
     ) -> dict[str, Any]:
         """What became of the provider's cache: for the ledger, and for learning what this provider does."""
-        rounds = opened(Rounds)
+        rounds = opened(RoundsRepository)
         now = await rounds.at(turn.id, plan.round)
         if now is None:  # a step of an older build planned it
             return {"endpoint": endpoint_of(entry)}
@@ -164,9 +164,9 @@ class Thinking:
 
 async def _keep(turn: Turn, messages: Sequence[Message], opened: Opener) -> None:
     """The turn's messages in the transcript, each once."""
-    reads = await opened(Turns).reads(await opened(Turns).get(turn.id))
+    reads = await opened(TurnsRepository).reads(await opened(TurnsRepository).get(turn.id))
     for index, message in enumerate(messages):
-        await opened(Messages).add(turn.id, index, message, is_from_outside(message, turn.is_tainted, reads))
+        await opened(MessagesRepository).add(turn.id, index, message, is_from_outside(message, turn.is_tainted, reads))
 
 
 def _sight(before: Before | None) -> Sight | None:

@@ -32,13 +32,13 @@ from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.answer_writer import Row
 from cortex.services.turns.history import size_bytes
 from cortex.services.turns.turn_context import TurnContext, TurnContexts
-from cortex.storage.calls import Calls
-from cortex.storage.conversations import Conversations
+from cortex.storage.calls import CallsRepository
+from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.messages import by_turn
-from cortex.storage.plans import Plans
-from cortex.storage.rounds import Rounds
-from cortex.storage.texts import Texts
-from cortex.storage.turns import Turns
+from cortex.storage.plans import PlansRepository
+from cortex.storage.rounds import RoundsRepository
+from cortex.storage.texts import TextsRepository
+from cortex.storage.turns import TurnsRepository
 
 BYTES_A_TOKEN = 4
 
@@ -81,7 +81,7 @@ class Planning:
         """Tokens that the request will hardly go beyond: as planned, or as long as the one before, and a quarter."""
         before = None
         if context.limits and planned.round.round > 1:
-            before = await self.house.db.open(Rounds, turn.user_id).at(turn.id, planned.round.round - 1)
+            before = await self.house.db.open(RoundsRepository, turn.user_id).at(turn.id, planned.round.round - 1)
         grown = before.input_tokens + before.output_tokens if before else 0
         return max(request_tokens(planned.receipt), grown) * 5 // 4
 
@@ -106,7 +106,7 @@ class Planning:
 
     async def _heard(self, turn: Turn, asked: Asked) -> Asked:
         """With what was sent meanwhile as a message of its own, after all that the turn has done so far."""
-        calls = await self.house.db.open(Calls, turn.user_id).of_turn(turn.id)
+        calls = await self.house.db.open(CallsRepository, turn.user_id).of_turn(turn.id)
         used = [call.name for call in calls]
         found = tuple(dict.fromkeys((*asked.need.found, *used)))
         return replace(
@@ -125,16 +125,16 @@ class Planning:
         rows: list[Row] = [("selection", {"turn": turn.id, "round": need.round, "receipt": receipt}, turn.id)]
         given, texts = recorded(planned)
         async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
-            earlier = [plan for plan in await opened(Plans).of_turn(turn.id) if plan.round < need.round]
+            earlier = [plan for plan in await opened(PlansRepository).of_turn(turn.id) if plan.round < need.round]
             if limited and not (earlier and earlier[-1].receipt["labels"].get("budget") == limited):
                 rows.append(("notice", {"turn": turn.id, "level": "warn", "text": limited}, turn.id))
-            await opened(Texts).keep(*texts)
-            await opened(Plans).add(turn.id, need.round, receipt, given)
-            await opened(Rounds).planned(
+            await opened(TextsRepository).keep(*texts)
+            await opened(PlansRepository).add(turn.id, need.round, receipt, given)
+            await opened(RoundsRepository).planned(
                 turn.id, need.round, receipt, request_tokens(receipt), entry.name, endpoint_of(entry)
             )
-            await opened(Conversations).save_selection_state(turn.conversation_id, planned.memory)
-            await opened(Conversations).append(turn.conversation_id, rows)
+            await opened(ConversationsRepository).save_selection_state(turn.conversation_id, planned.memory)
+            await opened(ConversationsRepository).append(turn.conversation_id, rows)
 
     def _moment(self, turn: Turn, need: Need) -> datetime:
         """The turn's own time in its first round, which the user's message carries; the present later."""
@@ -154,7 +154,7 @@ class Planning:
         """The conversation's role; the default one for a new conversation."""
         if conversation_id is None:
             return "orchestrator"
-        return (await self.house.db.open(Conversations, user.id).get(conversation_id)).role
+        return (await self.house.db.open(ConversationsRepository, user.id).get(conversation_id)).role
 
     async def _asked(self, context: TurnContext, text: str, mode: ToolMode, entry: ModelEntry) -> Asked:
         """The planner's inputs for this model; one that takes no tools gets none."""
@@ -190,8 +190,8 @@ class Finder:
         """Up to five permitted tools that fit, or the domains that exist."""
         async with self.house.db.one_view():
             user = await self.accounts.user(self.user_id)
-            turn = await self.house.db.open(Turns, user.id).get(turn_id)
-            conversation = await self.house.db.open(Conversations, user.id).get(turn.conversation_id)
+            turn = await self.house.db.open(TurnsRepository, user.id).get(turn_id)
+            conversation = await self.house.db.open(ConversationsRepository, user.id).get(turn.conversation_id)
             return await self.tools.discover(
                 user,
                 turn.role,

@@ -12,9 +12,9 @@ from cortex.services.context import House
 from cortex.services.roles.rounds import max_rounds
 from cortex.services.turns.history import Telling
 from cortex.services.turns.turn_context import TurnContexts
-from cortex.storage.conversations import Conversations
-from cortex.storage.summaries import Summaries
-from cortex.storage.turns import TurnRow, Turns
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.summaries import SummariesRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +30,13 @@ class Openings:
         """The turn as the loop needs it, marked as running and told in the log; None when it has ended already."""
         async with self.house.db.one_view():
             user = await self.contexts.accounts.user(user_id)
-            row = await self.house.db.open(Turns, user_id).get(turn_id)
+            row = await self.house.db.open(TurnsRepository, user_id).get(turn_id)
             if row.state in LOOP_ENDS or row.is_dropped:
                 return None
             context = await self.contexts.read(user, row)
             latest = None
             if not row.job_id:
-                latest = await self.house.db.open(Summaries, user_id).latest(row.conversation_id, row.ordinal)
+                latest = await self.house.db.open(SummariesRepository, user_id).latest(row.conversation_id, row.ordinal)
         entry = context.entry
         rounds, origin = max_rounds(self.house.settings.max_rounds, entry, context.role, row.max_rounds, row.job_id)
         await self._tell(user, row, context.role, entry, rounds, origin)
@@ -69,7 +69,7 @@ class Openings:
         async with self.house.telling(user.id, row.conversation_id) as opened:
             if row.state != "queued":
                 return
-            await opened(Turns).set_state(row.id, "running", models=(entry.name,), only_from=("queued",))
+            await opened(TurnsRepository).set_state(row.id, "running", models=(entry.name,), only_from=("queued",))
             payload = {
                 "turn": row.id,
                 "role": role.name,
@@ -77,4 +77,4 @@ class Openings:
                 "max_rounds": rounds,
                 "max_rounds_from": origin,
             }
-            await opened(Conversations).append(row.conversation_id, [("turn.start", payload, row.id)])
+            await opened(ConversationsRepository).append(row.conversation_id, [("turn.start", payload, row.id)])

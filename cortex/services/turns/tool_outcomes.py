@@ -11,11 +11,11 @@ from cortex.base.crypto import wording_key
 from cortex.selection import text
 from cortex.selection.types import META
 from cortex.services.tools.plans import PLANNED_FOR
-from cortex.storage.calls import CallRow, Calls, Came
+from cortex.storage.calls import CallRow, CallsRepository, Came
 from cortex.storage.db import Opener
-from cortex.storage.learning import Cases
-from cortex.storage.plans import Plan, Plans
-from cortex.storage.preferences import Preferences
+from cortex.storage.learning import CasesRepository
+from cortex.storage.plans import Plan, PlansRepository
+from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.turns import TurnRow
 
 CHOSEN = ("phrases", "lexical", "vectors", "learned", "fuse")  # a guess from the message; no pin, no core tool
@@ -97,11 +97,11 @@ async def record_case(opened: Opener, row: TurnRow, secret_key: str) -> None:
     """Keep what the ended turn teaches, in the transaction that ends it; a turn without a lesson leaves nothing."""
     if row.channel != "chat" or row.mode != "auto":
         return
-    found = lesson(await opened(Plans).of_turn(row.id), await opened(Calls).of_turn(row.id))
+    found = lesson(await opened(PlansRepository).of_turn(row.id), await opened(CallsRepository).of_turn(row.id))
     if found is None:
         return
-    is_shared = bool(await opened(Preferences).get(SHARES, False))
-    await opened(Cases).add(
+    is_shared = bool(await opened(PreferencesRepository).get(SHARES, False))
+    await opened(CasesRepository).add(
         row.id,
         row.role,
         needed=dict(found.needed),

@@ -23,9 +23,9 @@ from cortex.services.models.models import Models
 from cortex.services.models.profiles import Profiles
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.tools import Ground, ToolsService
-from cortex.storage.conversations import Conversation, Conversations
-from cortex.storage.messages import Messages, StoredMessage
-from cortex.storage.summaries import Summaries, Summary
+from cortex.storage.conversations import Conversation, ConversationsRepository
+from cortex.storage.messages import MessagesRepository, StoredMessage
+from cortex.storage.summaries import SummariesRepository, Summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class TurnContexts:
         """The turn's context as it is by now: time went by, and rights may have changed."""
         async with self.house.db.one_view():
             context = await self.read(await self.accounts.user(turn.user_id), turn, turn.models)
-            summaries = self.house.db.open(Summaries, turn.user_id)
+            summaries = self.house.db.open(SummariesRepository, turn.user_id)
             summary = await summaries.get(turn.summary_id) if turn.summary_id else None
         return self.hold(turn.id, replace(context, summary=summary))
 
@@ -150,8 +150,8 @@ class TurnContexts:
         conversation: Conversation | None = None
         stored: Sequence[StoredMessage] = ()
         if conversation_id is not None:
-            conversation = await self.house.db.open(Conversations, user.id).get(conversation_id)
-            stored = await self.house.db.open(Messages, user.id).of_conversation(conversation_id, ordinal)
+            conversation = await self.house.db.open(ConversationsRepository, user.id).get(conversation_id)
+            stored = await self.house.db.open(MessagesRepository, user.id).of_conversation(conversation_id, ordinal)
         return TurnContext(
             user=user,
             role=role,

@@ -29,8 +29,8 @@ from cortex.services.turns.planning import Planning
 from cortex.services.turns.start import Openings
 from cortex.services.turns.turn_context import TurnContexts
 from cortex.storage.job_rows import JobRow
-from cortex.storage.jobs import Jobs
-from cortex.storage.turns import AllTurns, TurnRow, Turns
+from cortex.storage.jobs import JobsRepository
+from cortex.storage.turns import AllTurnsRepository, TurnRow, TurnsRepository
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ class TurnRuns:
         if not row.job_id or row.channel == "result":
             await self.house.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
             return
-        job = await self.house.db.open(Jobs, row.owner_id).lately(row.job_id)
+        job = await self.house.db.open(JobsRepository, row.owner_id).lately(row.job_id)
         if job is None:
             await self.endings.interrupt(row, NO_JOB)
             return
@@ -142,7 +142,7 @@ class TurnRuns:
 
     async def start_id(self, user_id: str, turn_id: str) -> None:
         """Start a queued turn by its id."""
-        await self.start(await self.house.db.open(Turns, user_id).get(turn_id))
+        await self.start(await self.house.db.open(TurnsRepository, user_id).get(turn_id))
 
     async def stop(self, row: TurnRow) -> None:
         """End a running turn now, keep what it said so far, and go on with what is queued behind it."""
@@ -158,7 +158,7 @@ class TurnRuns:
 
         stranded: unfinished runs of another version, which nobody here may resume.
         """
-        for row in await self.house.db.open(AllTurns).unfinished():
+        for row in await self.house.db.open(AllTurnsRepository).unfinished():
             if row.id in stranded:
                 await self.house.runner.cancel(row.id)
                 await self.endings.interrupt(row, OUTDATED)
@@ -167,7 +167,7 @@ class TurnRuns:
     async def look(self) -> None:
         """Bring every turn on that stands still: end it, tell it the person's answer, start it."""
         left: set[str] = set()
-        for row in await self.house.db.open(AllTurns).unfinished():
+        for row in await self.house.db.open(AllTurnsRepository).unfinished():
             try:
                 if await self._look_at(row):
                     left.add(row.id)
@@ -191,7 +191,7 @@ class TurnRuns:
 
     async def start_waiting(self) -> None:
         """Start the queued turns at the head of their line that nobody started."""
-        rows = [row for row in await self.house.db.open(AllTurns).unfinished() if not row.is_dropped]
+        rows = [row for row in await self.house.db.open(AllTurnsRepository).unfinished() if not row.is_dropped]
         busy = {row.conversation_id for row in rows if row.state != "queued"}
         for row in rows:
             if row.conversation_id not in busy:

@@ -14,10 +14,10 @@ from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import WARN_SHARE, limit_of, spent_today
 from cortex.services.context import House
-from cortex.storage.audit import Audit
+from cortex.storage.audit import AuditRepository
 from cortex.storage.budgets import AtLimit, Budget, Kind
-from cortex.storage.budgets import Budgets as BudgetRows
-from cortex.storage.jobs import AllJobs
+from cortex.storage.budgets import BudgetsRepository as BudgetRows
+from cortex.storage.jobs import AllJobsRepository
 from cortex.storage.round_rows import Spent
 
 KINDS: tuple[Kind, ...] = ("user", "role", "job", "house")
@@ -66,7 +66,7 @@ class BudgetDesk:
         """
         rows = await self.list()
         own = {row.subject for row in rows if row.kind == "user" and row.subject}
-        jobs = {job.id: job for job in await self.house.db.open(AllJobs).names()}
+        jobs = {job.id: job for job in await self.house.db.open(AllJobsRepository).names()}
         names = {one.id: one.name for one in await self.accounts.all_accounts()}
         names |= {id: job.name for id, job in jobs.items()}
         found = []
@@ -109,7 +109,9 @@ class BudgetDesk:
                 changed_by=by.id,
             )
             detail = {"tokens": tokens, "usd": usd, "at_limit": at_limit, "model": made.model}
-            await opened(Audit).add(by.id, "budget.set", f"{kind} {values['subject'].strip()}".strip(), detail)
+            await opened(AuditRepository).add(
+                by.id, "budget.set", f"{kind} {values['subject'].strip()}".strip(), detail
+            )
         return made
 
     async def remove(self, by: User, budget_id: str) -> None:
@@ -117,7 +119,7 @@ class BudgetDesk:
         async with self.house.db.together() as opened:
             row = await opened(BudgetRows).get(budget_id)
             await opened(BudgetRows).remove(budget_id)
-            await opened(Audit).add(by.id, "budget.removed", f"{row.kind} {row.subject}".strip())
+            await opened(AuditRepository).add(by.id, "budget.removed", f"{row.kind} {row.subject}".strip())
 
     async def jobs(self) -> Sequence[str]:
         """Every job as it can be chosen: by its name, with whose it is where that is not enough."""
@@ -125,7 +127,7 @@ class BudgetDesk:
 
     async def _choices(self) -> dict[str, str]:
         """The ids of jobs by what they are chosen by."""
-        jobs = await self.house.db.open(AllJobs).names()
+        jobs = await self.house.db.open(AllJobsRepository).names()
         people = {one.id: one.name for one in await self.accounts.all_accounts()}
         often = Counter(job.name for job in jobs)
         whose = Counter((job.name, job.owner_id) for job in jobs)

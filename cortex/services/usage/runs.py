@@ -15,8 +15,8 @@ from cortex.services.accounts.accounts import Accounts
 from cortex.services.chat.transcript_views import key_of
 from cortex.services.context import House
 from cortex.services.models.models import Models
-from cortex.storage.jobs import AllJobs
-from cortex.storage.runs import AllRuns, RunFilter, RunRow, Runs, RunSum
+from cortex.storage.jobs import AllJobsRepository
+from cortex.storage.runs import AllRunsRepository, RunFilter, RunRow, RunsRepository, RunSum
 
 Status = Literal["running", "done", "failed", "stopped"]
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -115,7 +115,7 @@ class RunsService:
             roles=tuple(roles),
             people=people,
             narrowed=next((row.title for row in shown if row.owner_id == user.id), "") if wanted.conversation else "",
-            jobs={job.id: job.name for job in await self.house.db.open(AllJobs).names(user.id)},
+            jobs={job.id: job.name for job in await self.house.db.open(AllJobsRepository).names(user.id)},
         )
 
     async def _rows(self, user: User, wanted: Wanted, skip: int) -> tuple[Sequence[RunRow], Sequence[str]]:
@@ -127,15 +127,18 @@ class RunsService:
             job_id=wanted.job,
         )
         if wanted.person in ("", user.id):
-            runs = self.house.db.open(Runs, user.id)
+            runs = self.house.db.open(RunsRepository, user.id)
             return await runs.list(fits, skip=skip, limit=PAGE + 1), await runs.roles()
-        everybody = self.house.db.open(AllRuns)
+        everybody = self.house.db.open(AllRunsRepository)
         owner_id = "" if wanted.person == ALL else wanted.person
         return await everybody.list(fits, skip=skip, limit=PAGE + 1, owner_id=owner_id), await everybody.roles()
 
     async def _runs(self, user: User, rows: Sequence[RunRow], names: dict[str, str]) -> tuple[Run, ...]:
         ids = [row.id for row in rows]
-        sums, tools = await self.house.db.open(AllRuns).sums(ids), await self.house.db.open(AllRuns).tools(ids)
+        sums, tools = (
+            await self.house.db.open(AllRunsRepository).sums(ids),
+            await self.house.db.open(AllRunsRepository).tools(ids),
+        )
         blotter = await self.models.blotter(user.id)
         blotter.add(self.house.settings.secret_key, self.house.settings.brave_api_key)
         now = self.house.clock()

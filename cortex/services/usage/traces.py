@@ -19,17 +19,17 @@ from cortex.selection.cache_misses import WORDS
 from cortex.services.context import House
 from cortex.services.models.models import Models
 from cortex.services.turns.history import spoken
-from cortex.storage.approvals import Approval, Approvals
-from cortex.storage.audit import Audit
-from cortex.storage.calls import CallRow, Calls
+from cortex.storage.approvals import Approval, ApprovalsRepository
+from cortex.storage.audit import AuditRepository
+from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.db import Opener
-from cortex.storage.messages import Messages, by_turn
-from cortex.storage.plans import Plan, Plans
+from cortex.storage.messages import MessagesRepository, by_turn
+from cortex.storage.plans import Plan, PlansRepository
 from cortex.storage.round_rows import Round
-from cortex.storage.rounds import Rounds
-from cortex.storage.summaries import Summaries
-from cortex.storage.texts import Texts
-from cortex.storage.turns import AllTurns, TurnRow, Turns
+from cortex.storage.rounds import RoundsRepository
+from cortex.storage.summaries import SummariesRepository
+from cortex.storage.texts import TextsRepository
+from cortex.storage.turns import AllTurnsRepository, TurnRow, TurnsRepository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class Traces:
 
     async def owner_of(self, user: User, turn_id: str) -> str:
         """Whose turn it is, if this user may see it: their own, or anybody's for an admin. NotFound otherwise."""
-        owner = await self.house.db.open(AllTurns).owner(turn_id)
+        owner = await self.house.db.open(AllTurnsRepository).owner(turn_id)
         if not owner or (owner != user.id and not user.is_admin):
             raise NotFound("There is no such turn.")
         return owner
@@ -111,14 +111,14 @@ class Traces:
         blotter.add(*self.house.settings.known_secrets)
         async with self.house.db.together(owner) as opened:
             if owner != user.id:
-                await opened(Audit).add(user.id, "trace.read", owner, {"turn": turn_id})
-            turn = await opened(Turns).get(turn_id)
-            plans = {plan.round: plan for plan in await opened(Plans).of_turn(turn_id)}
-            rounds = await opened(Rounds).of_turn(turn_id)
+                await opened(AuditRepository).add(user.id, "trace.read", owner, {"turn": turn_id})
+            turn = await opened(TurnsRepository).get(turn_id)
+            plans = {plan.round: plan for plan in await opened(PlansRepository).of_turn(turn_id)}
+            rounds = await opened(RoundsRepository).of_turn(turn_id)
             past = await self._past(opened, turn, rounds)
-            said = [row.message for row in await opened(Messages).of_turn(turn_id)]
-            calls = [await self._call(opened, call, blotter) for call in await opened(Calls).of_turn(turn_id)]
-            texts = await opened(Texts).get({digest for plan in plans.values() for digest in _named(plan)})
+            said = [row.message for row in await opened(MessagesRepository).of_turn(turn_id)]
+            calls = [await self._call(opened, call, blotter) for call in await opened(CallsRepository).of_turn(turn_id)]
+            texts = await opened(TextsRepository).get({digest for plan in plans.values() for digest in _named(plan)})
         blotted = {digest: blotter.blot(text) for digest, text in texts.items()}
         made = _Made(plans=plans, texts=blotted, calls=calls, past=past, said=said, blotter=blotter)
         return Trace(
@@ -131,18 +131,18 @@ class Traces:
 
     async def _past(self, opened: Opener, turn: TurnRow, rounds: Sequence[Round]) -> tuple[Message, ...]:
         """What stood ahead of the turn in its first request: whole, after a summary, or without what did not fit."""
-        turns = by_turn(await opened(Messages).of_conversation(turn.conversation_id, turn.ordinal))
+        turns = by_turn(await opened(MessagesRepository).of_conversation(turn.conversation_id, turn.ordinal))
         history = next((row.history for row in rounds if row.round > 0), "")
         summary_id, _, less = history.partition("less ")
         if not summary_id.strip():
             whole = view(turns, summary="", upto=0)
         else:
-            summary = await opened(Summaries).get(summary_id.strip())
+            summary = await opened(SummariesRepository).get(summary_id.strip())
             whole = view(turns, summary=summary.text, upto=summary.upto_ordinal)
         return whole[int(less) if less.isdigit() else 0 :]
 
     async def _call(self, opened: Opener, call: CallRow, blotter: Blotter) -> CallTrace:
-        asked: Approval | None = await opened(Approvals).of_call(call.id)
+        asked: Approval | None = await opened(ApprovalsRepository).of_call(call.id)
         told = replace(call, arguments=blotter.blot(call.arguments), text=blotter.blot(call.text))
         return CallTrace(call=told, approval=asked.state if asked else "")
 

@@ -17,9 +17,9 @@ from cortex.selection.cache_misses import WORDS
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.accounts.people import Account
 from cortex.services.context import House
-from cortex.storage.jobs import AllJobs
-from cortex.storage.usage import SUMMED, AllUsage, Cell, Dear, Span, ToolUse
-from cortex.storage.usage import Usage as OwnUsage
+from cortex.storage.jobs import AllJobsRepository
+from cortex.storage.usage import SUMMED, AllUsageRepository, Cell, Dear, Span, ToolUse
+from cortex.storage.usage import UsageRepository as OwnUsage
 
 By = Literal["model", "role", "tool", "job", "person"]
 ALL = "all"
@@ -134,7 +134,7 @@ class UsageService:
             dear = group.create_task(ledger.dear(whole, DEAR_MOST))
             tools = group.create_task(ledger.tools(whole) if by == "tool" else _none())
         owner_id = "" if person == ALL else person or user.id
-        jobs = await self.house.db.open(AllJobs).names(owner_id) if by == "job" else ()
+        jobs = await self.house.db.open(AllJobsRepository).names(owner_id) if by == "job" else ()
         names = {one.id: one.name for one in (jobs if by == "job" else people)}
         found = cells.result()
         today = local(self.house.clock(), user.time_zone).toordinal()
@@ -163,9 +163,9 @@ class UsageService:
             raise NotFound("There is no such account.")
         return tuple(one for one in everybody if user.is_admin or one.id == user.id)
 
-    def _ledger(self, user: User, person: str) -> OwnUsage | AllUsage:
+    def _ledger(self, user: User, person: str) -> OwnUsage | AllUsageRepository:
         if person == ALL:
-            return self.house.db.open(AllUsage)
+            return self.house.db.open(AllUsageRepository)
         return self.house.db.open(OwnUsage, person or user.id)
 
     def _spans(self, user: User, days: int) -> Sequence[Span]:

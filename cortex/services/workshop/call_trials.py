@@ -20,9 +20,9 @@ from cortex.services.tools.settings import asks_itself
 from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.answer_writer import Row, message_row
 from cortex.services.turns.turns import TurnRuns
-from cortex.storage.audit import Audit
-from cortex.storage.conversations import Conversations
-from cortex.storage.turns import TurnRow, Turns
+from cortex.storage.audit import AuditRepository
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 
 PATIENCE_S = 3.0
 WIRE_ID = "hand"
@@ -90,17 +90,17 @@ class CallTrials:
         checked = await self._checked(user, name, role, arguments)
         turn_id = f"turn:{new_id()}"
         async with self.house.db.together(user.id) as opened:
-            made = await opened(Conversations).create(role, "auto", f"Tried: {name}", source="try")
+            made = await opened(ConversationsRepository).create(role, "auto", f"Tried: {name}", source="try")
             text = f"Call {name} with {json.dumps(checked.said, ensure_ascii=False)}"
-            row = await opened(Turns).create(turn_id, made.id, text, mode="auto", role=role, state="running")
-            await opened(Conversations).append(made.id, _told(row))
-            await opened(Audit).add(user.id, "tool.tried", name, {"turn": turn_id})
+            row = await opened(TurnsRepository).create(turn_id, made.id, text, mode="auto", role=role, state="running")
+            await opened(ConversationsRepository).append(made.id, _told(row))
+            await opened(AuditRepository).add(user.id, "tool.tried", name, {"turn": turn_id})
         await self.runs.start_call(row, ToolCall(id=WIRE_ID, name=name, arguments=checked.canonical))
         return turn_id.removeprefix("turn:")
 
     async def look(self, user: User, name: str, key: str, *, patience_s: float = 0.0) -> Tried:
         """The call as it stands, once it has ended or asks, or after so long; NotFound for another tool's or user's."""
-        row = await self.house.db.open(Turns, user.id).get(turn_of(key))
+        row = await self.house.db.open(TurnsRepository, user.id).get(turn_of(key))
         ends_s, bell = self.house.ticks_s() + patience_s, -1
         while True:
             tried = await self._look(user, row, key)

@@ -15,10 +15,10 @@ from cortex.services.tools.settings import ToolSettingsService
 from cortex.services.tools.tools import ToolsService
 from cortex.services.tools.words import Typed, line, read, typed_of
 from cortex.services.turns.tool_outcomes import SHARES
-from cortex.storage.audit import Audit
+from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
-from cortex.storage.learning import AllCases, Answer, Answers, Case, Cases
-from cortex.storage.preferences import Preferences
+from cortex.storage.learning import AllCasesRepository, Answer, AnswersRepository, Case, CasesRepository
+from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.tool_settings import Kind, ToolWord
 from cortex.toolkit.registry import Registry
 
@@ -83,21 +83,21 @@ class LearningService:
 
     async def shares(self, user: User) -> bool:
         """Whether this person lets admins see the words of messages that lacked a tool."""
-        return bool(await self.db.open(Preferences, user.id).get(SHARES, False))
+        return bool(await self.db.open(PreferencesRepository, user.id).get(SHARES, False))
 
     async def share(self, user: User, *, is_shared: bool) -> None:
         """Consent from now on, or take it back: then the words that were kept go at once."""
         async with self.db.together(user.id) as opened:
-            await opened(Preferences).set(SHARES, is_shared)
+            await opened(PreferencesRepository).set(SHARES, is_shared)
             if not is_shared:
-                await opened(Cases).forget_words()
+                await opened(CasesRepository).forget_words()
 
     async def page(self, user: User) -> Learned:
         """What is to be learned, as far as this admin may see it."""
         _admin(user)
-        cases = await self.db.open(AllCases).recent(CASES_READ)
-        own = await self.db.open(Cases, user.id).said()
-        answers = await self.db.open(Answers).all()
+        cases = await self.db.open(AllCasesRepository).recent(CASES_READ)
+        own = await self.db.open(CasesRepository, user.id).said()
+        answers = await self.db.open(AnswersRepository).all()
         snapshot = await self.tools.snapshot()
         groups = self._groups(cases, own, answers)
         found = [_suggestion(tool, self._category(tool), group, snapshot) for tool, group in groups.items()]
@@ -129,15 +129,17 @@ class LearningService:
         wording = await self._wording(user, tool, text_hash)
         async with self.db.together() as opened:
             category = self._category(tool)
-            await opened(Answers).put(tool, text_hash, kind="", category=category, text=wording.text, by=user.id)
-            await opened(Audit).add(user.id, "learning.turned_down", tool, {"wording": text_hash})
+            await opened(AnswersRepository).put(
+                tool, text_hash, kind="", category=category, text=wording.text, by=user.id
+            )
+            await opened(AuditRepository).add(user.id, "learning.turned_down", tool, {"wording": text_hash})
 
     async def take_back(self, user: User, answer_id: str) -> Answer:
         """Undo an answer: a word that it added goes, the suggestion is open again."""
         _admin(user)
         async with self.db.together() as opened:
-            answer = await opened(Answers).remove(answer_id)
-            await opened(Audit).add(user.id, "learning.taken_back", answer.tool, {"kind": answer.kind})
+            answer = await opened(AnswersRepository).remove(answer_id)
+            await opened(AuditRepository).add(user.id, "learning.taken_back", answer.tool, {"kind": answer.kind})
         if answer.kind:
             words = await self.settings.words(answer.category)
             key = (answer.kind, text.normal(answer.text))
@@ -152,7 +154,7 @@ class LearningService:
         typed = _with(typed_of(words), kind, line(_word(category, kind, said, tools)))
         await self.settings.save_words(user, category, read(self.registry, category, typed))
         async with self.db.together() as opened:
-            await opened(Answers).put(tool, text_hash, kind=kind, category=category, text=said, by=user.id)
+            await opened(AnswersRepository).put(tool, text_hash, kind=kind, category=category, text=said, by=user.id)
 
     async def _wording(self, user: User, tool: str, text_hash: str) -> Wording:
         """A wording that this admin may see and nobody answered; NotFound for any other."""

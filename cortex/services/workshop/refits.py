@@ -18,11 +18,11 @@ from cortex.selection.pipeline import plan
 from cortex.selection.types import Example, PlanInput, RoleView, Snapshot
 from cortex.services.tools.own_weights import WEIGHTS, digest_of, is_current
 from cortex.services.tools.tools import ToolsService
-from cortex.storage.audit import Audit
+from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
-from cortex.storage.learning import AllCases
-from cortex.storage.refits import Refit, Refits
-from cortex.storage.tool_settings import ToolSettings
+from cortex.storage.learning import AllCasesRepository
+from cortex.storage.refits import Refit, RefitsRepository
+from cortex.storage.tool_settings import ToolSettingsRepository
 
 REFIT = "cortex.selection.refit"
 CASES_LEAST = 8
@@ -97,7 +97,7 @@ class RefitsService:
     async def versions(self, user: User) -> Sequence[Version]:
         """Every refit, the newest first."""
         _admin(user)
-        found = await self.db.open(Refits).all()
+        found = await self.db.open(RefitsRepository).all()
         current = await asyncio.to_thread(lambda: [is_current(refit) for refit in found])
         return [
             Version(refit=refit, report=report_of(refit.report), is_current=is_now)
@@ -107,13 +107,13 @@ class RefitsService:
     async def cases(self) -> tuple[Any, ...]:
         """What a refit would learn from: own examples, and shared messages whose tools went unused."""
         own_case = scan.load(REFIT).OwnCase
-        words = await self.db.open(ToolSettings).words()
+        words = await self.db.open(ToolSettingsRepository).words()
         cases = {
             word.text_key: own_case(text=word.text, tools=word.tools)
             for word in words
             if word.kind == "example" and not word.is_left_out
         }
-        for case in await self.db.open(AllCases).recent(CASES_MOST):
+        for case in await self.db.open(AllCasesRepository).recent(CASES_MOST):
             if case.text and case.unused:
                 made = own_case(text=case.text, tools=case.called, not_tools=case.unused)
                 cases.setdefault(case.text_hash, made)
@@ -127,13 +127,15 @@ class RefitsService:
         tried, data = await asyncio.to_thread(_judged, shipped, cases, f"{self.clock():%Y-%m-%d}")
         async with self.db.together() as opened:
             if tried.worse:
-                await opened(Audit).add(user.id, "refit.refused", "", {"why": tried.worse, **asdict(tried.report)})
+                await opened(AuditRepository).add(
+                    user.id, "refit.refused", "", {"why": tried.worse, **asdict(tried.report)}
+                )
                 return tried
             base = scan.load(WEIGHTS).shipped().examples
-            number = await opened(Refits).add(base, digest_of(data), data, asdict(tried.report), user.id)
-            await opened(Refits).choose(number)
-            await opened(ToolSettings).changed()
-            await opened(Audit).add(user.id, "refit.made", str(number), asdict(tried.report))
+            number = await opened(RefitsRepository).add(base, digest_of(data), data, asdict(tried.report), user.id)
+            await opened(RefitsRepository).choose(number)
+            await opened(ToolSettingsRepository).changed()
+            await opened(AuditRepository).add(user.id, "refit.made", str(number), asdict(tried.report))
         return Tried(report=tried.report, number=number)
 
     async def choose(self, user: User, number: int) -> None:
@@ -143,9 +145,9 @@ class RefitsService:
         if number in found and not found[number].is_current:
             raise UserError(f"Refit {number} rests on an older model than the one that ships now. Make a new one.")
         async with self.db.together() as opened:
-            await opened(Refits).choose(number)
-            await opened(ToolSettings).changed()
-            await opened(Audit).add(user.id, "refit.chosen", str(number), {})
+            await opened(RefitsRepository).choose(number)
+            await opened(ToolSettingsRepository).changed()
+            await opened(AuditRepository).add(user.id, "refit.chosen", str(number), {})
 
 
 def report_of(stored: dict[str, Any]) -> Report:

@@ -17,7 +17,7 @@ from cortex.selection.types import META
 from cortex.services.roles.roles import Origin, Roles
 from cortex.services.roles.settings import RoleDefaults, RoleSettings
 from cortex.services.tools.tools import ToolsService
-from cortex.storage.audit import Audit
+from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
 from cortex.toolkit.registry import Registry
 
@@ -203,7 +203,7 @@ class RoleEditing:
         if tuple(models) == tuple(registry.roles.get(name, ())):
             return
         await self.defaults.models.set_chain(user, models, name)
-        await self.db.open(Audit).add(user.id, "role.models", name, {"models": list(models)})
+        await self.db.open(AuditRepository).add(user.id, "role.models", name, {"models": list(models)})
 
     def _read(self, field: str, typed: str, value: Value) -> Any:
         """What the role keeps for this field, None for the default. Any: each field has its own type."""

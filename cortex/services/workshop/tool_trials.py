@@ -20,9 +20,9 @@ from cortex.services.models.profiles import Profiles
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.plans import Asked, Planned, planned
 from cortex.services.tools.tools import Ground, ToolsService
-from cortex.storage.audit import Audit
+from cortex.storage.audit import AuditRepository
 from cortex.storage.tool_cases import ToolCase as ToolCase
-from cortex.storage.tool_cases import ToolCases
+from cortex.storage.tool_cases import ToolCasesRepository
 
 TEXT_MAX = 4_000
 CASES_MAX = 500
@@ -99,7 +99,7 @@ class ToolTrials:
 
     async def cases(self) -> Sequence[ToolCase]:
         """The kept cases, oldest first."""
-        return await self.house.db.open(ToolCases).all()
+        return await self.house.db.open(ToolCasesRepository).all()
 
     async def add_case(self, user: User, question: Question, tools: str) -> ToolCase:
         """Keep a message with the tools it must be given, names apart by blanks or commas; none = it must get none."""
@@ -109,18 +109,18 @@ class ToolTrials:
         if unknown:
             raise UserError(f"There is no tool {unknown[0]!r}.", field="tools")
         async with self.house.db.together() as opened:
-            if len(await opened(ToolCases).all()) >= CASES_MAX:
+            if len(await opened(ToolCasesRepository).all()) >= CASES_MAX:
                 raise UserError(f"{CASES_MAX} messages are enough; remove one first.", field="text")
-            case = await opened(ToolCases).add(text, question.role, question.rank, names, user.id)
-            await opened(Audit).add(user.id, "tool.case_added", case.id, {"tools": list(names)})
+            case = await opened(ToolCasesRepository).add(text, question.role, question.rank, names, user.id)
+            await opened(AuditRepository).add(user.id, "tool.case_added", case.id, {"tools": list(names)})
         return case
 
     async def remove_case(self, user: User, case_id: str) -> None:
         """Forget a case; NotFound when there is none."""
         _admin(user)
         async with self.house.db.together() as opened:
-            await opened(ToolCases).remove(case_id)
-            await opened(Audit).add(user.id, "tool.case_removed", case_id)
+            await opened(ToolCasesRepository).remove(case_id)
+            await opened(AuditRepository).add(user.id, "tool.case_removed", case_id)
 
     async def run(self, user: User, recipe: str, *, is_assumed: bool = False) -> tuple[Verdict, ...]:
         """Every case under this recipe."""

@@ -12,10 +12,10 @@ import pytest
 from sqlalchemy import insert, text
 
 from cortex.base.settings import load_settings
-from cortex.storage.accounts import Accounts
+from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
 from cortex.storage.job_rows import JobRow, JobValues
-from cortex.storage.jobs import Jobs
+from cortex.storage.jobs import JobsRepository
 from cortex.storage.schema import JobTable, SlotTable
 from cortex.storage.slots import SlotRow, slot_id
 from tests.bench.figure import Bench, Figure, Unmeasured
@@ -67,13 +67,13 @@ def _figures(bench: Bench, name: str, url: str) -> list[Figure]:
 async def _fill(url: str, dice: random.Random) -> None:
     """Jobs of the one account there is. A few have half of the slots, as one that runs every hour soon has."""
     db = Database(url)
-    owner_id = (await db.open(Accounts).list())[0].id
-    first = await db.open(Jobs, owner_id).add("job0", EVERY_HOUR, datetime.now(UTC) + timedelta(hours=1))
+    owner_id = (await db.open(AccountsRepository).list())[0].id
+    first = await db.open(JobsRepository, owner_id).add("job0", EVERY_HOUR, datetime.now(UTC) + timedelta(hours=1))
     jobs = [first, *(replace(first, id=f"job{number}", name=f"Job {number:04}") for number in range(1, JOBS))]
     owners = [*jobs * (SLOTS // 2 // JOBS), *jobs[:BUSY] * (SLOTS // 2 // BUSY)]
     slots = [_slot(job, number, dice) for number, job in enumerate(owners)]
     async with db.together(owner_id) as opened:
-        session = opened(Jobs).session
+        session = opened(JobsRepository).session
         await session.execute(insert(JobTable), [asdict(job) for job in jobs[1:]])
         await session.execute(insert(SlotTable), [asdict(slot) for slot in slots])
         await session.execute(text("ANALYZE"))  # as a server does by itself within a minute

@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 from cortex.app import Cortex
 from cortex.base.ids import new_id
 from cortex.base.settings import load_settings
-from cortex.storage.conversations import Conversations
-from cortex.storage.turns import Turns
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.turns import TurnsRepository
 from tests.bench.browsing import browser, long_tasks, meters, profile
 from tests.bench.figure import Bench, Figure, percentile
 from tests.bench.processes import ask, running
@@ -138,10 +138,10 @@ async def _grow(home: Path, conversation: str) -> None:
             new = f"turn:{new_id()}"
             events = [(one.kind, _moved(one.payload, str(old), new), new) for one in log if one.turn_id]
             async with cortex.house.db.together(user.id) as opened:
-                turns = opened(Turns)
+                turns = opened(TurnsRepository)
                 await turns.create(new, conversation, "add milk", mode="auto", role="orchestrator", state="running")
                 await turns.set_state(new, "done")
-                await opened(Conversations).append(conversation, events)
+                await opened(ConversationsRepository).append(conversation, events)
 
 
 def _moved(value: Any, old: str, new: str) -> Any:

@@ -9,7 +9,7 @@ from cortex.base.settings import load_settings
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.accounts.passwords import Passwords, refuse_weak
-from cortex.storage.audit import Audit
+from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
 from tests.still_clock import StillClock
 
@@ -48,7 +48,7 @@ async def ann(accounts: Accounts) -> User:
 
 
 async def actions(db: Database) -> list[tuple[str, str]]:
-    return [(entry.action, entry.subject) for entry in reversed(await db.open(Audit).list())]
+    return [(entry.action, entry.subject) for entry in reversed(await db.open(AuditRepository).list())]
 
 
 async def refused(accounts: Accounts, name: str, password: str, client: tuple[str, str] = HERE) -> CortexError:
@@ -402,7 +402,7 @@ async def test_the_audit_log_tells_who_came_and_what_changed(accounts: Accounts,
         ("user.rank", "Ben"),
         ("logout", "Ann"),
     ]
-    assert (await db.open(Audit).verify()).broken_at is None
+    assert (await db.open(AuditRepository).verify()).broken_at is None
 
 
 async def test_sweeping_forgets_what_is_over(accounts: Accounts, ann: User, clock: StillClock, db: Database) -> None:

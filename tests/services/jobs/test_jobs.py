@@ -16,7 +16,7 @@ from cortex.ports.schedule import Jobs as JobsPort
 from cortex.services.jobs.forms import JobForm
 from cortex.services.jobs.jobs import JobsService
 from cortex.storage.job_rows import JobFilter
-from cortex.storage.slots import Slots
+from cortex.storage.slots import SlotsRepository
 from tests.children import environment, run
 from tests.living_house import LivingHouse, living_house
 from tests.still_clock import StillClock
@@ -160,7 +160,7 @@ async def test_a_preview_has_the_zone_and_the_days_on_which_the_clock_changes(ho
 async def test_history_comes_in_pages_with_what_was_delivered(house: LivingHouse) -> None:
     jobs, ada = jobs_of(house), house.admin
     made = await jobs.add(ada, replace(DAILY, kind="message"))
-    slots = house.cortex.house.db.open(Slots, ada.id)
+    slots = house.cortex.house.db.open(SlotsRepository, ada.id)
     for day in range(1, 61):
         await slots.open(made.id, datetime(2026, 9, 1, 7, day % 60, tzinfo=UTC), state="missed", why="late")
     first = await jobs.history(ada, made.id)

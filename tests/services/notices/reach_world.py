@@ -21,9 +21,9 @@ from cortex.services.notices.notices import DeliveryRow, Told
 from cortex.services.notices.outbox import LEASE_S
 from cortex.services.notices.stack import Reach
 from cortex.services.scope import ToolScope
-from cortex.storage.accounts import Accounts, Logins
+from cortex.storage.accounts import AccountsRepository, LoginsRepository
 from cortex.storage.db import Database
-from cortex.storage.deliveries import AllDeliveries
+from cortex.storage.deliveries import AllDeliveriesRepository
 from cortex.toolkit.registry import Registry
 from tests.notify.browser import Browser
 from tests.patience import PATIENCE_S
@@ -51,10 +51,10 @@ class ReachWorld:
             yield
 
     async def login(self, user: User = ADA, id: str = "login-1") -> LoginView:
-        known = {login.id for login in await self.db.open(Logins, user.id).list()}
+        known = {login.id for login in await self.db.open(LoginsRepository, user.id).list()}
         if id not in known:
             until = self.clock() + timedelta(days=30)
-            await self.db.open(Logins, user.id).add(id, f"token {user.id} {id}", "127.0.0.1", AGENT, until)
+            await self.db.open(LoginsRepository, user.id).add(id, f"token {user.id} {id}", "127.0.0.1", AGENT, until)
         return LoginView(user=user, login_id=id, is_confirmed=False)
 
     async def subscribed(
@@ -82,7 +82,7 @@ class ReachWorld:
 
     async def taken(self) -> int:
         """Take what is due from the webhooks' outbox and say nothing more, as a process that dies would."""
-        return len(await self.db.open(AllDeliveries).take("webhook", 9, LEASE_S))
+        return len(await self.db.open(AllDeliveriesRepository).take("webhook", 9, LEASE_S))
 
     def later(self, **more: float) -> None:
         """Move the clock on, and wake who sends."""
@@ -102,8 +102,8 @@ async def made_world(db: Database, clock: StillClock, home: Path, **settings: An
     given = {"push_subject": SUBJECT, "secret_key": "k" * 40, "public_url": "https://cortex.example.org", **settings}
     hub, scope, resting = Hub(), ToolScope(db, {}), Resting()
     for user in (ADA, BOB):
-        if await db.open(Accounts).named(user.name) is None:
-            await db.open(Accounts).add(user.id, user.name, user.rank, None, user.time_zone)
+        if await db.open(AccountsRepository).named(user.name) is None:
+            await db.open(AccountsRepository).add(user.id, user.name, user.rank, None, user.time_zone)
     house = House(
         settings=load_settings(None, home=home, **given),
         db=db,

@@ -9,9 +9,9 @@ import pytest
 
 from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.services.notices.devices import DEVICES_MOST, Subscription, browser_name
-from cortex.storage.accounts import Logins
+from cortex.storage.accounts import LoginsRepository
 from cortex.storage.db import Database
-from cortex.storage.secrets import HouseSecrets
+from cortex.storage.secrets import HouseSecretsRepository
 from tests.notify.browser import Browser, signature
 from tests.notify.loopback import Loopback, Reply
 from tests.services.notices.reach_world import ADA, AGENT, BOB, TEA, ReachWorld, made_world
@@ -94,7 +94,7 @@ async def test_a_page_load_finds_out_whether_to_subscribe_anew(world: ReachWorld
 async def test_a_device_that_is_signed_out_comes_back_with_the_next_login(world: ReachWorld) -> None:
     browser = Browser()
     await world.subscribed(browser, PHONE)
-    await world.db.open(Logins, ADA.id).end("login-1")
+    await world.db.open(LoginsRepository, ADA.id).end("login-1")
     assert [device.state for device in await world.reach.devices.list(ADA)] == ["signed_out"]
     assert (await world.subscribed(browser, PHONE, login="login-2")).state == "ok"
 
@@ -175,7 +175,7 @@ async def test_the_keys_are_made_once_sealed_and_stand_after_a_restart(
     after = await made_world(db, clock, tmp_path / "home")
     await after.reach.keys.ensure()
     assert await after.reach.keys.keys() == (key,)
-    sealed = await db.open(HouseSecrets).get("push")
+    sealed = await db.open(HouseSecretsRepository).get("push")
     assert sealed is not None
     assert key.encode() not in sealed
 

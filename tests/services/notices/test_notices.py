@@ -17,7 +17,7 @@ from cortex.storage import notices as rows
 from cortex.storage.approvals import Approval
 from cortex.storage.db import Database
 from cortex.storage.notices import NoticeValues
-from cortex.storage.secrets import Secrets
+from cortex.storage.secrets import SecretsRepository
 from tests.databases import everything
 from tests.living_house import PASSWORD, LivingHouse, living_house
 from tests.patience import PATIENCE_S
@@ -116,7 +116,7 @@ async def test_a_draft_stands_and_falls_with_what_it_tells_of(world: ReachWorld)
     async def tell_and_fail() -> None:
         async with world.db.together(ADA.id) as opened:
             await draft.write(opened)
-            await opened(rows.Notices).get("nowhere")
+            await opened(rows.NoticesRepository).get("nowhere")
 
     with pytest.raises(NotFound):
         await tell_and_fail()
@@ -299,7 +299,7 @@ async def test_a_wrong_choice_names_its_field_and_changes_nothing(
 
 async def test_an_address_is_kept_sealed_and_its_page_shows_the_server_alone(world: ReachWorld) -> None:
     await world.reach.addresses.put(ADA, "ntfy", HOME, "tk_plants")
-    sealed = await world.db.open(Secrets, ADA.id).get("reach:ntfy")
+    sealed = await world.db.open(SecretsRepository, ADA.id).get("reach:ntfy")
     assert sealed is not None
     assert b"plants" not in sealed
     views = {view.name: view for view in await world.reach.addresses.views(ADA)}

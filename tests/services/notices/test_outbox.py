@@ -22,7 +22,7 @@ from cortex.services.notices.delivery import BACK_OFF_S, opening
 from cortex.services.notices.notices import OUTBOX, NoticeFilter, NoticeRow
 from cortex.services.notices.outbox import LEASE_S, LOOK_S, PLACES, Dispatch
 from cortex.services.notices.preferences import KINDS
-from cortex.storage.accounts import Logins
+from cortex.storage.accounts import LoginsRepository
 from cortex.storage.db import Database
 from tests.children import ROOT
 from tests.notify.browser import Browser
@@ -501,7 +501,7 @@ async def test_a_device_whose_login_ended_is_told_nothing(db: Database, clock: S
         world = await made_world(db, clock, tmp_path, **inside(push))
         await world.subscribed(Browser(), f"{push.origin}/p")
         before = await world.reach.notices.tell(ADA.id, TEA)
-        await db.open(Logins, ADA.id).end("login-1")
+        await db.open(LoginsRepository, ADA.id).end("login-1")
         after = await world.reach.notices.tell(ADA.id, replace(TEA, key="after"))
         async with world.sending():
             assert (await world.ended(before))["web_push"].state == "dropped"

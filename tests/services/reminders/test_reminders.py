@@ -16,8 +16,8 @@ from cortex.schedule.reading import Reader
 from cortex.services.notifier import OnThePage
 from cortex.services.reminders.due import DueReminders, Waking
 from cortex.services.reminders.reminders import REPEATS_S, TOLD_MOST, ReminderRow, RemindersService, Snooze
-from cortex.storage.accounts import Accounts
-from cortex.storage.notices import NoticeRow, Notices
+from cortex.storage.accounts import AccountsRepository
+from cortex.storage.notices import NoticeRow, NoticesRepository
 from tests.databases import house_settings
 from tests.still_clock import StillClock
 
@@ -46,7 +46,7 @@ class Desk:
     rung: list[str]
 
     async def notices(self) -> list[NoticeRow]:
-        return list(await self.reminders.house.db.open(Notices, self.ann.id).list())
+        return list(await self.reminders.house.db.open(NoticesRepository, self.ann.id).list())
 
     async def fire_due(self) -> int:
         """Tell all that is due now, as the alarm clock does; how many were told."""
@@ -66,7 +66,10 @@ def waking(row: ReminderRow) -> Waking:
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     clock = StillClock(datetime(2026, 11, 20, 9, 0, tzinfo=UTC))  # a Friday, 10:00 in Berlin
     async with Cortex.at_rest(house_settings(tmp_path), clock=clock) as cortex:
-        rows = [await cortex.house.db.open(Accounts).add(name, name, "member", None, BERLIN) for name in ("ann", "ben")]
+        rows = [
+            await cortex.house.db.open(AccountsRepository).add(name, name, "member", None, BERLIN)
+            for name in ("ann", "ben")
+        ]
         ann, ben = (User(id=row.id, name=row.name, rank="member", time_zone=BERLIN) for row in rows)
         tell = Heard([])
         service = RemindersService(house=cortex.house, timings=Reader(), tell=tell)

@@ -13,7 +13,7 @@ from cortex.base.user import User
 from cortex.selection.grants import CHANNEL_LACKS
 from cortex.services.jobs.forms import JobForm
 from cortex.storage.job_rows import JobRow, JobValues
-from cortex.storage.jobs import Jobs
+from cortex.storage.jobs import JobsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.still_clock import StillClock
 
@@ -38,7 +38,7 @@ async def in_chats(house: LivingHouse, user: User) -> frozenset[str]:
 
 async def kept_job(house: LivingHouse, user: User, **values: object) -> JobRow:
     """A job as it stands in the table, however it came there."""
-    jobs = house.cortex.house.db.open(Jobs, user.id)
+    jobs = house.cortex.house.db.open(JobsRepository, user.id)
     return await jobs.add(None, replace(DAILY, **values), datetime(2026, 11, 21, 7, tzinfo=UTC))  # type: ignore[arg-type]
 
 

@@ -13,9 +13,9 @@ from cortex.services.tools.settings import ToolSettingsService
 from cortex.services.tools.tools import ToolsService
 from cortex.services.tools.words import Typed, line, read, typed_of
 from cortex.services.turns.calls import Book
-from cortex.storage.calls import Calls
+from cortex.storage.calls import CallsRepository
 from cortex.storage.home import Homes
-from cortex.storage.plans import Plans
+from cortex.storage.plans import PlansRepository
 from tests.living_house import LivingHouse, living_house
 
 MILK = "add milk to my shopping list"
@@ -113,14 +113,14 @@ async def test_only_admins_change_anything_and_only_what_there_is(house: LivingH
         await settings.take_back(house.admin, "tool_call", "is_on")
     with pytest.raises(NotFound):
         await settings.words("no_category")
-    assert await house.cortex.house.db.open(Calls, house.admin.id).of_tool("task_create", 5) == []
+    assert await house.cortex.house.db.open(CallsRepository, house.admin.id).of_tool("task_create", 5) == []
 
 
 async def test_a_call_of_a_tool_that_the_first_plan_left_out_is_counted_as_rescued(house: LivingHouse) -> None:
     cortex, user = house.cortex, house.admin
     conversation = await house.conversation()
     turn_id = await house.say(conversation, MILK)
-    first = (await cortex.house.db.open(Plans, user.id).of_turn(turn_id))[0].receipt
+    first = (await cortex.house.db.open(PlansRepository, user.id).of_turn(turn_id))[0].receipt
     book = Book(house=cortex.house, contexts=cortex.planning.contexts, homes=Homes(cortex.settings.home))
     turn = Turn(
         id=turn_id,
@@ -140,7 +140,7 @@ async def test_a_call_of_a_tool_that_the_first_plan_left_out_is_counted_as_rescu
     late = next(one["name"] for one in first["decisions"] if not one["is_in"])
     await book.record(turn, 2, record("call-late", late))
     await book.record(turn, 2, record("call-sent", "task_create"))
-    calls = {row.id: row.is_rescued for row in await cortex.house.db.open(Calls, user.id).of_turn(turn_id)}
+    calls = {row.id: row.is_rescued for row in await cortex.house.db.open(CallsRepository, user.id).of_turn(turn_id)}
     assert (calls["call-late"], calls["call-sent"]) == (True, False)
 
 

@@ -16,10 +16,10 @@ from cortex.ports.loop import CallRecord, Ending
 from cortex.ports.schedule import Jobs, Reminders, Timing
 from cortex.services.turns.calls import Book
 from cortex.services.turns.end import Endings
-from cortex.storage.calls import Calls
+from cortex.storage.calls import CallsRepository
 from cortex.storage.home import Homes
-from cortex.storage.tasks import Tasks
-from cortex.storage.turns import Turns
+from cortex.storage.tasks import TasksRepository
+from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.still_clock import StillClock
 
@@ -85,7 +85,7 @@ async def nothing() -> None:
 async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
     async with living_house(tmp_path / "home", clock=StillClock(AT)) as house:
         inside, user_id = house.cortex.house, house.admin.id
-        row = await inside.db.open(Turns, user_id).create(
+        row = await inside.db.open(TurnsRepository, user_id).create(
             "turn:1", await house.conversation(), "do it", mode="auto", role="admin", state="running"
         )
         turn = Turn(
@@ -117,12 +117,12 @@ async def offers_undo(shop: Shop) -> bool:
 
 
 async def tasks(shop: Shop) -> dict[str, bool]:
-    return {task.title: task.is_done for task in await shop.open(Tasks).list()}
+    return {task.title: task.is_done for task in await shop.open(TasksRepository).list()}
 
 
 async def test_a_task_is_ticked_off_once_and_no_other_in_its_place(shop: Shop) -> None:
     for id, title in (("1", "milk"), ("2", "oat milk")):
-        await shop.open(Tasks).create(id, title=title)
+        await shop.open(TasksRepository).create(id, title=title)
     made = await shop.cut_and_again("task_complete", task="milk")
     assert made.result.text.startswith("Done: milk")
     assert await tasks(shop) == {"milk": True, "oat milk": False}
@@ -132,7 +132,7 @@ async def test_a_task_is_ticked_off_once_and_no_other_in_its_place(shop: Shop) -
 
 async def test_a_task_is_changed_once_and_no_other_in_its_place(shop: Shop) -> None:
     for id, title in (("1", "milk"), ("2", "oat milk")):
-        await shop.open(Tasks).create(id, title=title)
+        await shop.open(TasksRepository).create(id, title=title)
     made = await shop.cut_and_again("task_update", task="milk", title="bread", due="2026-12-01")
     assert made.result.text.startswith("Changed: bread")
     assert set(await tasks(shop)) == {"bread", "oat milk"}
@@ -141,10 +141,10 @@ async def test_a_task_is_changed_once_and_no_other_in_its_place(shop: Shop) -> N
 
 
 async def test_a_task_that_somebody_changed_meanwhile_is_left_as_it_is(shop: Shop) -> None:
-    await shop.open(Tasks).create("1", title="milk")
+    await shop.open(TasksRepository).create("1", title="milk")
 
     async def reopened() -> None:
-        await shop.open(Tasks).reopen("1")
+        await shop.open(TasksRepository).reopen("1")
 
     shop.meanwhile = reopened
     made = await shop.cut_and_again("task_complete", task="milk")
@@ -261,7 +261,9 @@ async def test_a_call_that_nobody_runs_again_keeps_nothing(shop: Shop) -> None:
     inside, user_id = shop.house.cortex.house, shop.house.admin.id
     await shop.book.homes.of(user_id).write("files/own.txt", "before")
     _, decision = await shop.cut("file_write", path="own.txt", text="mine")
-    calls = inside.db.open(Calls, user_id)
+    calls = inside.db.open(CallsRepository, user_id)
     assert await calls.target(decision.call_id) == {"before": b"before".hex()}
-    await Endings(house=inside).interrupt(await inside.db.open(Turns, user_id).get(shop.turn.id), "It broke off.")
+    await Endings(house=inside).interrupt(
+        await inside.db.open(TurnsRepository, user_id).get(shop.turn.id), "It broke off."
+    )
     assert await calls.target(decision.call_id) is None

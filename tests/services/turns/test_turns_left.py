@@ -16,8 +16,8 @@ from cortex.base.turn import TurnState
 from cortex.base.user import User
 from cortex.services.turns.end import STOPPED
 from cortex.services.turns.turns import LOST, TurnRuns
-from cortex.storage.messages import Messages
-from cortex.storage.turns import Turns
+from cortex.storage.messages import MessagesRepository
+from cortex.storage.turns import TurnsRepository
 from tests.databases import house_settings
 from tests.living_house import PASSWORD, LivingHouse, living_house
 from tests.patience import PATIENCE_S
@@ -132,7 +132,7 @@ class Left:
     cid: str
 
     async def states(self) -> list[str]:
-        rows = await self.cortex.house.db.open(Turns, self.user.id).list(self.cid)
+        rows = await self.cortex.house.db.open(TurnsRepository, self.user.id).list(self.cid)
         return [row.state for row in rows]
 
 
@@ -142,7 +142,7 @@ async def left(home: Path, how: str) -> AsyncIterator[Left]:
         await cortex.accounts.add_user("ada", "admin", PASSWORD)
         user = await cortex.accounts.named("ada")
         cid = (await cortex.conversations.new(user, role="orchestrator")).id
-        turns = cortex.house.db.open(Turns, user.id)
+        turns = cortex.house.db.open(TurnsRepository, user.id)
         for id, state in ((FIRST, "running"), (SECOND, "queued")):
             await turns.create(id, cid, "hello", mode="auto", role="orchestrator", state=cast(TurnState, state))
         engine = Ended(how)
@@ -165,10 +165,10 @@ async def test_a_turn_without_a_living_run_is_ended_when_it_is_seen_for_the_seco
 async def test_a_look_in_the_middle_of_a_stop_takes_none_of_what_was_said(tmp_path: Path) -> None:
     async with left(tmp_path, "cancelled") as house:
         await house.runs.look()
-        turns = house.cortex.house.db.open(Turns, house.user.id)
+        turns = house.cortex.house.db.open(TurnsRepository, house.user.id)
         part = OpenPart(conversation_id=house.cid, turn_id=FIRST, part="p", kind="text", text="Half a", attempt=1)
         assert await house.runs.endings.stop(await turns.get(FIRST), [part]) == SECOND
         await house.runs.look()
         assert await house.states() == ["stopped", "queued"]
-        kept = await house.cortex.house.db.open(Messages, house.user.id).of_turn(FIRST)
+        kept = await house.cortex.house.db.open(MessagesRepository, house.user.id).of_turn(FIRST)
         assert kept[-1].message.text == f"Half a\n{STOPPED}"
