@@ -12,26 +12,26 @@ from functools import partial
 
 from cortex import tools as tool_files
 from cortex.base import private
-from cortex.base.beside import beside
+from cortex.base.background import background_tasks
 from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.crypto import Vault
-from cortex.base.log import Blotter, LineFormatter
+from cortex.base.log import LineFormatter, SecretFilter
 from cortex.base.logbook import LogBook
 from cortex.base.settings import Settings
 from cortex.base.start import shared_database
 from cortex.engine import dbos_patches
 from cortex.engine.dbos import Engine
-from cortex.engine.hub import Hub
-from cortex.engine.relay import Relay, relayed
+from cortex.engine.hub import LocalHub
+from cortex.engine.null_engine import NullEngine
+from cortex.engine.relay import RelayHub, relayed
 from cortex.engine.remote import CANCELLED, STARTED, Remote
-from cortex.engine.resting import Resting
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.aether import Board
 from cortex.ports.agents import Agents
 from cortex.ports.engine import Runner, SharedHub, Signals
 from cortex.ports.loop import Targets
 from cortex.ports.system import Discovery, Status
-from cortex.providers import Surroundings, connect
+from cortex.providers import ProviderContext, connect
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.agents.agents import AgentsService
 from cortex.services.agents.results import AgentResults
@@ -48,10 +48,10 @@ from cortex.services.health.doctor import Doctor
 from cortex.services.health.home_files import HomeFiles
 from cortex.services.health.housekeeping import Housekeeping
 from cortex.services.health.status import StatusService
-from cortex.services.jobs.scheduler import Clockwork, LazyReader, open_ports
+from cortex.services.jobs.scheduler import LazyReader, Scheduler, open_ports
 from cortex.services.models.models import Connect, Models
 from cortex.services.models.profiles import Profiles
-from cortex.services.notices.stack import Reach
+from cortex.services.notices.stack import NotificationStack
 from cortex.services.reminders.reminders import RemindersService
 from cortex.services.roles.preferences import PreferencesService
 from cortex.services.roles.roles import Roles
@@ -86,8 +86,8 @@ class Cortex:
     conversations: ConversationsService
     chat: Chat
     approvals: ApprovalsService
-    reach: Reach
-    clockwork: Clockwork
+    reach: NotificationStack
+    clockwork: Scheduler
     reminders: RemindersService
     agents: AgentsService
     undo: UndoService
@@ -109,7 +109,7 @@ class Cortex:
     @asynccontextmanager
     async def open(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
         """The running house: migrated, engine launched, unfinished turns taken up again; closed behind the block."""
-        async with _running(settings, clock, Engine.open(settings.engine_database), Hub()) as cortex:
+        async with _running(settings, clock, Engine.open(settings.engine_database), LocalHub()) as cortex:
             yield cortex
 
     @classmethod
@@ -148,8 +148,8 @@ class Cortex:
 
         is_migrating: bring the tables up to date first; the doctor would rather see them as they are.
         """
-        resting = Resting()
-        async with _opened(settings, clock, resting, resting, Hub()) as (cortex, _):
+        resting = NullEngine()
+        async with _opened(settings, clock, resting, resting, LocalHub()) as (cortex, _):
             if is_migrating:
                 await cortex.house.db.migrate()
             yield cortex
@@ -176,13 +176,13 @@ async def _running(settings: Settings, clock: Clock, engine: Engine, hub: Shared
                 also=(cortex.reach.sweep, cortex.clockwork.sweep),
             )
             work = (cortex.reach.run(), cortex.clockwork.run(), cortex.agents.results.run())
-            async with beside(keeping.run(), runs.look_after(), *work):
+            async with background_tasks(keeping.run(), runs.look_after(), *work):
                 yield cortex
         finally:
             await engine.close(settings.shutdown_grace_s)
 
 
-async def _tell_access_ended(relay: Relay, user_id: str) -> None:
+async def _tell_access_ended(relay: RelayHub, user_id: str) -> None:
     relay.tell(ACCESS_ENDED, user_id)
 
 
@@ -191,14 +191,14 @@ async def _opened(
     settings: Settings, clock: Clock, runner: Runner, signals: Signals, hub: SharedHub
 ) -> AsyncIterator[tuple[Cortex, TurnRuns]]:
     """Everything but the engine, wired and closed again."""
-    if not isinstance(runner, Resting):
+    if not isinstance(runner, NullEngine):
         await private.settle(settings.home)
     db = Database(settings.database, clock=clock)
     homes, sandbox, registry = Homes(settings.home), Sandbox(home=settings.home), tool_files.load()
     accounts = Accounts(db, settings, clock)
     models = Models(db, homes, Vault(settings.secret_key), _connector(settings), hosts=settings.model_places)
     book = LogBook()
-    book.setFormatter(LineFormatter(Blotter(*settings.known_secrets)))
+    book.setFormatter(LineFormatter(SecretFilter(*settings.known_secrets)))
     scope = ToolScope(db, await clients(settings, accounts, homes, sandbox, book))
     house = House(
         settings=settings,
@@ -233,10 +233,10 @@ def _services(
     scope.add(Targets, partial(house.db.open, CallsRepository))
     scope.add(Status, lambda _: status)
     scope.add(Board, lambda user_id: TaskBoard(db=house.db, user_id=user_id, clock=house.clock))
-    reach = Reach.over(house, scope)
+    reach = NotificationStack.over(house, scope)
     reminders = open_ports(house, scope, reach.notices)
     settings = ToolSettingsService(house.db, house.registry)
-    encoders = Encoders(house.settings, is_hasty=not isinstance(house.runner, Resting))
+    encoders = Encoders(house.settings, is_hasty=not isinstance(house.runner, NullEngine))
     tools = _tools(house, scope, roles, settings, skills, encoders)
     scope.add(Discovery, lambda user_id: Finder(house=house, accounts=accounts, tools=tools, user_id=user_id))
     preferences = PreferencesService(house.db, homes)
@@ -259,7 +259,7 @@ def _services(
         chat=Chat(house=house, runs=runs, watched=reach.watched),
         approvals=reach.desk,
         reach=reach,
-        clockwork=Clockwork.over(house, reach.notices, accounts, roles, models, tools, runs),
+        clockwork=Scheduler.over(house, reach.notices, accounts, roles, models, tools, runs),
         reminders=reminders,
         agents=agents,
         undo=UndoService(house=house, tools=tools),
@@ -298,5 +298,5 @@ def _tools(
 def _connector(settings: Settings) -> Connect:
     """How models are reached: the egress policy is the registry's word on each, the offline model's pace a setting."""
     delay_s = settings.offline_delay_ms / 1000
-    given = Surroundings(chunk_delay_s=delay_s, timings=LazyReader())
+    given = ProviderContext(chunk_delay_s=delay_s, timings=LazyReader())
     return lambda entry, secret, policy: connect(entry, secret, replace(given, policy=policy))

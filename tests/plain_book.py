@@ -6,11 +6,11 @@ from typing import Any
 
 from cortex.base.turn import Turn
 from cortex.base.user import User
-from cortex.ports.loop import CallRecord, Ending, Plea, Standing
+from cortex.ports.loop import ApprovalRequest, CallEnding, CallFacts, CallRecord
 
 ADMIN = User(id="u1", name="ada", rank="admin")
 MEMBER = User(id="u2", name="bob", rank="member")
-STANDING = Standing(
+STANDING = CallFacts(
     user=ADMIN,
     role="orchestrator",
     permitted=frozenset(),
@@ -26,16 +26,16 @@ STANDING = Standing(
 
 @dataclass
 class PlainBook:
-    standing_now: Standing = STANDING
+    standing_now: CallFacts = STANDING
     records: dict[str, CallRecord] = field(default_factory=dict)
     intents: dict[str, str] = field(default_factory=dict)
-    endings: dict[str, Ending] = field(default_factory=dict)
+    endings: dict[str, CallEnding] = field(default_factory=dict)
     spilled: dict[str, str] = field(default_factory=dict)
 
     def now(self, **facts: Any) -> None:
         self.standing_now = replace(self.standing_now, **facts)
 
-    async def standing(self, turn: Turn, *, is_renewed: bool = False) -> Standing:
+    async def standing(self, turn: Turn, *, is_renewed: bool = False) -> CallFacts:
         return self.standing_now
 
     async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:
@@ -48,7 +48,7 @@ class PlainBook:
         self.intents[call_id] = "intended"
         return "again" if known else "first"
 
-    async def end(self, turn: Turn, call: CallRecord, ending: Ending) -> Ending:
+    async def end(self, turn: Turn, call: CallRecord, ending: CallEnding) -> CallEnding:
         return self.endings.setdefault(call.id, ending)
 
     async def spill(self, turn: Turn, call_id: str, text: str) -> str:
@@ -59,14 +59,14 @@ class PlainBook:
 @dataclass
 class PlainDesk:
     grants: set[tuple[str, str]] = field(default_factory=set)
-    pleas: dict[str, Plea] = field(default_factory=dict)
+    pleas: dict[str, ApprovalRequest] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
 
-    async def granted(self, turn: Turn, call: CallRecord, plea: Plea) -> bool:
+    async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> bool:
         return (plea.tool, plea.destination) in self.grants
 
-    async def ask(self, turn: Turn, call: CallRecord, plea: Plea) -> str:
+    async def ask(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> str:
         self.pleas[call.id] = plea
         self.hashes[call.id] = call.hash
         return call.id

@@ -7,12 +7,15 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from cortex.base import scan
 from cortex.base.settings import env_example
+from cortex.storage.repository import Repository
 from tests.databases import database_of
 from tests.patience import PATIENCE_S
 from web import assets
@@ -56,6 +59,11 @@ HEAVY = (
     "tiktoken",
     "tokenizers",
     "typer",
+)
+# Folders whose files are found by looking: tools, pages, stages, models, channels, migrations; and what is started.
+REGISTERS = re.compile(
+    r"cortex/(tools|notify|providers|selection/stages|selection/baselines)/|web/pages/|web/(__main__|assets)|migrations/"
+    r"|cortex/integrations/page_text"
 )
 DISTRIBUTION = {  # import name -> name on the index, where they differ
     "argon2": "argon2-cffi",
@@ -113,6 +121,45 @@ def test_every_module_says_what_it_is_for(path: Path) -> None:
     words = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     assert words
     assert len(words.splitlines()) <= 24 if name(path).startswith("cortex/base/e") else len(words.splitlines()) <= 5
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in modules():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(name(path))
+    assert {one: where for one, where in places.items() if len(where) > 1} == {}
+
+
+def test_rows_and_repositories_are_called_so() -> None:
+    found = {one.__name__ for one in subclasses(Repository)}
+    assert found
+    assert {one for one in found if not one.lstrip("_").endswith(("Repository", "Sums"))} == set()
+
+
+def subclasses(kind: type[Repository]) -> Iterator[type[Repository]]:
+    for stem in scan.modules("cortex.storage"):
+        scan.load(f"cortex.storage.{stem}")
+    for one in kind.__subclasses__():
+        yield one
+        yield from subclasses(one)
+
+
+def test_every_module_is_imported_somewhere() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in modules())
+    unused = [one for one in map(name, modules()) if not REGISTERS.match(one) and not _is_named(one, text)]
+    assert unused == []
+
+
+def _is_named(module: str, text: str) -> bool:
+    """Whether an import, or a late load, names it."""
+    path = module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    package, _, stem = path.rpartition(".")
+    return (
+        re.search(rf"(from|import|\") ?{re.escape(path)}\b|from {re.escape(package)} import [^#]*\b{stem}\b", text)
+        is not None
+    )
 
 
 def test_only_three_places_catch_any_exception() -> None:

@@ -16,7 +16,7 @@ from cortex.base import scan
 from cortex.base.settings import Settings
 from web.errors import add_handlers, not_found
 from web.render import NavEntry, Renderer
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.security import Shield, host_rule
 
 STATIC = Path(__file__).parent / "static"
@@ -24,7 +24,7 @@ FOR_EVER = "public, max-age=31536000, immutable"
 PAGES = "web.pages"
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".png": "image/png"}
 
-frame_routes = APIRouter(route_class=LateRoute)
+frame_routes = APIRouter(route_class=LazyRoute)
 
 
 def create_app(cortex: Cortex) -> FastAPI:

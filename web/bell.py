@@ -11,24 +11,26 @@ from cortex.base.user import User
 from cortex.services.chat.chat import Tick
 from cortex.services.notices.live import Bell
 from web.render import Context, Renderer
-from web.sse import KEEP_ALIVE, RETRY_MS, Message, partial
+from web.sse import KEEP_ALIVE, RETRY_MS, SseMessage, partial
 
 
 async def bell(house: Cortex, pages: Renderer, user: User, shown: int) -> AsyncGenerator[str, None]:
     """The messages that keep the number current on a page that showed `shown`, and say what is new, encoded."""
     macros = pages.macros("ui.html", Context())
-    yield Message(data="", event="ready", retry_ms=RETRY_MS).encode()
+    yield SseMessage(data="", event="ready", retry_ms=RETRY_MS).encode()
     async for ring in Bell(notices=house.reach.notices, chat=house.chat).follow(user, shown):
         if isinstance(ring, Tick):
             yield KEEP_ALIVE
             continue
         number = macros.unread(ring.unread)
-        yield Message(data=partial("#bell-n", "innerHTML", number) + partial("#menu-n", "innerHTML", number)).encode()
-        yield Message(data=str(ring.unread), event="unread").encode()
+        yield SseMessage(
+            data=partial("#bell-n", "innerHTML", number) + partial("#menu-n", "innerHTML", number)
+        ).encode()
+        yield SseMessage(data=str(ring.unread), event="unread").encode()
         for notice_id in ring.over:
-            yield Message(data=notice_id, event="heard").encode()
+            yield SseMessage(data=notice_id, event="heard").encode()
         for notice in ring.news:
-            yield Message(data=macros.told(notice), event="told").encode()
+            yield SseMessage(data=macros.told(notice), event="told").encode()
 
 
 async def woven(leading: AsyncGenerator[str, None], beside: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:

@@ -19,13 +19,13 @@ from web.deps import House
 from web.frame import frame_of
 from web.render import Renderer, described
 from web.security import local_path
-from web.sse import TurnContext, open_streams
+from web.sse import TurnViewContext, open_streams
 
 OLD_FROM = 8  # turns above the newest eight begun are skipped by the browser's layout until they come into view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChatContext(TurnContext):
+class ChatContext(TurnViewContext):
     """The chat page."""
 
     conversation: Any = described("the conversation's head; None for a new one", default=None)

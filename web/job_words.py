@@ -10,7 +10,7 @@ from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
 from cortex.base.job import SlotState
-from cortex.services.jobs.jobs import Bar, Preview
+from cortex.services.jobs.jobs import Preview, RunBar
 from web.figures import moment
 
 STATES: dict[SlotState, str] = {
@@ -27,7 +27,7 @@ LIVE: tuple[SlotState, ...] = ("planned", "running")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class PreviewLine:
     """A line of a preview: a time, or what a change of the clock means."""
 
     text: str
@@ -40,18 +40,18 @@ def at_zone(at: datetime, zone: str) -> str:
     return f"{moment(there, _zone(zone))} {there.isoformat()[-6:]}"
 
 
-def lines(preview: Preview) -> tuple[Line, ...]:
+def lines(preview: Preview) -> tuple[PreviewLine, ...]:
     """The times in order, each change of the clock before the first time that comes after it."""
     waiting = list(preview.changes)
-    found: list[Line] = []
+    found: list[PreviewLine] = []
     for at in preview.times:
         while waiting and waiting[0].day <= at.date():
-            found.append(Line(text=waiting.pop(0).words, is_change=True))
-        found.append(Line(text=at_zone(at, preview.timing.time_zone)))
-    return (*found, *(Line(text=one.words, is_change=True) for one in waiting))
+            found.append(PreviewLine(text=waiting.pop(0).words, is_change=True))
+        found.append(PreviewLine(text=at_zone(at, preview.timing.time_zone)))
+    return (*found, *(PreviewLine(text=one.words, is_change=True) for one in waiting))
 
 
-def summed(bars: Sequence[Bar]) -> str:
+def summed(bars: Sequence[RunBar]) -> str:
     """The last 14 runs: 12 done, 2 failed; the newest failed."""
     if not bars:
         return "no run yet"
@@ -61,14 +61,14 @@ def summed(bars: Sequence[Bar]) -> str:
     return f"the last {len(bars)}: {told}; the newest: {newest}" if len(bars) > 1 else f"one run: {newest}"
 
 
-def titled(bar: Bar, zone: str) -> str:
+def titled(bar: RunBar, zone: str) -> str:
     """What a bar says when it is pointed at."""
     why = f", {bar.why}" if bar.why else ""
     by_hand = ", begun by hand" if bar.is_by_hand else ""
     return f"{bar.due_at.astimezone(_zone(zone)):%Y-%m-%d %H:%M}: {STATES[bar.state]}{why}{by_hand}"
 
 
-def is_live(bars: Sequence[Bar]) -> bool:
+def is_live(bars: Sequence[RunBar]) -> bool:
     """Whether the newest run is still to end."""
     return bool(bars) and bars[-1].state in LIVE
 

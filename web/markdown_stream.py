@@ -19,7 +19,7 @@ _TOO_SHORT = 4  # characters of a last line that may still turn into something e
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class PartChange:
     """What to do with the part on the page.
 
     commit: put before the open block, which becomes empty · open: the open block's new content ·
@@ -67,24 +67,24 @@ class Stream:
         """Take the next piece; nothing is rendered until `flush`."""
         self.text += more
 
-    def flush(self) -> list[Change]:
+    def flush(self) -> list[PartChange]:
         """What changed on the page since the last flush."""
         if self.is_cut or self._has_hardly_grown():
             return []
         if shown_to(self.text) < len(self.text):
             return self._cut()
         self._looked_at = len(self.text)
-        changes: list[Change] = []
+        changes: list[PartChange] = []
         while self._step(changes):
             pass
         if self._fence is None:
             shown = self._preview(self.text[self._settled :])
             if shown != self._open:
                 self._open = shown
-                changes.append(Change(kind="open", html=shown))
+                changes.append(PartChange(kind="open", html=shown))
         return changes
 
-    def finish(self) -> list[Change]:
+    def finish(self) -> list[PartChange]:
         """The last changes; afterwards the page shows exactly what `render` makes of the whole text."""
         changes = self.flush()
         if not self.is_cut and shown_to(self.text) < len(self.text):
@@ -98,7 +98,7 @@ class Stream:
         whole = render(self.text)
         if self.committed_html != whole:
             self._committed = [whole]
-            changes = [Change(kind="replace", html=whole)]
+            changes = [PartChange(kind="replace", html=whole)]
         return changes
 
     def _has_hardly_grown(self) -> bool:
@@ -106,13 +106,13 @@ class Stream:
         size = len(self.text) - self._settled
         return self._fence is None and size > _OPEN_LONG and len(self.text) - self._looked_at < size * _GROWTH
 
-    def _cut(self) -> list[Change]:
+    def _cut(self) -> list[PartChange]:
         """From now on the page shows the first part, as it will in the end."""
         self.is_cut, self._fence, self._open = True, None, ""
         self._committed = [render(self.text)]
-        return [Change(kind="replace", html=self.committed_html)]
+        return [PartChange(kind="replace", html=self.committed_html)]
 
-    def _step(self, changes: list[Change]) -> bool:
+    def _step(self, changes: list[PartChange]) -> bool:
         if self._fence:
             return self._advance_fence(self._fence, changes)
         tail = self.text[self._settled :]
@@ -122,11 +122,11 @@ class Stream:
             self._settled += lead
             self._fence = _Fence(match.group(2), language_of(match.group(3)), self._settled + match.end())
             self._open = ""
-            changes.append(Change(kind="open", html=self.open_html))
+            changes.append(PartChange(kind="open", html=self.open_html))
             return True
         return self._commit_first_block(tail, changes)
 
-    def _commit_first_block(self, tail: str, changes: list[Change]) -> bool:
+    def _commit_first_block(self, tail: str, changes: list[PartChange]) -> bool:
         starts = [token.map[0] for token in parse(tail) if token.level == 0 and token.nesting >= 0 and token.map]
         if len(starts) < 2:
             return False
@@ -137,7 +137,7 @@ class Stream:
         self._commit(sum(map(len, lines[: starts[1]])), changes)
         return True
 
-    def _advance_fence(self, fence: _Fence, changes: list[Change]) -> bool:
+    def _advance_fence(self, fence: _Fence, changes: list[PartChange]) -> bool:
         closing = re.compile(rf"^ {{0,3}}{re.escape(fence.mark[0])}{{{len(fence.mark)},}}[ \t]*(?:\n|$)", re.M)
         rest = self.text[fence.sent_to :]
         match = closing.search(rest)
@@ -149,17 +149,17 @@ class Stream:
             lines = plain_code(rest[:cut])
             fence.lines += lines
             fence.sent_to += cut
-            changes.append(Change(kind="code", html=lines))
+            changes.append(PartChange(kind="code", html=lines))
         return False
 
-    def _commit(self, size: int, changes: list[Change]) -> None:
+    def _commit(self, size: int, changes: list[PartChange]) -> None:
         piece = self.text[self._settled : self._settled + size]
         html, self._level = render_from(piece, self._level)
         self._committed.append(html)
         self._settled += size
         self._open = ""
         changes[:] = [change for change in changes if change.kind == "commit"]
-        changes.append(Change(kind="commit", html=html))
+        changes.append(PartChange(kind="commit", html=html))
 
     def _preview(self, tail: str) -> str:
         """The open block without the flicker of half-written marks."""

@@ -35,7 +35,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class AxisMark:
     """A word of an axis."""
 
     at: float
@@ -51,8 +51,8 @@ class Drawing:
     height: int
     floor: float
     columns: tuple[Column, ...]
-    ticks: tuple[Mark, ...]
-    labels: tuple[Mark, ...]
+    ticks: tuple[AxisMark, ...]
+    labels: tuple[AxisMark, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,10 +129,10 @@ def _drawing(
     every = -(-len(places) // labels_most)
     per_unit = (floor - TOP) / scale
     ticks = tuple(
-        Mark(at=round(floor - share * (floor - TOP), 1), text=write(share * scale)) for share in (0.0, 0.5, 1.0)
+        AxisMark(at=round(floor - share * (floor - TOP), 1), text=write(share * scale)) for share in (0.0, 0.5, 1.0)
     )
     labels = tuple(
-        Mark(at=round(LEFT + step * (place + 0.5), 1), text=places[place]) for place in range(0, len(places), every)
+        AxisMark(at=round(LEFT + step * (place + 0.5), 1), text=places[place]) for place in range(0, len(places), every)
     )
     columns = []
     for place in range(len(places)):

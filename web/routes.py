@@ -1,6 +1,6 @@
 """Routes of pages. FastAPI works out pattern and parameters as it makes one, 1 to 3 ms; here, when an address fits.
 
-Of two hundred routes most are never asked for in the life of a daemon. Each page makes its router with `LateRoute`.
+Of two hundred routes most are never asked for in the life of a daemon. Each page makes its router with `LazyRoute`.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 
-class LateRoute(APIRoute):
+class LazyRoute(APIRoute):
     """Knows its path and methods from the start; all else once an address begins as its path does."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:

@@ -18,18 +18,18 @@ from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import (
     CallCard,
     CallGroup,
-    Change,
     Part,
     TextPart,
     ThinkingPart,
     TurnView,
+    ViewChange,
     dom_id,
     key_of,
 )
 from web.render import Context, Renderer, described
 
 if TYPE_CHECKING:  # the markdown parser is read with the first answer
-    from web.markdown_stream import Change as Piece
+    from web.markdown_stream import PartChange as Piece
     from web.markdown_stream import Stream
 
 RETRY_MS = 800
@@ -43,7 +43,7 @@ KEEP_ALIVE = ": still here\n\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnContext(Context):
+class TurnViewContext(Context):
     """What `turn.html` reads."""
 
     cid: str = described("the conversation's id")
@@ -52,7 +52,7 @@ class TurnContext(Context):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class SseMessage:
     """One SSE message. `event`: a named one for app.js; else `data` is swapped. `id`: where to resume."""
 
     data: str
@@ -81,7 +81,7 @@ def open_streams(parts: tuple[OpenPart, ...]) -> "dict[str, Stream]":
 class Painter:
     """Turns events and open parts into messages, for one page that showed the log up to some `seq`."""
 
-    def __init__(self, pages: Renderer, context: TurnContext, transcript: Transcript) -> None:
+    def __init__(self, pages: Renderer, context: TurnViewContext, transcript: Transcript) -> None:
         """`context.opens` must be empty: this painter fills it with what it has sent."""
         self._pages = pages
         self._macros: Any = pages.macros("turn.html", context)  # Jinja makes the macros' names at run time
@@ -93,7 +93,7 @@ class Painter:
 
     async def messages(self, items: AsyncIterable[Event | OpenPart | Tick]) -> AsyncGenerator[str, None]:
         """The stream, encoded; first a greeting that sets the browser's waiting time."""
-        yield Message(data="", event="ready", retry_ms=RETRY_MS).encode()
+        yield SseMessage(data="", event="ready", retry_ms=RETRY_MS).encode()
         async for item in items:
             if isinstance(item, Tick):
                 yield KEEP_ALIVE
@@ -107,26 +107,26 @@ class Painter:
     def _painted(self, item: Event | OpenPart | Tick) -> list[str]:
         return [message.encode() for message in self.paint(item)]
 
-    def paint(self, item: Event | OpenPart | Tick) -> list[Message]:
+    def paint(self, item: Event | OpenPart | Tick) -> list[SseMessage]:
         """The messages that bring the page up to date with one item."""
         if isinstance(item, OpenPart):
             html = self._paint_open(item)
-            return [Message(data=html)] if html else []
+            return [SseMessage(data=html)] if html else []
         return self._paint_event(item) if isinstance(item, Event) else []
 
-    def _paint_event(self, event: Event) -> list[Message]:
+    def _paint_event(self, event: Event) -> list[SseMessage]:
         was_running = self._log.running is not None
         changes = self._log.apply(event)
         # one message a change: a piece may aim at an element that the piece before has made
-        found = [Message(data=html) for change in changes if (html := self._paint_change(change))]
+        found = [SseMessage(data=html) for change in changes if (html := self._paint_change(change))]
         if aside := self._paint_aside(event, was_running):
-            found.append(Message(data=aside))
-        found += [Message(data=data, event=name) for name, data in self._signals(event, changes, was_running)]
+            found.append(SseMessage(data=aside))
+        found += [SseMessage(data=data, event=name) for name, data in self._signals(event, changes, was_running)]
         if found:
-            found[-1] = Message(data=found[-1].data, event=found[-1].event, id=event.seq)
-        return found or [Message(data="", event="seen", id=event.seq)]
+            found[-1] = SseMessage(data=found[-1].data, event=found[-1].event, id=event.seq)
+        return found or [SseMessage(data="", event="seen", id=event.seq)]
 
-    def _signals(self, event: Event, changes: list[Change], was_running: bool) -> Iterator[tuple[str, str]]:
+    def _signals(self, event: Event, changes: list[ViewChange], was_running: bool) -> Iterator[tuple[str, str]]:
         """What app.js must know: scroll to a question, switch the stop button, say it in the status line."""
         for change in changes:
             if change.kind == "turn.new":
@@ -151,7 +151,7 @@ class Painter:
             html += partial("#ctx", "innerHTML", self._macros.context(self._log.context_tokens, self._window))
         return html
 
-    def _paint_change(self, change: Change) -> str:
+    def _paint_change(self, change: ViewChange) -> str:
         turn = self._log.turn(change.turn)
         key = key_of(change.turn)
         match change.kind:
@@ -166,7 +166,7 @@ class Painter:
                 return self._paint_undo(turn, change)
         return self._paint_turn(change, turn, key) if turn else ""
 
-    def _paint_turn(self, change: Change, turn: TurnView, key: str) -> str:
+    def _paint_turn(self, change: ViewChange, turn: TurnView, key: str) -> str:
         m = self._macros
         match change.kind:
             case "turn.new":
@@ -187,7 +187,7 @@ class Painter:
         part = self._log.part(turn.id, change.part)
         return self._paint_part(change, turn, part) if part else ""
 
-    def _paint_part(self, change: Change, turn: TurnView, part: Part) -> str:
+    def _paint_part(self, change: ViewChange, turn: TurnView, part: Part) -> str:
         block = _block_of(turn, part)
         html = self._macros.block(turn, block)
         if isinstance(block, CallGroup):
@@ -202,7 +202,7 @@ class Painter:
         swap = "outerHTML" if change.kind == "part.again" else "outerMorph"
         return partial(f"#{_element(turn, part)}", swap, self._macros.block(turn, block))
 
-    def _paint_undo(self, turn: TurnView | None, change: Change) -> str:
+    def _paint_undo(self, turn: TurnView | None, change: ViewChange) -> str:
         part = self._log.part(change.turn, change.part)
         if turn and isinstance(part, CallCard):
             return self._paint_part(change, turn, part)

@@ -12,7 +12,7 @@ from fastapi.responses import Response
 
 from cortex.base.user import User
 from cortex.services.tools.listing import ToolSheet
-from cortex.services.workshop.tool_effects import Described
+from cortex.services.workshop.tool_effects import DescriptionEffect
 from web.deps import House, Listing
 from web.frame import frame_of
 from web.render import Context, described, respond
@@ -32,7 +32,7 @@ class ToolContext(Context):
     size: int = described("how many examples a page shows", default=EXAMPLES_A_PAGE)
     description: str = described("its description as typed or as kept")
     messages: str = described("messages to try the description with, one a line", default="")
-    told: Described | None = described("what the description as typed would change", default=None)
+    told: DescriptionEffect | None = described("what the description as typed would change", default=None)
     error: str = described("why the description was refused", default="")
 
 

@@ -26,7 +26,7 @@ CUTS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class TableColumn:
     """A column: its head, and how its values are written."""
 
     label: str
@@ -55,7 +55,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class TableRow:
     """A row; `href` is where its first cell leads, "" = nowhere."""
 
     cells: tuple[Any, ...]
@@ -63,16 +63,16 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class UsageTable:
     """A table with a name for its file."""
 
     name: str
     caption: str
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[TableColumn, ...]
+    rows: tuple[TableRow, ...]
 
 
-def tables(view: View, *, is_admin: bool) -> dict[str, Table]:
+def tables(view: View, *, is_admin: bool) -> dict[str, UsageTable]:
     """Every table of the page by name; those without a row are there too."""
     made = [_tokens(view), _costs(view), _by(view), _cache(view), _rounds(view), _turns(view), _tools(view)]
     return {one.name: one for one in (*made, _never(view, is_admin))}
@@ -94,7 +94,7 @@ def plots(view: View) -> dict[str, Plot]:
     return {name: plot for name, plot in found.items() if plot is not None}
 
 
-def as_csv(table: Table) -> str:
+def as_csv(table: UsageTable) -> str:
     """The table as a file: plain numbers, days and moments as ISO writes them, nothing that a sheet would run."""
     out = io.StringIO()
     writer = csv.writer(out)
@@ -119,33 +119,38 @@ def short(value: float) -> str:
     return f"{value:g}"
 
 
-def _tokens(view: View) -> Table:
-    columns = (Column(label="Day", kind="day"), Column(label="All tools in full"), *_labels())
-    rows = [Row(cells=(on, sums.total_tokens, *(_cut(sums, name) for name, _ in CUTS))) for on, sums in view.days]
-    return Table(name="tokens", caption="Tool tokens a day", columns=columns, rows=tuple(rows))
+def _tokens(view: View) -> UsageTable:
+    columns = (TableColumn(label="Day", kind="day"), TableColumn(label="All tools in full"), *_labels())
+    rows = [TableRow(cells=(on, sums.total_tokens, *(_cut(sums, name) for name, _ in CUTS))) for on, sums in view.days]
+    return UsageTable(name="tokens", caption="Tool tokens a day", columns=columns, rows=tuple(rows))
 
 
-def _labels() -> tuple[Column, ...]:
-    return tuple(Column(label=words[:1].upper() + words[1:]) for _, words in CUTS)
+def _labels() -> tuple[TableColumn, ...]:
+    return tuple(TableColumn(label=words[:1].upper() + words[1:]) for _, words in CUTS)
 
 
-def _costs(view: View) -> Table:
-    names = tuple(Column(label=row.label, kind="usd") for row in view.rows)
-    columns = (Column(label="Day", kind="day"), Column(label="All", kind="usd"), Column(label="Unknown price"), *names)
+def _costs(view: View) -> UsageTable:
+    names = tuple(TableColumn(label=row.label, kind="usd") for row in view.rows)
+    columns = (
+        TableColumn(label="Day", kind="day"),
+        TableColumn(label="All", kind="usd"),
+        TableColumn(label="Unknown price"),
+        *names,
+    )
     rows = [
-        Row(cells=(on, sums.cost_usd, sums.unpriced, *(row.cost_by_day[place] for row in view.rows)))
+        TableRow(cells=(on, sums.cost_usd, sums.unpriced, *(row.cost_by_day[place] for row in view.rows)))
         for place, (on, sums) in enumerate(view.days)
     ]
-    return Table(name="cost", caption="Cost a day in US dollars", columns=columns, rows=tuple(rows))
+    return UsageTable(name="cost", caption="Cost a day in US dollars", columns=columns, rows=tuple(rows))
 
 
-def _by(view: View) -> Table:
-    head = Column(label=BY_WORDS[view.by], kind="text")
+def _by(view: View) -> UsageTable:
+    head = TableColumn(label=BY_WORDS[view.by], kind="text")
     names = ("Rounds", "Tool tokens sent", "Input", "Cached", "Written", "Fresh", "Output")
-    columns = (head, *(Column(label=name) for name in names), Column(label="Cost", kind="usd"))
-    rows = [Row(cells=(row.label, *_sums(row.sum))) for row in view.rows]
+    columns = (head, *(TableColumn(label=name) for name in names), TableColumn(label="Cost", kind="usd"))
+    rows = [TableRow(cells=(row.label, *_sums(row.sum))) for row in view.rows]
     caption = f"By {BY_WORDS[view.by].lower()}"
-    return Table(name="by", caption=caption, columns=columns, rows=tuple(rows))
+    return UsageTable(name="by", caption=caption, columns=columns, rows=tuple(rows))
 
 
 def _sums(sums: Sum) -> tuple[Any, ...]:
@@ -154,65 +159,69 @@ def _sums(sums: Sum) -> tuple[Any, ...]:
     return (sums.rounds, sums.sent_tokens + sums.extra_tokens, sums.input_tokens, *tokens, cost)
 
 
-def _cache(view: View) -> Table:
+def _cache(view: View) -> UsageTable:
     whole = sum(miss.rounds for miss in view.misses)
     columns = (
-        Column(label="What the provider's cache did", kind="text"),
-        Column(label="Rounds"),
-        Column(label="Share", kind="share"),
-        Column(label="Tokens paid in full"),
+        TableColumn(label="What the provider's cache did", kind="text"),
+        TableColumn(label="Rounds"),
+        TableColumn(label="Share", kind="share"),
+        TableColumn(label="Tokens paid in full"),
     )
-    rows = [Row(cells=(miss.words, miss.rounds, miss.rounds / whole, miss.fresh_tokens)) for miss in view.misses]
-    return Table(name="cache", caption="Cache hits, and why it missed", columns=columns, rows=tuple(rows))
+    rows = [TableRow(cells=(miss.words, miss.rounds, miss.rounds / whole, miss.fresh_tokens)) for miss in view.misses]
+    return UsageTable(name="cache", caption="Cache hits, and why it missed", columns=columns, rows=tuple(rows))
 
 
-def _rounds(view: View) -> Table:
-    columns = (Column(label="Rounds"), Column(label="Messages"))
-    return Table(
+def _rounds(view: View) -> UsageTable:
+    columns = (TableColumn(label="Rounds"), TableColumn(label="Messages"))
+    return UsageTable(
         name="rounds",
         caption="Rounds a message",
         columns=columns,
-        rows=tuple(Row(cells=pair) for pair in view.histogram),
+        rows=tuple(TableRow(cells=pair) for pair in view.histogram),
     )
 
 
-def _turns(view: View) -> Table:
+def _turns(view: View) -> UsageTable:
     columns = (
-        Column(label="When", kind="moment"),
-        Column(label="Who", kind="text"),
-        Column(label="Model", kind="text"),
-        Column(label="Rounds"),
-        Column(label="Tokens"),
-        Column(label="Cost", kind="usd"),
+        TableColumn(label="When", kind="moment"),
+        TableColumn(label="Who", kind="text"),
+        TableColumn(label="Model", kind="text"),
+        TableColumn(label="Rounds"),
+        TableColumn(label="Tokens"),
+        TableColumn(label="Cost", kind="usd"),
     )
     rows = [
-        Row(
+        TableRow(
             cells=(one.at, view.name_of(one.owner_id), one.model, one.rounds, one.tokens, one.cost_usd),
             href=f"/runs/{key_of(one.turn_id)}",
         )
         for one in view.dear
     ]
-    return Table(name="turns", caption="The dearest messages", columns=columns, rows=tuple(rows))
+    return UsageTable(name="turns", caption="The dearest messages", columns=columns, rows=tuple(rows))
 
 
-def _tools(view: View) -> Table:
+def _tools(view: View) -> UsageTable:
     columns = (
-        Column(label="Tool", kind="text"),
-        Column(label="Sent with rounds"),
-        Column(label="Tokens sent"),
-        Column(label="Called"),
+        TableColumn(label="Tool", kind="text"),
+        TableColumn(label="Sent with rounds"),
+        TableColumn(label="Tokens sent"),
+        TableColumn(label="Called"),
     )
-    rows = [Row(cells=(one.name, one.rounds, one.tokens, one.calls)) for one in view.tools]
-    return Table(name="tools", caption="By tool", columns=columns, rows=tuple(rows))
+    rows = [TableRow(cells=(one.name, one.rounds, one.tokens, one.calls)) for one in view.tools]
+    return UsageTable(name="tools", caption="By tool", columns=columns, rows=tuple(rows))
 
 
-def _never(view: View, is_admin: bool) -> Table:
-    columns = (Column(label="Tool", kind="text"), Column(label="Sent with rounds"), Column(label="Tokens sent"))
+def _never(view: View, is_admin: bool) -> UsageTable:
+    columns = (
+        TableColumn(label="Tool", kind="text"),
+        TableColumn(label="Sent with rounds"),
+        TableColumn(label="Tokens sent"),
+    )
     rows = [
-        Row(cells=(one.name, one.rounds, one.tokens), href=f"/admin/tools/{one.name}" if is_admin else "")
+        TableRow(cells=(one.name, one.rounds, one.tokens), href=f"/admin/tools/{one.name}" if is_admin else "")
         for one in view.never
     ]
-    return Table(name="never", caption="Never called", columns=columns, rows=tuple(rows))
+    return UsageTable(name="never", caption="Never called", columns=columns, rows=tuple(rows))
 
 
 def _cut(sums: Sum, name: str) -> int:

@@ -23,7 +23,7 @@ BRIEF_CHARS = 90
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckedCall:
     """A call that names a permitted tool with valid arguments.
 
     `canonical`: all its arguments as sorted, minified JSON; `said`: those that differ from their defaults.
@@ -42,7 +42,7 @@ class Checked:
         return risk_of(self.arguments.model_dump()) if risk_of else self.tool.risk
 
 
-def check(registry: Registry, permitted: frozenset[str], call: ToolCall) -> Checked | str:
+def check(registry: Registry, permitted: frozenset[str], call: ToolCall) -> CheckedCall | str:
     """The call, understood, or the words that tell the model what is wrong with it.
 
     A tool that is not permitted answers exactly as an unknown one.
@@ -69,7 +69,7 @@ def check(registry: Registry, permitted: frozenset[str], call: ToolCall) -> Chec
         return f"Wrong arguments, nothing ran: {faults}. Expected: {tool.line} {json.dumps(tool.full.parameters)}"
     text = json.dumps(arguments.model_dump(mode="json"), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     said = arguments.model_dump(mode="json", exclude_defaults=True)
-    return Checked(asked_name=call.name, tool=tool, arguments=arguments, canonical=text, said=said)
+    return CheckedCall(asked_name=call.name, tool=tool, arguments=arguments, canonical=text, said=said)
 
 
 def unknown_tool(name: str, near: str = "") -> str:
@@ -83,7 +83,7 @@ def digest(tool: str, canonical: str) -> str:
     return hashlib.sha256(f"{tool}\n{canonical}".encode()).hexdigest()
 
 
-def destination(checked: Checked) -> str:
+def destination(checked: CheckedCall) -> str:
     """Where a call sends to, lower case: the host of its `url`, else its `to`; "" when it stays here."""
     url = getattr(checked.arguments, "url", None)
     if url:
@@ -100,7 +100,7 @@ def host_of(url: str) -> str:
         return ""
 
 
-def visible(checked: Checked) -> str:
+def visible(checked: CheckedCall) -> str:
     """The whole of what would run: the bare text of a single-argument call, else the JSON, with nothing hidden."""
     values = dict(checked.said)
     if "command" in values:
@@ -121,7 +121,7 @@ def _show(char: str) -> str:
     return f"⟨U+{ord(char):04X}⟩"
 
 
-def brief(checked: Checked) -> str:
+def brief(checked: CheckedCall) -> str:
     """One line for the card: the values of the arguments, in order."""
     words = [str(value) for value in checked.said.values()]
     line = " · ".join(" ".join(word.split()) for word in words)

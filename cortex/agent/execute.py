@@ -11,12 +11,21 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from cortex.agent.arguments import Checked, brief, check, destination, digest, unknown_tool, visible
+from cortex.agent.arguments import CheckedCall, brief, check, destination, digest, unknown_tool, visible
 from cortex.base.errors import CortexError, ToolFailed, ToolRetry
 from cortex.base.ids import derived_id
 from cortex.base.messages import ToolCall, ToolResult
 from cortex.base.turn import Answer, Decision, Performed, Turn
-from cortex.ports.loop import CallBook, CallRecord, Desk, Ending, Plea, Scope, Standing, UndoOffer
+from cortex.ports.loop import (
+    ApprovalRequest,
+    Approvals,
+    CallEnding,
+    CallFacts,
+    CallLogPort,
+    CallRecord,
+    Scope,
+    UndoOffer,
+)
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.toolkit.context import Ctx, UndoNote
@@ -44,8 +53,8 @@ class Executor:
     """
 
     registry: Registry
-    book: CallBook
-    desk: Desk
+    book: CallLogPort
+    desk: Approvals
     scope: Scope
     ticks_s: Callable[[], float]
 
@@ -96,23 +105,30 @@ class Executor:
         record = _record(decision.call_id, call, checked)
         why_not = still_no(standing, checked, record, decision, answer)
         if why_not:
-            return await self._end(turn, call, record, Ending(text=why_not, state="refused"))
+            return await self._end(turn, call, record, CallEnding(text=why_not, state="refused"))
         intent = await self.book.intend(turn, record.id)
         if intent == "ended" or (intent == "again" and not checked.tool.idempotent):
-            return await self._end(turn, call, record, Ending(text=UNKNOWN, state="unknown"))
+            return await self._end(turn, call, record, CallEnding(text=UNKNOWN, state="unknown"))
         needs_approval = intent == "first" and decision.verdict == "ask"
         if needs_approval and not await self.desk.consume(turn, decision.approval_id, record.hash):
-            return await self._end(turn, call, record, Ending(text=USED_UP, state="refused"))
+            return await self._end(turn, call, record, CallEnding(text=USED_UP, state="refused"))
         return await self._effect(turn, call, checked, record, standing, is_again=intent == "again")
 
-    async def _end(self, turn: Turn, call: ToolCall, record: CallRecord, ending: Ending) -> Performed:
+    async def _end(self, turn: Turn, call: ToolCall, record: CallRecord, ending: CallEnding) -> Performed:
         """Store an ending that needed no effect; one that stands already is what counts."""
         stored = await self.book.end(turn, record, ending)
         is_error = stored.state != "ok"
         return Performed(result=_result(call, stored.text, is_error=is_error, is_tainted=stored.is_tainted))
 
     async def _effect(
-        self, turn: Turn, call: ToolCall, checked: Checked, record: CallRecord, standing: Standing, *, is_again: bool
+        self,
+        turn: Turn,
+        call: ToolCall,
+        checked: CheckedCall,
+        record: CallRecord,
+        standing: CallFacts,
+        *,
+        is_again: bool,
     ) -> Performed:
         """The effect and its result; the intent stands already."""
         tool = checked.tool
@@ -137,7 +153,7 @@ class Executor:
 
     async def _ending(
         self, turn: Turn, record: CallRecord, tool: Tool, ctx: Ctx, output: Output, state: str, took_s: float
-    ) -> Ending:
+    ) -> CallEnding:
         """The result as it is kept: capped with a spill file, with the offer to undo."""
         text, spill = output.text, ""
         if len(text) > RESULT_CHARS_MAX:
@@ -145,7 +161,7 @@ class Executor:
             shown = text[:PREVIEW_CHARS]
             text = f"{shown}\n[... {len(text)} characters in all; read on with file_read path={spill!r}]"
         note = ctx.undo_notes[-1] if ctx.undo_notes and state == "ok" else None
-        return Ending(
+        return CallEnding(
             text=text,
             state="ok" if state == "ok" else "err",
             is_tainted=output.is_tainted or tool.reads_untrusted,
@@ -170,7 +186,7 @@ class Executor:
 
     async def _close(self, turn: Turn, call: ToolCall, record: CallRecord, tool: Tool | None, why: str) -> Decision:
         """End a call that will not run."""
-        ending = await self.book.end(turn, record, Ending(text=why, state="refused"))
+        ending = await self.book.end(turn, record, CallEnding(text=why, state="refused"))
         return Decision(
             call_id=record.id,
             verdict="refuse",
@@ -187,7 +203,7 @@ def _offer(tool: Tool, note: UndoNote) -> UndoOffer:
     )
 
 
-def refusal(standing: Standing, checked: Checked) -> str:
+def refusal(standing: CallFacts, checked: CheckedCall) -> str:
     """Why this call is refused outright, or "": admin only, discovery cap, loop breaker, calls used up, taint."""
     tool = checked.tool
     if tool.admin and not standing.user.is_admin:
@@ -202,7 +218,7 @@ def refusal(standing: Standing, checked: Checked) -> str:
 
 
 def still_no(
-    standing: Standing, checked: Checked, record: CallRecord, decision: Decision, answer: Answer | None
+    standing: CallFacts, checked: CheckedCall, record: CallRecord, decision: Decision, answer: Answer | None
 ) -> str:
     """Why the call may not run after all, or "": other bytes, no yes, or the taint rule as things stand now."""
     if record.hash != decision.arguments_hash:
@@ -214,7 +230,7 @@ def still_no(
     return taint_refusal(standing, checked)
 
 
-def taint_refusal(standing: Standing, checked: Checked) -> str:
+def taint_refusal(standing: CallFacts, checked: CheckedCall) -> str:
     """The rule that no person can wave through: private data may not leave on a stranger's word (SECURITY 2)."""
     if not (checked.tool.sends_out and standing.is_tainted and standing.has_read_private):
         return ""
@@ -229,7 +245,7 @@ def taint_refusal(standing: Standing, checked: Checked) -> str:
     )
 
 
-def question(standing: Standing, checked: Checked) -> Plea | None:
+def question(standing: CallFacts, checked: CheckedCall) -> ApprovalRequest | None:
     """What to ask the person before this call, or None when nothing need be asked."""
     tool = checked.tool
     is_told_to = tool.confirm or tool.name in standing.asks_first
@@ -237,7 +253,7 @@ def question(standing: Standing, checked: Checked) -> Plea | None:
     if not asks:
         return None
     why = f"because this turn read {standing.taint_source}" if standing.is_tainted else ""
-    return Plea(
+    return ApprovalRequest(
         tool=tool.name,
         verb=tool.summary.rstrip("."),
         destination=destination(checked) or HERE,
@@ -267,7 +283,7 @@ async def run_tool(tool: Tool, ctx: Ctx, arguments: BaseModel) -> tuple[Output, 
     return (given if isinstance(given, Output) else Output(text=given)), "ok"
 
 
-def _record(call_id: str, call: ToolCall, checked: Checked) -> CallRecord:
+def _record(call_id: str, call: ToolCall, checked: CheckedCall) -> CallRecord:
     """The row of a checked call."""
     return CallRecord(
         id=call_id,

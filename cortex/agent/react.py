@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from cortex.agent.prompt import with_reveal, with_tail
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant, results, user
 from cortex.base.turn import Answer, Decision, Need, Outcome, Performed, Reply, RoundPlan, Turn, TurnState
-from cortex.ports.loop import Hands, Planner, Story, Thinker
+from cortex.ports.loop import History, ModelCalls, Planner, ToolRunner
 from cortex.selection.lacks_tool import says_missing
 
 MAX_DISCOVERY_ROUNDS = 2
@@ -18,13 +18,13 @@ SAME_MAX = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class LoopPorts:
     """The four ports a turn reaches the house through."""
 
-    story: Story
+    story: History
     planner: Planner
-    thinker: Thinker
-    hands: Hands
+    thinker: ModelCalls
+    hands: ToolRunner
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class _Run:
     """
 
     turn: Turn
-    world: World
+    world: LoopPorts
     past: tuple[Message, ...]
     added: list[Message] = field(default_factory=list)
     number: int = 0
@@ -73,7 +73,7 @@ class _Run:
         return self.counted + 1 >= self.turn.max_rounds
 
 
-async def run_turn(turn: Turn, world: World) -> Outcome:
+async def run_turn(turn: Turn, world: LoopPorts) -> Outcome:
     """Run a turn to its end.
 
     The outcome always carries a text: the model's, or Cortex's own words for why it stopped. Raises only what a

@@ -2,12 +2,12 @@
 
 from cortex.base.messages import ToolCall, assistant, results, user
 from cortex.base.turn import Outcome, Turn
-from cortex.ports.loop import Hands
+from cortex.ports.loop import ToolRunner
 
 ROUND = 1
 
 
-async def run_call(turn: Turn, call: ToolCall, hands: Hands) -> Outcome:
+async def run_call(turn: Turn, call: ToolCall, hands: ToolRunner) -> Outcome:
     """Decide, wait for the person's word where one is needed, perform; the turn is done however the call went."""
     decision = await hands.decide(turn, ROUND, call)
     answer = await hands.wait(turn, decision) if decision.verdict == "ask" else None

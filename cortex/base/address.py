@@ -13,20 +13,20 @@ IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class AddressPolicy:
     """Where requests may go: `public` addresses, only the `named` host:port pairs, or nowhere."""
 
     kind: Literal["public", "named", "none"]
     names: frozenset[tuple[str, int]] = frozenset()
 
 
-PUBLIC = Policy(kind="public")
-NOWHERE = Policy(kind="none")
+PUBLIC = AddressPolicy(kind="public")
+NOWHERE = AddressPolicy(kind="none")
 
 
-def named(*pairs: tuple[str, int]) -> Policy:
+def named(*pairs: tuple[str, int]) -> AddressPolicy:
     """A policy for the exact hosts and ports that an admin configured; these may stand inside the network."""
-    return Policy(kind="named", names=frozenset((_plain(host), port) for host, port in pairs))
+    return AddressPolicy(kind="named", names=frozenset((_plain(host), port) for host, port in pairs))
 
 
 # The IANA special-purpose registries (2025) and two vendors' host-only addresses; ranges without a public web server.
@@ -75,7 +75,7 @@ _NEVER = tuple(
 )
 
 
-def vet(address: str | IP, policy: Policy, *, host: str = "", port: int = 0) -> IP:
+def vet(address: str | IP, policy: AddressPolicy, *, host: str = "", port: int = 0) -> IP:
     """The address as it will be reached (v4-in-v6 taken out of its wrapping); NotAllowed when the policy forbids it.
 
     `host` and `port` are what the URL said; the `named` policy compares them, `public` ignores them.

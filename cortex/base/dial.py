@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from cortex.base.address import Policy, vet
+from cortex.base.address import AddressPolicy, vet
 from cortex.base.errors import NotAllowed
 
 Resolver = Callable[[str, int], Awaitable[list[str]]]
@@ -25,7 +25,7 @@ async def resolve(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-async def vetted(host: str, port: int, policy: Policy, resolver: Resolver = resolve) -> list[str]:
+async def vetted(host: str, port: int, policy: AddressPolicy, resolver: Resolver = resolve) -> list[str]:
     """The addresses that a connection to host:port may use; NotAllowed as soon as one of them is forbidden.
 
     Connect to one of these strings, never to the name again: a second look-up could answer differently (rebinding).
@@ -42,7 +42,9 @@ async def vetted(host: str, port: int, policy: Policy, resolver: Resolver = reso
     return addresses
 
 
-def guarded_pool(core: Any, context: ssl.SSLContext, policy: Policy, resolver: Resolver, inner: Any = None) -> Any:
+def guarded_pool(
+    core: Any, context: ssl.SSLContext, policy: AddressPolicy, resolver: Resolver, inner: Any = None
+) -> Any:
     """A connection pool of `core`, which is httpcore or httpcore2; `inner`: the backend that dials, its own if None."""
     return core.AsyncConnectionPool(
         ssl_context=context,
@@ -56,7 +58,7 @@ def guarded_pool(core: Any, context: ssl.SSLContext, policy: Policy, resolver: R
 class _GuardedBackend:
     """A network backend with names resolved and vetted here; TLS still checks the name of the URL."""
 
-    def __init__(self, core: Any, policy: Policy, resolver: Resolver, inner: Any) -> None:
+    def __init__(self, core: Any, policy: AddressPolicy, resolver: Resolver, inner: Any) -> None:
         self._core = core
         self._policy = policy
         self._resolver = resolver

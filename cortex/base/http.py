@@ -14,7 +14,7 @@ from functools import cache
 import httpcore
 import httpx
 
-from cortex.base.address import Policy
+from cortex.base.address import AddressPolicy
 from cortex.base.dial import Resolver, guarded_pool, resolve
 from cortex.base.errors import ToolFailed
 
@@ -34,7 +34,7 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
     """httpx's transport over the guarded backend."""
 
     def __init__(
-        self, policy: Policy, resolver: Resolver = resolve, inner: httpcore.AsyncNetworkBackend | None = None
+        self, policy: AddressPolicy, resolver: Resolver = resolve, inner: httpcore.AsyncNetworkBackend | None = None
     ) -> None:
         super().__init__(verify=certificates(), trust_env=False)
         # httpx offers no parameter for the backend; the pool it has just made holds no connection yet.
@@ -42,7 +42,7 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
 
 
 def open_client(
-    policy: Policy,
+    policy: AddressPolicy,
     *,
     timeout_s: float = 15.0,
     follow_redirects: bool = True,
@@ -61,7 +61,7 @@ def open_client(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class FetchedPage:
     """An answer, read up to the cap. `url`: where it came from in the end. `is_cut`: there was more."""
 
     url: str
@@ -86,7 +86,7 @@ async def fetch(
     content: bytes | None = None,
     max_bytes: int = MAX_BYTES,
     total_s: float = TOTAL_S,
-) -> Fetched:
+) -> FetchedPage:
     """Send one request and read its body, never more than `max_bytes` unpacked, never longer than `total_s`.
 
     Raises NotAllowed when the policy forbids the address, ToolFailed for everything else that goes wrong.
@@ -105,7 +105,7 @@ async def fetch(
         raise ToolFailed(f"{url} redirects more than {MAX_REDIRECTS} times.") from error
     except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, zlib.error) as error:
         raise ToolFailed(f"{url} could not be read: {str(error) or type(error).__name__}.") from error
-    return Fetched(
+    return FetchedPage(
         url=str(response.url),
         status=response.status_code,
         headers=dict(response.headers),

@@ -20,7 +20,7 @@ _SHORTEST = 6
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F) if code not in (0x09, 0x0A)}
 
 
-class Blotter:
+class SecretFilter:
     """Replaces every secret it was told of. One stands for a process; what is shorter than 6 characters is left."""
 
     def __init__(self, *values: str) -> None:
@@ -42,7 +42,7 @@ class Blotter:
 class LineFormatter(logging.Formatter):
     """Time, level, name, user and turn, message; control characters from outside are escaped, so that a line is one."""
 
-    def __init__(self, blotter: Blotter) -> None:
+    def __init__(self, blotter: SecretFilter) -> None:
         """Blot by this blotter."""
         super().__init__()
         self._blotter = blotter
@@ -57,7 +57,7 @@ class LineFormatter(logging.Formatter):
         return self._blotter.blot(line)
 
 
-def set_up(level: str, blotter: Blotter, stream: TextIO | None = None) -> None:
+def set_up(level: str, blotter: SecretFilter, stream: TextIO | None = None) -> None:
     """Send every log line of the process to `stream` (standard error) in one shape."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(LineFormatter(blotter))

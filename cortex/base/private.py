@@ -45,7 +45,7 @@ class Paths:
 
 
 @dataclass(slots=True)
-class Seen:
+class ModeReport:
     """What is not as it should be: open to others, another user's, and what could not be looked at or mended."""
 
     loose: Paths = field(default_factory=Paths)
@@ -84,9 +84,9 @@ def give(home: Path) -> str:
     return f"Run Cortex as the user who owns it, or give it all to this one: {command}"
 
 
-def look(home: Path, *, is_mending: bool = False) -> Seen:
+def look(home: Path, *, is_mending: bool = False) -> ModeReport:
     """What in the folder is open to others or another user's; what is ours is closed on the way when `is_mending`."""
-    seen = Seen()
+    seen = ModeReport()
     top = str(home.resolve())
     if not _visit(top, None, ".", seen, is_mending):
         return seen
@@ -158,7 +158,7 @@ class _Folder:
         os.close(self.handle)
 
 
-def _visit(name: str, within: int | None, shown: str, seen: Seen, is_mending: bool) -> bool:
+def _visit(name: str, within: int | None, shown: str, seen: ModeReport, is_mending: bool) -> bool:
     """Whether this is a folder of ours, to be gone into."""
     about = os.stat(name, dir_fd=within, follow_symlinks=False)
     if about.st_uid != os.geteuid():

@@ -2,7 +2,7 @@
 
 from cortex.base import private
 from cortex.base.errors import ConfigError
-from cortex.base.log import Blotter, set_up
+from cortex.base.log import SecretFilter, set_up
 from cortex.base.settings import Settings, load_settings
 
 
@@ -14,7 +14,7 @@ def settings_in_force(*, is_looking: bool = False) -> Settings:
     settings = load_settings()
     if not is_looking:
         private.own(settings.home)
-    set_up(settings.log_level, Blotter(*settings.known_secrets))
+    set_up(settings.log_level, SecretFilter(*settings.known_secrets))
     return settings
 
 

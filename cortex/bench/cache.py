@@ -19,7 +19,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paid:
+class RequestCost:
     """What a request cost, in plain input tokens, and whether it broke a prefix that the cache still held."""
 
     cost: float
@@ -35,7 +35,7 @@ class Cache:
         self._held: tuple[Piece, ...] = ()
         self._at_s = 0.0
 
-    def pay(self, request: Sequence[Piece], output_tokens: int, at_s: float) -> Paid:
+    def pay(self, request: Sequence[Piece], output_tokens: int, at_s: float) -> RequestCost:
         """Send this request at this second; the cache holds it from then on."""
         profile = self._profile
         length, held = _size(request), _size(self._held)
@@ -45,7 +45,7 @@ class Cache:
         read_factor, write_factor = (profile.read_factor, profile.write_factor) if profile.caches else (1.0, 1.0)
         cost = read_factor * read + write_factor * (length - read)
         self._held, self._at_s = tuple(request), at_s
-        return Paid(cost=cost + self._output_factor * output_tokens, is_rewrite=is_warm and common < held)
+        return RequestCost(cost=cost + self._output_factor * output_tokens, is_rewrite=is_warm and common < held)
 
 
 def _size(pieces: Sequence[Piece]) -> int:

@@ -9,15 +9,15 @@ from typing import Any
 
 from cortex.base.messages import ToolSchema
 from cortex.bench.files import Examples
-from cortex.bench.rows import Offered
-from cortex.selection.types import Domain, Entry, Example, Snapshot
+from cortex.bench.rows import OfferedTool
+from cortex.selection.types import Domain, Example, Snapshot, ToolEntry
 
 HOME = "catalogue"
 CHARACTERS_A_TOKEN = 4
 _FRAME_TOKENS = 30
 
 
-def snapshot_of(tools: Sequence[Offered], examples: Examples) -> Snapshot:
+def snapshot_of(tools: Sequence[OfferedTool], examples: Examples) -> Snapshot:
     """The tools in their order, a domain for each of their groups; unknown names in `examples` are passed over."""
     entries = tuple(entry_of(tool) for tool in tools)
     homes: dict[str, list[str]] = {}
@@ -38,13 +38,13 @@ def snapshot_of(tools: Sequence[Offered], examples: Examples) -> Snapshot:
     return Snapshot(version=blake2b(told.encode(), digest_size=8).hexdigest(), entries=entries, domains=domains)
 
 
-def entry_of(tool: Offered) -> Entry:
+def entry_of(tool: OfferedTool) -> ToolEntry:
     """One tool of the catalogue."""
     parameters = _parameters(tool.parameters)
     full = ToolSchema(name=tool.name, description=tool.description, parameters=parameters)
     bare = {"type": "object", "properties": {name: {} for name in parameters["properties"]}}
     size = len(tool.name) + len(tool.description)
-    return Entry(
+    return ToolEntry(
         name=tool.name,
         category=tool.group or HOME,
         summary=tool.description,

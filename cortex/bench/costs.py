@@ -6,7 +6,7 @@ from typing import Any
 
 from cortex.base.errors import UserError
 from cortex.bench import talks
-from cortex.bench.ground import Ground, Tell
+from cortex.bench.ground import BenchGround, Tell
 from cortex.bench.made import grown
 from cortex.bench.regimes import REGIMES, Regime, Work, long_talks
 from cortex.bench.replay import Tally, replay
@@ -17,7 +17,9 @@ CONTROL = "all"
 Told = dict[str, dict[str, Any]]  # regime -> recipe -> figure
 
 
-def measured(regimes: Sequence[str], recipes: Sequence[str], ground: Ground, seed: int, tell: Tell) -> dict[str, Told]:
+def measured(
+    regimes: Sequence[str], recipes: Sequence[str], ground: BenchGround, seed: int, tell: Tell
+) -> dict[str, Told]:
     """The costs by regime and recipe, and the details behind them; UserError for an unknown name."""
     unknown = sorted(set(regimes) - set(REGIMES))
     if unknown:
@@ -41,7 +43,7 @@ def measured(regimes: Sequence[str], recipes: Sequence[str], ground: Ground, see
     return {"regimes": shares, "details": details}
 
 
-def _work(ground: Ground, tell: Tell) -> Mapping[Work, tuple[Talk, ...]]:
+def _work(ground: BenchGround, tell: Tell) -> Mapping[Work, tuple[Talk, ...]]:
     """The scripted conversations; a round that needs a tool which the registry lacks is left out, and told."""
     known = {entry.name for entry in ground.snapshot.entries}
     read = {stem: talks.read(talks.FOLDER / f"{stem}.jsonl") for stem in ("chats", "tasks", "jobs")}
@@ -61,13 +63,13 @@ def _without(talk: Talk, lacking: set[str]) -> Talk:
     )
 
 
-def _ground(ground: Ground, regime: Regime, seed: int) -> Ground:
+def _ground(ground: BenchGround, regime: Regime, seed: int) -> BenchGround:
     """The registry and the backend of this regime."""
     snapshot = grown(ground.snapshot, regime.tools, seed) if regime.tools else ground.snapshot
     return ground.over(snapshot, profile=regime.profile, channel=regime.channel)
 
 
-def _tally(work: Iterable[Talk], regime: Regime, ground: Ground, name: str) -> Tally:
+def _tally(work: Iterable[Talk], regime: Regime, ground: BenchGround, name: str) -> Tally:
     tally = Tally()
     for talk in work:
         replay(talk, regime, ground, name, tally)

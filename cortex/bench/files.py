@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from cortex.base.errors import UserError
 from cortex.bench.ground import Tell
-from cortex.bench.rows import Offered, Query, Utterance, _Row
+from cortex.bench.rows import OfferedTool, Query, Utterance, _Row
 
 CASES = Path(__file__).parent / "cases"
 R = TypeVar("R", bound=_Row)
@@ -42,7 +42,7 @@ class RetrievalSet:
     """Queries over a catalogue. `examples`: what people say to each tool, empty without."""
 
     name: str
-    tools: tuple[Offered, ...]
+    tools: tuple[OfferedTool, ...]
     queries: tuple[Query, ...]
     examples: Examples
 
@@ -53,7 +53,7 @@ class Data:
 
     routing: tuple[RoutingSet, ...] = ()
     retrieval: tuple[RetrievalSet, ...] = ()
-    filler: tuple[Offered, ...] = ()
+    filler: tuple[OfferedTool, ...] = ()
 
 
 Found = dict[str, list[tuple[Path, Any]]]  # kind -> files with their rows; Any: as JSON has them
@@ -153,7 +153,7 @@ def _sorted(found: Found, tell: Tell) -> Data:
         RoutingSet(name=path.stem.removeprefix("routing_"), rows=tuple(_checked(Utterance, path, lines)))
         for path, lines in found["routing"]
     )
-    catalogs = {path: _once(path, _checked(Offered, path, lines), tell) for path, lines in found["catalog"]}
+    catalogs = {path: _once(path, _checked(OfferedTool, path, lines), tell) for path, lines in found["catalog"]}
     retrieval: list[RetrievalSet] = []
     asked: set[Path] = set()
     for path, lines in found["queries"]:
@@ -172,9 +172,9 @@ def _sorted(found: Found, tell: Tell) -> Data:
     return Data(routing=routing, retrieval=tuple(retrieval), filler=filler)
 
 
-def _once(path: Path, tools: Iterator[Offered], tell: Tell) -> tuple[Offered, ...]:
+def _once(path: Path, tools: Iterator[OfferedTool], tell: Tell) -> tuple[OfferedTool, ...]:
     """The tools of a catalogue by name, the first of each."""
-    kept: dict[str, Offered] = {}
+    kept: dict[str, OfferedTool] = {}
     doubles = 0
     for tool in tools:
         doubles += tool.name in kept
@@ -189,7 +189,7 @@ def _key(path: Path) -> str:
     return _PART.sub("", path.stem).strip("_.-") or path.stem
 
 
-def _home(path: Path, names: set[str], catalogs: Mapping[Path, tuple[Offered, ...]]) -> Path | None:
+def _home(path: Path, names: set[str], catalogs: Mapping[Path, tuple[OfferedTool, ...]]) -> Path | None:
     """The catalogue of these queries or examples: of the same name, else the one that knows most of their tools."""
     for home in catalogs:
         if home.parent == path.parent and _key(home) == _key(path):
@@ -199,7 +199,7 @@ def _home(path: Path, names: set[str], catalogs: Mapping[Path, tuple[Offered, ..
     return best if best is not None and shares[best] >= COVERED * len(names) else None
 
 
-def _examples(home: Path, catalogs: Mapping[Path, tuple[Offered, ...]], found: Found) -> Examples:
+def _examples(home: Path, catalogs: Mapping[Path, tuple[OfferedTool, ...]], found: Found) -> Examples:
     """What people say to the tools of this catalogue."""
     for path, told in found["examples"]:
         if _home(path, set(told), catalogs) == home:

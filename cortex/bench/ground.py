@@ -33,7 +33,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class BenchWords:
     """The house's own words around a conversation, as every real turn has them (`agent/prompt.py`, `agent/react.py`).
 
     `system`: the system prompt with this catalog. `tail`: moment, round, notes -> the moving text of a round;
@@ -49,20 +49,20 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class BenchGround:
     """The registry, the role that asks, the backend, the words around. Every tool counts as set up."""
 
     snapshot: Snapshot
     role: RoleView
     is_admin: bool
     profile: Profile
-    words: Words
+    words: BenchWords
     channel: Channel = "chat"
     ready: tuple[str, ...] = ()
     metas: frozenset[str] = frozenset()
     _counted: dict[str, int] = field(default_factory=dict, repr=False)
 
-    def over(self, snapshot: Snapshot, *, profile: Profile | None = None, channel: Channel = "chat") -> "Ground":
+    def over(self, snapshot: Snapshot, *, profile: Profile | None = None, channel: Channel = "chat") -> "BenchGround":
         """The same over this registry, all of its tools ready, with the counts made so far."""
         return replace(
             self,

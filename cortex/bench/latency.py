@@ -7,13 +7,13 @@ from itertools import count
 
 from cortex.bench.catalogues import entry_of
 from cortex.bench.files import Data
-from cortex.bench.ground import Ground
-from cortex.bench.rows import Offered
+from cortex.bench.ground import BenchGround
+from cortex.bench.rows import OfferedTool
 from cortex.bench.scores import Scores, times
 from cortex.bench.timing import settled, timed
 from cortex.selection.discover import RANKINGS
 from cortex.selection.pipeline import plan
-from cortex.selection.types import Domain, Entry, Snapshot
+from cortex.selection.types import Domain, Snapshot, ToolEntry
 
 SIZE, MESSAGES, MOST = 10_000, 200, 10
 LEAST, PATIENCE_MS = 10, 10_000
@@ -28,12 +28,12 @@ def messages(data: Sequence[Data], seed: int) -> tuple[str, ...]:
     return tuple(dice.sample(told, min(MESSAGES, len(told))))
 
 
-def grown(snapshot: Snapshot, tools: Sequence[Offered], size: int) -> Snapshot:
+def grown(snapshot: Snapshot, tools: Sequence[OfferedTool], size: int) -> Snapshot:
     """The snapshot with these tools, and numbered copies of them, until it has `size` in all."""
     taken = {entry.name for entry in snapshot.entries}
     own = [entry for entry in snapshot.entries if not entry.is_meta]
     metas = [entry for entry in snapshot.entries if entry.is_meta]
-    more: list[Entry] = []
+    more: list[ToolEntry] = []
     for tool in _numbered(tools):
         if len(own) + len(more) + len(metas) >= size:
             break
@@ -51,7 +51,7 @@ def grown(snapshot: Snapshot, tools: Sequence[Offered], size: int) -> Snapshot:
     )
 
 
-def measured(said: Sequence[str], ground: Ground, recipe: str) -> Scores:
+def measured(said: Sequence[str], ground: BenchGround, recipe: str) -> Scores:
     """Milliseconds of `plan()`, and of the recipe's ranking where it has one; what is searched stands built."""
     asked = [ground.asked(text, recipe) for text in said]
     plan(asked[0])
@@ -76,7 +76,7 @@ def _taken(acts: Sequence[Callable[[], object]]) -> list[float]:
     return taken
 
 
-def _numbered(tools: Sequence[Offered]) -> Iterator[Offered]:
+def _numbered(tools: Sequence[OfferedTool]) -> Iterator[OfferedTool]:
     """The tools, then the same again with a number behind their names, without end; none of none."""
     yield from tools
     for number in count(2) if tools else ():

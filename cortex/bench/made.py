@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from cortex.base import tokens
 from cortex.base.messages import ToolSchema
-from cortex.selection.types import Domain, Entry, Snapshot
+from cortex.selection.types import Domain, Snapshot, ToolEntry
 
 _SERVICES = {
     "ledger": ("invoices and payments of a small firm", ("invoice", "payment", "supplier")),
@@ -62,21 +62,21 @@ def grown(snapshot: Snapshot, size: int, seed: int) -> Snapshot:
     )
 
 
-def _tools() -> Iterator[Entry]:
+def _tools() -> Iterator[ToolEntry]:
     for service, (_, things) in _SERVICES.items():
         for thing in things:
             for verb, (summary, names) in _VERBS.items():
                 yield _entry(service, f"{service}_{thing}_{verb}", summary.format(thing=thing), names)
 
 
-def _entry(service: str, name: str, summary: str, arguments: tuple[str, ...]) -> Entry:
+def _entry(service: str, name: str, summary: str, arguments: tuple[str, ...]) -> ToolEntry:
     told = {one: {"type": _MEANING[one][0], "description": _MEANING[one][1]} for one in arguments}
     bare = {one: {"type": _MEANING[one][0]} for one in arguments}
     frame = {"type": "object", "required": [arguments[0]], "additionalProperties": False}
     full = ToolSchema(name=name, description=f"{summary}.", parameters={**frame, "properties": told})
     stub = ToolSchema(name=name, description=f"{summary}.", parameters={**frame, "properties": bare})
     line = f"{name}: {summary}"
-    return Entry(
+    return ToolEntry(
         name=name,
         category=service,
         summary=summary,

@@ -20,7 +20,7 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class ReliabilityCurve:
     """One kind of chance: its name, what it is a chance of, and its bins that hold anything, rising."""
 
     name: str
@@ -34,7 +34,7 @@ class Curve:
         return sum(each.cases * abs(each.said - each.true) for each in counted) / cases if cases else 0.0
 
 
-def curve(name: str, of: str, cases: Iterable[tuple[float, bool]]) -> Curve:
+def curve(name: str, of: str, cases: Iterable[tuple[float, bool]]) -> ReliabilityCurve:
     """The cases, each with its chance and whether it came true, as bins between EDGES."""
     counts, said, true = ([0.0] * (len(EDGES) - 1) for _ in range(3))
     for p, is_true in cases:
@@ -47,10 +47,10 @@ def curve(name: str, of: str, cases: Iterable[tuple[float, bool]]) -> Curve:
         for at, count in enumerate(counts)
         if count
     )
-    return Curve(name=name, of=of, bins=tuple(bins))
+    return ReliabilityCurve(name=name, of=of, bins=tuple(bins))
 
 
-def rows(curves: Sequence[Curve]) -> list[list[str]]:
+def rows(curves: Sequence[ReliabilityCurve]) -> list[list[str]]:
     """A table: bins down; for each curve the mean chance, the share that came true, and the cases. Heads first."""
     heads = ["chance", *(f"{each.name}: {what}" for each in curves for what in ("said", "true", "cases"))]
     found = [heads]

@@ -13,12 +13,12 @@ from cortex.base import tokens
 from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, to_json, user
 from cortex.base.role import ToolMode
 from cortex.bench.cache import Cache, Piece
-from cortex.bench.ground import START, Ground
+from cortex.bench.ground import START, BenchGround
 from cortex.bench.regimes import ROUND_S, Regime
-from cortex.bench.talks import Call, Talk, Turn
+from cortex.bench.talks import Call, Talk, TalkTurn
 from cortex.selection.discover import discover
 from cortex.selection.pipeline import plan
-from cortex.selection.types import Memory, ToolPlan
+from cortex.selection.types import PlannerMemory, ToolPlan
 
 DISCOVER, BRIDGE = "tools_discover", "tool_call"
 DISCOVERIES_A_TOOL, PAST_TURNS = 2, 4
@@ -46,13 +46,13 @@ class Tally:
 class _Run:
     """A conversation under way. `past`: the messages of each finished turn; `told`: tools whose schema stands there."""
 
-    ground: Ground
+    ground: BenchGround
     recipe: str
     cache: Cache
     tally: Tally
     at_s: float = 0.0
     number: int = 0
-    memory: Memory = field(default_factory=Memory)
+    memory: PlannerMemory = field(default_factory=PlannerMemory)
     past: list[tuple[Message, ...]] = field(default_factory=list)
     told: set[str] = field(default_factory=set)
 
@@ -70,7 +70,7 @@ class _Turn:
     has_retried: bool = False
 
 
-def replay(talk: Talk, regime: Regime, ground: Ground, recipe: str, tally: Tally) -> None:
+def replay(talk: Talk, regime: Regime, ground: BenchGround, recipe: str, tally: Tally) -> None:
     """Play the conversation; what it came to is added to the tally."""
     cache = Cache(regime.profile, output_factor=regime.output_factor)
     run = _Run(ground=ground, recipe=recipe, cache=cache, tally=tally)
@@ -79,7 +79,7 @@ def replay(talk: Talk, regime: Regime, ground: Ground, recipe: str, tally: Tally
         run.at_s += regime.gap_s
 
 
-def _play(run: _Run, turn: Turn, mode: ToolMode) -> None:
+def _play(run: _Run, turn: TalkTurn, mode: ToolMode) -> None:
     """One message until its answer; where a tool cannot be had, the person asks once more with all of them."""
     now = _Turn(text=turn.text, mode=mode, added=[user(turn.text)])
     run.number += 1

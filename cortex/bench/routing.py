@@ -7,13 +7,13 @@ from functools import partial
 
 from cortex.bench import scores
 from cortex.bench.files import RoutingSet
-from cortex.bench.ground import START, Ground
+from cortex.bench.ground import START, BenchGround
 from cortex.bench.rows import Groups, Utterance
-from cortex.bench.scores import Given, Scores, met
+from cortex.bench.scores import ScoredRow, Scores, met
 from cortex.bench.timing import settled, timed
 from cortex.selection.discover import Ranking
 from cortex.selection.pipeline import plan
-from cortex.selection.types import Memory, PastTurn, ToolPlan
+from cortex.selection.types import PastTurn, PlannerMemory, ToolPlan
 
 WEB = frozenset({"web"})
 FOUND = 5
@@ -22,7 +22,7 @@ PAST_TURNS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownNames:
     """What the registry knows of the names in a set. `unknown`: how often each name stands there that it lacks."""
 
     categories: Mapping[str, str]
@@ -40,7 +40,7 @@ class Known:
         return frozenset(self.categories[name] for group in needs for name in group)
 
 
-def known(rows: Iterable[Utterance], ground: Ground) -> Known:
+def known(rows: Iterable[Utterance], ground: BenchGround) -> KnownNames:
     """What the registry knows of the rows' names."""
     categories = {entry.name: entry.category for entry in ground.snapshot.entries}
     unknown: dict[str, int] = {}
@@ -48,10 +48,10 @@ def known(rows: Iterable[Utterance], ground: Ground) -> Known:
         for name in (name for group in row.need_tools for name in group):
             if name not in categories:
                 unknown[name] = unknown.get(name, 0) + 1
-    return Known(categories=categories, unknown=dict(sorted(unknown.items())))
+    return KnownNames(categories=categories, unknown=dict(sorted(unknown.items())))
 
 
-def measured(one: RoutingSet, names: Known, ground: Ground, recipe: str, rank: Ranking | None) -> Scores:
+def measured(one: RoutingSet, names: KnownNames, ground: BenchGround, recipe: str, rank: Ranking | None) -> Scores:
     """The recipe's figures on this set."""
     all_tokens = ground.tool_tokens(plan(ground.asked("everything", "all")))
     plan(ground.asked("what is there to do today?", recipe))  # builds what is searched
@@ -60,7 +60,7 @@ def measured(one: RoutingSet, names: Known, ground: Ground, recipe: str, rank: R
 
 
 def _scores(
-    one: RoutingSet, names: Known, ground: Ground, recipe: str, rank: Ranking | None, all_tokens: int
+    one: RoutingSet, names: KnownNames, ground: BenchGround, recipe: str, rank: Ranking | None, all_tokens: int
 ) -> Scores:
     """Single messages each alone; conversations twice: with the file's calls remembered, and with the planner's own."""
     if not one.is_multiturn:
@@ -83,22 +83,28 @@ def conversations(rows: Sequence[Utterance]) -> list[list[Utterance]]:
     return [sorted(talk, key=lambda row: row.turn) for talk in talks.values()]
 
 
-def _first(row: Utterance, names: Known, ground: Ground, recipe: str, rank: Ranking | None) -> Given:
+def _first(row: Utterance, names: KnownNames, ground: BenchGround, recipe: str, rank: Ranking | None) -> ScoredRow:
     """A row as the first message of a new conversation."""
     made, ms = timed(partial(plan, ground.asked(row.text, recipe)))
     return _given(row, names, ground, made, ms, rank)
 
 
 def _talk(
-    rows: Sequence[Utterance], names: Known, ground: Ground, recipe: str, rank: Ranking | None, *, is_own: bool
-) -> list[Given]:
+    rows: Sequence[Utterance],
+    names: KnownNames,
+    ground: BenchGround,
+    recipe: str,
+    rank: Ranking | None,
+    *,
+    is_own: bool,
+) -> list[ScoredRow]:
     """The rows of one conversation, the memory of each plan handed to the next.
 
     `is_own`: earlier calls are those that the planner's own sets allowed; else the file's.
     """
-    memory = Memory()
+    memory = PlannerMemory()
     called: dict[str, tuple[str, ...]] = {}
-    found: list[Given] = []
+    found: list[ScoredRow] = []
     for row in rows:
         asked = ground.asked(row.text, recipe)
         history = sum(ground.message_tokens(speaker, text) for speaker, text in row.history)
@@ -132,7 +138,7 @@ def past_turns(row: Utterance, called: Mapping[str, tuple[str, ...]]) -> tuple[P
     return tuple(turns)
 
 
-def _calls(given: Given, *, is_own: bool) -> tuple[str, ...]:
+def _calls(given: ScoredRow, *, is_own: bool) -> tuple[str, ...]:
     """What a turn called: the first tool of each group, or the first that the planner had sent."""
     if given.row.kind != "tool":
         return ()
@@ -142,13 +148,15 @@ def _calls(given: Given, *, is_own: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in had if name))
 
 
-def _given(row: Utterance, names: Known, ground: Ground, made: ToolPlan, ms: float, rank: Ranking | None) -> Given:
+def _given(
+    row: Utterance, names: KnownNames, ground: BenchGround, made: ToolPlan, ms: float, rank: Ranking | None
+) -> ScoredRow:
     needs = names.needs(row)
     sent = ground.carried(made)
     found: frozenset[str] | None = None
     if rank is not None and row.kind == "tool" and needs and not met(needs, sent):
         found = frozenset(hit.name for hit in rank(row.text, ground.snapshot, made.reachable, FOUND))
-    return Given(
+    return ScoredRow(
         row=row,
         needs=needs,
         categories=names.homes(row, needs),

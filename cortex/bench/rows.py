@@ -62,7 +62,7 @@ class Utterance(_Row):
     history: History = ()
 
 
-class Offered(_Row):
+class OfferedTool(_Row):
     """A line of a catalogue: a tool as somebody else describes it."""
 
     name: str = Field(min_length=1)

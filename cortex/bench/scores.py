@@ -12,7 +12,7 @@ Scores = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class ScoredRow:
     """What a row was given. `needs`: its groups, unknown names left out; () = nothing of it can be judged."""
 
     row: Utterance
@@ -40,7 +40,7 @@ def met(needs: Groups, names: frozenset[str]) -> bool:
     return all(not names.isdisjoint(group) for group in needs)
 
 
-def routing(rows: Sequence[Given], all_tokens: int, *, can_discover: bool) -> Scores:
+def routing(rows: Sequence[ScoredRow], all_tokens: int, *, can_discover: bool) -> Scores:
     """The figures of a routing or multi-turn set."""
     tool = [one for one in rows if one.row.kind == "tool" and one.needs]
     chat = [one for one in rows if one.row.kind == "chat"]
@@ -100,7 +100,7 @@ def _ndcg(groups: Groups, names: tuple[str, ...]) -> float:
     return min(1.0, gained / best)
 
 
-def _worst(rows: Sequence[Given]) -> float | None:
+def _worst(rows: Sequence[ScoredRow]) -> float | None:
     """The lowest recall of a category with enough rows; a row counts for each category that its needs name."""
     marks: dict[str, list[bool]] = {}
     for one in rows:

@@ -7,7 +7,7 @@ from typing import Any
 from cortex.base.errors import UserError
 from cortex.bench import files, latency, retrieval, routing
 from cortex.bench.files import Data, RetrievalSet, RoutingSet
-from cortex.bench.ground import Ground, Tell
+from cortex.bench.ground import BenchGround, Tell
 from cortex.selection.discover import RANKINGS
 from cortex.selection.edits import with_encoder
 from cortex.selection.recipes import RECIPES, recipe
@@ -15,7 +15,7 @@ from cortex.selection.recipes import RECIPES, recipe
 Sets = list[dict[str, Any]]  # Any: a set as the JSON has it
 
 
-def measured(paths: Sequence[Path], recipes: Sequence[str], ground: Ground, seed: int, tell: Tell) -> Sets:
+def measured(paths: Sequence[Path], recipes: Sequence[str], ground: BenchGround, seed: int, tell: Tell) -> Sets:
     """The sets of these files and folders; UserError for a broken line, a path without rows, an unknown recipe."""
     names = recipes or sorted(RECIPES)
     for name in names:
@@ -27,7 +27,7 @@ def measured(paths: Sequence[Path], recipes: Sequence[str], ground: Ground, seed
     return [*found, *_latency(read, names, ground, seed, tell)]
 
 
-def _sets(data: Data, recipes: Sequence[str], ground: Ground, tell: Tell) -> Sets:
+def _sets(data: Data, recipes: Sequence[str], ground: BenchGround, tell: Tell) -> Sets:
     found = [_routing(one, recipes, ground, tell) for one in data.routing]
     for one in data.retrieval:
         found.append(_retrieval(one, recipes, ground, tell, is_given=False))
@@ -36,7 +36,7 @@ def _sets(data: Data, recipes: Sequence[str], ground: Ground, tell: Tell) -> Set
     return found
 
 
-def _routing(one: RoutingSet, recipes: Sequence[str], ground: Ground, tell: Tell) -> dict[str, Any]:
+def _routing(one: RoutingSet, recipes: Sequence[str], ground: BenchGround, tell: Tell) -> dict[str, Any]:
     names = routing.known(one.rows, ground)
     _tell_unknown(one.name, names.unknown, tell)
     found = {}
@@ -48,7 +48,7 @@ def _routing(one: RoutingSet, recipes: Sequence[str], ground: Ground, tell: Tell
 
 
 def _retrieval(
-    one: RetrievalSet, recipes: Sequence[str], ground: Ground, tell: Tell, *, is_given: bool
+    one: RetrievalSet, recipes: Sequence[str], ground: BenchGround, tell: Tell, *, is_given: bool
 ) -> dict[str, Any]:
     name = f"{one.name}+examples" if is_given else one.name
     missing = retrieval.unknown(one)
@@ -62,7 +62,7 @@ def _retrieval(
     return _set(name, "retrieval", len(one.queries), found, missing)
 
 
-def _latency(read: Sequence[Data], recipes: Sequence[str], ground: Ground, seed: int, tell: Tell) -> Sets:
+def _latency(read: Sequence[Data], recipes: Sequence[str], ground: BenchGround, seed: int, tell: Tell) -> Sets:
     """The set that is made of a filler catalogue: plan and ranking over 10,000 tools."""
     filler = [tool for data in read for tool in data.filler]
     said = latency.messages(read, seed)

@@ -51,7 +51,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class TalkTurn:
     """What a person asks, the calls of each round, and the answer."""
 
     text: str
@@ -59,12 +59,12 @@ class Turn:
     answer: str
 
 
-Talk = tuple[Turn, ...]
+Talk = tuple[TalkTurn, ...]
 
 
 def read(path: Path) -> tuple[Talk, ...]:
     """The conversations of a file in their order; UserError names file and line of a slip."""
-    talks: dict[str, list[Turn]] = {}
+    talks: dict[str, list[TalkTurn]] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if not line.strip():
             continue
@@ -75,7 +75,7 @@ def read(path: Path) -> tuple[Talk, ...]:
             place = ".".join(str(part) for part in first["loc"])
             raise UserError(f"{path.name}, line {number}: {place}: {first['msg']}.") from error
         rounds = tuple(tuple(_call(call) for call in each) for each in row.rounds)
-        talks.setdefault(row.conversation, []).append(Turn(text=row.text, rounds=rounds, answer=row.answer))
+        talks.setdefault(row.conversation, []).append(TalkTurn(text=row.text, rounds=rounds, answer=row.answer))
     return tuple(tuple(turns) for turns in talks.values())
 
 

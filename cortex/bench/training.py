@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cortex.base import scan
-from cortex.bench.ground import Ground
-from cortex.bench.reliability import TOLD_FROM, Curve, curve, rows
+from cortex.bench.ground import BenchGround
+from cortex.bench.reliability import TOLD_FROM, ReliabilityCurve, curve, rows
 from cortex.bench.table import aligned
-from cortex.selection.draft import Draft, ModelChances
+from cortex.selection.draft import ModelChances, PlanDraft
 from cortex.selection.evidence import WEB
 from cortex.selection.index import index_of
 from cortex.selection.recipes import Stage
@@ -45,15 +45,15 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trained:
+class TrainingResult:
     """The fit with its judgement: what became of each utterance, and whether the chances are what they say."""
 
     fitted: "FittedModel"
     wishes: tuple[Wish, ...]
-    curves: tuple[Curve, ...]
+    curves: tuple[ReliabilityCurve, ...]
 
 
-def trained(ground: Ground) -> Trained:
+def trained(ground: BenchGround) -> TrainingResult:
     """The model of the snapshot's utterances. Takes minutes: the work grows with the cube of their number."""
     fit = scan.load("cortex.selection.fit")
     told: tuple[LabelledUtterance, ...] = fit.told_by(ground.snapshot)
@@ -61,10 +61,10 @@ def trained(ground: Ground) -> Trained:
     return judged(ground, fit.fit(ground.snapshot, told, made=f"{len(told):,} utterances, {len(tools)} tools"))
 
 
-def judged(ground: Ground, fitted: "FittedModel") -> Trained:
+def judged(ground: BenchGround, fitted: "FittedModel") -> TrainingResult:
     """A fit with what it does to the utterances that it was made of, each left out in its turn."""
     category = {entry.name: entry.category for entry in ground.snapshot.entries}
-    return Trained(
+    return TrainingResult(
         fitted=fitted, wishes=tuple(_wishes(ground, fitted, category)), curves=tuple(_curves(fitted, category))
     )
 
@@ -84,27 +84,27 @@ def stale(snapshot: Snapshot, data: bytes) -> str:
     return ""
 
 
-def report(found: Trained) -> str:
+def report(found: TrainingResult) -> str:
     """Everything as tables for a terminal."""
     parts = [aligned(table) for table in (needing(found), needless(found), rows(found.curves))]
     return "\n\n".join((*parts, "\n".join(errors(found)), size(found)))
 
 
-def needing(found: Trained) -> Rows:
+def needing(found: TrainingResult) -> Rows:
     """By category: utterances, the share that was sent everything it needs, and how many tools that took."""
     groups = _groups(wish for wish in found.wishes if wish.needed)
     heads = ["category", "utterances", "recall", "tools sent"]
     return [heads, *(_needing(name, groups[name]) for name in sorted(groups)), _needing("all", _all(groups))]
 
 
-def needless(found: Trained) -> Rows:
+def needless(found: TrainingResult) -> Rows:
     """By kind of needing none: utterances, the share that was sent a tool, and one that is not of the web."""
     groups = _groups(wish for wish in found.wishes if not wish.needed)
     heads = ["needs no tool", "utterances", "any tool", "beyond the web", "tools sent"]
     return [heads, *(_needless(kind, groups[kind]) for kind in KINDS if kind in groups)]
 
 
-def errors(found: Trained) -> list[str]:
+def errors(found: TrainingResult) -> list[str]:
     """How far the chances lie from the shares that came true, a line a curve."""
     return [
         f"{each.name} ({each.of}): expected calibration error {each.error():.4f}, over chances from {TOLD_FROM:.2f} "
@@ -113,20 +113,20 @@ def errors(found: Trained) -> list[str]:
     ]
 
 
-def size(found: Trained) -> str:
+def size(found: TrainingResult) -> str:
     """What was fitted, in a line."""
     weights = found.fitted.weights
     return f"{weights.made} in {len(weights.categories)} categories; {len(weights.matrix):,} features."
 
 
-def _wishes(ground: Ground, fitted: "FittedModel", category: Mapping[str, str]) -> Iterator[Wish]:
+def _wishes(ground: BenchGround, fitted: "FittedModel", category: Mapping[str, str]) -> Iterator[Wish]:
     """What the first request of a conversation would carry for each utterance."""
     index = index_of(ground.snapshot)
     blank = ground.asked("", "cortex")
     tools = fitted.weights.tools
     columns = (fitted.chances.tolist(), fitted.wish.tolist(), fitted.work.tolist())
     for row, chances, wish, work in zip(fitted.told, *columns, strict=True):
-        given, draft = replace(blank, message=row.text), Draft()
+        given, draft = replace(blank, message=row.text), PlanDraft()
         for stage in AHEAD:
             draft = stage(given, index, draft)
         learned = ModelChances(chances=dict(zip(tools, chances, strict=True)), wish=wish, work=work)
@@ -140,7 +140,7 @@ def _wishes(ground: Ground, fitted: "FittedModel", category: Mapping[str, str]) 
         )
 
 
-def _curves(fitted: "FittedModel", category: Mapping[str, str]) -> Iterator[Curve]:
+def _curves(fitted: "FittedModel", category: Mapping[str, str]) -> Iterator[ReliabilityCurve]:
     """Each chance against what it is a chance of; the web is neither right nor wrong for `open` wishes."""
     is_web = [category[name] == WEB for name in fitted.weights.tools]
     told = list(zip(fitted.told, fitted.chances.tolist(), fitted.wanted.tolist(), strict=True))

@@ -20,7 +20,7 @@ from cortex.base.errors import EncoderFailed, UserError
 from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.bench import costs, files, selection, table, training, verdicts
-from cortex.bench.ground import DEFAULT_PROFILE, PROFILES, Ground, Words
+from cortex.bench.ground import DEFAULT_PROFILE, PROFILES, BenchGround, BenchWords
 from cortex.bench.regimes import REGIMES
 from cortex.selection import sentence_models
 from cortex.selection.edits import with_encoder
@@ -109,7 +109,7 @@ def train(out: Out = None, is_check: Check = False) -> None:
         raise typer.Exit(1)
 
 
-def fitted(path: Path) -> training.Trained:
+def fitted(path: Path) -> training.TrainingResult:
     """The model fitted anew and judged; prints the report and writes the weights to this file, as a whole or not."""
     _tell("fitting …")
     found = training.trained(ground("admin", DEFAULT_PROFILE))
@@ -120,12 +120,12 @@ def fitted(path: Path) -> training.Trained:
     return found
 
 
-def ground(role_name: str, profile: str) -> Ground:
+def ground(role_name: str, profile: str) -> BenchGround:
     """The shipped registry and the shipped role, whatever is set up here; UserError for an unknown name."""
     if profile not in PROFILES:
         raise UserError(f"There is no profile {profile!r}; known: {', '.join(PROFILES)}.")
     role = asyncio.run(_role(role_name))
-    words = Words(
+    words = BenchWords(
         system=partial(system_prompt, PERSONA, role.prompt),
         tail=lambda moment, number, notes: tail(moment, "UTC", round_number=number, notes=notes),
         with_tail=with_tail,
@@ -133,7 +133,7 @@ def ground(role_name: str, profile: str) -> Ground:
         past_turns=past_turns,
     )
     snapshot = snapshot_of(shipped_registry())
-    bare = Ground(snapshot=snapshot, role=role_view(role), is_admin=True, profile=PROFILES[profile], words=words)
+    bare = BenchGround(snapshot=snapshot, role=role_view(role), is_admin=True, profile=PROFILES[profile], words=words)
     return bare.over(snapshot)
 
 

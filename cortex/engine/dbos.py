@@ -38,7 +38,7 @@ from cortex.engine.database import is_postgres, open_database
 from cortex.engine.durable import DurableSteps
 from cortex.engine.recover import Recovery
 from cortex.engine.remote import hand_over
-from cortex.engine.slots import Slots
+from cortex.engine.slots import QueueSlots
 from cortex.ports.steps import is_first_life
 
 Body = Callable[[str, dict[str, Any]], Coroutine[Any, Any, None]]
@@ -46,7 +46,7 @@ Workflow = Callable[[str, dict[str, Any], str, str], Coroutine[Any, Any, None]]
 
 
 class Engine:
-    """Implements `base.ports.Runner` and `base.ports.Signals`. Open, register, launch, use, close."""
+    """Implements `Runner` and `Signals` of `ports/engine.py`. Open, register, launch, use, close."""
 
     _launched: ClassVar["Engine | None"] = None  # DBOS keeps its state in its module: one at a time
 
@@ -62,7 +62,7 @@ class Engine:
         self._bodies: dict[str, Body] = {}
         self._workflows: dict[str, Workflow] = {}
         self._runs = runs.Runs()
-        self._slots = Slots()
+        self._slots = QueueSlots()
         self._steps = DurableSteps(self)
         self._starting: set[asyncio.Task[None]] = set()
         self._watcher: asyncio.Task[None] | None = None

@@ -15,8 +15,8 @@ from cortex.base.events import Event, OpenPart
 KEPT_EVENTS = 100
 
 
-class Hub:
-    """Implements `base.ports.Hub`. All calls come from the event loop's own thread."""
+class LocalHub:
+    """Implements `Hub` of `ports/engine.py`. All calls come from the event loop's own thread."""
 
     def __init__(self) -> None:
         self._counters: dict[str, int] = defaultdict(int)

@@ -15,12 +15,12 @@ from typing import Any, Protocol
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base import scan
-from cortex.base.beside import beside
+from cortex.base.background import background_tasks
 from cortex.base.clock import ticks_s
 from cortex.base.errors import ConfigError
 from cortex.base.events import Event, OpenPart
 from cortex.base.ids import new_id
-from cortex.engine.hub import Hub
+from cortex.engine.hub import LocalHub
 
 FLUSH_S = 0.1
 ASK_S = 0.3  # how long a newcomer waits for what the others know
@@ -36,7 +36,7 @@ Newest = Callable[[Sequence[str]], Awaitable[Mapping[str, int]]]
 log = logging.getLogger(__name__)
 
 
-class Line(Protocol):
+class ProcessLine(Protocol):
     """How the processes hear each other: `engine/wire.py`."""
 
     def tell(self, text: str) -> None:
@@ -52,16 +52,16 @@ class _Far:
     heard_s: float
 
 
-class Relay:
-    """Implements `base.ports.Hub`. All calls come from the event loop's own thread."""
+class RelayHub:
+    """Implements `Hub` of `ports/engine.py`. All calls come from the event loop's own thread."""
 
     def __init__(self, *, ticks: Callable[[], float] = ticks_s) -> None:
         """`line` must be set before anything is told; `newest` gives the last seq of each conversation."""
-        self.line: Line | None = None
+        self.line: ProcessLine | None = None
         self.newest: Newest | None = None
         self._name = new_id()
         self._ticks = ticks
-        self._hub = Hub()
+        self._hub = LocalHub()
         self._own: dict[Key, OpenPart] = {}
         self._told: dict[Key, tuple[int, int]] = {}  # attempt and length that the others know
         self._dirty: set[Key] = set()
@@ -264,16 +264,16 @@ class Relay:
 
 
 @asynccontextmanager
-async def relayed(url: str) -> AsyncIterator[Relay]:
+async def relayed(url: str) -> AsyncIterator[RelayHub]:
     """A relay on its line, for as long as the block. ConfigError when PostgreSQL's driver is not installed."""
     try:
         wires = scan.load("cortex.engine.wire")
     except ModuleNotFoundError as error:
         raise ConfigError("PostgreSQL needs its driver: install Cortex with the extra 'postgres'.") from error
-    relay = Relay()
+    relay = RelayHub()
     wire = wires.Wire(url, relay.heard)
     relay.line = wire
-    async with beside(wire.listen(), wire.speak(), relay.flush(), relay.renew(), relay.look()):
+    async with background_tasks(wire.listen(), wire.speak(), relay.flush(), relay.renew(), relay.look()):
         try:
             yield relay
         finally:

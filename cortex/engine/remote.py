@@ -23,7 +23,7 @@ Tell = Callable[[str, str], None]
 
 
 class Remote:
-    """Implements `base.ports.Runner` and the sending half of `Signals`."""
+    """Implements `Runner` and the sending half of `Signals`."""
 
     def __init__(self, database: sa.Engine, client: DBOSClient, tell: Tell | None) -> None:
         """Use `open`."""

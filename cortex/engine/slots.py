@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from cortex.engine.config import AT_ONCE
 
 
-class Slots:
+class QueueSlots:
     """First come, first served. A run without a queue never waits."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ _TELL: LiteralString = "SELECT pg_notify(%s, told) FROM unnest(%s::text[]) AS to
 log = logging.getLogger(__name__)
 
 
-class Wire:
+class NotifyConnection:
     """Two connections, one that listens and one that tells; both come back by themselves."""
 
     def __init__(self, url: str, on_heard: Callable[[str], None]) -> None:

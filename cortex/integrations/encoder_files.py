@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from cortex.base import private, scan
-from cortex.base.address import PUBLIC, Policy, named
+from cortex.base.address import PUBLIC, AddressPolicy, named
 from cortex.base.errors import UserError
 
 TOTAL_S = 600.0
@@ -20,7 +20,7 @@ PORTS = {"https": 443, "http": 80}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pinned:
+class PinnedFile:
     """A file: its name in the folder, where it lies below the address, its digest, how long it may be."""
 
     name: str
@@ -32,13 +32,13 @@ class Pinned:
 # all-MiniLM-L6-v2 (Apache-2.0) as int8 ONNX, at a commit that cannot move; both digests as several projects have them.
 SHIPPED_FROM = "https://huggingface.co/Xenova/all-MiniLM-L6-v2/resolve/751bff37182d3f1213fa05d7196b954e230abad9"
 SHIPPED = (
-    Pinned(
+    PinnedFile(
         name="model.onnx",
         path="onnx/model_quantized.onnx",
         sha256="afdb6f1a0e45b715d0bb9b11772f032c399babd23bfc31fed1c170afc848bdb1",
         size_bytes=22_972_370,
     ),
-    Pinned(
+    PinnedFile(
         name="tokenizer.json",
         path="tokenizer.json",
         sha256="da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0",
@@ -47,7 +47,7 @@ SHIPPED = (
 )
 
 
-def policy_of(address: str) -> Policy:
+def policy_of(address: str) -> AddressPolicy:
     """Where a download from this typed address may go: its own host and port alone, which may stand inside."""
     parts = urlsplit(address)
     try:
@@ -59,7 +59,7 @@ def policy_of(address: str) -> Policy:
     return named((parts.hostname, port))
 
 
-async def fetch(address: str, files: Sequence[Pinned], into: Path, policy: Policy = PUBLIC) -> None:
+async def fetch(address: str, files: Sequence[PinnedFile], into: Path, policy: AddressPolicy = PUBLIC) -> None:
     """Get the files below the address into the folder, all or none.
 
     UserError for what is not the pinned bytes; NotAllowed and ToolFailed of `base/http.py` for what cannot be reached.

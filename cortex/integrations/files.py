@@ -39,7 +39,7 @@ class Root:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class FolderItem:
     """One thing in a folder. `kind`: file, folder, link or other; `path` as the tools take it."""
 
     path: str
@@ -49,7 +49,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WriteResult:
     """What a write replaced (None: nothing was there) and the version that now stands."""
 
     before: bytes | None
@@ -122,11 +122,11 @@ class Files:
         await self._do(path, self._check_folder)
         return await self.place(path)
 
-    async def stat(self, path: str) -> Entry:
+    async def stat(self, path: str) -> FolderItem:
         """Facts about a file or folder; NotFound when it is not there."""
         return await self._do(path, lambda root, rest: self._stat(root, rest, path))
 
-    async def list(self, path: str, *, is_deep: bool = False) -> list[Entry]:
+    async def list(self, path: str, *, is_deep: bool = False) -> list[FolderItem]:
         """What a folder holds, sorted, hidden names too; links are shown and never followed."""
         return await self._do(path, lambda root, rest: list(self._entries(root, rest, is_deep=is_deep)))
 
@@ -134,7 +134,7 @@ class Files:
         """The whole content; ToolFailed when it is no ordinary file or larger than `limit_bytes`."""
         return await self._do(path, lambda root, rest: self._read(root, rest, path, limit_bytes))
 
-    async def write(self, path: str, data: bytes, *, expected: str | None = None) -> Written:
+    async def write(self, path: str, data: bytes, *, expected: str | None = None) -> WriteResult:
         """Replace or make a file in one atomic step, its folders too; what it replaced and its new version.
 
         `expected`: the version it must have ("" = absent), else Conflict. ToolFailed when a content is too large.
@@ -171,7 +171,7 @@ class Files:
         with self._opened(root) as top:
             os.close(jail.open_folder(top, rest, is_old_kernel=self._is_old_kernel))
 
-    def _stat(self, root: Root, rest: str, path: str) -> Entry:
+    def _stat(self, root: Root, rest: str, path: str) -> FolderItem:
         with self._opened(root) as top:
             handle = jail.open_below(top, rest, os.O_PATH, is_old_kernel=self._is_old_kernel)
             try:
@@ -179,7 +179,7 @@ class Files:
             finally:
                 os.close(handle)
 
-    def _entries(self, root: Root, rest: str, *, is_deep: bool) -> Iterator[Entry]:
+    def _entries(self, root: Root, rest: str, *, is_deep: bool) -> Iterator[FolderItem]:
         prefix = f"{root.name}:" if root.name else ""
         with self._opened(root) as top:
             waiting, seen = [rest], 0
@@ -209,7 +209,7 @@ class Files:
             raise ToolFailed(f"{path!r} is larger than {limit_bytes / 1_000_000:g} MB.")
         return data
 
-    def _write(self, root: Root, rest: str, path: str, data: bytes, expected: str | None) -> Written:
+    def _write(self, root: Root, rest: str, path: str, data: bytes, expected: str | None) -> WriteResult:
         if not root.is_writable:
             raise ToolFailed(f"The folder {root.name!r} is for reading only.")
         folder, _, name = rest.rpartition("/")
@@ -222,7 +222,7 @@ class Files:
                 _replace(parent, name, data, bits=0o700 if root == self._own else 0o777)
             finally:
                 os.close(parent)
-        return Written(before=before, version=version_of(data))
+        return WriteResult(before=before, version=version_of(data))
 
     def _remove(self, root: Root, rest: str, path: str, expected: str) -> None:
         self._before(root, rest, path, expected)
@@ -269,11 +269,11 @@ def _replace(parent: int, name: str, data: bytes, *, bits: int) -> None:
         raise
 
 
-def _entry(path: str, facts: os.stat_result) -> Entry:
+def _entry(path: str, facts: os.stat_result) -> FolderItem:
     kinds = ((stat.S_ISREG, "file"), (stat.S_ISDIR, "folder"), (stat.S_ISLNK, "link"))
     kind = next((word for test, word in kinds if test(facts.st_mode)), "other")
     changed_at = datetime.fromtimestamp(facts.st_mtime, UTC)
-    return Entry(path=path, kind=kind, size_bytes=facts.st_size, changed_at=changed_at)
+    return FolderItem(path=path, kind=kind, size_bytes=facts.st_size, changed_at=changed_at)
 
 
 def _words(error: OSError) -> str:

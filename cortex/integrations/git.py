@@ -6,7 +6,7 @@ In the sandbox, read-only, with every hook, pager, filter, monitor and external 
 from pathlib import Path
 
 from cortex.base.errors import ToolFailed
-from cortex.integrations.process import Finished
+from cortex.integrations.process import ProcessResult
 from cortex.integrations.sandbox import MB, Limits, Sandbox
 
 LIMITS = Limits(timeout_s=20.0, cpu_s=15, address_bytes=4_000 * MB, processes=16, output_bytes=60_000)
@@ -78,7 +78,7 @@ class Git:
 
     async def _run(
         self, root: Path, folder: str, overrides: "tuple[str, ...] | list[str]", *arguments: str
-    ) -> Finished:
+    ) -> ProcessResult:
         command = ["git", "--no-pager"]
         for override in overrides:
             command += ["-c", override]

@@ -19,7 +19,7 @@ TOTAL_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class MatchedLine:
     """A line that matched; `number` counts from 1."""
 
     number: int
@@ -36,13 +36,13 @@ def compiled(pattern: str, *, ignore_case: bool) -> "regex.Pattern[str]":
         raise ToolFailed(f"The pattern {pattern!r} is not a regular expression: {error}.") from error
 
 
-async def found(pattern: "regex.Pattern[str]", text: str, most: int) -> list[Line]:
+async def found(pattern: "regex.Pattern[str]", text: str, most: int) -> list[MatchedLine]:
     """The first `most` matching lines of a text; ToolFailed when the pattern takes too long on one line."""
     return await asyncio.to_thread(_found, pattern, text, most)
 
 
-def _found(pattern: "regex.Pattern[str]", text: str, most: int) -> list[Line]:
-    lines: list[Line] = []
+def _found(pattern: "regex.Pattern[str]", text: str, most: int) -> list[MatchedLine]:
+    lines: list[MatchedLine] = []
     deadline_s = ticks_s() + TOTAL_S
     for number, line in enumerate(text.splitlines(), 1):
         try:
@@ -50,7 +50,7 @@ def _found(pattern: "regex.Pattern[str]", text: str, most: int) -> list[Line]:
         except TimeoutError as error:
             raise ToolFailed("The pattern takes too long: write a simpler one, without nested repeats.") from error
         if match:
-            lines.append(Line(number=number, text=line))
+            lines.append(MatchedLine(number=number, text=line))
         if len(lines) > most or ticks_s() > deadline_s:
             break
     return lines

@@ -29,7 +29,7 @@ Watch = Callable[[int], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class ProcessResult:
     """How a program ended. `code` is negative for a signal; `killed` says why Cortex ended it, "" when it did not."""
 
     code: int
@@ -80,7 +80,7 @@ async def run(
     output_bytes: int = 65_536,
     watch: Watch | None = None,
     umask: int = -1,
-) -> Finished:
+) -> ProcessResult:
     """Run `argv` and wait; after `timeout_s`, a flood of output, or a word from `watch`, its whole group is killed.
 
     `watch(pid)` runs beside the program and returns a reason when it must die. ToolFailed when it cannot start.
@@ -113,7 +113,7 @@ async def run(
     finally:
         await _end(process, waits, pumps)
     code = process.returncode if process.returncode is not None else -signal.SIGKILL
-    return Finished(code=code, out=out.text(), err=err.text(), killed=killed, seconds=ticks_s() - started_s)
+    return ProcessResult(code=code, out=out.text(), err=err.text(), killed=killed, seconds=ticks_s() - started_s)
 
 
 async def _ended(process: Process, pumps: "asyncio.Future[None]") -> str:

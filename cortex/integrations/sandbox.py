@@ -19,7 +19,7 @@ from typing import Literal
 from cortex.base import private
 from cortex.base.errors import ToolFailed
 from cortex.integrations import landlock
-from cortex.integrations.process import Finished, can_count, run, tree_of
+from cortex.integrations.process import ProcessResult, can_count, run, tree_of
 
 Level = Literal["bubblewrap", "landlock", "none"]
 
@@ -112,7 +112,7 @@ class Sandbox:
         env: Mapping[str, str] | None = None,
         is_writable: bool = True,
         folder: str = ".",
-    ) -> Finished:
+    ) -> ProcessResult:
         """Run `argv` in `workspace`/`folder`; ToolFailed when this machine has no sandbox at all."""
         probe = await self.probe()
         if probe.level == "none":
@@ -134,10 +134,10 @@ class Sandbox:
             if is_writable:
                 await asyncio.to_thread(private.look, workspace, is_mending=True)
 
-    async def _run(self, level: Level, job: _Job) -> Finished:
+    async def _run(self, level: Level, job: _Job) -> ProcessResult:
         return await (self._in_bubblewrap(job) if level == "bubblewrap" else _in_landlock(job))
 
-    async def _in_bubblewrap(self, job: _Job) -> Finished:
+    async def _in_bubblewrap(self, job: _Job) -> ProcessResult:
         """The limits are laid on inside, by a shell of ours ahead of the command; bubblewrap itself needs none."""
 
         async def watch(pid: int) -> str:
@@ -213,7 +213,7 @@ def _ulimits(limits: Limits) -> str:
     return "set -e; " + "; ".join([*made, count])
 
 
-async def _in_landlock(job: _Job) -> Finished:
+async def _in_landlock(job: _Job) -> ProcessResult:
     """The launcher lays limits and walls on itself; we give it a temporary folder and count its tree."""
     temporary = await asyncio.to_thread(tempfile.mkdtemp, prefix="cortex-")
     order = landlock.Order(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlencode, urlsplit
 
 from cortex.base import scan
-from cortex.base.address import PUBLIC, Policy, named
+from cortex.base.address import PUBLIC, AddressPolicy, named
 from cortex.base.errors import ConfigError, ToolFailed
 from cortex.base.json_text import parsed
 
@@ -20,7 +20,7 @@ SNIPPET_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchResult:
     """One result."""
 
     title: str
@@ -31,7 +31,7 @@ class Found:
 class WebSearch(Protocol):
     """A search engine."""
 
-    async def search(self, query: str, count: int) -> list[Found]:
+    async def search(self, query: str, count: int) -> list[SearchResult]:
         """Up to `count` results, the best first; ToolFailed when the engine does not answer."""
         ...
 
@@ -59,7 +59,7 @@ class SearxngSearch:
         self._url = url.rstrip("/") + "/search"
         self._opened = opened or (lambda: _client(named((parts.hostname or "", port))))
 
-    async def search(self, query: str, count: int) -> list[Found]:
+    async def search(self, query: str, count: int) -> list[SearchResult]:
         """Ask it; a 403 means that its settings do not allow the JSON format."""
         address = f"{self._url}?{urlencode({'q': query, 'format': 'json'})}"
         rows = await _rows(self._opened, address, {}, "results")
@@ -76,7 +76,7 @@ class BraveSearch:
         self._url = url
         self._opened = opened or (lambda: _client(PUBLIC, follow_redirects=False))
 
-    async def search(self, query: str, count: int) -> list[Found]:
+    async def search(self, query: str, count: int) -> list[SearchResult]:
         """Ask it, with the key in a header."""
         address = f"{self._url}?{urlencode({'q': query[:400], 'count': count})}"
         headers = {"X-Subscription-Token": self._key, "Accept": "application/json"}
@@ -87,7 +87,7 @@ class BraveSearch:
 class DdgsSearch:
     """DuckDuckGo through a library that brings its own client; it talks to its fixed engines only."""
 
-    async def search(self, query: str, count: int) -> list[Found]:
+    async def search(self, query: str, count: int) -> list[SearchResult]:
         """Ask it in a thread."""
         ddgs = scan.load("cortex.integrations.ddgs_search")
         try:
@@ -98,7 +98,7 @@ class DdgsSearch:
         return [_found(row, "title", "href", "body") for row in rows[:count]]
 
 
-def _client(policy: Policy, *, follow_redirects: bool = True) -> "httpx.AsyncClient":
+def _client(policy: AddressPolicy, *, follow_redirects: bool = True) -> "httpx.AsyncClient":
     opened = scan.load("cortex.base.http").open_client(policy, follow_redirects=follow_redirects)
     return cast("httpx.AsyncClient", opened)
 
@@ -121,6 +121,8 @@ async def _rows(
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
-def _found(row: Mapping[str, Any], title: str, url: str, snippet: str) -> Found:
+def _found(row: Mapping[str, Any], title: str, url: str, snippet: str) -> SearchResult:
     words = " ".join(str(row.get(snippet) or "").split())
-    return Found(title=str(row.get(title) or ""), url=str(row.get(url) or ""), snippet=words[:SNIPPET_CHARACTERS])
+    return SearchResult(
+        title=str(row.get(title) or ""), url=str(row.get(url) or ""), snippet=words[:SNIPPET_CHARACTERS]
+    )

@@ -16,7 +16,7 @@ from cortex.integrations.process import run
 if TYPE_CHECKING:  # httpx is read with the first request
     import httpx
 
-    from cortex.base.http import Fetched
+    from cortex.base.http import FetchedPage
 
 URL_CHARACTERS = 2_000
 READ_TIMEOUT_S = 20.0
@@ -52,14 +52,14 @@ class Web:
         self._opened = opened
         self._read_timeout_s = read_timeout_s
 
-    async def fetch(self, url: str) -> "Fetched":
+    async def fetch(self, url: str) -> "FetchedPage":
         """What stands at the address, whatever the status; NotAllowed for inside addresses, ToolFailed else."""
         async with self._opened() as client:
-            return cast("Fetched", await scan.load("cortex.base.http").fetch(client, checked_url(url)))
+            return cast("FetchedPage", await scan.load("cortex.base.http").fetch(client, checked_url(url)))
 
     async def send(
         self, url: str, *, method: str, headers: Mapping[str, str] | None = None, content: bytes | None = None
-    ) -> "Fetched":
+    ) -> "FetchedPage":
         """Send it to exactly this address and hand back what came; a redirect is not followed, the data stays here.
 
         NotAllowed for inside addresses, ToolFailed for whatever else goes wrong and for headers that are not one's own.
@@ -70,7 +70,7 @@ class Web:
             fetched = scan.load("cortex.base.http").fetch(
                 client, checked_url(url), method=method, headers=checked, content=content, max_bytes=REPLY_BYTES
             )
-            return cast("Fetched", await fetched)
+            return cast("FetchedPage", await fetched)
 
     async def read(self, url: str) -> WebPage:
         """The readable text of a page or a plain text; ToolFailed when there is none to read."""
@@ -84,7 +84,7 @@ class Web:
             return WebPage(url=got.url, title="", text=got.text)
         raise ToolFailed(f"{url} is {kind}, which has no text to read.")
 
-    async def _readable(self, got: "Fetched") -> WebPage:
+    async def _readable(self, got: "FetchedPage") -> WebPage:
         argv = [sys.executable, "-I", str(READER)]
         given = f"{got.url}\n{got.text}".encode("utf-8", "replace")
         done = await run(argv, cwd=READER.parent, timeout_s=self._read_timeout_s, stdin=given, output_bytes=TEXT_BYTES)

@@ -43,7 +43,7 @@ class SmtpServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ChannelContext:
     """What channels need from the house.
 
     `site`: the page's address as people type it, in which every link begins. `hosts`: servers inside the network that
@@ -63,7 +63,7 @@ def names() -> tuple[str, ...]:
     return scan.modules(__name__)
 
 
-def open_channel(name: str, surroundings: Surroundings) -> Channel:
+def open_channel(name: str, surroundings: ChannelContext) -> Channel:
     """The channel of this name; UserError when there is none, or says what an administrator has to set up first.
 
     The first one of a name reads its libraries (0.2 to 0.6 s, 2026-11-21): call it off the loop.

@@ -14,12 +14,12 @@ from urllib.parse import SplitResult, urlsplit
 
 import httpx
 
-from cortex.base.address import PUBLIC, Policy
+from cortex.base.address import PUBLIC, AddressPolicy
 from cortex.base.address import named as named_policy
 from cortex.base.errors import DeliveryError, NotAllowed, ToolFailed, UserError
-from cortex.base.http import Fetched, fetch, open_client
+from cortex.base.http import FetchedPage, fetch, open_client
 from cortex.base.json_text import parsed
-from cortex.notify import Surroundings
+from cortex.notify import ChannelContext
 from cortex.notify._words import cut, one_line
 
 URL_CHARACTERS = 2_000
@@ -30,7 +30,7 @@ _URL = re.compile(r"[\x21-\x7e]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class HttpAnswer:
     """What came back. `said`: the other side's own reason in one line, or ""; `value`: its JSON object, or {}."""
 
     host: str
@@ -82,14 +82,14 @@ async def post(
     url: str,
     content: bytes,
     headers: Mapping[str, str],
-    surroundings: Surroundings,
+    surroundings: ChannelContext,
     *,
     hide: tuple[str, ...] = (),
-) -> Answer:
+) -> HttpAnswer:
     """Send it once; DeliveryError when no answer came. `hide`: what may not be repeated from the answer."""
     place = _place(urlsplit(url))
     host = place[0]
-    policy: Policy = named_policy(place) if place in surroundings.hosts else PUBLIC
+    policy: AddressPolicy = named_policy(place) if place in surroundings.hosts else PUBLIC
     try:
         async with open_client(policy, timeout_s=surroundings.total_s, follow_redirects=False) as client:
             got = await fetch(
@@ -111,7 +111,7 @@ async def post(
     value = _object(got)
     way = urlsplit(url)
     parts = (url, f"{way.path}?{way.query}", way.path, way.query, *hide)
-    return Answer(
+    return HttpAnswer(
         host=host,
         status=got.status,
         said=_said(got, value, tuple(part for part in parts if len(part) > 1)),
@@ -150,7 +150,7 @@ def _meaning(status: int) -> str:
     return "it does not take this notification; check the address."
 
 
-def _object(got: Fetched) -> Mapping[str, Any]:
+def _object(got: FetchedPage) -> Mapping[str, Any]:
     try:
         value = parsed(got.text)
     except ValueError:
@@ -158,7 +158,7 @@ def _object(got: Fetched) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _said(got: Fetched, value: Mapping[str, Any], hide: tuple[str, ...]) -> str:
+def _said(got: FetchedPage, value: Mapping[str, Any], hide: tuple[str, ...]) -> str:
     reasons = [value.get(name) for name in ("error", "reason", "message", "detail")]
     text = next((reason for reason in reasons if isinstance(reason, str)), "")
     if not text and got.headers.get("content-type", "").startswith("text/plain"):

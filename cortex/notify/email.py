@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from cortex.base.contact import mail_address
 from cortex.base.errors import DeliveryError, ToolFailed, UserError
-from cortex.notify import SmtpServer, Surroundings, ready
+from cortex.notify import ChannelContext, SmtpServer, ready
 from cortex.notify._letter import Letter, of_notice, written
 from cortex.notify._smtp import hand_over
 from cortex.ports.channels import Notice, Target
 
 
-def open_channel(surroundings: Surroundings) -> "Email":
+def open_channel(surroundings: ChannelContext) -> "Email":
     """The channel; UserError when no mail server is set."""
     if surroundings.smtp is None:
         raise UserError("E-mail is not set up: an administrator sets CORTEX_SMTP_HOST and CORTEX_SMTP_FROM.")
@@ -21,7 +21,7 @@ def open_channel(surroundings: Surroundings) -> "Email":
 class Email:
     """Mails in plain text."""
 
-    def __init__(self, surroundings: Surroundings, server: SmtpServer) -> None:
+    def __init__(self, surroundings: ChannelContext, server: SmtpServer) -> None:
         self._surroundings = surroundings
         self._server = server
 

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from cortex.base.errors import DeliveryError, UserError
-from cortex.notify import Surroundings, ready
+from cortex.notify import ChannelContext, ready
 from cortex.notify._http import checked_url, post
 from cortex.notify._words import cut, label, link, named, one_line, shown
 from cortex.ports.channels import Notice, Target
@@ -26,7 +26,7 @@ _HINTS = {
 }
 
 
-def open_channel(surroundings: Surroundings) -> "Ntfy":
+def open_channel(surroundings: ChannelContext) -> "Ntfy":
     """The channel."""
     return Ntfy(surroundings)
 
@@ -34,7 +34,7 @@ def open_channel(surroundings: Surroundings) -> "Ntfy":
 class Ntfy:
     """Messages to a topic that the person's phone has subscribed to."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: ChannelContext) -> None:
         self._surroundings = surroundings
 
     def checked(self, target: Target) -> Target:

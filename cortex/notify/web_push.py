@@ -13,8 +13,8 @@ from pywebpush import Vapid as Signer  # type: ignore[import-untyped]
 from pywebpush import WebPusher
 
 from cortex.base.errors import DeliveryError, UserError
-from cortex.notify import Surroundings, Vapid, ready
-from cortex.notify._http import Answer, checked_url, post
+from cortex.notify import ChannelContext, Vapid, ready
+from cortex.notify._http import HttpAnswer, checked_url, post
 from cortex.notify._keys import decoded, is_point, public_key
 from cortex.notify._words import cut, json_bytes, label, link, named, shown
 from cortex.ports.channels import Notice, Target
@@ -37,7 +37,7 @@ _HINTS = {
 }
 
 
-def open_channel(surroundings: Surroundings) -> "WebPush":
+def open_channel(surroundings: ChannelContext) -> "WebPush":
     """The channel; UserError when the house has no key or no contact."""
     if surroundings.vapid is None or not surroundings.vapid.keys or not surroundings.vapid.subject:
         raise UserError(
@@ -50,7 +50,7 @@ def open_channel(surroundings: Surroundings) -> "WebPush":
 class WebPush:
     """Push to browsers that subscribed."""
 
-    def __init__(self, surroundings: Surroundings, vapid: Vapid) -> None:
+    def __init__(self, surroundings: ChannelContext, vapid: Vapid) -> None:
         self._surroundings = surroundings
         self._subject = vapid.subject
         self._newest = vapid.keys[0]
@@ -137,7 +137,7 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}".lower()
 
 
-def _settle(answer: Answer) -> None:
+def _settle(answer: HttpAnswer) -> None:
     if answer.is_ok:
         return
     if answer.status in (404, 410):

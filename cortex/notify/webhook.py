@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from cortex.base.errors import UserError
-from cortex.notify import Surroundings, ready
+from cortex.notify import ChannelContext, ready
 from cortex.notify._http import checked_url, post
 from cortex.notify._words import cut, label, link, named, shown
 from cortex.ports.channels import Notice, Target
@@ -31,7 +31,7 @@ _HINTS = {
 }
 
 
-def open_channel(surroundings: Surroundings) -> "Webhook":
+def open_channel(surroundings: ChannelContext) -> "Webhook":
     """The channel."""
     return Webhook(surroundings)
 
@@ -44,7 +44,7 @@ def new_secret() -> str:
 class Webhook:
     """A POST to a program of the person's own."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: ChannelContext) -> None:
         self._surroundings = surroundings
 
     def checked(self, target: Target) -> Target:

@@ -17,7 +17,7 @@ class Journal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class JournalEntry:
     """An entry of a journal. `is_tainted`: it holds words from outside; `version` guards against lost updates."""
 
     id: str
@@ -49,19 +49,19 @@ class Journals(Protocol):
 
     async def entries(
         self, journal_id: str | None, query: str, since: date | None, until: date | None, most: int
-    ) -> Sequence[Entry]:
+    ) -> Sequence[JournalEntry]:
         """Enabled entries, the newest first, of one journal or all; `query`: words, all of them in title or text."""
         ...
 
-    async def entry(self, id: str) -> Entry:
+    async def entry(self, id: str) -> JournalEntry:
         """The entry; NotFound when it is absent, disabled or another user's."""
         ...
 
-    async def write(self, id: str, journal: str, title: str, text: str, is_tainted: bool) -> Entry:
+    async def write(self, id: str, journal: str, title: str, text: str, is_tainted: bool) -> JournalEntry:
         """A new entry (and journal, if there is none of that name); one that stands already is handed back."""
         ...
 
-    async def change(self, id: str, expected_version: int, change: EntryChange) -> Entry:
+    async def change(self, id: str, expected_version: int, change: EntryChange) -> JournalEntry:
         """Change an entry, also a disabled one; Conflict when it no longer stands at that version."""
         ...
 
@@ -78,7 +78,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class BoardColumn:
     """A column of the board with its cards in order; `total` may be more than are handed over."""
 
     name: str
@@ -89,7 +89,7 @@ class Column:
 class Board(Protocol):
     """One user's Aether board; over Cortex's own tasks unless an Aether server is configured."""
 
-    async def columns(self, query: str, most: int) -> Sequence[Column]:
+    async def columns(self, query: str, most: int) -> Sequence[BoardColumn]:
         """All columns in order, each with at most `most` cards that hold the words; `total` counts those that do."""
         ...
 

@@ -23,7 +23,7 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meant:
+class NamedEntities:
     """What a person's words name: the entities they certainly mean, or none and those that come `near`."""
 
     entities: tuple[Entity, ...] = ()
@@ -45,7 +45,7 @@ class HomeAssistant(Protocol):
         """Entities that fit the words, the domain ("light") and the area; an empty one narrows nothing."""
         ...
 
-    async def resolve(self, words: str, domains: Sequence[str]) -> Meant:
+    async def resolve(self, words: str, domains: Sequence[str]) -> NamedEntities:
         """Ids, names, an area ("kitchen lights") or "all", within these domains (none given: any), typos allowed."""
         ...
 

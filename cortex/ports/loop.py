@@ -46,7 +46,7 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class StreamEnd:
     """The last item of a stream that came to its proper end: the whole message, checked, and the true usage."""
 
     message: Message
@@ -55,10 +55,10 @@ class Finished:
 
 
 class Provider(Protocol):
-    """One configured model. `stream` ends with exactly one `Finished`, or raises ProviderError: never half."""
+    """One configured model. `stream` ends with exactly one `StreamEnd`, or raises ProviderError: never half."""
 
-    def stream(self, request: Request) -> AsyncIterator[Delta | Finished]:
-        """Send the request; deltas as they arrive, then `Finished`. Closing the iterator closes the connection."""
+    def stream(self, request: Request) -> AsyncIterator[Delta | StreamEnd]:
+        """Send the request; deltas as they arrive, then `StreamEnd`. Closing the iterator closes the connection."""
         ...
 
     async def close(self) -> None:
@@ -69,7 +69,7 @@ class Provider(Protocol):
 # --- the loop's world (agent/react.py); most of its calls are durable steps ----------------------------------------
 
 
-class Story(Protocol):
+class History(Protocol):
     """The conversation around a turn."""
 
     async def past(self, turn: Turn) -> Past:
@@ -93,7 +93,7 @@ class Planner(Protocol):
         ...
 
 
-class Thinker(Protocol):
+class ModelCalls(Protocol):
     """Asks the chain of models, streams parts into the log, checks the budget first."""
 
     async def answer(self, turn: Turn, plan: RoundPlan, past: Sequence[Message], added: Sequence[Message]) -> Reply:
@@ -101,7 +101,7 @@ class Thinker(Protocol):
         ...
 
 
-class Hands(Protocol):
+class ToolRunner(Protocol):
     """The executor as the loop uses it: decide (gate), wait (approval), perform (gate again, effect)."""
 
     async def decide(self, turn: Turn, round_number: int, call: ToolCall) -> Decision:
@@ -123,7 +123,7 @@ class Hands(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class CallFacts:
     """What the gate must know about a turn, read fresh at each decision.
 
     `permitted` depends on user, role and policy alone. `typed_hosts`: hosts and addresses typed. `same_calls`: earlier
@@ -169,7 +169,7 @@ class UndoOffer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class CallEnding:
     """How a call ended: what the model reads, what the card shows, what can be undone."""
 
     text: str
@@ -181,7 +181,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plea:
+class ApprovalRequest:
     """What an approval card asks: our verb, where to, the whole command, because of what."""
 
     tool: str
@@ -192,10 +192,10 @@ class Plea:
     risk: str
 
 
-class CallBook(Protocol):
+class CallLogPort(Protocol):
     """Rows and log events of calls; each method is one transaction."""
 
-    async def standing(self, turn: Turn, *, is_renewed: bool = False) -> Standing:
+    async def standing(self, turn: Turn, *, is_renewed: bool = False) -> CallFacts:
         """The facts the gate decides on; `is_renewed`: with rights as they are by now, not as the turn began with."""
         ...
 
@@ -207,7 +207,7 @@ class CallBook(Protocol):
         """Note that the effect is about to happen; `again` when an earlier try never ended."""
         ...
 
-    async def end(self, turn: Turn, call: CallRecord, ending: Ending) -> Ending:
+    async def end(self, turn: Turn, call: CallRecord, ending: CallEnding) -> CallEnding:
         """Store the result once; a repeat gives the stored one back."""
         ...
 
@@ -216,14 +216,14 @@ class CallBook(Protocol):
         ...
 
 
-class Desk(Protocol):
+class Approvals(Protocol):
     """Approvals and grants."""
 
-    async def granted(self, turn: Turn, call: CallRecord, plea: Plea) -> bool:
+    async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> bool:
         """Whether a live grant covers this tool and exactly this destination; here: exactly this call."""
         ...
 
-    async def ask(self, turn: Turn, call: CallRecord, plea: Plea) -> str:
+    async def ask(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> str:
         """The approval's id; one row per call."""
         ...
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pushed:
+class PushCount:
     """How many of the user's devices the push service took it for, and how many it could not reach.
 
     `waiting`: those it goes to later, when quiet hours end or the service answers again.
@@ -24,7 +24,7 @@ class Pushed:
 class Push(Protocol):
     """Web Push to the user's own devices."""
 
-    async def send(self, id: str, title: str, text: str) -> Pushed:
+    async def send(self, id: str, title: str, text: str) -> PushCount:
         """Push it now. No device at all is 0 and 0."""
         ...
 

@@ -46,12 +46,12 @@ VALUES: dict[str, type[Any]] = {
     "Past": turn.Past,
     "Request": loop.Request,
     "Delta": loop.Delta,
-    "Finished": loop.Finished,
-    "Standing": loop.Standing,
+    "Finished": loop.StreamEnd,
+    "Standing": loop.CallFacts,
     "CallRecord": loop.CallRecord,
     "UndoOffer": loop.UndoOffer,
-    "Ending": loop.Ending,
-    "Plea": loop.Plea,
+    "Ending": loop.CallEnding,
+    "Plea": loop.ApprovalRequest,
 }
 
 ERRORS: dict[str, type[errors.CortexError]] = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cortex.base import scan, tokens
-from cortex.base.address import PUBLIC, Policy
+from cortex.base.address import PUBLIC, AddressPolicy
 from cortex.base.clock import now
 from cortex.base.errors import UserError
 from cortex.base.model import ModelEntry
@@ -17,7 +17,7 @@ from cortex.ports.schedule import Timings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ProviderContext:
     """What a provider needs from the house.
 
     `policy`: where its requests may go. `count`: tokens of a text. `chunk_delay_s`: the pause between two pieces of
@@ -26,7 +26,7 @@ class Surroundings:
     `timings`: reads times in words for the offline model, which finds none without it.
     """
 
-    policy: Policy = PUBLIC
+    policy: AddressPolicy = PUBLIC
     count: Callable[[str], int] = tokens.count
     clock: Callable[[], datetime] = now
     chunk_delay_s: float = 0.02
@@ -36,14 +36,14 @@ class Surroundings:
     timings: Timings | None = None
 
 
-def connect(entry: ModelEntry, secret: str | None = None, surroundings: Surroundings | None = None) -> Provider:
+def connect(entry: ModelEntry, secret: str | None = None, surroundings: ProviderContext | None = None) -> Provider:
     """The provider of this entry; UserError when there is no such kind.
 
     A kind is a module of this package with a function `connect(entry, secret, surroundings) -> Provider`.
     """
     if entry.provider in scan.modules(__name__):
         module = scan.load(f"{__name__}.{entry.provider}")
-        build: Callable[[ModelEntry, str | None, Surroundings], Provider] | None = getattr(module, "connect", None)
+        build: Callable[[ModelEntry, str | None, ProviderContext], Provider] | None = getattr(module, "connect", None)
         if build is not None:
-            return build(entry, secret, surroundings or Surroundings())
+            return build(entry, secret, surroundings or ProviderContext())
     raise UserError(f"There is no kind of model {entry.provider!r}; choose another kind on the Models page.")

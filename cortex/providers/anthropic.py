@@ -6,16 +6,16 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.anthropic import AnthropicProvider
 
 from cortex.base.model import ModelEntry
-from cortex.providers import Surroundings
+from cortex.providers import ProviderContext
 from cortex.providers.egress import open_client
 from cortex.providers.late import Late
-from cortex.providers.pydantic import Wire
-from cortex.providers.wire import Line, WireProvider
+from cortex.providers.pydantic import WireTraits
+from cortex.providers.wire import ModelConnection, WireProvider
 
 OWN_URL = "https://api.anthropic.com"
 
 
-def connect(entry: ModelEntry, secret: str | None, surroundings: Surroundings) -> WireProvider:
+def connect(entry: ModelEntry, secret: str | None, surroundings: ProviderContext) -> WireProvider:
     """The model behind this entry's `base_url`; without one, Anthropic's own."""
     http = open_client(surroundings.policy, connect_s=surroundings.connect_s, read_s=entry.timeout_s)
     client = AsyncAnthropic(
@@ -28,8 +28,8 @@ def connect(entry: ModelEntry, secret: str | None, surroundings: Surroundings) -
     is_native = entry.profile.late_tools == "native"
     profile = ModelProfile(json_schema_transformer=None, tool_deferral_mode="standalone" if is_native else None)
     model = AnthropicModel(entry.model, provider=provider, profile=profile)
-    wire = Wire(name="anthropic", has_safe_ids=True, late=_late(entry, model) if is_native else "none")
-    line = Line(model=model, wire=wire, settings=_caching(entry), close=client.close)
+    wire = WireTraits(name="anthropic", has_safe_ids=True, late=_late(entry, model) if is_native else "none")
+    line = ModelConnection(model=model, wire=wire, settings=_caching(entry), close=client.close)
     return WireProvider(entry, line, surroundings)
 
 

@@ -9,7 +9,7 @@ from functools import cache
 import httpcore2
 import httpx2
 
-from cortex.base.address import Policy
+from cortex.base.address import AddressPolicy
 from cortex.base.dial import Resolver, guarded_pool, resolve
 
 
@@ -19,21 +19,23 @@ def certificates() -> ssl.SSLContext:
     return httpx2.create_ssl_context(trust_env=False)
 
 
-class GuardedTransport(httpx2.AsyncHTTPTransport):
+class GuardedTransport2(httpx2.AsyncHTTPTransport):
     """httpx2's transport over the guarded backend."""
 
     def __init__(
-        self, policy: Policy, resolver: Resolver = resolve, inner: httpcore2.AsyncNetworkBackend | None = None
+        self, policy: AddressPolicy, resolver: Resolver = resolve, inner: httpcore2.AsyncNetworkBackend | None = None
     ) -> None:
         super().__init__(verify=certificates(), trust_env=False)
         # httpx2 offers no parameter for the backend; the pool it has just made holds no connection yet.
         self._pool = guarded_pool(httpcore2, certificates(), policy, resolver, inner)
 
 
-def open_client(policy: Policy, *, connect_s: float, read_s: float, resolver: Resolver = resolve) -> httpx2.AsyncClient:
+def open_client(
+    policy: AddressPolicy, *, connect_s: float, read_s: float, resolver: Resolver = resolve
+) -> httpx2.AsyncClient:
     """A client for a model SDK under this policy; close it with `aclose`."""
     return httpx2.AsyncClient(
-        transport=GuardedTransport(policy, resolver),
+        transport=GuardedTransport2(policy, resolver),
         trust_env=False,
         timeout=httpx2.Timeout(read_s, connect=connect_s),
         follow_redirects=False,

@@ -14,8 +14,8 @@ from typing import Any
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, ToolSchema, Usage, assistant
 from cortex.base.model import ModelEntry
 from cortex.base.tokens import minified, wire_schema
-from cortex.ports.loop import Delta, Finished, Request
-from cortex.providers import Surroundings
+from cortex.ports.loop import Delta, Request, StreamEnd
+from cortex.providers import ProviderContext
 from cortex.providers.offline_arguments import fill, words_of
 
 LABEL = "Offline demo model (no AI)"
@@ -32,25 +32,25 @@ _MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:?
 _ALIGNED = re.compile(r"\S {2,}\S|\t")
 
 
-def connect(entry: ModelEntry, secret: str | None, surroundings: Surroundings) -> "Offline":
+def connect(entry: ModelEntry, secret: str | None, surroundings: ProviderContext) -> "OfflineProvider":
     """The offline model; it takes no secret."""
     del entry, secret
-    return Offline(surroundings)
+    return OfflineProvider(surroundings)
 
 
-class Offline:
+class OfflineProvider:
     """The `Provider` of kind "offline"."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: ProviderContext) -> None:
         self._surroundings = surroundings
 
-    async def stream(self, request: Request) -> AsyncIterator[Delta | Finished]:
+    async def stream(self, request: Request) -> AsyncIterator[Delta | StreamEnd]:
         """The answer in small pieces, then the whole."""
         message = self._answer(request)
         for piece in re.findall(r"\S+\s*", message.text):
             await asyncio.sleep(self._surroundings.chunk_delay_s)
             yield Delta(kind="text", text=piece)
-        yield Finished(
+        yield StreamEnd(
             message=message, usage=self._usage(request, message), finish="calls" if message.calls else "stop"
         )
 

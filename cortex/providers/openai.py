@@ -14,15 +14,15 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
 from cortex.base.model import ModelEntry
-from cortex.providers import Surroundings
+from cortex.providers import ProviderContext
 from cortex.providers.egress import open_client
-from cortex.providers.pydantic import Wire
-from cortex.providers.wire import Line, WireProvider
+from cortex.providers.pydantic import WireTraits
+from cortex.providers.wire import ModelConnection, WireProvider
 
 OWN_URL = "https://api.openai.com/v1"
 
 
-def connect(entry: ModelEntry, secret: str | None, surroundings: Surroundings) -> WireProvider:
+def connect(entry: ModelEntry, secret: str | None, surroundings: ProviderContext) -> WireProvider:
     """The model behind this entry's `base_url`; without one, OpenAI's own."""
     base_url = entry.base_url or OWN_URL
     host = urlsplit(base_url).hostname or ""
@@ -42,13 +42,13 @@ def connect(entry: ModelEntry, secret: str | None, surroundings: Surroundings) -
         openai_chat_supports_max_completion_tokens=is_own,
     )
     model = OpenAIChatModel(entry.model, provider=provider, profile=profile)
-    line = Line(model=model, wire=Wire(name=name), settings={}, close=client.close)
+    line = ModelConnection(model=model, wire=WireTraits(name=name), settings={}, close=client.close)
     return WireProvider(entry, line, surroundings)
 
 
-def _responses(entry: ModelEntry, client: AsyncOpenAI, provider: Provider[AsyncOpenAI]) -> Line:
+def _responses(entry: ModelEntry, client: AsyncOpenAI, provider: Provider[AsyncOpenAI]) -> ModelConnection:
     """The same model through Responses, which keeps nothing there: Cortex sends the whole conversation each time."""
     profile = OpenAIModelProfile(json_schema_transformer=None, tool_addition_mode="with_definitions")
     model = OpenAIResponsesModel(entry.model, provider=provider, profile=profile)
-    wire = Wire(name=provider.name, late="with_definitions")
-    return Line(model=model, wire=wire, settings={"openai_store": False}, close=client.close)
+    wire = WireTraits(name=provider.name, late="with_definitions")
+    return ModelConnection(model=model, wire=wire, settings={"openai_store": False}, close=client.close)

@@ -38,7 +38,7 @@ _NOT_SAID = "(nothing)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wire:
+class WireTraits:
     """What differs between the wires. `name`: whose opaque parts go back. `has_safe_ids`: call ids must be plain.
 
     `late`: how it takes tools that came after the prefix was cached.
@@ -49,7 +49,7 @@ class Wire:
     late: Late = "none"
 
 
-def parameters(request: Request, wire: Wire) -> ModelRequestParameters:
+def parameters(request: Request, wire: WireTraits) -> ModelRequestParameters:
     """The tools as pydantic-ai declares them, schemas untouched."""
     late = _late_names(request, wire)
     return ModelRequestParameters(
@@ -67,11 +67,11 @@ def parameters(request: Request, wire: Wire) -> ModelRequestParameters:
     )
 
 
-def _late_names(request: Request, wire: Wire) -> set[str]:
+def _late_names(request: Request, wire: WireTraits) -> set[str]:
     return {name for names in places(request, wire.late).values() for name in names}
 
 
-def to_wire(request: Request, wire: Wire) -> list[ModelMessage]:
+def to_wire(request: Request, wire: WireTraits) -> list[ModelMessage]:
     """The request's history in pydantic-ai's types; the same request gives the same messages, always."""
     sent: list[ModelMessage] = []
     asked: list[ModelRequestPart] = [SystemPromptPart(content=request.system)] if request.system else []
@@ -94,7 +94,7 @@ def to_wire(request: Request, wire: Wire) -> list[ModelMessage]:
     return sent
 
 
-def _asked(message: Message, wire: Wire) -> list[ModelRequestPart]:
+def _asked(message: Message, wire: WireTraits) -> list[ModelRequestPart]:
     if message.speaker == "tool":
         return [
             ToolReturnPart(
@@ -111,7 +111,7 @@ def _asked(message: Message, wire: Wire) -> list[ModelRequestPart]:
     return [UserPromptPart(content=message.text or _NOT_SAID)]
 
 
-def _response(message: Message, wire: Wire, late: set[str]) -> ModelResponse | None:
+def _response(message: Message, wire: WireTraits, late: set[str]) -> ModelResponse | None:
     parts: list[ModelResponsePart] = []
     for part in message.parts:
         match part:
@@ -131,13 +131,13 @@ def _response(message: Message, wire: Wire, late: set[str]) -> ModelResponse | N
     return ModelResponse(parts=parts, provider_name=wire.name)
 
 
-def _restore(parts: list[ModelResponsePart], opaque: dict[str, Any], wire: Wire) -> None:
+def _restore(parts: list[ModelResponsePart], opaque: dict[str, Any], wire: WireTraits) -> None:
     """Put a provider's own part back; another provider's reasoning is not for this one."""
     if opaque.get("provider_name") == wire.name:
         parts.append(_PARTS.validate_python(opaque))
 
 
-def _amend(parts: list[ModelResponsePart], data: dict[str, Any], wire: Wire, late: set[str]) -> None:
+def _amend(parts: list[ModelResponsePart], data: dict[str, Any], wire: WireTraits, late: set[str]) -> None:
     """An opaque part either stands for itself (`part`) or carries the details of the part before it (`details`)."""
     if "part" in data:
         _restore(parts, {**data["part"], "provider_name": wire.name}, wire)
@@ -153,11 +153,11 @@ def _without_namespace(details: dict[str, Any] | None) -> dict[str, Any] | None:
     return {key: value for key, value in details.items() if key != "namespace"} if details else None
 
 
-def _call_id(call_id: str, wire: Wire) -> str:
+def _call_id(call_id: str, wire: WireTraits) -> str:
     return _SAFE_ID.sub("_", call_id)[:64] if wire.has_safe_ids else call_id
 
 
-def from_wire(response: ModelResponse, request: Request, wire: Wire) -> Message:
+def from_wire(response: ModelResponse, request: Request, wire: WireTraits) -> Message:
     """A finished answer as a message of ours. A call id that is empty or was used before gets a fresh one."""
     used = {call.id for message in request.messages for call in message.calls}
     parts: list[Part] = []
@@ -192,7 +192,7 @@ def _whole(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _details(part: TextPart | ToolCallPart, wire: Wire) -> list[Part]:
+def _details(part: TextPart | ToolCallPart, wire: WireTraits) -> list[Part]:
     details = {key: value for key in ("id", "provider_details") if (value := getattr(part, key)) is not None}
     return [Opaque(provider=wire.name, data={"details": _portable(details)})] if details else []
 

@@ -31,9 +31,9 @@ from cortex.base.json_text import parsed
 from cortex.base.messages import Message, Usage, to_json
 from cortex.base.model import ModelEntry
 from cortex.base.tokens import minified, wire_schema
-from cortex.ports.loop import Delta, Finished, Request
-from cortex.providers import Surroundings, failures
-from cortex.providers.pydantic import Wire, from_wire, parameters, to_wire, usage_of
+from cortex.ports.loop import Delta, Request, StreamEnd
+from cortex.providers import ProviderContext, failures
+from cortex.providers.pydantic import WireTraits, from_wire, parameters, to_wire, usage_of
 
 MAX_CHARACTERS = 2_000_000
 TOTAL_S = 1_800.0
@@ -44,11 +44,11 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ModelConnection:
     """A built model with what goes with it. `settings` are the wire's own; `close` lets its connections go."""
 
     model: Model[Any]
-    wire: Wire
+    wire: WireTraits
     settings: Mapping[str, Any]
     close: Callable[[], Awaitable[None]]
 
@@ -56,14 +56,14 @@ class Line:
 class WireProvider:
     """The `Provider` of every real endpoint."""
 
-    def __init__(self, entry: ModelEntry, line: Line, surroundings: Surroundings) -> None:
+    def __init__(self, entry: ModelEntry, line: ModelConnection, surroundings: ProviderContext) -> None:
         self._entry = entry
         self._line = line
         self._count = surroundings.count
         self._first_s = surroundings.first_s or entry.timeout_s
         self._between_s = surroundings.between_s or entry.timeout_s
 
-    async def stream(self, request: Request) -> AsyncIterator[Delta | Finished]:
+    async def stream(self, request: Request) -> AsyncIterator[Delta | StreamEnd]:
         """The answer as it arrives, then the whole; ProviderError when it is not whole."""
         deadline_s = ticks_s() + TOTAL_S
         try:
@@ -129,7 +129,7 @@ class WireProvider:
         if characters > MAX_CHARACTERS:
             raise ProviderError(f"{self._entry.name}: the answer did not end.", kind="malformed")
 
-    def _finished(self, request: Request, response: ModelResponse) -> Finished:
+    def _finished(self, request: Request, response: ModelResponse) -> StreamEnd:
         """The whole answer, checked: it ended properly and there is something in it."""
         reason = response.finish_reason
         if reason == "content_filter":
@@ -146,7 +146,7 @@ class WireProvider:
             if any(not _is_json(call.arguments) for call in message.calls):
                 raise failures.overlong(self._entry)
             finish = "calls" if message.calls else "length"
-        return Finished(message=message, usage=self._usage(request, message, response), finish=finish)
+        return StreamEnd(message=message, usage=self._usage(request, message, response), finish=finish)
 
     def _usage(self, request: Request, message: Message, response: ModelResponse) -> Usage:
         usage = usage_of(response.usage)

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from cortex.ports.schedule import Timing
 from cortex.schedule.cron import parse, wall_times
-from cortex.schedule.moments import Change, changes, utc_of, zone_of
+from cortex.schedule.moments import OffsetChange, changes, utc_of, zone_of
 
 TIMES_NAMED = 3
 
@@ -38,7 +38,7 @@ def clock_changes(timing: Timing, times: Sequence[datetime], since: datetime) ->
     return tuple(one for one in told if one)
 
 
-def _told(timing: Timing, change: Change, zone: ZoneInfo, times: Sequence[datetime]) -> ClockChange | None:
+def _told(timing: Timing, change: OffsetChange, zone: ZoneInfo, times: Sequence[datetime]) -> ClockChange | None:
     """The sentence of one change; None where the timing has nothing to do that day."""
     shows, becomes = _shown(change.at, change.before), _shown(change.at, change.after)
     day = min(shows, becomes).date()
@@ -51,7 +51,7 @@ def _told(timing: Timing, change: Change, zone: ZoneInfo, times: Sequence[dateti
     return ClockChange(day=day, is_jump=change.shift > timedelta(), words=f"{head}; {effect}")
 
 
-def _effect(timing: Timing, change: Change, zone: ZoneInfo, runs: Sequence[datetime]) -> str:
+def _effect(timing: Timing, change: OffsetChange, zone: ZoneInfo, runs: Sequence[datetime]) -> str:
     """What the timing does that day; "" for nothing at all."""
     named = _named(timing, change)
     is_wall = timing.kind != "cron" or parse(timing.expression).is_wall
@@ -66,14 +66,14 @@ def _effect(timing: Timing, change: Change, zone: ZoneInfo, runs: Sequence[datet
     return "it goes on by real time" + ("" if change.shift > timedelta() else ", also in the time that comes twice")
 
 
-def _by_wall(named: Sequence[datetime], change: Change, zone: ZoneInfo) -> str:
+def _by_wall(named: Sequence[datetime], change: OffsetChange, zone: ZoneInfo) -> str:
     if change.shift > timedelta():
         later = [utc_of(wall, zone).astimezone(zone) for wall in named]
         return f"{_clocks(named)} {_do(named)} not exist then, so it runs at {_clocks(later)} instead"
     return f"{_clocks(named)} {'comes' if len(named) == 1 else 'come'} twice, and it runs the first time only"
 
 
-def _named(timing: Timing, change: Change) -> list[datetime]:
+def _named(timing: Timing, change: OffsetChange) -> list[datetime]:
     """The wall-clock times of the timing that the change skips or shows twice."""
     low, high = sorted((_shown(change.at, change.before), _shown(change.at, change.after)))
     match timing.kind, _is_interval(timing):

@@ -2,7 +2,7 @@
 
 import re
 
-from cortex.schedule.phrase import Clock, DayPart, Phrase
+from cortex.schedule.phrase import Clock, DayPart, UnreadPhrase
 
 _AMPM = r"(?: ?(am|pm)\b)?"
 _PAST = re.compile(
@@ -26,7 +26,7 @@ _PARTS: tuple[DayPart, ...] = ("morning", "afternoon", "evening", "night")
 NAMED = {"noon": 12, "midnight": 0}
 
 
-def take_window(phrase: Phrase, is_short: bool) -> tuple[Clock, Clock] | None:
+def take_window(phrase: UnreadPhrase, is_short: bool) -> tuple[Clock, Clock] | None:
     """`between 9 and 17`, `from 8am to 6pm`, `9-17`: its two ends; None when there is none.
 
     `is_short`: it stands beside `every 15 minutes` or the like, the only place where it has a meaning.
@@ -46,14 +46,14 @@ def take_window(phrase: Phrase, is_short: bool) -> tuple[Clock, Clock] | None:
     return first, last
 
 
-def take_parts(phrase: Phrase) -> tuple[tuple[DayPart, ...], bool]:
+def take_parts(phrase: UnreadPhrase) -> tuple[tuple[DayPart, ...], bool]:
     """The parts of the day that are named, in their order, and whether a plural says that they come again."""
     found = phrase.take_all(_PART)
     named = {one[1] for one in found}
     return tuple(part for part in _PARTS if part in named), any(one[2] for one in found)
 
 
-def take_clocks(phrase: Phrase, part: DayPart) -> tuple[Clock, ...]:
+def take_clocks(phrase: UnreadPhrase, part: DayPart) -> tuple[Clock, ...]:
     """All times of day that are left, the earliest first; the part of the day settles bare ones."""
     clocks = [_before_or_past(phrase, one[1], one[2], one[3], one[4], part) for one in phrase.take_all(_PAST)]
     if found := phrase.take(_HALF):
@@ -70,9 +70,9 @@ def take_clocks(phrase: Phrase, part: DayPart) -> tuple[Clock, ...]:
     return tuple(sorted(set(clocks), key=lambda clock: (clock.hour, clock.minute)))
 
 
-def _only(phrase: Phrase, words: str) -> Clock:
+def _only(phrase: UnreadPhrase, words: str) -> Clock:
     """One end of a window; the phrase is refused when it is no time of day."""
-    inner = Phrase(phrase.words, words)
+    inner = UnreadPhrase(phrase.words, words)
     parts, _ = take_parts(inner)
     clocks = take_clocks(inner, parts[0] if parts else "")
     inner.done()
@@ -81,7 +81,7 @@ def _only(phrase: Phrase, words: str) -> Clock:
     return clocks[0]
 
 
-def _before_or_past(phrase: Phrase, minutes: str, way: str, hour: str, ampm: str | None, part: DayPart) -> Clock:
+def _before_or_past(phrase: UnreadPhrase, minutes: str, way: str, hour: str, ampm: str | None, part: DayPart) -> Clock:
     """`quarter to 9`: 8:45."""
     count = {"half": 30, "quarter": 15}.get(minutes) or int(minutes)
     if count > 59 or (minutes == "half" and way in ("to", "before")):
@@ -91,7 +91,7 @@ def _before_or_past(phrase: Phrase, minutes: str, way: str, hour: str, ampm: str
     return Clock(hour=shifted // 60, minute=shifted % 60, is_bare=base.is_bare)
 
 
-def _clock(phrase: Phrase, hour_said: str, minute_said: str, ampm: str | None, part: DayPart) -> Clock:
+def _clock(phrase: UnreadPhrase, hour_said: str, minute_said: str, ampm: str | None, part: DayPart) -> Clock:
     """The time as said; refused when no clock shows it."""
     hour, minute = int(hour_said), int(minute_said)
     if hour == 24 and minute == 0:

@@ -5,7 +5,7 @@ from datetime import date
 from typing import Literal
 
 from cortex.base.errors import ToolFailed
-from cortex.schedule.phrase import YEARS, Days, OnDate, Phrase
+from cortex.schedule.phrase import YEARS, Days, OnDate, UnreadPhrase
 from cortex.schedule.spoken import MONTHS, WEEKDAYS
 
 _DAY = rf"(?:{'|'.join(WEEKDAYS)})"
@@ -43,7 +43,7 @@ WORKDAYS = frozenset(range(1, 6))
 WEEKEND = frozenset((6, 0))
 
 
-def take_days(phrase: Phrase) -> Days:
+def take_days(phrase: UnreadPhrase) -> Days:
     """All days that the phrase names; refused when it names a day that no calendar has."""
     dated = _take_date(phrase)
     offset = _take_offset(phrase)
@@ -79,14 +79,14 @@ def take_days(phrase: Phrase) -> Days:
     )
 
 
-def _every_nth(phrase: Phrase, nth: str, day: str) -> ToolFailed:
+def _every_nth(phrase: UnreadPhrase, nth: str, day: str) -> ToolFailed:
     """`every second Friday` may count weeks or the Fridays of a month."""
     word = {"2nd": "second", "3rd": "third", "4th": "fourth"}.get(nth, nth)
     weeks = "other" if word == "second" else f"{nth[0]} weeks on"
     return phrase.refusal(f"write 'every {weeks} {day}' or 'the {word} {day} of the month'.")
 
 
-def _take_date(phrase: Phrase) -> OnDate | None:
+def _take_date(phrase: UnreadPhrase) -> OnDate | None:
     """The one date; refused for two, and for what may be day/month or month/day."""
     found: list[OnDate] = []
     for one in phrase.take_all(_ISO):
@@ -106,7 +106,7 @@ def _take_date(phrase: Phrase) -> OnDate | None:
     return found[0] if found else None
 
 
-def _in_month(phrase: Phrase, month: int, year: int, monthdays: tuple[int, ...]) -> OnDate:
+def _in_month(phrase: UnreadPhrase, month: int, year: int, monthdays: tuple[int, ...]) -> OnDate:
     """`in March 2027 on the 1st`."""
     if len(monthdays) != 1:
         raise phrase.refusal(f"write a date such as 5 {MONTHS[month - 1].capitalize()} {year}.")
@@ -115,14 +115,14 @@ def _in_month(phrase: Phrase, month: int, year: int, monthdays: tuple[int, ...])
     return on
 
 
-def _slashed(phrase: Phrase, first: int, second: int, year: int | None) -> OnDate:
+def _slashed(phrase: UnreadPhrase, first: int, second: int, year: int | None) -> OnDate:
     if first <= 12 and second <= 12 and first != second:
         raise phrase.refusal(f"{first}/{second} may be day/month or month/day; write such as 2027-12-03 or 3 December.")
     day, month = (first, second) if second <= 12 else (second, first)
     return OnDate(year=year, month=month, day=day)
 
 
-def _checked(phrase: Phrase, on: OnDate) -> None:
+def _checked(phrase: UnreadPhrase, on: OnDate) -> None:
     """Refused when no calendar has the day; 29 February is looked at in a leap year where no year was said."""
     if on.year is not None and on.year not in YEARS:
         raise phrase.refusal(f"write a year from {YEARS[0]} to {YEARS[-1]}.")
@@ -135,7 +135,7 @@ def _checked(phrase: Phrase, on: OnDate) -> None:
         raise phrase.refusal(f"there is no {on.day} {MONTHS[on.month - 1].capitalize()}{year}.") from error
 
 
-def _take_offset(phrase: Phrase) -> int | None:
+def _take_offset(phrase: UnreadPhrase) -> int | None:
     """How many days from today: 1 for tomorrow; None when nothing of the kind is said."""
     found = phrase.take(_RELATIVE)
     if not found:
@@ -145,7 +145,7 @@ def _take_offset(phrase: Phrase) -> int | None:
     return {"tomorrow": 1, "day after tomorrow": 2}.get(found[1] or "today", 0)
 
 
-def _take_nths(phrase: Phrase) -> tuple[tuple[int, int | str], ...]:
+def _take_nths(phrase: UnreadPhrase) -> tuple[tuple[int, int | str], ...]:
     """`last Friday of the month`: ((-1, 5),)."""
     out: list[tuple[int, int | str]] = []
     for one in phrase.take_all(_NTH):
@@ -156,14 +156,14 @@ def _take_nths(phrase: Phrase) -> tuple[tuple[int, int | str], ...]:
     return tuple(out)
 
 
-def _number(phrase: Phrase, word: str) -> int:
+def _number(phrase: UnreadPhrase, word: str) -> int:
     number = {"last": -1, "second": 2}.get(word) or int(word[:-2])
     if not (number == -1 or 1 <= number <= 31):
         raise phrase.refusal(f"no month has a {word} of anything.")
     return number
 
 
-def _take_monthdays(phrase: Phrase) -> tuple[int, ...]:
+def _take_monthdays(phrase: UnreadPhrase) -> tuple[int, ...]:
     """Days of the month by number."""
     days = {int(one[1]) for one in phrase.take_all(_NUMBERED)}
     for one in phrase.take_all(_MONTHDAYS):
@@ -173,7 +173,7 @@ def _take_monthdays(phrase: Phrase) -> tuple[int, ...]:
     return tuple(sorted(days))
 
 
-def _take_weekdays(phrase: Phrase) -> tuple[frozenset[int], bool]:
+def _take_weekdays(phrase: UnreadPhrase) -> tuple[frozenset[int], bool]:
     """Weekdays by number (0 is Sunday), and whether they come again by the way they were said."""
     out: set[int] = set()
     left_out: set[int] = set()

@@ -5,7 +5,7 @@ import re
 from cortex.schedule.clock_words import take_clocks, take_parts, take_window
 from cortex.schedule.day_words import take_days
 from cortex.schedule.lines import OF_PART
-from cortex.schedule.phrase import SUCH_AS, DayPart, Days, Parts, Phrase
+from cortex.schedule.phrase import SUCH_AS, DayPart, Days, Parts, UnreadPhrase
 from cortex.schedule.rhythm_words import take_delay, take_every, take_mark, take_times_in
 from cortex.schedule.spoken import WEEKDAYS, plain
 
@@ -20,7 +20,7 @@ def taken_apart(words: str) -> Parts:
 
     The order matters: what is longer goes first, and bare numbers are hours in the end.
     """
-    phrase = Phrase(words, plain(words))
+    phrase = UnreadPhrase(words, plain(words))
     if _EACH_ITS_OWN.search(phrase.text):
         raise phrase.refusal("its days have times of their own; make one for each.")
     times_in = take_times_in(phrase)

@@ -24,7 +24,7 @@ GIVES_UP_AFTER = timedelta(days=50 * 366)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class OffsetChange:
     """The clock's offset is another from this moment on (UTC)."""
 
     at: datetime
@@ -70,7 +70,7 @@ def _moments(timing: Timing, since: datetime) -> Iterator[datetime]:
             assert_never(timing.kind)
 
 
-def first_change(zone: ZoneInfo, since: datetime, until: datetime) -> Change | None:
+def first_change(zone: ZoneInfo, since: datetime, until: datetime) -> OffsetChange | None:
     """The first change of the clock after `since` and not after `until`, both UTC."""
     at, before = since, _offset(zone, since)
     while at < until:
@@ -81,7 +81,7 @@ def first_change(zone: ZoneInfo, since: datetime, until: datetime) -> Change | N
     return None
 
 
-def changes(zone: ZoneInfo, since: datetime, until: datetime) -> Iterator[Change]:
+def changes(zone: ZoneInfo, since: datetime, until: datetime) -> Iterator[OffsetChange]:
     """Every change of the clock after `since` and not after `until`, both UTC."""
     at = since
     while found := first_change(zone, at, until):
@@ -169,14 +169,14 @@ def _by_real_time(line: CronLine, zone: ZoneInfo, since: datetime) -> Iterator[d
             at = change.at
 
 
-def _at_change(line: CronLine, change: Change) -> Iterator[datetime]:
+def _at_change(line: CronLine, change: OffsetChange) -> Iterator[datetime]:
     """The moment of the change itself, if the line names what the clock shows then."""
     wall = (change.at + change.after).replace(tzinfo=None)
     if next(wall_times(line, wall - timedelta(seconds=1)), None) == wall:
         yield change.at
 
 
-def _bisected(zone: ZoneInfo, since: datetime, until: datetime) -> Change:
+def _bisected(zone: ZoneInfo, since: datetime, until: datetime) -> OffsetChange:
     """The change between two moments, to the second."""
     before = _offset(zone, since)
     low, high = 0, int((until - since).total_seconds()) + 1
@@ -187,7 +187,7 @@ def _bisected(zone: ZoneInfo, since: datetime, until: datetime) -> Change:
         else:
             high = middle
     at = (since + timedelta(seconds=high)).replace(microsecond=0)
-    return Change(at=at, before=before, after=_offset(zone, at))
+    return OffsetChange(at=at, before=before, after=_offset(zone, at))
 
 
 def _wall(at: datetime, zone: ZoneInfo) -> datetime:

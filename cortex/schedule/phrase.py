@@ -76,7 +76,7 @@ class Parts:
     is_repeating: bool
 
 
-class Phrase:
+class UnreadPhrase:
     """The words of a phrase (`spoken.plain`) that are still to be read."""
 
     def __init__(self, words: str, text: str) -> None:

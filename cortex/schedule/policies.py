@@ -18,7 +18,7 @@ _QUIET = re.compile(r"(\d{1,2}):(\d{2}) ?(?:-|\u2013|to) ?(\d{1,2}):(\d{2})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class MissedPolicy:
     """How a job treats slots that it did not run in time. Times in seconds.
 
     `on_miss`: leave late slots out, run the newest alone, or all of them up to `catchup_most`.
@@ -79,7 +79,7 @@ def quiet_until(quiet: QuietHours | None, at: datetime) -> datetime | None:
 
 
 def on_overlap(
-    policy: Policy, *, is_running: bool, waiting: int, is_catching_up: bool = False
+    policy: MissedPolicy, *, is_running: bool, waiting: int, is_catching_up: bool = False
 ) -> Literal["start", "wait", "skip"]:
     """What a slot does while the job's earlier slots still run or wait.
 
@@ -93,12 +93,12 @@ def on_overlap(
     return "wait" if waiting < QUEUE_MOST or is_catching_up else "skip"
 
 
-def is_too_late(policy: Policy, slot: datetime, now: datetime) -> bool:
+def is_too_late(policy: MissedPolicy, slot: datetime, now: datetime) -> bool:
     """Whether a slot that waited may no longer start."""
     return now - slot > timedelta(seconds=policy.fire_within_s)
 
 
-def retry_at(policy: Policy, attempt: int, failed_at: datetime) -> datetime | None:
+def retry_at(policy: MissedPolicy, attempt: int, failed_at: datetime) -> datetime | None:
     """When the slot is tried again after its failed attempt (1 is the first); None when it was the last."""
     if attempt > policy.retries:
         return None
@@ -106,11 +106,11 @@ def retry_at(policy: Policy, attempt: int, failed_at: datetime) -> datetime | No
     return failed_at.astimezone(UTC) + timedelta(seconds=wait_s)
 
 
-def pauses(policy: Policy, failures: int) -> bool:
+def pauses(policy: MissedPolicy, failures: int) -> bool:
     """Whether the job pauses itself after so many failures in a row."""
     return 0 < policy.pause_after <= failures
 
 
-def deadline(policy: Policy, started_at: datetime) -> datetime:
+def deadline(policy: MissedPolicy, started_at: datetime) -> datetime:
     """When a run that started then has to be over, aware UTC."""
     return started_at.astimezone(UTC) + timedelta(seconds=policy.timeout_s)

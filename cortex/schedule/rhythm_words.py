@@ -3,7 +3,7 @@
 import re
 from fractions import Fraction
 
-from cortex.schedule.phrase import Delay, Phrase, Unit
+from cortex.schedule.phrase import Delay, Unit, UnreadPhrase
 
 _UNIT = r"(minute|hour|day|week|month|year)s?"
 _EVERY = r"\b(?:every|each|once every|once each)"
@@ -55,7 +55,7 @@ LONGEST = 3660  # days that a delay or a rhythm may have: ten years
 Rhythm = tuple[int, Unit]
 
 
-def take_every(phrase: Phrase) -> tuple[Rhythm | None, bool]:
+def take_every(phrase: UnreadPhrase) -> tuple[Rhythm | None, bool]:
     """The rhythm, such as (15, `minute`), or None; and whether its name says night."""
     if found := phrase.take(_UNCLEAR):
         raise phrase.refusal(
@@ -77,7 +77,7 @@ def take_every(phrase: Phrase) -> tuple[Rhythm | None, bool]:
     return (_NAMES[found[1]], found[1] == "nightly") if found else (None, False)
 
 
-def take_times_in(phrase: Phrase) -> Rhythm | None:
+def take_times_in(phrase: UnreadPhrase) -> Rhythm | None:
     """(2, `day`) for `twice a day`; None when nothing of the kind is said."""
     found = phrase.take(_TIMES)
     if not found:
@@ -87,7 +87,7 @@ def take_times_in(phrase: Phrase) -> Rhythm | None:
     return count, units.get(found[2]) or _UNITS[found[2]]
 
 
-def take_mark(phrase: Phrase) -> int | None:
+def take_mark(phrase: UnreadPhrase) -> int | None:
     """The minute of each hour: `at :15`, `at quarter past`, `on the hour`; None when none is said."""
     found = phrase.take(_MARK)
     if not found:
@@ -100,7 +100,7 @@ def take_mark(phrase: Phrase) -> int | None:
     return 30 if found[3] else 0
 
 
-def take_delay(phrase: Phrase) -> Delay | None:
+def take_delay(phrase: UnreadPhrase) -> Delay | None:
     """How long from now: `in 20 minutes`, `in an hour and a half`, `2 weeks from now`; None when nothing is said."""
     found = phrase.take(_DELAY)
     if not found:
@@ -140,7 +140,7 @@ def _amount(piece: str) -> tuple[Fraction, Unit]:
     return count + more, _UNITS[found[3]]
 
 
-def _counted(phrase: Phrase, said: str, unit: Unit) -> Rhythm:
+def _counted(phrase: UnreadPhrase, said: str, unit: Unit) -> Rhythm:
     """So many units; a fraction of an hour as minutes."""
     count = Fraction(2) if said in ("other", "second") else Fraction(said.rstrip("stndrh"))
     if unit == "hour" and count.denominator != 1:
@@ -155,7 +155,7 @@ def _counted(phrase: Phrase, said: str, unit: Unit) -> Rhythm:
     return whole, unit
 
 
-def _whole(phrase: Phrase, count: Fraction) -> int:
+def _whole(phrase: UnreadPhrase, count: Fraction) -> int:
     if count.denominator != 1:
         raise phrase.refusal("only hours can be halved; write whole numbers.")
     return int(count)

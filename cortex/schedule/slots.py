@@ -9,14 +9,14 @@ from itertools import takewhile
 
 from cortex.ports.schedule import Timing
 from cortex.schedule.moments import following, moments
-from cortex.schedule.policies import Policy
+from cortex.schedule.policies import MissedPolicy
 
 LISTED_MOST = 1_000
 MADE_UP = "a later one ran for it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Missed:
+class MissedSlot:
     """A slot that will not run; `why` is shown."""
 
     slot: datetime
@@ -24,14 +24,14 @@ class Missed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class DueSlots:
     """What a job does now. `run` and `missed` are in order, aware UTC; `next_at` is None when it is never due again.
 
     `unlisted`: (after, until) of older slots that were missed too, too many to name one by one; None as a rule.
     """
 
     run: tuple[datetime, ...] = ()
-    missed: tuple[Missed, ...] = ()
+    missed: tuple[MissedSlot, ...] = ()
     unlisted: tuple[datetime, datetime] | None = None
     next_at: datetime | None = None
 
@@ -61,14 +61,14 @@ def newest_slots(timing: Timing, after: datetime, until: datetime, most: int) ->
         back *= 2
 
 
-def due(timing: Timing, last_slot: datetime, now: datetime, policy: Policy) -> Decision:
+def due(timing: Timing, last_slot: datetime, now: datetime, policy: MissedPolicy) -> DueSlots:
     """What becomes of the slots after `last_slot` up to `now`. Every slot ends in `run`, `missed` or `unlisted`.
 
     `last_slot`: the newest slot that was decided before, or when the job was made or switched on.
     """
     slots, since = newest_slots(timing, last_slot, now, LISTED_MOST)
     run, missed = _sorted_out(slots, now, policy)
-    return Decision(
+    return DueSlots(
         run=run,
         missed=missed,
         unlisted=(last_slot, since) if since > last_slot and _has_slots(timing, last_slot, since) else None,
@@ -82,8 +82,8 @@ def _has_slots(timing: Timing, after: datetime, until: datetime) -> bool:
 
 
 def _sorted_out(
-    slots: tuple[datetime, ...], now: datetime, policy: Policy
-) -> tuple[tuple[datetime, ...], tuple[Missed, ...]]:
+    slots: tuple[datetime, ...], now: datetime, policy: MissedPolicy
+) -> tuple[tuple[datetime, ...], tuple[MissedSlot, ...]]:
     """The slots that run and the others with their reason."""
     within_s = policy.fire_within_s if policy.on_miss != "skip" else min(policy.grace_s, policy.fire_within_s)
     late = timedelta(seconds=within_s)
@@ -94,7 +94,7 @@ def _sorted_out(
     why_late = f"it was more than {_length(within_s)} late"
     why_more = f"{most} at most are caught up" if policy.on_miss == "catchup" else MADE_UP
     missed = tuple(
-        Missed(slot=slot, why=why_late if now - slot > late else why_more) for slot in slots if slot not in kept
+        MissedSlot(slot=slot, why=why_late if now - slot > late else why_more) for slot in slots if slot not in kept
     )
     return tuple(run), missed
 

@@ -5,19 +5,19 @@ from collections.abc import Iterable, Mapping
 
 from cortex.selection import text
 from cortex.selection.talk import common_terms
-from cortex.selection.types import Entry
+from cortex.selection.types import ToolEntry
 
 NAME_WEIGHT, SUMMARY_WEIGHT, PARAMETER_WEIGHT, EXAMPLE_WEIGHT = 2.0, 1.0, 0.5, 0.5
 GRAM = 3
 Bag = Mapping[str, float]
 
 
-def words(entry: Entry, told: Iterable[str]) -> Bag:
+def words(entry: ToolEntry, told: Iterable[str]) -> Bag:
     """A tool's stemmed words: name, summary, parameters, and what people say for it."""
     return _bag(entry, told, text.terms)
 
 
-def letters(entry: Entry, told: Iterable[str]) -> Bag:
+def letters(entry: ToolEntry, told: Iterable[str]) -> Bag:
     """The same as runs of letters, common words left out."""
     return _bag(entry, told, grams)
 
@@ -29,7 +29,7 @@ def grams(said: str) -> tuple[str, ...]:
     return tuple(term[at : at + GRAM] for term in edged for at in range(len(term) - GRAM + 1))
 
 
-def _bag(entry: Entry, told: Iterable[str], cut: "text.Cut") -> Bag:
+def _bag(entry: ToolEntry, told: Iterable[str], cut: "text.Cut") -> Bag:
     properties = entry.full.parameters.get("properties", {})
     found: Counter[str] = Counter()
     _add(found, cut(text.spaced(entry.name)), NAME_WEIGHT)

@@ -41,7 +41,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class CacheVerdict:
     """What became of the cached prefix.
 
     `kept_tokens`: how much of this request its forerunner had sent unchanged, 0 where anything ahead of it changed.
@@ -52,16 +52,16 @@ class Verdict:
     kept_tokens: int = 0
 
 
-def verdict(now: Sight, before: Sight | None, idle_s: float, usage: Usage, profile: Profile) -> Verdict:
+def verdict(now: Sight, before: Sight | None, idle_s: float, usage: Usage, profile: Profile) -> CacheVerdict:
     """The outcome for the request `now`, sent `idle_s` seconds after `before`; None = there was none before."""
     if before is None:
         is_hit = usage.cached_tokens >= HIT_SHARE * max(1, usage.input_tokens)
-        return Verdict(outcome="hit" if is_hit else _silent(usage, profile) or "first")
+        return CacheVerdict(outcome="hit" if is_hit else _silent(usage, profile) or "first")
     change = _change(now, before)
     kept = 0 if change else min(before.input_tokens, usage.input_tokens)
     if usage.cached_tokens >= HIT_SHARE * max(1, min(before.input_tokens, usage.input_tokens)):
-        return Verdict(outcome="hit", kept_tokens=kept)
-    return Verdict(outcome=_reason(change, before, idle_s, usage, profile), kept_tokens=kept)
+        return CacheVerdict(outcome="hit", kept_tokens=kept)
+    return CacheVerdict(outcome=_reason(change, before, idle_s, usage, profile), kept_tokens=kept)
 
 
 def _reason(change: Outcome | None, before: Sight, idle_s: float, usage: Usage, profile: Profile) -> Outcome:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cortex.selection.rights import Rights
-from cortex.selection.types import Domain, Entry
+from cortex.selection.types import Domain, ToolEntry
 
 BUDGET_TOKENS = 120
 _HEAD = "More tools, had by tools_discover:"
@@ -16,7 +16,7 @@ _HEAD_TOKENS = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class CatalogText:
     """The catalog's text and the sum of its parts in tokens."""
 
     text: str = ""
@@ -24,13 +24,13 @@ class Listing:
 
 
 def catalog(
-    rights: Rights, declared: Iterable[Entry], domains: Sequence[Domain], budget_tokens: int = BUDGET_TOKENS
-) -> Listing:
+    rights: Rights, declared: Iterable[ToolEntry], domains: Sequence[Domain], budget_tokens: int = BUDGET_TOKENS
+) -> CatalogText:
     """The listing of the permitted tools but the declared ones, empty for none. The same tools give the same bytes."""
     shown = [entry for entry in declared if entry.name in rights.names]
     if len(shown) == len(rights.business):
-        return Listing()
-    taken: dict[str, list[Entry]] = {}
+        return CatalogText()
+    taken: dict[str, list[ToolEntry]] = {}
     for entry in shown:
         taken.setdefault(entry.category, []).append(entry)
     filled = [
@@ -42,23 +42,23 @@ def catalog(
     lines = _sum(rights.line_tokens, filled) - sum(entry.tokens_line for entry in beside) + 2 * count + _HEAD_TOKENS
     if lines <= budget_tokens:
         rows = [f"- {quoted(entry.name)}: {quoted(entry.summary)}" for entry in _left(rights, filled, taken)]
-        return Listing(text="\n".join((_HEAD, *rows)), tokens=lines)
+        return CatalogText(text="\n".join((_HEAD, *rows)), tokens=lines)
     names = _sum(rights.name_tokens, filled) - sum(entry.tokens_name for entry in beside) + count
     names += _HEAD_TOKENS + 3 * len(filled)
     if names <= budget_tokens:
         rows = [
             f"{each.name}: {', '.join(quoted(tool.name) for tool in _left(rights, [each], taken))}" for each in filled
         ]
-        return Listing(text="\n".join((_HEAD, *rows)), tokens=names)
+        return CatalogText(text="\n".join((_HEAD, *rows)), tokens=names)
     told = _HEAD_TOKENS + sum(domain.tokens for domain in filled)
     if told <= budget_tokens:
         rows = [f"{domain.name}: {quoted(domain.summary)}" for domain in filled]
-        return Listing(text="\n".join((_HEAD, *rows)), tokens=told)
+        return CatalogText(text="\n".join((_HEAD, *rows)), tokens=told)
     bare = ", ".join(quoted(domain.name) for domain in filled)
-    return Listing(text=f"{_HEAD} {bare}", tokens=_HEAD_TOKENS + sum(domain.tokens_name for domain in filled))
+    return CatalogText(text=f"{_HEAD} {bare}", tokens=_HEAD_TOKENS + sum(domain.tokens_name for domain in filled))
 
 
-def _left(rights: Rights, domains: Iterable[Domain], taken: dict[str, list[Entry]]) -> list[Entry]:
+def _left(rights: Rights, domains: Iterable[Domain], taken: dict[str, list[ToolEntry]]) -> list[ToolEntry]:
     """The tools of these domains that are not declared."""
     return [
         entry

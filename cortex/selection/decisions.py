@@ -4,15 +4,15 @@ from collections.abc import Iterator, Sequence
 from typing import overload
 
 from cortex.selection.cache_economics import threshold
-from cortex.selection.draft import Draft, Vote
+from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.index import Index
-from cortex.selection.types import Entry, PlanInput, SentTool, StageName, ToolDecision
+from cortex.selection.types import PlanInput, SentTool, StageName, ToolDecision, ToolEntry
 
 
 class Decisions(Sequence[ToolDecision]):
     """A decision for every permitted tool but the meta tools, in registry order. Equal to a tuple of the same."""
 
-    def __init__(self, given: PlanInput, index: Index, draft: Draft) -> None:
+    def __init__(self, given: PlanInput, index: Index, draft: PlanDraft) -> None:
         """Keep what the decisions follow from."""
         self._given, self._index, self._draft = given, index, draft
         self._made: tuple[ToolDecision, ...] | None = None
@@ -44,7 +44,9 @@ class Decisions(Sequence[ToolDecision]):
         return self._made
 
 
-def _decided(given: PlanInput, index: Index, draft: Draft, entry: Entry, sent: dict[str, SentTool]) -> ToolDecision:
+def _decided(
+    given: PlanInput, index: Index, draft: PlanDraft, entry: ToolEntry, sent: dict[str, SentTool]
+) -> ToolDecision:
     """Why this permitted tool is in or out."""
     item = sent.get(entry.name)
     chance = draft.chances.get(entry.name)
@@ -68,7 +70,9 @@ def _decided(given: PlanInput, index: Index, draft: Draft, entry: Entry, sent: d
     )
 
 
-def _left_out(given: PlanInput, draft: Draft, entry: Entry, chance: Vote | None, bar: float) -> tuple[StageName, str]:
+def _left_out(
+    given: PlanInput, draft: PlanDraft, entry: ToolEntry, chance: Vote | None, bar: float
+) -> tuple[StageName, str]:
     """Why a permitted tool is not sent."""
     name = entry.name
     if draft.is_shut:

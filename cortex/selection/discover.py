@@ -11,8 +11,8 @@ from typing import Any
 
 from cortex.selection.baselines import ora
 from cortex.selection.index import index_of
-from cortex.selection.ranking import Hit, ranked
-from cortex.selection.types import Entry, Snapshot
+from cortex.selection.ranking import ToolHit, ranked
+from cortex.selection.types import Snapshot, ToolEntry
 
 MOST = 5
 
@@ -21,7 +21,7 @@ MOST = 5
 class DiscoveryResult:
     """Up to five hits, best first, and the words for the model: signatures, or the domains that exist."""
 
-    hits: tuple[Hit, ...]
+    hits: tuple[ToolHit, ...]
     text: str
 
     @property
@@ -47,22 +47,22 @@ def discover(
     return DiscoveryResult(hits=hits, text="\n".join((*rows, way)))
 
 
-def rank(query: str, snapshot: Snapshot, names: Collection[str], most: int) -> tuple[Hit, ...]:
+def rank(query: str, snapshot: Snapshot, names: Collection[str], most: int) -> tuple[ToolHit, ...]:
     """Those of the named tools that fit the query, best first, `most` at most; meta tools never."""
     return ranked(index_of(snapshot), query, names, most)
 
 
-def _rank_as_ora(query: str, snapshot: Snapshot, names: Collection[str], most: int) -> tuple[Hit, ...]:
+def _rank_as_ora(query: str, snapshot: Snapshot, names: Collection[str], most: int) -> tuple[ToolHit, ...]:
     """The ranking of the recipe `ora`."""
     found = ora.rank(query, snapshot, names, most)
-    return tuple(Hit(name=fit.name, score=fit.score, how=fit.how) for fit in found)
+    return tuple(ToolHit(name=fit.name, score=fit.score, how=fit.how) for fit in found)
 
 
-Ranking = Callable[[str, Snapshot, Collection[str], int], tuple[Hit, ...]]
+Ranking = Callable[[str, Snapshot, Collection[str], int], tuple[ToolHit, ...]]
 RANKINGS: dict[str, Ranking] = {"cortex": rank, "ora": _rank_as_ora}
 
 
-def signature(entry: Entry) -> str:
+def signature(entry: ToolEntry) -> str:
     """`name(argument: type, optional?: type): summary`, with the allowed values where they are few."""
     properties: dict[str, Any] = entry.full.parameters.get("properties", {})
     required = entry.full.parameters.get("required", [])

@@ -6,9 +6,9 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from cortex.base.skill import SkillFit
-from cortex.selection.catalog import Listing
+from cortex.selection.catalog import CatalogText
 from cortex.selection.rights import NO_RIGHTS, Rights
-from cortex.selection.types import Entry, Form, SentTool, StageName
+from cortex.selection.types import Form, SentTool, StageName, ToolEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ NOT_LEARNED = ModelChances()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class PlanDraft:
     """A plan in the making.
 
     `is_shut`: nothing is sent; `is_all`: everything permitted is. `pins` are in, whatever the score; `resting` join
@@ -75,7 +75,7 @@ class Draft:
     late: str = ""
     dropped: Mapping[str, Vote] = field(default_factory=lambda: NOTHING)
     is_afresh: bool = False
-    listing: Listing | None = None
+    listing: CatalogText | None = None
     tool_choice: Literal["auto", "required", "none"] = "auto"
     labels: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     grown: tuple[str, ...] = ()
@@ -83,6 +83,6 @@ class Draft:
     skills: tuple[SkillFit, ...] = ()
 
     @property
-    def permitted(self) -> tuple[Entry, ...]:
+    def permitted(self) -> tuple[ToolEntry, ...]:
         """What may be used, in registry order, meta tools last."""
         return self.rights.permitted

@@ -11,7 +11,7 @@ from typing import Literal
 
 from cortex.selection import portable, text
 from cortex.selection.snapshot import described
-from cortex.selection.types import Domain, Entry, Example, Snapshot, Trigger
+from cortex.selection.types import Domain, Example, Snapshot, ToolEntry, Trigger
 
 Sending = Literal["always", "needed", "never"]
 
@@ -46,7 +46,7 @@ class Edits:
 NO_EDITS = Edits()
 
 
-def sending_of(entry: Entry) -> Sending:
+def sending_of(entry: ToolEntry) -> Sending:
     """When a tool is sent as things stand."""
     if entry.is_shy:
         return "never"
@@ -98,11 +98,11 @@ def with_encoder(snapshot: Snapshot, encoder: str) -> Snapshot:
     return replace(snapshot, version=version, encoder=encoder)
 
 
-def _sent(entry: Entry, sending: Sending) -> Entry:
+def _sent(entry: ToolEntry, sending: Sending) -> ToolEntry:
     return replace(entry, is_core=sending == "always", is_ambient=False, is_shy=sending == "never")
 
 
-def _reworded(domain: Domain, words: WordEdits | None, entries: Mapping[str, Entry]) -> Domain:
+def _reworded(domain: Domain, words: WordEdits | None, entries: Mapping[str, ToolEntry]) -> Domain:
     """The domain with its words as this house has them; what speaks for tools that are gone is gone too."""
     if words is None:
         return domain

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Protocol
 
 from cortex.base.role import Channel
-from cortex.selection.types import Entry
+from cortex.selection.types import ToolEntry
 
 CHANNEL_LACKS: dict[Channel, frozenset[str]] = {
     "chat": frozenset(),
@@ -21,7 +21,7 @@ CHANNEL_LACKS: dict[Channel, frozenset[str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class ToolGrant:
     """What is granted, as categories, names or `all`: the tools that `words` and, unless it is None, `within` mean.
 
     `lacks`: names that are taken out of it again.
@@ -32,7 +32,7 @@ class Grant:
     lacks: frozenset[str] = frozenset()
 
 
-class Grants(Protocol):
+class ToolGrants(Protocol):
     """The part of a role that grants tools; `base/role.py` says what the fields mean."""
 
     @property
@@ -61,16 +61,18 @@ class Grants(Protocol):
         ...
 
 
-def granted(role: Grants, *, is_admin: bool) -> Grant:
+def granted(role: ToolGrants, *, is_admin: bool) -> ToolGrant:
     """What the role grants to this account; nothing where it may not take the role."""
     if role.is_admin_only and not is_admin:
-        return Grant(words=frozenset())
+        return ToolGrant(words=frozenset())
     words = (*role.tools, *role.admin_tools) if is_admin else role.tools
     within = None if role.within is None else frozenset(role.within)
-    return Grant(words=frozenset(words), within=within, lacks=frozenset(role.lacks))
+    return ToolGrant(words=frozenset(words), within=within, lacks=frozenset(role.lacks))
 
 
-def permits(grant: Grant, *, name: str, category: str, is_admin_tool: bool, is_admin: bool, channel: Channel) -> bool:
+def permits(
+    grant: ToolGrant, *, name: str, category: str, is_admin_tool: bool, is_admin: bool, channel: Channel
+) -> bool:
     """Whether the grant permits this tool to this account on this channel."""
     if (is_admin_tool and not is_admin) or name in CHANNEL_LACKS[channel] or name in grant.lacks:
         return False
@@ -78,7 +80,7 @@ def permits(grant: Grant, *, name: str, category: str, is_admin_tool: bool, is_a
     return not grant.words.isdisjoint(meant) and (grant.within is None or not grant.within.isdisjoint(meant))
 
 
-def digest(entries: Iterable[Entry]) -> str:
+def digest(entries: Iterable[ToolEntry]) -> str:
     """What is permitted, as a short key."""
     return blake2b(",".join(entry.name for entry in entries).encode(), digest_size=8).hexdigest()
 

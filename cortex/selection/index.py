@@ -14,7 +14,7 @@ from cortex.base import scan
 from cortex.selection import text
 from cortex.selection.documents import Documents, tools_as_documents, utterances_as_documents
 from cortex.selection.talk import common_terms
-from cortex.selection.types import Entry, Snapshot, Trigger
+from cortex.selection.types import Snapshot, ToolEntry, Trigger
 
 if TYPE_CHECKING:
     from cortex.selection.semantic_index import Curves, SemanticIndex
@@ -54,11 +54,11 @@ class Index:
     def __init__(self, snapshot: Snapshot, before: "Index | None" = None) -> None:
         """Index the snapshot; `before`: an earlier index, whose unchanged parts are taken over."""
         self.snapshot = snapshot
-        self.entries: dict[str, Entry] = {entry.name: entry for entry in snapshot.entries}
+        self.entries: dict[str, ToolEntry] = {entry.name: entry for entry in snapshot.entries}
         self.names = frozenset(self.entries)
         self.metas = frozenset(entry.name for entry in snapshot.entries if entry.is_meta)
         self.place = {entry.name: at for at, entry in enumerate(snapshot.entries)}
-        members: dict[str, list[Entry]] = {}
+        members: dict[str, list[ToolEntry]] = {}
         for entry in snapshot.entries:
             members.setdefault(entry.category, []).append(entry)
         self.by_category = {name: tuple(entries) for name, entries in members.items()}
@@ -245,7 +245,9 @@ class Index:
         return found
 
 
-def _phrases(snapshot: Snapshot, by_category: Mapping[str, tuple[Entry, ...]]) -> dict[str, tuple[TriggerPattern, ...]]:
+def _phrases(
+    snapshot: Snapshot, by_category: Mapping[str, tuple[ToolEntry, ...]]
+) -> dict[str, tuple[TriggerPattern, ...]]:
     """Phrases by their first word."""
     found: dict[str, list[TriggerPattern]] = {}
     for domain in snapshot.domains:

@@ -6,13 +6,13 @@ The only door to the stages. Same input, same plan, to the byte (`portable.dumps
 import json
 from dataclasses import replace
 
-from cortex.selection.catalog import Listing, catalog
+from cortex.selection.catalog import CatalogText, catalog
 from cortex.selection.decisions import Decisions
-from cortex.selection.draft import Draft
+from cortex.selection.draft import PlanDraft
 from cortex.selection.index import Index, index_of
 from cortex.selection.recipes import recipe
 from cortex.selection.rights import ready_of
-from cortex.selection.types import Costs, Entry, Memory, PlanInput, SentTool, ToolPlan
+from cortex.selection.types import Costs, PlanInput, PlannerMemory, SentTool, ToolEntry, ToolPlan
 
 NOTES_HEAD = "Also callable now, through tool_call:"
 HINT_LEAST = 0.05
@@ -21,13 +21,13 @@ HINT_LEAST = 0.05
 def plan(given: PlanInput) -> ToolPlan:
     """The plan of one model call; UserError for an unknown recipe."""
     index = index_of(given.snapshot)
-    draft = Draft()
+    draft = PlanDraft()
     for stage in recipe(given.recipe):
         draft = stage(given, index, draft)
     return _written(given, index, draft)
 
 
-def _written(given: PlanInput, index: Index, draft: Draft) -> ToolPlan:
+def _written(given: PlanInput, index: Index, draft: PlanDraft) -> ToolPlan:
     """The plan that a finished draft stands for."""
     sent = (*draft.kept, *draft.fresh)
     opening = given.memory.opening if draft.kept else len(sent)
@@ -70,16 +70,16 @@ def _written(given: PlanInput, index: Index, draft: Draft) -> ToolPlan:
     )
 
 
-def _listing(given: PlanInput, index: Index, draft: Draft, opening: tuple[SentTool, ...]) -> Listing:
+def _listing(given: PlanInput, index: Index, draft: PlanDraft, opening: tuple[SentTool, ...]) -> CatalogText:
     """The frozen catalog of an open epoch: permitted, and not declared when it opened; or a stage's own."""
     if draft.listing is not None:
         return draft.listing
     if draft.is_afresh or not draft.is_open or draft.is_all:
-        return Listing()
+        return CatalogText()
     return catalog(draft.rights, [index.entries[item.name] for item in opening], given.snapshot.domains)
 
 
-def _notes(entries: list[Entry]) -> str:
+def _notes(entries: list[ToolEntry]) -> str:
     """Late tools behind the user's message, each with its whole schema; "" for none."""
     if not entries:
         return ""
@@ -91,7 +91,7 @@ def _minified(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _hints(draft: Draft) -> tuple[tuple[str, float], ...]:
+def _hints(draft: PlanDraft) -> tuple[tuple[str, float], ...]:
     """What the message says about each permitted tool, best first; the offline model reads it in every mode."""
     found = {name: vote.p for name, vote in draft.chances.items()}
     for name, vote in draft.pins.items():
@@ -100,11 +100,13 @@ def _hints(draft: Draft) -> tuple[tuple[str, float], ...]:
     return tuple((name, round(p, 3)) for name, p in ranked if p >= HINT_LEAST)
 
 
-def _remembered(given: PlanInput, draft: Draft, sent: tuple[SentTool, ...], opening: int, costs: Costs) -> Memory:
+def _remembered(
+    given: PlanInput, draft: PlanDraft, sent: tuple[SentTool, ...], opening: int, costs: Costs
+) -> PlannerMemory:
     """What the next plan must know. A chat-only round leaves an open epoch as it was."""
     if draft.is_shut and given.memory.is_open:
         return replace(given.memory, highest=draft.number, turn=given.turn, last_at=given.now)
-    return Memory(
+    return PlannerMemory(
         number=draft.number,
         highest=max(draft.number, given.memory.highest),
         is_open=draft.is_open,

@@ -28,7 +28,7 @@ CANDIDATES = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class ToolHit:
     """A permitted tool that fits, with how it was found."""
 
     name: str
@@ -36,16 +36,16 @@ class Hit:
     how: str
 
 
-def ranked(index: Index, query: str, names: Collection[str], most: int) -> tuple[Hit, ...]:
+def ranked(index: Index, query: str, names: Collection[str], most: int) -> tuple[ToolHit, ...]:
     """Those of the named tools that fit the query, best first, `most` at most; none where nothing fits."""
     allowed = names if isinstance(names, frozenset) else frozenset(names)
     if not index.metas.isdisjoint(allowed):
         allowed -= index.metas
-    hits = {name: Hit(name=name, score=score, how="its words") for name, score in _worded(index, query, allowed)}
+    hits = {name: ToolHit(name=name, score=score, how="its words") for name, score in _worded(index, query, allowed)}
     for name, vote in evidence.phrases(index, query, allowed).items():
         score = round(BY_WORDING * vote.p, 4) if vote.is_own else 0.0
         if score > (hits[name].score if name in hits else 0.0):
-            hits[name] = Hit(name=name, score=score, how="a phrase of this house")
+            hits[name] = ToolHit(name=name, score=score, how="a phrase of this house")
     for hit in _named(index, query, allowed, tuple(hits)):
         if hit.name not in hits or hits[hit.name].score < hit.score:
             hits[hit.name] = hit
@@ -115,27 +115,27 @@ def _widened(telling: Mapping[str, float]) -> dict[str, float]:
     return {**near, **telling}
 
 
-def _named(index: Index, query: str, allowed: frozenset[str], likely: tuple[str, ...]) -> list[Hit]:
+def _named(index: Index, query: str, allowed: frozenset[str], likely: tuple[str, ...]) -> list[ToolHit]:
     """Hits by name: the same, a part of it, spelt alike; and those whose every word is in the query."""
     asked = text.normal(query).replace(" ", "_")
     names = index.normal_names
-    found: dict[str, Hit] = {}
+    found: dict[str, ToolHit] = {}
     if asked and len(text.words(query)) <= NAME_WORDS:
         spelling = scan.load("cortex.selection.spelling")
         for key in spelling.near(asked, names, NEAR):
-            found[key] = Hit(name=key, score=SPELT, how="spelt alike")
+            found[key] = ToolHit(name=key, score=SPELT, how="spelt alike")
         if len(asked) > 3:
             for key, name in names.items():
                 if asked in name or (name in asked and "_" in name):
-                    found[key] = Hit(name=key, score=PART, how="part of its name")
+                    found[key] = ToolHit(name=key, score=PART, how="part of its name")
         for key in index.by_normal_name.get(asked, ()):
-            found[key] = Hit(name=key, score=EXACT, how="its name")
+            found[key] = ToolHit(name=key, score=EXACT, how="its name")
     said = {index.mend(term) for term in text.terms(query.replace("_", " "))}
     for key in likely:
         if key not in found and _holds(index, key, said):
             own = set(text.terms(index.entries[key].full.description)) | set(text.terms(text.spaced(key)))
             score = round(WORDS + WORDS_SHARE * len(said & own) / len(said), 4)
-            found[key] = Hit(name=key, score=score, how="shared words")
+            found[key] = ToolHit(name=key, score=score, how="shared words")
     return [hit for name, hit in found.items() if name in allowed]
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from cortex.selection.portable import plain
-from cortex.selection.types import META, Memory, SentTool, ToolPlan
+from cortex.selection.types import META, PlannerMemory, SentTool, ToolPlan
 
 
 def receipt(plan: ToolPlan) -> dict[str, Any]:
@@ -65,9 +65,9 @@ def left_out(plan: ToolPlan) -> dict[str, int]:
     return {stage: tokens for stage, tokens in sorted(found.items()) if tokens}
 
 
-def remember(receipts: list[dict[str, Any]]) -> Memory:
+def remember(receipts: list[dict[str, Any]]) -> PlannerMemory:
     """The planner's memory after these receipts, oldest first: what a restart or a lost row is mended from."""
-    memory = Memory()
+    memory = PlannerMemory()
     for each in receipts:
         epoch = each["epoch"]
         facts = epoch["facts"]
@@ -75,7 +75,7 @@ def remember(receipts: list[dict[str, Any]]) -> Memory:
             SentTool(**{key: item[key] for key in ("name", "form", "stage", "reason")}) for item in each["sent"]
         )
         is_paused = facts["is_open"] and not epoch["is_open"]
-        memory = Memory(
+        memory = PlannerMemory(
             **{**facts, "noted": tuple(facts["noted"]), "grown": tuple(facts.get("grown", ()))},
             sent=memory.sent if is_paused else sent,
             opening=epoch["opening"],
@@ -83,6 +83,6 @@ def remember(receipts: list[dict[str, Any]]) -> Memory:
     return memory
 
 
-def _facts(memory: Memory) -> dict[str, Any]:
+def _facts(memory: PlannerMemory) -> dict[str, Any]:
     """The memory without what the receipt says already."""
     return {key: value for key, value in plain(memory).items() if key not in ("sent", "opening")}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from cortex.base.errors import UserError
-from cortex.selection.draft import Draft
+from cortex.selection.draft import PlanDraft
 from cortex.selection.index import Index
 from cortex.selection.stages.afresh import afresh
 from cortex.selection.stages.budget import budget
@@ -28,7 +28,7 @@ from cortex.selection.stages.skills import skills
 from cortex.selection.stages.vectors import vectors
 from cortex.selection.types import PlanInput
 
-Stage = Callable[[PlanInput, Index, Draft], Draft]
+Stage = Callable[[PlanInput, Index, PlanDraft], PlanDraft]
 
 RECIPES: dict[str, tuple[Stage, ...]] = {
     "cortex": (

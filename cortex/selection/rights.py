@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cortex.base.role import Channel
-from cortex.selection.grants import Grant, digest, granted, permits
-from cortex.selection.types import Entry, PlanInput
+from cortex.selection.grants import ToolGrant, digest, granted, permits
+from cortex.selection.types import PlanInput, ToolEntry
 from cortex.selection.version_cache import SnapshotKey
 
 
@@ -20,15 +20,15 @@ class Rights:
     those that stand in every request or rest beside it. `line_tokens`, `name_tokens`: of a category's catalog.
     """
 
-    permitted: tuple[Entry, ...]
-    business: tuple[Entry, ...]
-    metas: tuple[Entry, ...]
+    permitted: tuple[ToolEntry, ...]
+    business: tuple[ToolEntry, ...]
+    metas: tuple[ToolEntry, ...]
     listed: tuple[str, ...]
     names: frozenset[str]
     tokens: int
     digest: str
-    standing: tuple[Entry, ...]
-    by_category: dict[str, tuple[Entry, ...]]
+    standing: tuple[ToolEntry, ...]
+    by_category: dict[str, tuple[ToolEntry, ...]]
     line_tokens: dict[str, int]
     name_tokens: dict[str, int]
 
@@ -69,7 +69,7 @@ def ready_of(given: PlanInput) -> ReadyTools:
 
 @lru_cache(maxsize=64)
 def _rights(
-    key: SnapshotKey, ready: tuple[str, ...], grant: Grant, core: tuple[str, ...], is_admin: bool, channel: Channel
+    key: SnapshotKey, ready: tuple[str, ...], grant: ToolGrant, core: tuple[str, ...], is_admin: bool, channel: Channel
 ) -> Rights:
     there, own = frozenset(ready), frozenset(core)
     found = [entry for entry in key.snapshot.entries if entry.name in there]
@@ -87,7 +87,7 @@ def _rights(
         )
     )
     metas = tuple(entry for entry in found if entry.is_meta and business)
-    members: dict[str, list[Entry]] = {}
+    members: dict[str, list[ToolEntry]] = {}
     for entry in business:
         members.setdefault(entry.category, []).append(entry)
     return Rights(

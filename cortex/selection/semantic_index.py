@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cortex.selection import sentence_models, text
-from cortex.selection.types import Entry, Snapshot
+from cortex.selection.types import Snapshot, ToolEntry
 
 BEST = 3
 TOLD, ASKED, TALK = 3, 3, 150
@@ -23,7 +23,7 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class LikenessCurve:
     """Likeness to chance, fitted for one model: 1 / (1 + exp(-(scale x + bias)))."""
 
     scale: float
@@ -38,8 +38,8 @@ class Curve:
 class Curves:
     """One for tools known by their own words alone, one for tools with examples."""
 
-    bare: Curve
-    told: Curve
+    bare: LikenessCurve
+    told: LikenessCurve
 
 
 class SemanticIndex:
@@ -52,7 +52,7 @@ class SemanticIndex:
         self,
         key: str,
         slots: Mapping[str, int],
-        entries: Mapping[str, Entry],
+        entries: Mapping[str, ToolEntry],
         told: Mapping[str, Sequence[str]],
         before: "SemanticIndex | None" = None,
     ) -> None:
@@ -76,7 +76,7 @@ class SemanticIndex:
         self.has_told = np.zeros(len(self.rows), dtype=np.bool_)
         self.has_told[self.homes] = True
 
-    def has(self, entry: Entry, slot: int) -> bool:
+    def has(self, entry: ToolEntry, slot: int) -> bool:
         """Whether this very tool stands in this slot."""
         return self._entries.get(entry.name) is entry and self._slots.get(entry.name) == slot
 
@@ -94,7 +94,7 @@ class SemanticIndex:
         return np.where(self.has_told, curves.told.chance(likeness), curves.bare.chance(likeness))
 
 
-def worded(entry: Entry) -> str:
+def worded(entry: ToolEntry) -> str:
     """A tool in the words that stand for it."""
     return f"{text.spaced(entry.name)}: {entry.summary}"
 
@@ -166,7 +166,7 @@ def _best(near: Floats, homes: NDArray[np.intp], n_slots: int) -> Floats:
     return (sums / np.maximum(counts, 1)).astype(np.float32)
 
 
-def _logistic(likeness: Floats, wanted: Floats) -> Curve:
+def _logistic(likeness: Floats, wanted: Floats) -> LikenessCurve:
     """The curve through these, by Newton's steps."""
     features = np.stack([likeness.ravel(), np.ones(likeness.size)], axis=1).astype(np.float64)
     labels = wanted.ravel().astype(np.float64)
@@ -176,4 +176,4 @@ def _logistic(likeness: Floats, wanted: Floats) -> Curve:
         slope = features.T @ (labels - p) - RIDGE * found
         bend = (features * (p * (1 - p))[:, None]).T @ features + RIDGE * np.eye(2)
         found = found + np.linalg.solve(bend, slope)
-    return Curve(scale=round(float(found[0]), 4), bias=round(float(found[1]), 4))
+    return LikenessCurve(scale=round(float(found[0]), 4), bias=round(float(found[1]), 4))

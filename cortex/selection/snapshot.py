@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from cortex.base import tokens
-from cortex.selection.types import META, Domain, Entry, Example, Snapshot, Trigger
+from cortex.selection.types import META, Domain, Example, Snapshot, ToolEntry, Trigger
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Category, Tool
 
@@ -25,7 +25,7 @@ def snapshot_of(registry: Registry) -> Snapshot:
     )
 
 
-def described(entry: Entry, description: str) -> Entry:
+def described(entry: ToolEntry, description: str) -> ToolEntry:
     """The same tool under other words, counted anew: the first line is its summary, the rest only the full form has."""
     summary = description.partition("\n")[0]
     line = f"{entry.name}: {summary.rstrip('.')}"
@@ -42,8 +42,8 @@ def described(entry: Entry, description: str) -> Entry:
     )
 
 
-def _entry(tool: Tool) -> Entry:
-    return Entry(
+def _entry(tool: Tool) -> ToolEntry:
+    return ToolEntry(
         name=tool.name,
         category=tool.category,
         summary=tool.summary,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cortex.selection.draft import Draft, Vote
+from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.index import index_of
 from cortex.selection.recipes import recipe
 from cortex.selection.types import PlanInput, SentTool
@@ -12,7 +12,7 @@ MOST = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class ToolMark:
     """What a stage said about a tool: its belief (None where it has none) and its words."""
 
     name: str
@@ -26,14 +26,14 @@ class Step:
 
     stage: str
     told: str
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[ToolMark, ...] = ()
     more: int = 0
 
 
 def steps(given: PlanInput) -> tuple[Step, ...]:
     """What each stage of the recipe did, in order; UserError for an unknown recipe."""
     index = index_of(given.snapshot)
-    draft = Draft()
+    draft = PlanDraft()
     found = []
     for stage in recipe(given.recipe):
         after = stage(given, index, draft)
@@ -44,7 +44,7 @@ def steps(given: PlanInput) -> tuple[Step, ...]:
     return tuple(found)
 
 
-def _did(before: Draft, after: Draft) -> tuple[str, tuple[Mark, ...]]:
+def _did(before: PlanDraft, after: PlanDraft) -> tuple[str, tuple[ToolMark, ...]]:
     """The first of the things a stage can do that this one did, in words and tools."""
     told, marks = _sent(before, after)
     if told:
@@ -66,7 +66,7 @@ def _did(before: Draft, after: Draft) -> tuple[str, tuple[Mark, ...]]:
     return _flags(before, after), ()
 
 
-def _flags(before: Draft, after: Draft) -> str:
+def _flags(before: PlanDraft, after: PlanDraft) -> str:
     """What was done to no single tool."""
     if after.rights is not before.rights:
         return f"{len(after.rights.business)} tools may be used, {after.rights.tokens:,} tokens in full"
@@ -81,7 +81,7 @@ def _flags(before: Draft, after: Draft) -> str:
     return "nothing to do here" if after == before else after.boundary or "noted, no tool moved"
 
 
-def _sent(before: Draft, after: Draft) -> tuple[str, tuple[Mark, ...]]:
+def _sent(before: PlanDraft, after: PlanDraft) -> tuple[str, tuple[ToolMark, ...]]:
     """What goes out changed: the set of this round, or what was dropped from it."""
     dropped = _new(before.dropped, after.dropped)
     if dropped:
@@ -92,10 +92,10 @@ def _sent(before: Draft, after: Draft) -> tuple[str, tuple[Mark, ...]]:
     forms = {item.form for item in items}
     why = f", {after.boundary}" if after.boundary else ""
     told = f"{len(items)} go out{why}" + (f" ({', '.join(sorted(forms))})" if forms - {"full"} else "")
-    return told, tuple(Mark(name=item.name, p=None, why=item.reason) for item in items)
+    return told, tuple(ToolMark(name=item.name, p=None, why=item.reason) for item in items)
 
 
-def _voted(before: Draft, after: Draft) -> tuple[Mark, ...]:
+def _voted(before: PlanDraft, after: PlanDraft) -> tuple[ToolMark, ...]:
     """The votes that are new, and what the fitted model says of a tool."""
     found = [
         _mark(name, max(fresh, key=lambda vote: vote.p))
@@ -105,16 +105,16 @@ def _voted(before: Draft, after: Draft) -> tuple[Mark, ...]:
     if after.learned != before.learned:
         known = {mark.name for mark in found}
         found += [
-            Mark(name=name, p=p, why="like what people say for it")
+            ToolMark(name=name, p=p, why="like what people say for it")
             for name, p in after.learned.chances.items()
             if p >= 0.05 and name not in known and name in after.rights.names
         ]
     return tuple(found)
 
 
-def _new(before: Mapping[str, Vote], after: Mapping[str, Vote]) -> tuple[Mark, ...]:
+def _new(before: Mapping[str, Vote], after: Mapping[str, Vote]) -> tuple[ToolMark, ...]:
     return tuple(_mark(name, vote) for name, vote in after.items() if before.get(name) != vote)
 
 
-def _mark(name: str, vote: Vote | None) -> Mark:
-    return Mark(name=name, p=vote.p if vote and vote.p else None, why=vote.why if vote else "")
+def _mark(name: str, vote: Vote | None) -> ToolMark:
+    return ToolMark(name=name, p=vote.p if vote and vote.p else None, why=vote.why if vote else "")

@@ -57,7 +57,7 @@ class Domain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ToolEntry:
     """One tool with what each of its forms costs, counted beforehand: the planner never tokenizes.
 
     `is_shy`: sent only when named, found or called, never by its chance.
@@ -103,7 +103,7 @@ class Snapshot:
     """
 
     version: str
-    entries: tuple[Entry, ...]
+    entries: tuple[ToolEntry, ...]
     domains: tuple[Domain, ...]
     several: tuple[Example, ...] = ()
     none: tuple[Example, ...] = ()
@@ -155,7 +155,7 @@ class SentTool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class PlannerMemory:
     """What the planner knows of the conversation so far; can be re-derived from its receipts (`memory.py`).
 
     `opening`: how many of `sent` stood there when the epoch opened; the frozen catalog lists what they leave out.
@@ -206,7 +206,7 @@ class PlanInput:
     mode: ToolMode = "auto"
     recipe: str = "cortex"
     past: tuple[PastTurn, ...] = ()
-    memory: Memory = Memory()
+    memory: PlannerMemory = PlannerMemory()
     profile: Profile = PLAIN
     model: str = ""
     now: str = ""
@@ -282,7 +282,7 @@ class ToolPlan:
     boundary: str
     late: str
     labels: tuple[tuple[str, str], ...]
-    memory: Memory
+    memory: PlannerMemory
     skills: tuple[SkillFit, ...] = ()
 
     @property

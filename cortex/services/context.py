@@ -28,9 +28,9 @@ class House:
     ticks_s: Callable[[], float]
 
     @asynccontextmanager
-    async def telling(self, user_id: str, conversation_id: str) -> AsyncIterator[Opener]:
+    async def transaction_then_notify(self, user_id: str, conversation_id: str) -> AsyncIterator[Opener]:
         """One transaction whose log rows the conversation's watchers are told after the commit."""
-        async with self.db.together(user_id) as opened:
+        async with self.db.transaction(user_id) as opened:
             yield opened
             appended = opened(ConversationsRepository).appended(conversation_id)
         self.hub.ring(conversation_id, appended)

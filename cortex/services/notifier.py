@@ -24,7 +24,7 @@ def notice_id(user_id: str, key: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class PendingNotice:
     """A notice that is ready to be written, with the ways it will go. `is_muted`: it waits for nobody to read it."""
 
     id: str
@@ -37,12 +37,12 @@ class Draft:
         return await opened(NoticesRepository).add(self.id, self.values, self.ways, is_read=self.is_muted)
 
 
-class Tell(Protocol):
+class Notifier(Protocol):
     """Works out how a person is told, and lets what was written go out."""
 
     async def draft(
         self, user_id: str, key: str, values: NoticeValues, channels: Sequence[ChannelName] | None = None
-    ) -> Draft:
+    ) -> PendingNotice:
         """The notice of this key, told once; `channels` None: those that the person chose for its kind."""
         ...
 
@@ -51,14 +51,14 @@ class Tell(Protocol):
         ...
 
 
-class OnThePage:
-    """Implements `Tell` with no way out of the house: the notice stands in the person's list."""
+class PageOnlyNotifier:
+    """Implements `Notifier` with no way out of the house: the notice stands in the person's list."""
 
     async def draft(
         self, user_id: str, key: str, values: NoticeValues, channels: Sequence[ChannelName] | None = None
-    ) -> Draft:
+    ) -> PendingNotice:
         """The notice alone."""
-        return Draft(id=notice_id(user_id, key), values=values)
+        return PendingNotice(id=notice_id(user_id, key), values=values)
 
     def ring(self, user_id: str = "") -> None:
         """Nothing is sent."""

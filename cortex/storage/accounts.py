@@ -16,7 +16,7 @@ from cortex.storage.schema import AccountTable, AttemptTable, LoginTable, SetupL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class AccountRow:
     """A person's account; without `password_hash` nobody can sign in until a link was used."""
 
     id: str
@@ -30,7 +30,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Login:
+class LoginRow:
     """A signed-in browser. `confirmed_until`: the password was given again, good until then."""
 
     id: str
@@ -44,7 +44,7 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetupLink:
+class SetupLinkRow:
     """What a one-time link is for: `account_id` None makes the first admin."""
 
     account_id: str | None
@@ -70,21 +70,21 @@ class AccountsRepository(HouseRepository):
         return (await self.session.execute(select(func.count()).select_from(AccountTable))).scalar_one()
 
     @reading
-    async def get(self, id: str) -> Account:
+    async def get(self, id: str) -> AccountRow:
         """The account; NotFound when there is none."""
-        return self._there(await self._first(Account, self._accounts().where(AccountTable.id == id)))
+        return self._there(await self._first(AccountRow, self._accounts().where(AccountTable.id == id)))
 
     @reading
-    async def named(self, name: str) -> Account | None:
+    async def named(self, name: str) -> AccountRow | None:
         """The account of this name, in any spelling of it."""
-        return await self._first(Account, self._accounts().where(AccountTable.name_key == name_key(name)))
+        return await self._first(AccountRow, self._accounts().where(AccountTable.name_key == name_key(name)))
 
     @reading
-    async def list(self) -> Sequence[Account]:
+    async def list(self) -> Sequence[AccountRow]:
         """All accounts, by name."""
-        return await self._all(Account, self._accounts().order_by(AccountTable.name_key))
+        return await self._all(AccountRow, self._accounts().order_by(AccountTable.name_key))
 
-    async def add(self, id: str, name: str, rank: Rank, password_hash: str | None, time_zone: str) -> Account:
+    async def add(self, id: str, name: str, rank: Rank, password_hash: str | None, time_zone: str) -> AccountRow:
         """A new account; Conflict when the name is taken."""
         values = {
             "id": id,
@@ -134,14 +134,14 @@ class AccountsRepository(HouseRepository):
         await self.session.execute(insert(SetupLinkTable), values)
 
     @reading
-    async def link(self, token: str) -> SetupLink | None:
+    async def link(self, token: str) -> SetupLinkRow | None:
         """What an unused link in time is for, None for any other."""
-        statement = select(*(getattr(SetupLinkTable, name) for name in SetupLink.__dataclass_fields__)).where(
+        statement = select(*(getattr(SetupLinkTable, name) for name in SetupLinkRow.__dataclass_fields__)).where(
             SetupLinkTable.token_hash == token_hash(token),
             SetupLinkTable.used_at.is_(None),
             SetupLinkTable.expires_at > self.clock(),
         )
-        return await self._first(SetupLink, statement)
+        return await self._first(SetupLinkRow, statement)
 
     async def use_link(self, token: str) -> bool:
         """Use it up; False when it was used, is too old or never was."""
@@ -192,13 +192,13 @@ class AccountsRepository(HouseRepository):
         await self.session.execute(delete(AttemptTable).where(AttemptTable.key == key))
 
     def _accounts(self) -> Select[Any]:
-        return select(*(getattr(AccountTable, name) for name in Account.__dataclass_fields__))
+        return select(*(getattr(AccountTable, name) for name in AccountRow.__dataclass_fields__))
 
     def _purpose(self, account_id: str | None) -> Any:
         column = SetupLinkTable.account_id
         return column.is_(None) if account_id is None else column == account_id
 
-    def _there(self, account: Account | None) -> Account:
+    def _there(self, account: AccountRow | None) -> AccountRow:
         if account is None:
             raise NotFound("There is no such account.")
         return account
@@ -212,7 +212,7 @@ class AccountsRepository(HouseRepository):
 class LoginsRepository(Repository):
     """One user's signed-in browsers."""
 
-    async def add(self, id: str, token: str, address: str, agent: str, expires_at: datetime) -> Login:
+    async def add(self, id: str, token: str, address: str, agent: str, expires_at: datetime) -> LoginRow:
         """Keep a new login under the hash of its token."""
         at = self.clock()
         values = {
@@ -226,16 +226,16 @@ class LoginsRepository(Repository):
             "confirmed_until": None,
         }
         await self.session.execute(self._insert(LoginTable, values))
-        found = await self._first(Login, self._mine(Login, LoginTable).where(LoginTable.id == id))
+        found = await self._first(LoginRow, self._mine(LoginRow, LoginTable).where(LoginTable.id == id))
         if found is None:
             raise NotFound("There is no such login.")
         return found
 
     @reading
-    async def list(self) -> Sequence[Login]:
+    async def list(self) -> Sequence[LoginRow]:
         """The logins in force, the latest seen first."""
-        statement = self._mine(Login, LoginTable).where(LoginTable.expires_at > self.clock())
-        return await self._all(Login, statement.order_by(LoginTable.seen_at.desc(), LoginTable.id))
+        statement = self._mine(LoginRow, LoginTable).where(LoginTable.expires_at > self.clock())
+        return await self._all(LoginRow, statement.order_by(LoginTable.seen_at.desc(), LoginTable.id))
 
     async def slide(self, id: str, expires_at: datetime) -> None:
         """Note that it was seen, and let it live on."""
@@ -260,9 +260,9 @@ class AllLoginsRepository(HouseRepository):
     """Whose a token is: the one question asked before the user is known."""
 
     @reading
-    async def of_token(self, token: str) -> Login | None:
+    async def of_token(self, token: str) -> LoginRow | None:
         """The login in force of an active account that this token opens."""
-        columns = (getattr(LoginTable, name) for name in Login.__dataclass_fields__)
+        columns = (getattr(LoginTable, name) for name in LoginRow.__dataclass_fields__)
         statement = (
             select(*columns)
             .join(AccountTable, AccountTable.id == LoginTable.owner_id)
@@ -272,7 +272,7 @@ class AllLoginsRepository(HouseRepository):
                 AccountTable.is_active,
             )
         )
-        return await self._first(Login, statement)
+        return await self._first(LoginRow, statement)
 
     async def sweep(self) -> int:
         """Forget logins, links and tries whose time is long up; how many logins."""

@@ -19,7 +19,7 @@ _GRACE = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Approval:
+class ApprovalRow:
     """A question to the person. `detail` is the whole command or diff; `why` says what the model read before."""
 
     id: str
@@ -55,7 +55,7 @@ class ApprovalsRepository(Repository):
         why: str,
         risk: str,
         expires_at: datetime,
-    ) -> Approval:
+    ) -> ApprovalRow:
         """Put the question; the one that stands for this call already is handed back as it is."""
         await self._must_own(TurnTable, turn_id, "turn")
         await self._is_new(
@@ -79,26 +79,26 @@ class ApprovalsRepository(Repository):
         return await self._one(self._questions().where(ApprovalTable.call_id == call_id))
 
     @reading
-    async def get(self, id: str) -> Approval:
+    async def get(self, id: str) -> ApprovalRow:
         """The question; NotFound when it is absent or put to another user."""
         return await self._one(self._questions().where(ApprovalTable.id == id))
 
     @reading
-    async def of_call(self, call_id: str) -> Approval | None:
+    async def of_call(self, call_id: str) -> ApprovalRow | None:
         """The question about a call, None when there was none."""
-        return await self._first(Approval, self._questions().where(ApprovalTable.call_id == call_id))
+        return await self._first(ApprovalRow, self._questions().where(ApprovalTable.call_id == call_id))
 
     @reading
-    async def of_turn(self, turn_id: str) -> Sequence[Approval]:
+    async def of_turn(self, turn_id: str) -> Sequence[ApprovalRow]:
         """The questions of a turn, oldest first."""
         statement = self._questions().where(ApprovalTable.turn_id == turn_id)
-        return await self._all(Approval, statement.order_by(ApprovalTable.created_at, ApprovalTable.id))
+        return await self._all(ApprovalRow, statement.order_by(ApprovalTable.created_at, ApprovalTable.id))
 
     @reading
-    async def pending(self) -> Sequence[Approval]:
+    async def pending(self) -> Sequence[ApprovalRow]:
         """What waits for an answer and can still get one, oldest first."""
         statement = self._questions().where(ApprovalTable.state == "asked", ApprovalTable.expires_at > self.clock())
-        return await self._all(Approval, statement.order_by(ApprovalTable.created_at, ApprovalTable.id))
+        return await self._all(ApprovalRow, statement.order_by(ApprovalTable.created_at, ApprovalTable.id))
 
     @reading
     async def others_waiting(self, turn_id: str, channels: Sequence[str]) -> int:
@@ -111,7 +111,7 @@ class ApprovalsRepository(Repository):
         )
         return (await self.session.execute(statement)).scalar_one()
 
-    async def answer(self, id: str, answer: Literal["allowed", "denied"], actor: str) -> Approval:
+    async def answer(self, id: str, answer: Literal["allowed", "denied"], actor: str) -> ApprovalRow:
         """Keep the answer, once; Conflict when there is one already or the time is up."""
         at = self.clock()
         change = self._change(ApprovalTable).where(
@@ -141,18 +141,18 @@ class ApprovalsRepository(Repository):
         return bool(await self._touched(change.values(state="used", used_at=at), ApprovalTable.id))
 
     def _questions(self) -> Select[Any]:
-        statement = self._mine(Approval, ApprovalTable, TurnTable.conversation_id)
+        statement = self._mine(ApprovalRow, ApprovalTable, TurnTable.conversation_id)
         return statement.join(TurnTable, TurnTable.id == ApprovalTable.turn_id)
 
-    async def _one(self, statement: Select[Any]) -> Approval:
-        found = await self._first(Approval, statement)
+    async def _one(self, statement: Select[Any]) -> ApprovalRow:
+        found = await self._first(ApprovalRow, statement)
         if found is None:
             raise NotFound("There is no such question.")
         return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class GrantRow:
     """A standing yes for a tool and one exact destination; everywhere when `conversation_id` is None."""
 
     id: str
@@ -169,7 +169,7 @@ class GrantsRepository(Repository):
 
     async def add(
         self, tool: str, destination: str, conversation_id: str | None, expires_at: datetime, *, id: str | None = None
-    ) -> Grant:
+    ) -> GrantRow:
         """A new grant; an `id` that stands already is handed back as it is."""
         grant_id = id or new_id(self.clock)
         if conversation_id is not None:
@@ -186,13 +186,13 @@ class GrantsRepository(Repository):
                 "revoked_at": None,
             },
         )
-        found = await self._first(Grant, self._mine(Grant, GrantTable).where(GrantTable.id == grant_id))
+        found = await self._first(GrantRow, self._mine(GrantRow, GrantTable).where(GrantTable.id == grant_id))
         if found is None:
             raise NotFound("There is no such grant.")
         return found
 
     @reading
-    async def find(self, tool: str, destination: str, conversation_id: str | None) -> Grant | None:
+    async def find(self, tool: str, destination: str, conversation_id: str | None) -> GrantRow | None:
         """The grant that covers this tool and exact destination here and now."""
         everywhere = GrantTable.conversation_id.is_(None)
         statement = self._live().where(
@@ -200,12 +200,12 @@ class GrantsRepository(Repository):
             GrantTable.destination == destination,
             or_(everywhere, GrantTable.conversation_id == conversation_id) if conversation_id else everywhere,
         )
-        return await self._first(Grant, statement.order_by(GrantTable.expires_at.desc()))
+        return await self._first(GrantRow, statement.order_by(GrantTable.expires_at.desc()))
 
     @reading
-    async def list(self) -> Sequence[Grant]:
+    async def list(self) -> Sequence[GrantRow]:
         """The grants in force, the newest first."""
-        return await self._all(Grant, self._live().order_by(GrantTable.created_at.desc(), GrantTable.id.desc()))
+        return await self._all(GrantRow, self._live().order_by(GrantTable.created_at.desc(), GrantTable.id.desc()))
 
     async def revoke(self, id: str) -> None:
         """End one; NotFound when it is absent or another user's."""
@@ -219,5 +219,5 @@ class GrantsRepository(Repository):
         return len(await self._touched(change, GrantTable.id))
 
     def _live(self) -> Select[Any]:
-        statement = self._mine(Grant, GrantTable)
+        statement = self._mine(GrantRow, GrantTable)
         return statement.where(GrantTable.revoked_at.is_(None), GrantTable.expires_at > self.clock())

@@ -18,7 +18,7 @@ EVERYBODY = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class BudgetRow:
     """A limit for a day. `subject`: account id, role or job; "" = each person for themselves (kind user), or nobody.
 
     At the limit: `stop` with a sentence, go on with `model`, or go on in `chat` without tools.
@@ -39,14 +39,14 @@ class BudgetsRepository(HouseRepository):
     """What the admins set."""
 
     @reading
-    async def list(self) -> Sequence[Budget]:
+    async def list(self) -> Sequence[BudgetRow]:
         """All of them, by kind and subject."""
-        return await self._all(Budget, _rows().order_by(BudgetTable.kind, BudgetTable.subject))
+        return await self._all(BudgetRow, _rows().order_by(BudgetTable.kind, BudgetTable.subject))
 
     @reading
-    async def get(self, id: str) -> Budget:
+    async def get(self, id: str) -> BudgetRow:
         """One; NotFound when it is gone."""
-        found = await self._first(Budget, _rows().where(BudgetTable.id == id))
+        found = await self._first(BudgetRow, _rows().where(BudgetTable.id == id))
         if found is None:
             raise NotFound("There is no such budget.")
         return found
@@ -61,7 +61,7 @@ class BudgetsRepository(HouseRepository):
         at_limit: AtLimit,
         model: str,
         changed_by: str,
-    ) -> Budget:
+    ) -> BudgetRow:
         """Set the budget of this subject; one that stands is changed."""
         values: dict[str, Any] = {
             "limit_tokens": limit_tokens,
@@ -74,7 +74,7 @@ class BudgetsRepository(HouseRepository):
         row = {"id": new_id(self.clock), "kind": kind, "subject": subject, **values}
         statement = self._upsert(BudgetTable, row)
         await self.session.execute(statement.on_conflict_do_update(index_elements=["kind", "subject"], set_=values))
-        return (await self._all(Budget, _rows().where(BudgetTable.kind == kind, BudgetTable.subject == subject)))[0]
+        return (await self._all(BudgetRow, _rows().where(BudgetTable.kind == kind, BudgetTable.subject == subject)))[0]
 
     async def remove(self, id: str) -> None:
         """Take one away; one that is gone is no error."""
@@ -82,4 +82,4 @@ class BudgetsRepository(HouseRepository):
 
 
 def _rows() -> Select[Any]:
-    return select(*(getattr(BudgetTable, name) for name in Budget.__dataclass_fields__))
+    return select(*(getattr(BudgetTable, name) for name in BudgetRow.__dataclass_fields__))

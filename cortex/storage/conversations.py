@@ -23,7 +23,7 @@ _APPENDED = "appended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
+class ConversationRow:
     """A conversation's head. `seq` is its last event's; `selection_state` is the planner's memory.
 
     recipe: the way of choosing tools, "" for the role's.
@@ -62,7 +62,7 @@ class ConversationsRepository(Repository):
         source: Source = "chat",
         parent_id: str | None = None,
         recipe: str = "",
-    ) -> Conversation:
+    ) -> ConversationRow:
         """A new conversation; an `id` that the user already has is handed back as it stands."""
         at = self.clock()
         conversation_id = id or new_id(self.clock)
@@ -100,12 +100,12 @@ class ConversationsRepository(Repository):
         return frozenset((await self.session.execute(statement)).scalars())
 
     @reading
-    async def get(self, id: str, *, with_deleted: bool = False) -> Conversation:
+    async def get(self, id: str, *, with_deleted: bool = False) -> ConversationRow:
         """The conversation; NotFound when it is absent, deleted or another user's."""
         statement = self._heads().where(ConversationTable.id == id)
         if not with_deleted:
             statement = statement.where(ConversationTable.deleted_at.is_(None))
-        found = await self._first(Conversation, statement)
+        found = await self._first(ConversationRow, statement)
         if found is None:
             raise NotFound("There is no such conversation.")
         return found
@@ -113,7 +113,7 @@ class ConversationsRepository(Repository):
     @reading
     async def list(
         self, query: str = "", limit: int = 50, before: datetime | None = None, *, source: Source | None = None
-    ) -> Sequence[Conversation]:
+    ) -> Sequence[ConversationRow]:
         """The newest first; `query`: words of the title; `before`: only those last used before then, for paging.
 
         Without a `source` all but calls by hand ("try") and background agents, which nobody talks in.
@@ -125,19 +125,19 @@ class ConversationsRepository(Repository):
         if before is not None:
             statement = statement.where(ConversationTable.updated_at < before)
         order = (ConversationTable.updated_at.desc(), ConversationTable.id.desc())
-        return await self._all(Conversation, statement.order_by(*order).limit(limit))
+        return await self._all(ConversationRow, statement.order_by(*order).limit(limit))
 
     @reading
-    async def agents_of(self, id: str) -> Sequence[Conversation]:
+    async def agents_of(self, id: str) -> Sequence[ConversationRow]:
         """The conversations of the background agents that were started here, the newest first."""
         statement = self._heads().where(ConversationTable.parent_id == id, ConversationTable.source == "agent")
-        return await self._all(Conversation, statement.order_by(ConversationTable.created_at.desc()))
+        return await self._all(ConversationRow, statement.order_by(ConversationTable.created_at.desc()))
 
     @reading
-    async def pinned(self) -> Sequence[Conversation]:
+    async def pinned(self) -> Sequence[ConversationRow]:
         """The pinned ones, the newest first."""
         statement = self._heads().where(ConversationTable.deleted_at.is_(None), ConversationTable.is_pinned)
-        return await self._all(Conversation, statement.order_by(ConversationTable.updated_at.desc()))
+        return await self._all(ConversationRow, statement.order_by(ConversationTable.updated_at.desc()))
 
     async def rename(self, id: str, title: str, by_user: bool = True) -> None:
         """Set the title. One that the user gave is not replaced by an automatic one any more."""
@@ -261,7 +261,7 @@ class ConversationsRepository(Repository):
             .scalar_subquery()
             .label("running_turn")
         )
-        return self._mine(Conversation, ConversationTable, running)
+        return self._mine(ConversationRow, ConversationTable, running)
 
     async def _set(self, id: str, **values: Any) -> None:  # Any: one of the columns' own types each
         change = self._change(ConversationTable).where(ConversationTable.id == id).values(**values)

@@ -95,10 +95,10 @@ class Database:
             await view.end()
 
     @asynccontextmanager
-    async def together(self, owner_id: str = "") -> AsyncIterator[Opener]:
+    async def transaction(self, owner_id: str = "") -> AsyncIterator[Opener]:
         """One transaction for several repositories of a user: all that they write stands, or nothing.
 
-        `async with db.together(user.id) as open: await open(Turns).create(...)`
+        `async with db.transaction(user.id) as open: await open(Turns).create(...)`
         """
         async with self.session_scope() as session:
 
@@ -108,8 +108,8 @@ class Database:
             yield opened
 
     @asynccontextmanager
-    async def reading(self, owner_id: str = "") -> AsyncIterator[Opener]:
-        """As `together`, to read alone: beside any writer."""
+    async def read_transaction(self, owner_id: str = "") -> AsyncIterator[Opener]:
+        """As `transaction`, to read alone: beside any writer."""
         async with self.session_scope(reading=True) as session:
 
             def opened(kind: type[R], /) -> R:

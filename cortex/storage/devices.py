@@ -16,7 +16,7 @@ from cortex.storage.schema import ActionLinkTable, DeliveryTable, NoticeTable, P
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Device:
+class DeviceRow:
     """A browser's subscription. Never shown whole: who has endpoint and keys can send to it.
 
     `signed_for`: the public key of ours under which it subscribed; `error`: why the last push failed, "" if it did
@@ -51,7 +51,7 @@ class DevicesRepository(Repository):
         login_id: str | None,
         name: str,
         agent: str,
-    ) -> Device:
+    ) -> DeviceRow:
         """Keep a subscription; the one that stands for this endpoint takes the new keys and keeps its name.
 
         A browser in which another person signed in is this user's from now on: it shows the same keys. Conflict for
@@ -69,20 +69,20 @@ class DevicesRepository(Repository):
         return await self.get(id)
 
     @reading
-    async def list(self) -> Sequence[Device]:
+    async def list(self) -> Sequence[DeviceRow]:
         """All of them, the oldest first."""
-        statement = self._mine(Device, PushDeviceTable)
-        return await self._all(Device, statement.order_by(PushDeviceTable.created_at, PushDeviceTable.id))
+        statement = self._mine(DeviceRow, PushDeviceTable)
+        return await self._all(DeviceRow, statement.order_by(PushDeviceTable.created_at, PushDeviceTable.id))
 
     @reading
-    async def get(self, id: str) -> Device:
+    async def get(self, id: str) -> DeviceRow:
         """The browser; NotFound when it is absent or another user's."""
-        found = await self._first(Device, self._mine(Device, PushDeviceTable).where(PushDeviceTable.id == id))
+        found = await self._first(DeviceRow, self._mine(DeviceRow, PushDeviceTable).where(PushDeviceTable.id == id))
         if found is None:
             raise NotFound("There is no such device.")
         return found
 
-    async def rename(self, id: str, name: str) -> Device:
+    async def rename(self, id: str, name: str) -> DeviceRow:
         """Give it another name."""
         await self._set(id, name=name)
         return await self.get(id)
@@ -117,7 +117,7 @@ class DevicesRepository(Repository):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ActionLink:
+class ActionLinkRow:
     """A button of a notification, behind a link. `used_at`: when it was pressed."""
 
     notice_id: str
@@ -136,17 +136,17 @@ class ActionLinksRepository(Repository):
         await self.session.execute(self._insert(ActionLinkTable, row).on_conflict_do_nothing())
 
     @reading
-    async def get(self, token: str) -> ActionLink:
+    async def get(self, token: str) -> ActionLinkRow:
         """What the link does, used or not; NotFound when it never was, is another's, or its time is up."""
-        statement = self._mine(ActionLink, ActionLinkTable).where(
+        statement = self._mine(ActionLinkRow, ActionLinkTable).where(
             ActionLinkTable.token_hash == token_hash(token), ActionLinkTable.expires_at > self.clock()
         )
-        found = await self._first(ActionLink, statement)
+        found = await self._first(ActionLinkRow, statement)
         if found is None:
             raise NotFound("This link is not in force any more.")
         return found
 
-    async def use(self, token: str) -> ActionLink:
+    async def use(self, token: str) -> ActionLinkRow:
         """Press it, once; Conflict when it was pressed before, NotFound as above."""
         link = await self.get(token)
         change = self._change(ActionLinkTable).where(

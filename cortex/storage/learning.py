@@ -14,7 +14,7 @@ from cortex.storage.schema import ConversationTable, LearningAnswerTable, Learni
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class LearningCaseRow:
     """A turn whose first request did not fit. `needed`: tool -> how it came; `text`: None without consent."""
 
     owner_id: str
@@ -29,7 +29,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class WordingAnswerRow:
     """What an admin made of a wording for a tool. `kind`: example, phrase, or empty where it was turned down."""
 
     id: str
@@ -96,9 +96,9 @@ class AllCasesRepository(HouseRepository):
     """The cases of everybody, without what their writers did not share."""
 
     @reading
-    async def recent(self, limit: int) -> Sequence[Case]:
+    async def recent(self, limit: int) -> Sequence[LearningCaseRow]:
         """The latest cases, newest first; those of conversations in the bin are out."""
-        columns = (getattr(LearningCaseTable, name) for name in Case.__dataclass_fields__)
+        columns = (getattr(LearningCaseTable, name) for name in LearningCaseRow.__dataclass_fields__)
         statement = (
             select(*columns)
             .join(TurnTable, TurnTable.id == LearningCaseTable.turn_id)
@@ -106,18 +106,18 @@ class AllCasesRepository(HouseRepository):
             .where(ConversationTable.deleted_at.is_(None))
             .order_by(LearningCaseTable.created_at.desc(), LearningCaseTable.id.desc())
         )
-        return await self._all(Case, statement.limit(limit))
+        return await self._all(LearningCaseRow, statement.limit(limit))
 
 
 class AnswersRepository(HouseRepository):
     """What the admins made of the cases."""
 
     @reading
-    async def all(self) -> Sequence[Answer]:
+    async def all(self) -> Sequence[WordingAnswerRow]:
         """Every answer, the newest first."""
-        columns = (getattr(LearningAnswerTable, name) for name in Answer.__dataclass_fields__)
+        columns = (getattr(LearningAnswerTable, name) for name in WordingAnswerRow.__dataclass_fields__)
         statement = select(*columns).order_by(LearningAnswerTable.answered_at.desc(), LearningAnswerTable.id.desc())
-        return await self._all(Answer, statement)
+        return await self._all(WordingAnswerRow, statement)
 
     async def put(self, tool: str, text_hash: str, *, kind: str, category: str, text: str, by: str) -> None:
         """Keep an answer in the place of an earlier one to the same wording."""
@@ -126,10 +126,10 @@ class AnswersRepository(HouseRepository):
         statement = self._upsert(LearningAnswerTable, row)
         await self.session.execute(statement.on_conflict_do_update(index_elements=["tool", "text_hash"], set_=values))
 
-    async def remove(self, id: str) -> Answer:
+    async def remove(self, id: str) -> WordingAnswerRow:
         """Take an answer back and hand it out; NotFound when there is none."""
-        columns = (getattr(LearningAnswerTable, name) for name in Answer.__dataclass_fields__)
-        found = await self._first(Answer, select(*columns).where(LearningAnswerTable.id == id))
+        columns = (getattr(LearningAnswerTable, name) for name in WordingAnswerRow.__dataclass_fields__)
+        found = await self._first(WordingAnswerRow, select(*columns).where(LearningAnswerTable.id == id))
         if found is None:
             raise NotFound("This was taken back already.")
         await self.session.execute(delete(LearningAnswerTable).where(LearningAnswerTable.id == id))

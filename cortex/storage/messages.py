@@ -18,7 +18,7 @@ from cortex.storage.words import indexed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredMessage:
+class MessageRow:
     """A message with the turn it belongs to; `ordinal` is the turn's place in the conversation."""
 
     id: str
@@ -74,7 +74,7 @@ class MessagesRepository(Repository):
     @reading
     async def of_conversation(
         self, conversation_id: str, before_ordinal: int | None = None, after_ordinal: int = 0
-    ) -> list[StoredMessage]:
+    ) -> list[MessageRow]:
         """The transcript in order without dropped turns: those past `after_ordinal` and ahead of `before_ordinal`."""
         statement = self._kept().where(
             MessageTable.conversation_id == conversation_id, TurnTable.ordinal > after_ordinal, ~TurnTable.is_dropped
@@ -85,7 +85,7 @@ class MessagesRepository(Repository):
         return await self._read(statement.order_by(TurnTable.ordinal, MessageTable.position))
 
     @reading
-    async def of_turn(self, turn_id: str) -> list[StoredMessage]:
+    async def of_turn(self, turn_id: str) -> list[MessageRow]:
         """A turn's messages in order, dropped or not."""
         return await self._read(self._kept().where(MessageTable.turn_id == turn_id).order_by(MessageTable.position))
 
@@ -108,9 +108,9 @@ class MessagesRepository(Repository):
     def _kept(self) -> Select[Any]:
         return self._mine(_Kept, MessageTable, TurnTable.ordinal).join(TurnTable, TurnTable.id == MessageTable.turn_id)
 
-    async def _read(self, statement: Select[Any]) -> list[StoredMessage]:
+    async def _read(self, statement: Select[Any]) -> list[MessageRow]:
         return [
-            StoredMessage(
+            MessageRow(
                 id=row.id,
                 turn_id=row.turn_id,
                 ordinal=row.ordinal,
@@ -123,7 +123,7 @@ class MessagesRepository(Repository):
         ]
 
 
-def by_turn(stored: Sequence[StoredMessage]) -> list[tuple[int, tuple[Message, ...]]]:
+def by_turn(stored: Sequence[MessageRow]) -> list[tuple[int, tuple[Message, ...]]]:
     """The messages grouped by the ordinal of their turn, in order."""
     return [(ordinal, tuple(row.message for row in rows)) for ordinal, rows in groupby(stored, lambda row: row.ordinal)]
 

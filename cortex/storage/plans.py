@@ -10,7 +10,7 @@ from cortex.storage.schema import PlanTable, TurnTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class PlanRow:
     """One round. `receipt` as in `selection/receipt.py`; `given`: what it was planned from, `tools/replays.py`."""
 
     turn_id: str
@@ -40,7 +40,7 @@ class PlansRepository(Repository):
         )
 
     @reading
-    async def of_turn(self, turn_id: str) -> Sequence[Plan]:
+    async def of_turn(self, turn_id: str) -> Sequence[PlanRow]:
         """The rounds of a turn, in order."""
-        statement = self._mine(Plan, PlanTable).where(PlanTable.turn_id == turn_id)
-        return await self._all(Plan, statement.order_by(PlanTable.round))
+        statement = self._mine(PlanRow, PlanTable).where(PlanTable.turn_id == turn_id)
+        return await self._all(PlanRow, statement.order_by(PlanTable.round))

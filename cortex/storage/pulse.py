@@ -13,7 +13,7 @@ from cortex.storage.schema import JobTable, ReminderTable, SlotTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beat:
+class HeartbeatRow:
     """Whether jobs or reminders are due soon, and whether slots wait or run."""
 
     jobs: bool
@@ -21,15 +21,15 @@ class Beat:
     slots: bool
 
 
-class PulseRepository(HouseRepository):
+class HeartbeatsRepository(HouseRepository):
     """What stirs, of everybody."""
 
     @reading
-    async def beat(self, until: datetime) -> Beat:
+    async def beat(self, until: datetime) -> HeartbeatRow:
         """What is due by then, or open now. It may say yes for what a closed account has."""
         due = or_(ReminderTable.next_at <= until, ReminderTable.again_at <= until)
         jobs = select(JobTable.id).where(JobTable.next_at <= until, JobTable.removed_at.is_(None)).exists()
         reminders = select(ReminderTable.id).where(due, ReminderTable.removed_at.is_(None)).exists()
         slots = select(SlotTable.id).where(SlotTable.state.in_(("planned", "running"))).exists()
         row = (await self.session.execute(select(jobs, reminders, slots))).one()
-        return Beat(jobs=row[0], reminders=row[1], slots=row[2])
+        return HeartbeatRow(jobs=row[0], reminders=row[1], slots=row[2])

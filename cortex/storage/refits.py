@@ -13,7 +13,7 @@ from cortex.storage.schema import RefitTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refit:
+class RefitRow:
     """A fitted model without its bytes. `base`: the shipped utterances it rests on; `digest`: of the bytes."""
 
     number: int
@@ -34,14 +34,14 @@ class RefitsRepository(HouseRepository):
     """The models of the house; who may make and choose them is the services' matter."""
 
     @reading
-    async def all(self) -> Sequence[Refit]:
+    async def all(self) -> Sequence[RefitRow]:
         """Every model, the newest first."""
-        return await self._all(Refit, self._columns().order_by(RefitTable.number.desc()))
+        return await self._all(RefitRow, self._columns().order_by(RefitTable.number.desc()))
 
     @reading
-    async def in_force(self) -> Refit | None:
+    async def in_force(self) -> RefitRow | None:
         """The one in force; None = the shipped model."""
-        return await self._first(Refit, self._columns().where(RefitTable.is_in_force))
+        return await self._first(RefitRow, self._columns().where(RefitTable.is_in_force))
 
     @reading
     async def weights(self, number: int) -> bytes:
@@ -69,4 +69,4 @@ class RefitsRepository(HouseRepository):
 
     @staticmethod
     def _columns() -> Any:
-        return select(*(getattr(RefitTable, name) for name in Refit.__dataclass_fields__))
+        return select(*(getattr(RefitTable, name) for name in RefitRow.__dataclass_fields__))

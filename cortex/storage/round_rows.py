@@ -12,7 +12,7 @@ META = "meta"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
+class RoundRow:
     """A model call.
 
     Tokens of tools: `total` = all that are ready in full, `sent` of them, `extra` = the way back and the catalog,
@@ -68,7 +68,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
+class RoundBefore:
     """The last answered request of a conversation, as far as a cache is concerned. `is_replaced`: its turn was."""
 
     created_at: datetime
@@ -81,7 +81,7 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class CacheSample:
     """What a provider reported for a request whose beginning it had seen before, whole."""
 
     idle_s: float
@@ -92,7 +92,7 @@ class Seen:
 
 def figures(receipt: dict[str, Any]) -> dict[str, int]:
     """The tool tokens of a receipt as the ledger has them."""
-    found = {name: 0 for name in Round.__dataclass_fields__ if name.startswith("cut_")}
+    found = {name: 0 for name in RoundRow.__dataclass_fields__ if name.startswith("cut_")}
     for stage, tokens in receipt.get("left_out", {}).items():
         found[CUTS.get(stage, "cut_choice")] += tokens
     sent = receipt.get("sent", ())

@@ -15,7 +15,7 @@ from cortex.base.messages import Usage
 from cortex.base.role import Channel
 from cortex.base.turn import SUB
 from cortex.storage.repository import HouseRepository, Repository, reading
-from cortex.storage.round_rows import Before, Round, Seen, Spent, figures
+from cortex.storage.round_rows import CacheSample, RoundBefore, RoundRow, Spent, figures
 from cortex.storage.schema import RoundTable, TurnTable
 
 _LOCK = 0x0C07_B4D6
@@ -93,22 +93,22 @@ class RoundsRepository(Repository):
         await self.session.execute(change.values(held_tokens=0, held_usd=0.0, held_until=None))
 
     @reading
-    async def of_turn(self, turn_id: str) -> Sequence[Round]:
+    async def of_turn(self, turn_id: str) -> Sequence[RoundRow]:
         """The calls of a turn, in order; number 0 is the summary that was written before the first."""
-        statement = self._mine(Round, RoundTable).where(RoundTable.turn_id == turn_id)
-        return await self._all(Round, statement.order_by(RoundTable.round))
+        statement = self._mine(RoundRow, RoundTable).where(RoundTable.turn_id == turn_id)
+        return await self._all(RoundRow, statement.order_by(RoundTable.round))
 
     @reading
-    async def at(self, turn_id: str, round: int) -> Round | None:
+    async def at(self, turn_id: str, round: int) -> RoundRow | None:
         """One call; None when it was never planned."""
-        statement = self._mine(Round, RoundTable).where(RoundTable.turn_id == turn_id, RoundTable.round == round)
-        return await self._first(Round, statement)
+        statement = self._mine(RoundRow, RoundTable).where(RoundTable.turn_id == turn_id, RoundTable.round == round)
+        return await self._first(RoundRow, statement)
 
     @reading
-    async def before(self, conversation_id: str, turn_id: str, round: int) -> Before | None:
+    async def before(self, conversation_id: str, turn_id: str, round: int) -> RoundBefore | None:
         """The last answered request of the conversation ahead of this one."""
         is_replaced = func.coalesce(TurnTable.is_dropped, True).label("is_replaced")
-        names = [name for name in Before.__dataclass_fields__ if name != "is_replaced"]
+        names = [name for name in RoundBefore.__dataclass_fields__ if name != "is_replaced"]
         statement = (
             select(*(getattr(RoundTable, name) for name in names), is_replaced)
             .join(TurnTable, TurnTable.id == RoundTable.turn_id, isouter=True)
@@ -117,7 +117,7 @@ class RoundsRepository(Repository):
             .where((RoundTable.turn_id != turn_id) | (RoundTable.round < round))
             .order_by(RoundTable.created_at.desc(), TurnTable.ordinal.desc(), RoundTable.round.desc())
         )
-        return await self._first(Before, statement)
+        return await self._first(RoundBefore, statement)
 
     @reading
     async def spent(
@@ -138,14 +138,14 @@ class RoundsRepository(Repository):
         return await _sum(self, RoundTable.owner_id == self.owner_id, is_its, but=but)
 
     @reading
-    async def seen(self, endpoint: str, limit: int) -> Sequence[Seen]:
+    async def seen(self, endpoint: str, limit: int) -> Sequence[CacheSample]:
         """The latest requests to this endpoint that extended the one before, newest first."""
         statement = (
-            self._mine(Seen, RoundTable)
+            self._mine(CacheSample, RoundTable)
             .where(RoundTable.endpoint == endpoint, RoundTable.state == "answered", RoundTable.kept_tokens > 0)
             .order_by(RoundTable.created_at.desc(), RoundTable.turn_id, RoundTable.round.desc())
         )
-        return await self._all(Seen, statement.limit(limit))
+        return await self._all(CacheSample, statement.limit(limit))
 
     async def _put(self, turn_id: str, round: int, **values: Any) -> None:
         """Change the row of a call, or begin it. NotFound for a foreign turn."""

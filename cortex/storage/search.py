@@ -14,7 +14,7 @@ from cortex.storage.words import snippet, terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class SearchHit:
     """A message that was found, with the words round the first match."""
 
     conversation_id: str
@@ -41,7 +41,7 @@ class SearchRepository(Repository):
     """Searches one user's messages."""
 
     @reading
-    async def messages_matching(self, query: str, limit: int = 20) -> Sequence[Hit]:
+    async def messages_matching(self, query: str, limit: int = 20) -> Sequence[SearchHit]:
         """The newest messages that have, for each word of the query, a word beginning with it; any text will do."""
         wanted = terms(query)
         if not wanted:
@@ -55,7 +55,7 @@ class SearchRepository(Repository):
             .limit(limit)
         )
         return [
-            Hit(
+            SearchHit(
                 conversation_id=row.conversation_id,
                 title=row.title,
                 turn_id=row.turn_id,

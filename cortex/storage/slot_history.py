@@ -21,7 +21,7 @@ MEAN_OF = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
+class RunBar:
     """A slot as a bar."""
 
     id: str
@@ -69,12 +69,12 @@ class SlotHistoryRepository(Repository):
         return frozenset((await self.session.execute(statement)).scalars())
 
     @reading
-    async def bars(self, job_ids: Sequence[str], each: int = BARS) -> Mapping[str, tuple[Bar, ...]]:
+    async def bars(self, job_ids: Sequence[str], each: int = BARS) -> Mapping[str, tuple[RunBar, ...]]:
         """The last slots of each of these jobs, oldest first."""
-        columns = (getattr(SlotTable, name) for name in Bar.__dataclass_fields__)
+        columns = (getattr(SlotTable, name) for name in RunBar.__dataclass_fields__)
         statement = self._newest(select(*columns), job_ids, each).order_by(SlotTable.job_id, SlotTable.due_at)
-        found: dict[str, tuple[Bar, ...]] = dict.fromkeys(job_ids, ())
-        for bar in await self._all(Bar, statement):
+        found: dict[str, tuple[RunBar, ...]] = dict.fromkeys(job_ids, ())
+        for bar in await self._all(RunBar, statement):
             found[bar.job_id] += (bar,)
         return found
 

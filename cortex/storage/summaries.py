@@ -11,7 +11,7 @@ from cortex.storage.schema import ConversationTable, SummaryTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class SummaryRow:
     """A summary of the turns up to and including `upto_ordinal`."""
 
     id: str
@@ -28,7 +28,7 @@ class SummariesRepository(Repository):
 
     async def add(
         self, conversation_id: str, upto_ordinal: int, text: str, is_tainted: bool, *, id: str | None = None
-    ) -> Summary:
+    ) -> SummaryRow:
         """Keep a summary; the same one written again is the one that stands."""
         await self._must_own(ConversationTable, conversation_id, "conversation")
         summary_id = id or derived_id("summary", conversation_id, upto_ordinal, text)
@@ -47,31 +47,31 @@ class SummariesRepository(Repository):
         return await self.get(summary_id)
 
     @reading
-    async def get(self, id: str) -> Summary:
+    async def get(self, id: str) -> SummaryRow:
         """The summary; NotFound when it is absent or another user's."""
-        found = await self._first(Summary, self._mine(Summary, SummaryTable).where(SummaryTable.id == id))
+        found = await self._first(SummaryRow, self._mine(SummaryRow, SummaryTable).where(SummaryTable.id == id))
         if found is None:
             raise NotFound("There is no such summary.")
         return found
 
     @reading
-    async def latest(self, conversation_id: str, before_ordinal: int | None = None) -> Summary | None:
+    async def latest(self, conversation_id: str, before_ordinal: int | None = None) -> SummaryRow | None:
         """The summary in force: the furthest that was not undone, and ends ahead of `before_ordinal`."""
-        statement = self._mine(Summary, SummaryTable).where(
+        statement = self._mine(SummaryRow, SummaryTable).where(
             SummaryTable.conversation_id == conversation_id, SummaryTable.undone_at.is_(None)
         )
         if before_ordinal is not None:
             statement = statement.where(SummaryTable.upto_ordinal < before_ordinal)
         order = (SummaryTable.upto_ordinal.desc(), SummaryTable.created_at.desc(), SummaryTable.id.desc())
-        return await self._first(Summary, statement.order_by(*order))
+        return await self._first(SummaryRow, statement.order_by(*order))
 
     @reading
-    async def of_conversation(self, conversation_id: str) -> Sequence[Summary]:
+    async def of_conversation(self, conversation_id: str) -> Sequence[SummaryRow]:
         """All summaries of a conversation, undone ones too, in order."""
-        statement = self._mine(Summary, SummaryTable).where(SummaryTable.conversation_id == conversation_id)
-        return await self._all(Summary, statement.order_by(SummaryTable.upto_ordinal, SummaryTable.created_at))
+        statement = self._mine(SummaryRow, SummaryTable).where(SummaryTable.conversation_id == conversation_id)
+        return await self._all(SummaryRow, statement.order_by(SummaryTable.upto_ordinal, SummaryTable.created_at))
 
-    async def undo(self, id: str) -> Summary:
+    async def undo(self, id: str) -> SummaryRow:
         """Let the turns stand for themselves again."""
         change = self._change(SummaryTable).where(SummaryTable.id == id).values(undone_at=self.clock())
         await self.session.execute(change)

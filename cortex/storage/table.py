@@ -28,7 +28,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 Serial = BigInteger().with_variant(Integer, "sqlite")
 
 
-class Words(TypeDecorator[str]):
+class StorableText(TypeDecorator[str]):
     """Text of any length; what no database can hold becomes U+FFFD."""
 
     impl = Text
@@ -96,7 +96,7 @@ class Table(DeclarativeBase):
         }
     )
     type_annotation_map: ClassVar[dict[Any, Any]] = {
-        str: Words(),
+        str: StorableText(),
         datetime: Moment(),
         date: Date(),
         float: Double(),

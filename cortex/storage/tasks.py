@@ -14,7 +14,7 @@ from cortex.storage.schema import TaskTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class TaskRow:
     """A task. `priority` 0 is none, higher is more; `position` orders a list; `is_tainted`: words from outside."""
 
     id: str
@@ -33,7 +33,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskList:
+class TaskListRow:
     """A list by its name, with how many tasks are open and done."""
 
     name: str
@@ -59,9 +59,9 @@ class TasksRepository(Repository):
     @reading
     async def list(
         self, list_name: str | None = None, is_done: bool | None = None, query: str = "", *, limit: int | None = None
-    ) -> Sequence[Task]:
+    ) -> Sequence[TaskRow]:
         """The tasks list by list, in their order; `query`: words of title or notes, all of them; case is ignored."""
-        statement = self._mine(Task, TaskTable)
+        statement = self._mine(TaskRow, TaskTable)
         if list_name is not None:
             statement = statement.where(func.lower(TaskTable.list_name) == list_name.lower())
         if is_done is not None:
@@ -71,12 +71,12 @@ class TasksRepository(Repository):
                 or_(TaskTable.title.icontains(word, autoescape=True), TaskTable.notes.icontains(word, autoescape=True))
             )
         order = (TaskTable.list_name, TaskTable.position, TaskTable.id)
-        return await self._all(Task, statement.order_by(*order).limit(limit))
+        return await self._all(TaskRow, statement.order_by(*order).limit(limit))
 
     @reading
-    async def get(self, id: str) -> Task:
+    async def get(self, id: str) -> TaskRow:
         """The task; NotFound when it is absent or another user's."""
-        found = await self._first(Task, self._mine(Task, TaskTable).where(TaskTable.id == id))
+        found = await self._first(TaskRow, self._mine(TaskRow, TaskTable).where(TaskTable.id == id))
         if found is None:
             raise NotFound("There is no such task.")
         return found
@@ -90,7 +90,7 @@ class TasksRepository(Repository):
         priority: int = 0,
         notes: str = "",
         is_tainted: bool = False,
-    ) -> Task:
+    ) -> TaskRow:
         """A new task at the end of its list (`id` None: a fresh one); one that stands already is handed back."""
         at = self.clock()
         task_id = id or new_id(self.clock)
@@ -112,7 +112,7 @@ class TasksRepository(Repository):
         await self._is_new(TaskTable, values)
         return await self.get(task_id)
 
-    async def update(self, id: str, expected_version: int | None = None, **fields: Unpack[TaskFields]) -> Task:
+    async def update(self, id: str, expected_version: int | None = None, **fields: Unpack[TaskFields]) -> TaskRow:
         """Change the fields given; the task as it then stands.
 
         Conflict when it no longer stands at `expected_version`: nothing was changed.
@@ -131,17 +131,17 @@ class TasksRepository(Repository):
             raise Conflict(f"The task {before.title!r} was changed in between; look at it again.")
         return await self.get(id)
 
-    async def complete(self, id: str, expected_version: int | None = None) -> Task:
+    async def complete(self, id: str, expected_version: int | None = None) -> TaskRow:
         """Tick it off; one that is done already stays as it is."""
         task = await self.get(id)
         return task if task.is_done else await self.update(id, expected_version, is_done=True)
 
-    async def reopen(self, id: str, expected_version: int | None = None) -> Task:
+    async def reopen(self, id: str, expected_version: int | None = None) -> TaskRow:
         """Untick it; one that is open already stays as it is."""
         task = await self.get(id)
         return await self.update(id, expected_version, is_done=False) if task.is_done else task
 
-    async def remove(self, id: str, expected_version: int | None = None) -> Task:
+    async def remove(self, id: str, expected_version: int | None = None) -> TaskRow:
         """Delete it; what it was, for `put`. Conflict when it no longer stands at `expected_version`."""
         task = await self.get(id)
         removal = self._remove(TaskTable).where(TaskTable.id == id)
@@ -151,9 +151,9 @@ class TasksRepository(Repository):
             raise Conflict(f"The task {task.title!r} was changed in between; it was not deleted.")
         return task
 
-    async def put(self, task: Task) -> Task:
+    async def put(self, task: TaskRow) -> TaskRow:
         """Lay a removed task down again, at its next version; one that stands already is left as it is."""
-        values = {name: getattr(task, name) for name in Task.__dataclass_fields__}
+        values = {name: getattr(task, name) for name in TaskRow.__dataclass_fields__}
         await self._is_new(TaskTable, {**values, "version": task.version + 1, "updated_at": self.clock()})
         return await self.get(task.id)
 
@@ -168,7 +168,7 @@ class TasksRepository(Repository):
                 await self.session.execute(change.values(position=position))
 
     @reading
-    async def lists(self) -> Sequence[TaskList]:
+    async def lists(self) -> Sequence[TaskListRow]:
         """The lists that have tasks, by name."""
         done = func.sum(case((TaskTable.is_done, 1), else_=0))
         statement = (
@@ -177,7 +177,7 @@ class TasksRepository(Repository):
             .group_by(TaskTable.list_name)
         )
         rows = (await self.session.execute(statement)).all()
-        lists = [TaskList(name=name, open=count - int(ticked), done=int(ticked)) for name, count, ticked in rows]
+        lists = [TaskListRow(name=name, open=count - int(ticked), done=int(ticked)) for name, count, ticked in rows]
         return sorted(lists, key=lambda one: (one.name.casefold(), one.name))
 
     async def _end_of(self, list_name: str) -> int:

@@ -14,7 +14,7 @@ from cortex.storage.schema import ToolCaseTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCase:
+class ToolCaseRow:
     """A message that somebody of this rank writes in this role. `tools`: all must be sent; () = none may be."""
 
     id: str
@@ -30,26 +30,26 @@ class ToolCasesRepository(HouseRepository):
     """The cases of the house."""
 
     @reading
-    async def all(self) -> Sequence[ToolCase]:
+    async def all(self) -> Sequence[ToolCaseRow]:
         """Every case, oldest first."""
-        columns = (getattr(ToolCaseTable, name) for name in ToolCase.__dataclass_fields__)
+        columns = (getattr(ToolCaseTable, name) for name in ToolCaseRow.__dataclass_fields__)
         statement = select(*columns).order_by(ToolCaseTable.added_at, ToolCaseTable.id)
-        return await self._all(ToolCase, statement)
+        return await self._all(ToolCaseRow, statement)
 
-    async def add(self, text: str, role: str, rank: Rank, tools: tuple[str, ...], by: str) -> ToolCase:
+    async def add(self, text: str, role: str, rank: Rank, tools: tuple[str, ...], by: str) -> ToolCaseRow:
         """Keep a case."""
-        case = ToolCase(
+        case = ToolCaseRow(
             id=new_id(self.clock), text=text, role=role, rank=rank, tools=tools, added_by=by, added_at=self.clock()
         )
         await self.session.execute(
-            insert(ToolCaseTable), {name: getattr(case, name) for name in ToolCase.__dataclass_fields__}
+            insert(ToolCaseTable), {name: getattr(case, name) for name in ToolCaseRow.__dataclass_fields__}
         )
         return case
 
-    async def remove(self, id: str) -> ToolCase:
+    async def remove(self, id: str) -> ToolCaseRow:
         """Forget a case and hand it back; NotFound when there is none."""
-        columns = (getattr(ToolCaseTable, name) for name in ToolCase.__dataclass_fields__)
-        case = await self._first(ToolCase, select(*columns).where(ToolCaseTable.id == id))
+        columns = (getattr(ToolCaseTable, name) for name in ToolCaseRow.__dataclass_fields__)
+        case = await self._first(ToolCaseRow, select(*columns).where(ToolCaseTable.id == id))
         if case is None:
             raise NotFound("There is no such message in the list.")
         await self.session.execute(delete(ToolCaseTable).where(ToolCaseTable.id == id))

@@ -15,7 +15,7 @@ COUNTER = "tools"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSetting:
+class ToolSettingRow:
     """What was set for a tool; None = as it ships. `description`: what a model reads in place of the shipped words."""
 
     tool: str
@@ -26,7 +26,7 @@ class ToolSetting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolWord:
+class ToolWordRow:
     """A phrase or an example of a category: added here, or one that ships and `is_left_out`.
 
     text_key: the text as it is compared. tools: whom it speaks for, () = the whole category.
@@ -50,24 +50,24 @@ class ToolSettingsRepository(HouseRepository):
         return (await self.session.execute(statement)).scalar_one_or_none() or 0
 
     @reading
-    async def all(self) -> Sequence[ToolSetting]:
+    async def all(self) -> Sequence[ToolSettingRow]:
         """Every tool for which something is set."""
-        columns = (getattr(ToolSettingTable, name) for name in ToolSetting.__dataclass_fields__)
-        return await self._all(ToolSetting, select(*columns).order_by(ToolSettingTable.tool))
+        columns = (getattr(ToolSettingTable, name) for name in ToolSettingRow.__dataclass_fields__)
+        return await self._all(ToolSettingRow, select(*columns).order_by(ToolSettingTable.tool))
 
     @reading
-    async def words(self, category: str | None = None) -> Sequence[ToolWord]:
+    async def words(self, category: str | None = None) -> Sequence[ToolWordRow]:
         """What was added or left out, of one category or of all, in the order in which it was."""
-        columns = (getattr(ToolWordTable, name) for name in ToolWord.__dataclass_fields__)
+        columns = (getattr(ToolWordTable, name) for name in ToolWordRow.__dataclass_fields__)
         statement = select(*columns).order_by(ToolWordTable.added_at, ToolWordTable.id)
         if category is not None:
             statement = statement.where(ToolWordTable.category == category)
-        return await self._all(ToolWord, statement)
+        return await self._all(ToolWordRow, statement)
 
-    async def set(self, setting: ToolSetting, by: str) -> None:
+    async def set(self, setting: ToolSettingRow, by: str) -> None:
         """Keep all that is set for a tool; nothing set = nothing kept."""
         await self._told()
-        values: dict[str, Any] = {name: getattr(setting, name) for name in ToolSetting.__dataclass_fields__}
+        values: dict[str, Any] = {name: getattr(setting, name) for name in ToolSettingRow.__dataclass_fields__}
         if all(value is None for name, value in values.items() if name != "tool"):
             await self.session.execute(delete(ToolSettingTable).where(ToolSettingTable.tool == setting.tool))
             return
@@ -75,17 +75,17 @@ class ToolSettingsRepository(HouseRepository):
         statement = self._upsert(ToolSettingTable, values)
         await self.session.execute(statement.on_conflict_do_update(index_elements=["tool"], set_=values))
 
-    async def add_words(self, words: Sequence[ToolWord], by: str) -> None:
+    async def add_words(self, words: Sequence[ToolWordRow], by: str) -> None:
         """Keep these, each in the place of one that reads the same."""
         await self._told()
         for word in words:
-            values: dict[str, Any] = {name: getattr(word, name) for name in ToolWord.__dataclass_fields__}
+            values: dict[str, Any] = {name: getattr(word, name) for name in ToolWordRow.__dataclass_fields__}
             values |= {"added_by": by, "added_at": self.clock()}
             statement = self._upsert(ToolWordTable, {"id": new_id(self.clock), **values})
             keys = ["category", "kind", "text_key", "is_left_out"]
             await self.session.execute(statement.on_conflict_do_update(index_elements=keys, set_=values))
 
-    async def drop_words(self, words: Sequence[ToolWord]) -> None:
+    async def drop_words(self, words: Sequence[ToolWordRow]) -> None:
         """Forget these: what was added goes, what was left out is back."""
         await self._told()
         for word in words:

@@ -16,7 +16,7 @@ FAILED: tuple[CallState, ...] = ("failed", "unknown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolUse:
+class ToolOutcomes:
     """What became of the calls of a tool. `rescued`: calls whose turn began without it; `failed_at`: the last time."""
 
     name: str
@@ -43,7 +43,7 @@ class ToolUsesRepository(HouseRepository):
     """Reads the calls of everybody, as figures."""
 
     @reading
-    async def by_tool(self, since: datetime) -> Sequence[ToolUse]:
+    async def by_tool(self, since: datetime) -> Sequence[ToolOutcomes]:
         """One row for each tool that was called since then."""
         has_run, has_failed = CallTable.state.in_(RAN), CallTable.state.in_(FAILED)
         columns: tuple[ColumnElement[Any], ...] = (
@@ -53,7 +53,7 @@ class ToolUsesRepository(HouseRepository):
             func.max(case((has_failed, CallTable.created_at))).label("failed_at"),
         )
         statement = select(CallTable.name, *columns).where(CallTable.created_at >= since)
-        return await self._all(ToolUse, statement.group_by(CallTable.name).order_by(CallTable.name))
+        return await self._all(ToolOutcomes, statement.group_by(CallTable.name).order_by(CallTable.name))
 
     @reading
     async def of(self, name: str, limit: int = 20) -> Sequence[UseOfTool]:

@@ -12,7 +12,7 @@ from cortex.storage.schema import CallTable, UndoTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undo:
+class UndoRow:
     """`before` is put back at `target` when it still stands at version `expected`; `label` is the button's words."""
 
     id: str
@@ -39,7 +39,7 @@ class UndosRepository(Repository):
         expected: str,
         label: str,
         expires_at: datetime,
-    ) -> Undo:
+    ) -> UndoRow:
         """Offer the way back; a repeat for the same call and target is a no-op."""
         await self._must_own(CallTable, call_id, "call")
         id = derived_id("undo", call_id, category, target)
@@ -61,14 +61,14 @@ class UndosRepository(Repository):
         return await self.get(id)
 
     @reading
-    async def get(self, id: str) -> Undo:
+    async def get(self, id: str) -> UndoRow:
         """The way back; NotFound when it is absent or another user's."""
-        found = await self._first(Undo, self._mine(Undo, UndoTable).where(UndoTable.id == id))
+        found = await self._first(UndoRow, self._mine(UndoRow, UndoTable).where(UndoTable.id == id))
         if found is None:
             raise NotFound("There is nothing to take back.")
         return found
 
-    async def use(self, id: str) -> Undo:
+    async def use(self, id: str) -> UndoRow:
         """Take it up, once; Conflict when it was used before or its time is up."""
         at = self.clock()
         change = self._change(UndoTable).where(
@@ -85,13 +85,15 @@ class UndosRepository(Repository):
         await self.session.execute(self._change(UndoTable).where(UndoTable.id == id).values(used_at=None))
 
     @reading
-    async def of_call(self, call_id: str) -> Sequence[Undo]:
+    async def of_call(self, call_id: str) -> Sequence[UndoRow]:
         """The ways back of one call, in the order they were left."""
-        statement = self._mine(Undo, UndoTable).where(UndoTable.call_id == call_id)
-        return await self._all(Undo, statement.order_by(UndoTable.created_at, UndoTable.id))
+        statement = self._mine(UndoRow, UndoTable).where(UndoTable.call_id == call_id)
+        return await self._all(UndoRow, statement.order_by(UndoTable.created_at, UndoTable.id))
 
     @reading
-    async def list(self, limit: int = 50) -> Sequence[Undo]:
+    async def list(self, limit: int = 50) -> Sequence[UndoRow]:
         """What can still be taken back, the newest first."""
-        statement = self._mine(Undo, UndoTable).where(UndoTable.used_at.is_(None), UndoTable.expires_at > self.clock())
-        return await self._all(Undo, statement.order_by(UndoTable.created_at.desc(), UndoTable.id).limit(limit))
+        statement = self._mine(UndoRow, UndoTable).where(
+            UndoTable.used_at.is_(None), UndoTable.expires_at > self.clock()
+        )
+        return await self._all(UndoRow, statement.order_by(UndoTable.created_at.desc(), UndoTable.id).limit(limit))

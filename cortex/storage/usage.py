@@ -64,7 +64,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dear:
+class ExpensiveTurn:
     """A turn with what it took; `cost_usd` None = no round of it has a known price."""
 
     turn_id: str
@@ -77,7 +77,7 @@ class Dear:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolUse:
+class ToolUsage:
     """A tool: in how many requests its definition went out, with how many tokens, and how often it was called."""
 
     name: str
@@ -122,7 +122,7 @@ class _Sums(Repository):
         return [(rounds, turns) for rounds, turns in await self.session.execute(statement)]
 
     @reading
-    async def dear(self, span: Span, limit: int) -> Sequence[Dear]:
+    async def dear(self, span: Span, limit: int) -> Sequence[ExpensiveTurn]:
         """The turns that cost most; where nothing has a price, those of most tokens."""
         cost = func.sum(RoundTable.cost_usd)
         tokens = func.sum(RoundTable.input_tokens + RoundTable.output_tokens)
@@ -140,10 +140,10 @@ class _Sums(Repository):
             .order_by(func.coalesce(cost, 0.0).desc(), tokens.desc(), RoundTable.turn_id)
             .limit(limit)
         )
-        return [Dear(**row) for row in (await self.session.execute(statement)).mappings()]
+        return [ExpensiveTurn(**row) for row in (await self.session.execute(statement)).mappings()]
 
     @reading
-    async def tools(self, span: Span) -> Sequence[ToolUse]:
+    async def tools(self, span: Span) -> Sequence[ToolUsage]:
         """Every tool that was sent or called, by name. Slower than the rest: it opens the list of each round."""
         sent = {name: (rounds, int(tokens)) for name, rounds, tokens in await self.session.execute(self._sent(span))}
         statement = (
@@ -153,7 +153,7 @@ class _Sums(Repository):
         )
         called = {name: count for name, count in await self.session.execute(statement)}
         return [
-            ToolUse(name=name, rounds=rounds, tokens=tokens, calls=called.get(name, 0))
+            ToolUsage(name=name, rounds=rounds, tokens=tokens, calls=called.get(name, 0))
             for name in sorted(sent.keys() | called.keys())
             for rounds, tokens in [sent.get(name, (0, 0))]
         ]

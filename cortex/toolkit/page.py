@@ -31,7 +31,7 @@ class VersionedText(Protocol):
         ...
 
 
-class Texts(Protocol):
+class PageTexts(Protocol):
     """Text files by path; a user's home is one."""
 
     def read(self, path: str) -> Awaitable[VersionedText]:
@@ -78,7 +78,7 @@ class Page:
     """A page at `path`; `title` is what the model and the person call it."""
 
     ctx: Ctx
-    texts: Texts
+    texts: PageTexts
     marks: Marks
     path: str
     title: str

@@ -39,7 +39,7 @@ class FolderEntry(Protocol):
         ...
 
 
-class Files(Protocol):
+class TextFiles(Protocol):
     """Text files in folders; a user's home is one."""
 
     def list(self, folder: str) -> Awaitable[Sequence[FolderEntry]]:
@@ -73,13 +73,13 @@ class SkillFile:
     error: str = ""
 
 
-async def names_of(files: Files) -> Sequence[FolderEntry]:
+async def names_of(files: TextFiles) -> Sequence[FolderEntry]:
     """What in the skills folder is a skill's file, by name."""
     entries = await files.list(FOLDER)
     return [entry for entry in entries if entry.name.endswith(SUFFIX) and not entry.is_folder]
 
 
-async def read_skills(files: Files, marks: MarkNames) -> tuple[SkillFile, ...]:
+async def read_skills(files: TextFiles, marks: MarkNames) -> tuple[SkillFile, ...]:
     """Every skill file by name; a slip in one costs the others nothing."""
     entries = await names_of(files)
     if not entries:
@@ -93,7 +93,7 @@ async def read_skills(files: Files, marks: MarkNames) -> tuple[SkillFile, ...]:
     return (*(one for one in found if one is not None), *rest)
 
 
-async def _read(files: Files, entry: FolderEntry, marked: frozenset[str]) -> SkillFile | None:
+async def _read(files: TextFiles, entry: FolderEntry, marked: frozenset[str]) -> SkillFile | None:
     """One file; None when it went away in between."""
     name = entry.name.removesuffix(SUFFIX)
     path = path_of(name)

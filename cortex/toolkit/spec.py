@@ -24,7 +24,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Phrase:
+class TriggerPhrase:
     """A trigger phrase, matched on word bounds. `unless`: words whose presence makes it void."""
 
     text: str
@@ -84,7 +84,7 @@ class Category:
     name: str
     summary: str
     tools: tuple[Tool, ...]
-    phrases: tuple[Phrase, ...] = ()
+    phrases: tuple[TriggerPhrase, ...] = ()
     examples: tuple[tuple[str, tuple[str, ...]], ...] = ()
     undo: Undo | None = None
     needs: tuple[str, ...] = ()

@@ -7,11 +7,11 @@ from pydantic import Field
 
 from cortex.base.ids import short
 from cortex.base.zone import day, local
-from cortex.ports.aether import Board, Card, Column
+from cortex.ports.aether import Board, BoardColumn, Card
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, Phrase
+from cortex.toolkit.spec import Output, TriggerPhrase
 
 SUMMARY = "the kanban board"
 PREFIXES = ("ae_task_",)
@@ -44,7 +44,7 @@ async def ae_task_list(
     return Output(text="\n".join(_told(one, today) for one in shown if one.cards), is_tainted=tainted)
 
 
-def _told(column: Column, today: date) -> str:
+def _told(column: BoardColumn, today: date) -> str:
     """A column with its cards, a line each."""
     rest = column.total - len(column.cards)
     more = [f"  ... and {rest} more"] if rest > 0 else []
@@ -59,16 +59,16 @@ def _line(card: Card, today: date) -> str:
 
 
 PHRASES = (
-    Phrase(text="kanban", weight=1.2, unless=("explain", "what is kanban")),
-    Phrase(text="task board", weight=1.2),
-    Phrase(text="taskboard", weight=1.2),
-    Phrase(text="aether board", weight=1.3),
-    Phrase(text="aether tasks", weight=1.3),
-    Phrase(text="ae tasks", weight=1.3),
-    Phrase(text="ae task", weight=1.3),
-    Phrase(text="on the board", weight=0.9, unless=("directors", "chess", "cutting")),
-    Phrase(text="my board", weight=0.9, unless=("surf", "snow", "skate")),
-    Phrase(text="in progress column", weight=1.1),
+    TriggerPhrase(text="kanban", weight=1.2, unless=("explain", "what is kanban")),
+    TriggerPhrase(text="task board", weight=1.2),
+    TriggerPhrase(text="taskboard", weight=1.2),
+    TriggerPhrase(text="aether board", weight=1.3),
+    TriggerPhrase(text="aether tasks", weight=1.3),
+    TriggerPhrase(text="ae tasks", weight=1.3),
+    TriggerPhrase(text="ae task", weight=1.3),
+    TriggerPhrase(text="on the board", weight=0.9, unless=("directors", "chess", "cutting")),
+    TriggerPhrase(text="my board", weight=0.9, unless=("surf", "snow", "skate")),
+    TriggerPhrase(text="in progress column", weight=1.1),
 )
 
 EXAMPLES = examples_for(__file__)

@@ -9,11 +9,11 @@ from pydantic import Field
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.ids import derived_id, is_named, short
 from cortex.base.zone import local, moment
-from cortex.ports.aether import Entry, EntryChange, Journal, Journals
+from cortex.ports.aether import EntryChange, Journal, JournalEntry, Journals
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, Phrase
+from cortex.toolkit.spec import Output, TriggerPhrase
 from cortex.toolkit.stretch import stretch
 
 SUMMARY = "the user's journals and diaries"
@@ -197,7 +197,7 @@ async def _journal_to_write(journals: Journals, wanted: str) -> str:
     return hits[0] if hits else _title(wanted)
 
 
-async def _find(ctx: Ctx, wanted: str) -> Entry:
+async def _find(ctx: Ctx, wanted: str) -> JournalEntry:
     """The one entry that is meant; ToolFailed names the candidates when it is not one."""
     journals = ctx.use(Journals)
     key = " ".join(wanted.split()).removeprefix("#")
@@ -231,7 +231,7 @@ async def _target(ctx: Ctx, wanted: str) -> dict[str, Any]:
     return {**kept, "fact": _fact(ctx, row)}
 
 
-def _is_made(row: Entry, from_version: int, changes: dict[str, str]) -> bool:
+def _is_made(row: JournalEntry, from_version: int, changes: dict[str, str]) -> bool:
     """Whether the entry is what these changes made of that version: an earlier try of this call did it."""
     return row.version == from_version + 1 and all(getattr(row, key) == value for key, value in changes.items())
 
@@ -245,7 +245,7 @@ async def _is_enabled(ctx: Ctx, id: str) -> bool:
     return True
 
 
-async def _change(ctx: Ctx, row: Entry, text: str | None, title: str | None) -> Output:
+async def _change(ctx: Ctx, row: JournalEntry, text: str | None, title: str | None) -> Output:
     """Write the change down with its way back."""
     change = EntryChange(text=text, title=title, is_tainted=ctx.is_tainted)
     made = await ctx.use(Journals).change(row.id, row.version, change)
@@ -272,7 +272,7 @@ def _key(name: str) -> str:
     return "".join(short.removeprefix("my ").split())
 
 
-def _fact(ctx: Ctx, row: Entry) -> str:
+def _fact(ctx: Ctx, row: JournalEntry) -> str:
     """`First frost (id 1a2b3c, Garden, 2026-11-20 23:30)`."""
     return f"{row.title} (id {short(row.id)}, {row.journal}, {moment(row.written_at, ctx.user.time_zone)})"
 
@@ -286,19 +286,21 @@ def _around(text: str, query: str) -> str:
 
 
 PHRASES = (
-    Phrase(
+    TriggerPhrase(
         text="journal", weight=1.1, unless=("journalctl", "journal article", "scientific journal", "systemd journal")
     ),
-    Phrase(text="journals", weight=1.1, tools=("ae_journal_list",), unless=("scientific journals",)),
-    Phrase(text="diary", weight=1.1, unless=("anne frank",)),
-    Phrase(text="journal entry", weight=1.2),
-    Phrase(text="dear diary", weight=1.2, tools=("ae_journal_entry_create",)),
-    Phrase(text="logbook", weight=1.1),
-    Phrase(text="lab book", weight=1.0),
-    Phrase(text="write in my journal", weight=1.3, tools=("ae_journal_entry_create", "ae_journal_entry_append")),
-    Phrase(text="my journals", weight=1.2, tools=("ae_journal_list",)),
-    Phrase(text="the entry", weight=0.6, tools=("ae_journal_entry_read", "ae_journal_entry_update")),
-    Phrase(text="aether", weight=0.7, unless=("aether board", "aether_api", "aether_frontend", "aether_container")),
+    TriggerPhrase(text="journals", weight=1.1, tools=("ae_journal_list",), unless=("scientific journals",)),
+    TriggerPhrase(text="diary", weight=1.1, unless=("anne frank",)),
+    TriggerPhrase(text="journal entry", weight=1.2),
+    TriggerPhrase(text="dear diary", weight=1.2, tools=("ae_journal_entry_create",)),
+    TriggerPhrase(text="logbook", weight=1.1),
+    TriggerPhrase(text="lab book", weight=1.0),
+    TriggerPhrase(text="write in my journal", weight=1.3, tools=("ae_journal_entry_create", "ae_journal_entry_append")),
+    TriggerPhrase(text="my journals", weight=1.2, tools=("ae_journal_list",)),
+    TriggerPhrase(text="the entry", weight=0.6, tools=("ae_journal_entry_read", "ae_journal_entry_update")),
+    TriggerPhrase(
+        text="aether", weight=0.7, unless=("aether board", "aether_api", "aether_frontend", "aether_container")
+    ),
 )
 
 EXAMPLES = examples_for(__file__)

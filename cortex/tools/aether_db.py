@@ -10,7 +10,7 @@ from cortex.ports.aether import AetherDatabase, Rows, TableFacts
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Phrase
+from cortex.toolkit.spec import TriggerPhrase
 from cortex.toolkit.stretch import RESULT_CHARACTERS
 
 SUMMARY = "SQL database, read only"
@@ -96,27 +96,35 @@ def _table(rows: Rows) -> str:
 
 
 PHRASES = (
-    Phrase(text="sql", weight=0.8, unless=("explain sql", "learn sql", "sql injection", "write me a sql")),
-    Phrase(
+    TriggerPhrase(text="sql", weight=0.8, unless=("explain sql", "learn sql", "sql injection", "write me a sql")),
+    TriggerPhrase(
         text="database", weight=0.9, unless=("explain", "what is a database", "cortex database", "design a database")
     ),
-    Phrase(text="mariadb", weight=1.1, unless=("install mariadb",)),
-    Phrase(text="mysql", weight=1.0, unless=("install mysql", "mysql or")),
-    Phrase(text="select from", weight=0.8, tools=("ae_db_query",)),
-    Phrase(text="run a query", weight=1.1, tools=("ae_db_query",)),
-    Phrase(text="run this query", weight=1.2, tools=("ae_db_query",)),
-    Phrase(text="query the", weight=0.9, tools=("ae_db_query",)),
-    Phrase(text="how many rows", weight=1.0, tools=("ae_db_query", "ae_db_describe")),
-    Phrase(text="in the table", weight=0.7, tools=("ae_db_query", "ae_db_describe"), unless=("markdown", "word")),
-    Phrase(text="which tables", weight=1.1, tools=("ae_db_describe",)),
-    Phrase(text="what tables", weight=1.1, tools=("ae_db_describe",)),
-    Phrase(text="describe the table", weight=1.2, tools=("ae_db_describe",)),
-    Phrase(text="columns of", weight=0.8, tools=("ae_db_describe",), unless=("csv", "excel", "spreadsheet", "greek")),
-    Phrase(text="schema", weight=0.7, tools=("ae_db_describe",), unless=("json schema", "color schema", "xml schema")),
-    Phrase(text="the view", weight=0.6, tools=("ae_db_show_view",), unless=("from the window", "mountain", "balcony")),
-    Phrase(text="show view", weight=1.2, tools=("ae_db_show_view",)),
-    Phrase(text="show the view", weight=1.2, tools=("ae_db_show_view",)),
-    Phrase(text="definition of the view", weight=1.3, tools=("ae_db_show_view",)),
+    TriggerPhrase(text="mariadb", weight=1.1, unless=("install mariadb",)),
+    TriggerPhrase(text="mysql", weight=1.0, unless=("install mysql", "mysql or")),
+    TriggerPhrase(text="select from", weight=0.8, tools=("ae_db_query",)),
+    TriggerPhrase(text="run a query", weight=1.1, tools=("ae_db_query",)),
+    TriggerPhrase(text="run this query", weight=1.2, tools=("ae_db_query",)),
+    TriggerPhrase(text="query the", weight=0.9, tools=("ae_db_query",)),
+    TriggerPhrase(text="how many rows", weight=1.0, tools=("ae_db_query", "ae_db_describe")),
+    TriggerPhrase(
+        text="in the table", weight=0.7, tools=("ae_db_query", "ae_db_describe"), unless=("markdown", "word")
+    ),
+    TriggerPhrase(text="which tables", weight=1.1, tools=("ae_db_describe",)),
+    TriggerPhrase(text="what tables", weight=1.1, tools=("ae_db_describe",)),
+    TriggerPhrase(text="describe the table", weight=1.2, tools=("ae_db_describe",)),
+    TriggerPhrase(
+        text="columns of", weight=0.8, tools=("ae_db_describe",), unless=("csv", "excel", "spreadsheet", "greek")
+    ),
+    TriggerPhrase(
+        text="schema", weight=0.7, tools=("ae_db_describe",), unless=("json schema", "color schema", "xml schema")
+    ),
+    TriggerPhrase(
+        text="the view", weight=0.6, tools=("ae_db_show_view",), unless=("from the window", "mountain", "balcony")
+    ),
+    TriggerPhrase(text="show view", weight=1.2, tools=("ae_db_show_view",)),
+    TriggerPhrase(text="show the view", weight=1.2, tools=("ae_db_show_view",)),
+    TriggerPhrase(text="definition of the view", weight=1.3, tools=("ae_db_show_view",)),
 )
 
 EXAMPLES = examples_for(__file__)

@@ -9,7 +9,7 @@ from cortex.ports.agents import AgentRun, Agents
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, Phrase
+from cortex.toolkit.spec import Output, TriggerPhrase
 
 SUMMARY = "background agents for long work"
 PREFIXES = ("spawn_agent", "agent_status", "agent_cancel")
@@ -94,20 +94,22 @@ def _fact(ctx: Ctx, run: AgentRun) -> str:
 
 
 PHRASES = (
-    Phrase(text="spawn an agent", weight=1.3, tools=("spawn_agent",)),
-    Phrase(text="spawn agent", weight=1.3, tools=("spawn_agent",)),
-    Phrase(text="sub-agent", weight=1.2),
-    Phrase(text="subagent", weight=1.2),
-    Phrase(text="background agent", weight=1.2),
-    Phrase(text="delegate", weight=1.0, tools=("spawn_agent",), unless=("at work", "my team", "my boss")),
-    Phrase(text="in the background", weight=0.9, tools=("spawn_agent",), unless=("music", "photo", "picture", "noise")),
-    Phrase(text="start an agent", weight=1.2, tools=("spawn_agent",)),
-    Phrase(text="your agents", weight=1.1, tools=("agent_status",)),
-    Phrase(text="is the agent done", weight=1.2, tools=("agent_status",)),
-    Phrase(text="how is the agent", weight=1.1, tools=("agent_status",)),
-    Phrase(text="stop the agent", weight=1.2, tools=("agent_cancel",)),
-    Phrase(text="cancel the agent", weight=1.2, tools=("agent_cancel",)),
-    Phrase(text="call off the agent", weight=1.2, tools=("agent_cancel",)),
+    TriggerPhrase(text="spawn an agent", weight=1.3, tools=("spawn_agent",)),
+    TriggerPhrase(text="spawn agent", weight=1.3, tools=("spawn_agent",)),
+    TriggerPhrase(text="sub-agent", weight=1.2),
+    TriggerPhrase(text="subagent", weight=1.2),
+    TriggerPhrase(text="background agent", weight=1.2),
+    TriggerPhrase(text="delegate", weight=1.0, tools=("spawn_agent",), unless=("at work", "my team", "my boss")),
+    TriggerPhrase(
+        text="in the background", weight=0.9, tools=("spawn_agent",), unless=("music", "photo", "picture", "noise")
+    ),
+    TriggerPhrase(text="start an agent", weight=1.2, tools=("spawn_agent",)),
+    TriggerPhrase(text="your agents", weight=1.1, tools=("agent_status",)),
+    TriggerPhrase(text="is the agent done", weight=1.2, tools=("agent_status",)),
+    TriggerPhrase(text="how is the agent", weight=1.1, tools=("agent_status",)),
+    TriggerPhrase(text="stop the agent", weight=1.2, tools=("agent_cancel",)),
+    TriggerPhrase(text="cancel the agent", weight=1.2, tools=("agent_cancel",)),
+    TriggerPhrase(text="call off the agent", weight=1.2, tools=("agent_cancel",)),
 )
 
 EXAMPLES = examples_for(__file__)

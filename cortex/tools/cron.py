@@ -11,7 +11,7 @@ from cortex.ports.schedule import Job, Jobs, Timing, Timings
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, Phrase
+from cortex.toolkit.spec import Output, TriggerPhrase
 
 SUMMARY = "jobs that run on a schedule"
 NEEDS = ("Jobs", "Timings")
@@ -184,26 +184,26 @@ def _shown(ctx: Ctx, times: tuple[datetime, ...]) -> str:
 
 
 PHRASES = (
-    Phrase(text="cron", weight=1.1, unless=("explain", "what is cron", "crontab file")),
-    Phrase(text="cron job", weight=1.2, unless=("what is a cron job",)),
-    Phrase(text="cron jobs", weight=1.2),
-    Phrase(text="scheduled job", weight=1.2),
-    Phrase(text="scheduled jobs", weight=1.2, tools=("cron_list",)),
-    Phrase(text="scheduled task", weight=1.0),
-    Phrase(text="scheduled tasks", weight=1.0, tools=("cron_list",)),
-    Phrase(text="schedule a job", weight=1.2, tools=("cron_add",)),
-    Phrase(text="recurring job", weight=1.1),
-    Phrase(text="every morning", weight=0.8, tools=("cron_add",), unless=("remind me", "i wake", "i get up")),
-    Phrase(text="every evening", weight=0.8, tools=("cron_add",), unless=("remind me",)),
-    Phrase(text="every night", weight=0.8, tools=("cron_add",), unless=("remind me", "i sleep")),
-    Phrase(text="every weekday", weight=0.8, tools=("cron_add",), unless=("remind me",)),
-    Phrase(text="each morning", weight=0.8, tools=("cron_add",), unless=("remind me",)),
-    Phrase(text="on a schedule", weight=1.0, tools=("cron_add",)),
-    Phrase(text="automatically every", weight=1.0, tools=("cron_add",)),
-    Phrase(text="pause the job", weight=1.2, tools=("cron_toggle",)),
-    Phrase(text="resume the job", weight=1.2, tools=("cron_toggle",)),
-    Phrase(text="delete the job", weight=1.1, tools=("cron_remove",), unless=("job offer", "job application")),
-    Phrase(text="stop the job", weight=1.0, tools=("cron_toggle", "cron_remove")),
+    TriggerPhrase(text="cron", weight=1.1, unless=("explain", "what is cron", "crontab file")),
+    TriggerPhrase(text="cron job", weight=1.2, unless=("what is a cron job",)),
+    TriggerPhrase(text="cron jobs", weight=1.2),
+    TriggerPhrase(text="scheduled job", weight=1.2),
+    TriggerPhrase(text="scheduled jobs", weight=1.2, tools=("cron_list",)),
+    TriggerPhrase(text="scheduled task", weight=1.0),
+    TriggerPhrase(text="scheduled tasks", weight=1.0, tools=("cron_list",)),
+    TriggerPhrase(text="schedule a job", weight=1.2, tools=("cron_add",)),
+    TriggerPhrase(text="recurring job", weight=1.1),
+    TriggerPhrase(text="every morning", weight=0.8, tools=("cron_add",), unless=("remind me", "i wake", "i get up")),
+    TriggerPhrase(text="every evening", weight=0.8, tools=("cron_add",), unless=("remind me",)),
+    TriggerPhrase(text="every night", weight=0.8, tools=("cron_add",), unless=("remind me", "i sleep")),
+    TriggerPhrase(text="every weekday", weight=0.8, tools=("cron_add",), unless=("remind me",)),
+    TriggerPhrase(text="each morning", weight=0.8, tools=("cron_add",), unless=("remind me",)),
+    TriggerPhrase(text="on a schedule", weight=1.0, tools=("cron_add",)),
+    TriggerPhrase(text="automatically every", weight=1.0, tools=("cron_add",)),
+    TriggerPhrase(text="pause the job", weight=1.2, tools=("cron_toggle",)),
+    TriggerPhrase(text="resume the job", weight=1.2, tools=("cron_toggle",)),
+    TriggerPhrase(text="delete the job", weight=1.1, tools=("cron_remove",), unless=("job offer", "job application")),
+    TriggerPhrase(text="stop the job", weight=1.0, tools=("cron_toggle", "cron_remove")),
 )
 
 EXAMPLES = examples_for(__file__)

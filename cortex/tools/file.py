@@ -9,12 +9,12 @@ from cortex.base import scan
 from cortex.base.clock import ticks_s
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.zone import moment
-from cortex.integrations.files import WRITE_BYTES, Entry, Files, decoded, version_of
+from cortex.integrations.files import WRITE_BYTES, Files, FolderItem, decoded, version_of
 from cortex.integrations.sandbox import Sandbox
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Phrase
+from cortex.toolkit.spec import TriggerPhrase
 from cortex.toolkit.stretch import beginning, stretch
 
 SUMMARY = "the user's files: read, write, search, check"
@@ -199,11 +199,11 @@ async def _names_below(files: Files, path: str, names: str) -> list[str]:
     return [entry.path for entry in found if entry.kind == "file" and _fits(entry, names)]
 
 
-def _fits(entry: Entry, pattern: str) -> bool:
+def _fits(entry: FolderItem, pattern: str) -> bool:
     return not pattern or fnmatch.fnmatch(entry.path.rpartition("/")[2].casefold(), pattern.casefold())
 
 
-def _line(ctx: Ctx, entry: Entry) -> str:
+def _line(ctx: Ctx, entry: FolderItem) -> str:
     if entry.kind == "folder":
         return f"{entry.path}/"
     kind = "" if entry.kind == "file" else f", {entry.kind}"
@@ -211,25 +211,25 @@ def _line(ctx: Ctx, entry: Entry) -> str:
 
 
 PHRASES = (
-    Phrase(text="read file", weight=1.1, tools=("file_read",)),
-    Phrase(text="read the file", weight=1.1, tools=("file_read",)),
-    Phrase(text="show file", weight=1.1, tools=("file_read",)),
-    Phrase(text="show the file", weight=1.1, tools=("file_read",)),
-    Phrase(text="open the file", weight=1.0, tools=("file_read",)),
-    Phrase(text="my files", weight=1.1, tools=("file_list",), unless=("audio files", "git")),
-    Phrase(text="list files", weight=1.1, tools=("file_list",)),
-    Phrase(text="in the folder", weight=0.8, tools=("file_list",)),
-    Phrase(text="directory", weight=0.6, tools=("file_list",), unless=("phone directory", "active directory")),
-    Phrase(text="save to a file", weight=1.2, tools=("file_write",)),
-    Phrase(text="write to the file", weight=1.1, tools=("file_write",)),
-    Phrase(text="save it as", weight=0.8, tools=("file_write",), unless=("draft", "task", "note")),
-    Phrase(text="grep", weight=1.1, tools=("file_grep",)),
-    Phrase(text="search in files", weight=1.1, tools=("file_grep",)),
-    Phrase(text="diff", weight=0.7, tools=("file_diff",), unless=("git", "commit", "branch", "staged")),
-    Phrase(text="compare the files", weight=1.1, tools=("file_diff",)),
-    Phrase(text="syntax check", weight=1.1, tools=("file_syntax_check",)),
-    Phrase(text="valid json", weight=1.0, tools=("file_syntax_check",)),
-    Phrase(text="file size", weight=1.0, tools=("file_stat",)),
+    TriggerPhrase(text="read file", weight=1.1, tools=("file_read",)),
+    TriggerPhrase(text="read the file", weight=1.1, tools=("file_read",)),
+    TriggerPhrase(text="show file", weight=1.1, tools=("file_read",)),
+    TriggerPhrase(text="show the file", weight=1.1, tools=("file_read",)),
+    TriggerPhrase(text="open the file", weight=1.0, tools=("file_read",)),
+    TriggerPhrase(text="my files", weight=1.1, tools=("file_list",), unless=("audio files", "git")),
+    TriggerPhrase(text="list files", weight=1.1, tools=("file_list",)),
+    TriggerPhrase(text="in the folder", weight=0.8, tools=("file_list",)),
+    TriggerPhrase(text="directory", weight=0.6, tools=("file_list",), unless=("phone directory", "active directory")),
+    TriggerPhrase(text="save to a file", weight=1.2, tools=("file_write",)),
+    TriggerPhrase(text="write to the file", weight=1.1, tools=("file_write",)),
+    TriggerPhrase(text="save it as", weight=0.8, tools=("file_write",), unless=("draft", "task", "note")),
+    TriggerPhrase(text="grep", weight=1.1, tools=("file_grep",)),
+    TriggerPhrase(text="search in files", weight=1.1, tools=("file_grep",)),
+    TriggerPhrase(text="diff", weight=0.7, tools=("file_diff",), unless=("git", "commit", "branch", "staged")),
+    TriggerPhrase(text="compare the files", weight=1.1, tools=("file_diff",)),
+    TriggerPhrase(text="syntax check", weight=1.1, tools=("file_syntax_check",)),
+    TriggerPhrase(text="valid json", weight=1.0, tools=("file_syntax_check",)),
+    TriggerPhrase(text="file size", weight=1.0, tools=("file_stat",)),
 )
 
 EXAMPLES = examples_for(__file__)

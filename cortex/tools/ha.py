@@ -11,12 +11,12 @@ from pydantic import Field
 
 from cortex.base.errors import Conflict, ToolFailed
 from cortex.base.zone import moment
-from cortex.ports.home_assistant import Entity, HomeAssistant, Meant
+from cortex.ports.home_assistant import Entity, HomeAssistant, NamedEntities
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.devices import EASY, NEVER, TARGETS, image, risk_of, stamp, touched_by, way_back
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, Phrase, Risk
+from cortex.toolkit.spec import Output, Risk, TriggerPhrase
 
 SUMMARY = "Home Assistant: lights, climate, music, locks, sensors"
 NEEDS = ("HomeAssistant",)
@@ -86,7 +86,7 @@ async def ha_call_service(ctx: Ctx, service: str, target: str = "", data: dict[s
     name, domain = _service(service)
     _check(domain, target, data or {})
     home = ctx.use(HomeAssistant)
-    meant = await home.resolve(target, (domain,)) if target.strip() else Meant()
+    meant = await home.resolve(target, (domain,)) if target.strip() else NamedEntities()
     if target.strip() and not meant.entities:
         raise _unsure(target, meant)
     ids = [one.id for one in meant.entities]
@@ -135,7 +135,7 @@ def _check(domain: str, target: str, data: Mapping[str, Any]) -> None:
         raise ToolFailed("Say in target which devices: names, a room or ids.")
 
 
-def _unsure(words: str, meant: Meant) -> ToolFailed:
+def _unsure(words: str, meant: NamedEntities) -> ToolFailed:
     """What to say when the words name nothing for certain."""
     near = "; ".join(f"{one.name} ({one.id}{f', {one.area}' if one.area else ''})" for one in meant.near[:6])
     hint = f"Near: {near}. Use the id." if near else "Look with ha_get_states."
@@ -160,38 +160,40 @@ def _line(one: Entity) -> str:
 
 
 PHRASES = (
-    Phrase(text="home assistant", weight=1.2, unless=("install home assistant",)),
-    Phrase(text="turn on the", weight=0.9, tools=("ha_call_service",)),
-    Phrase(text="turn off the", weight=0.9, tools=("ha_call_service",)),
-    Phrase(text="switch on the", weight=0.9, tools=("ha_call_service",)),
-    Phrase(text="switch off the", weight=0.9, tools=("ha_call_service",)),
-    Phrase(text="lights", weight=1.0, tools=("ha_call_service",), unless=("traffic lights", "northern lights")),
-    Phrase(
+    TriggerPhrase(text="home assistant", weight=1.2, unless=("install home assistant",)),
+    TriggerPhrase(text="turn on the", weight=0.9, tools=("ha_call_service",)),
+    TriggerPhrase(text="turn off the", weight=0.9, tools=("ha_call_service",)),
+    TriggerPhrase(text="switch on the", weight=0.9, tools=("ha_call_service",)),
+    TriggerPhrase(text="switch off the", weight=0.9, tools=("ha_call_service",)),
+    TriggerPhrase(text="lights", weight=1.0, tools=("ha_call_service",), unless=("traffic lights", "northern lights")),
+    TriggerPhrase(
         text="the light", weight=0.8, tools=("ha_call_service",), unless=("speed of", "light of", "in the light of")
     ),
-    Phrase(text="lamp", weight=0.9, tools=("ha_call_service",), unless=("lava lamp history",)),
-    Phrase(text="dim the", weight=1.0, tools=("ha_call_service",)),
-    Phrase(text="thermostat", weight=1.1, tools=("ha_call_service", "ha_get_state"), unless=("how does a thermostat",)),
-    Phrase(text="heating", weight=0.9, tools=("ha_call_service", "ha_get_state"), unless=("global heating",)),
-    Phrase(text="blinds", weight=1.0, tools=("ha_call_service",)),
-    Phrase(text="shutters", weight=1.0, tools=("ha_call_service",)),
-    Phrase(text="curtains", weight=0.9, tools=("ha_call_service",)),
-    Phrase(text="garage door", weight=1.0, tools=("ha_call_service", "ha_get_state")),
-    Phrase(text="front door", weight=0.7, tools=("ha_call_service", "ha_get_state")),
-    Phrase(text="lock the", weight=0.8, tools=("ha_call_service",), unless=("lock the file", "lock the screen")),
-    Phrase(text="vacuum", weight=0.9, tools=("ha_call_service",), unless=("sql vacuum", "vacuum the database")),
-    Phrase(text="play music", weight=1.0, tools=("ha_call_service",)),
-    Phrase(
+    TriggerPhrase(text="lamp", weight=0.9, tools=("ha_call_service",), unless=("lava lamp history",)),
+    TriggerPhrase(text="dim the", weight=1.0, tools=("ha_call_service",)),
+    TriggerPhrase(
+        text="thermostat", weight=1.1, tools=("ha_call_service", "ha_get_state"), unless=("how does a thermostat",)
+    ),
+    TriggerPhrase(text="heating", weight=0.9, tools=("ha_call_service", "ha_get_state"), unless=("global heating",)),
+    TriggerPhrase(text="blinds", weight=1.0, tools=("ha_call_service",)),
+    TriggerPhrase(text="shutters", weight=1.0, tools=("ha_call_service",)),
+    TriggerPhrase(text="curtains", weight=0.9, tools=("ha_call_service",)),
+    TriggerPhrase(text="garage door", weight=1.0, tools=("ha_call_service", "ha_get_state")),
+    TriggerPhrase(text="front door", weight=0.7, tools=("ha_call_service", "ha_get_state")),
+    TriggerPhrase(text="lock the", weight=0.8, tools=("ha_call_service",), unless=("lock the file", "lock the screen")),
+    TriggerPhrase(text="vacuum", weight=0.9, tools=("ha_call_service",), unless=("sql vacuum", "vacuum the database")),
+    TriggerPhrase(text="play music", weight=1.0, tools=("ha_call_service",)),
+    TriggerPhrase(
         text="volume", weight=0.7, tools=("ha_call_service",), unless=("docker volume", "volume of a", "sales volume")
     ),
-    Phrase(
+    TriggerPhrase(
         text="scene", weight=0.6, tools=("ha_call_service",), unless=("movie scene", "crime scene", "opening scene")
     ),
-    Phrase(text="sensor", weight=0.8, tools=("ha_get_state", "ha_get_states")),
-    Phrase(text="sensors", weight=0.9, tools=("ha_get_states",)),
-    Phrase(text="temperature in the", weight=1.0, tools=("ha_get_state",), unless=("temperature in the sun",)),
-    Phrase(text="too dark in here", weight=1.1, tools=("ha_call_service",)),
-    Phrase(text="too cold in here", weight=1.1, tools=("ha_call_service",)),
+    TriggerPhrase(text="sensor", weight=0.8, tools=("ha_get_state", "ha_get_states")),
+    TriggerPhrase(text="sensors", weight=0.9, tools=("ha_get_states",)),
+    TriggerPhrase(text="temperature in the", weight=1.0, tools=("ha_get_state",), unless=("temperature in the sun",)),
+    TriggerPhrase(text="too dark in here", weight=1.1, tools=("ha_call_service",)),
+    TriggerPhrase(text="too cold in here", weight=1.1, tools=("ha_call_service",)),
 )
 
 EXAMPLES = examples_for(__file__)

@@ -9,7 +9,7 @@ from cortex.ports.memory import Fact, Memory
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, Phrase
+from cortex.toolkit.spec import Output, TriggerPhrase
 
 SUMMARY = "facts kept about the user"
 NEEDS = ("Memory",)
@@ -109,21 +109,21 @@ def _line(ctx: Ctx, fact: Fact) -> str:
 
 
 PHRASES = (
-    Phrase(
+    TriggerPhrase(
         text="remember that", weight=1.0, tools=("memory_add",), unless=("remember that time", "do you remember that")
     ),
-    Phrase(text="please remember", weight=1.0, tools=("memory_add",)),
-    Phrase(text="remember this", weight=1.0, tools=("memory_add",)),
-    Phrase(text="commit to memory", weight=1.2, tools=("memory_add",)),
-    Phrase(text="keep in memory", weight=1.1, tools=("memory_add",)),
-    Phrase(text="do you remember", weight=1.0, tools=("memory_search",)),
-    Phrase(text="do you know my", weight=1.0, tools=("memory_search",)),
-    Phrase(text="what do you know about me", weight=1.1, tools=("memory_search",)),
-    Phrase(text="what do you remember", weight=1.2, tools=("memory_search",)),
-    Phrase(text="in your memory", weight=1.1, unless=("gpu", "ram")),
-    Phrase(text="forget that", weight=0.9, tools=("memory_forget",)),
-    Phrase(text="forget about my", weight=1.0, tools=("memory_forget",)),
-    Phrase(text="delete from memory", weight=1.2, tools=("memory_forget",)),
+    TriggerPhrase(text="please remember", weight=1.0, tools=("memory_add",)),
+    TriggerPhrase(text="remember this", weight=1.0, tools=("memory_add",)),
+    TriggerPhrase(text="commit to memory", weight=1.2, tools=("memory_add",)),
+    TriggerPhrase(text="keep in memory", weight=1.1, tools=("memory_add",)),
+    TriggerPhrase(text="do you remember", weight=1.0, tools=("memory_search",)),
+    TriggerPhrase(text="do you know my", weight=1.0, tools=("memory_search",)),
+    TriggerPhrase(text="what do you know about me", weight=1.1, tools=("memory_search",)),
+    TriggerPhrase(text="what do you remember", weight=1.2, tools=("memory_search",)),
+    TriggerPhrase(text="in your memory", weight=1.1, unless=("gpu", "ram")),
+    TriggerPhrase(text="forget that", weight=0.9, tools=("memory_forget",)),
+    TriggerPhrase(text="forget about my", weight=1.0, tools=("memory_forget",)),
+    TriggerPhrase(text="delete from memory", weight=1.2, tools=("memory_forget",)),
 )
 
 EXAMPLES = examples_for(__file__)

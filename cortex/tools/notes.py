@@ -8,7 +8,7 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.page import Page
-from cortex.toolkit.spec import Output, Phrase
+from cortex.toolkit.spec import Output, TriggerPhrase
 
 SUMMARY = "your own notes about this user"
 PREFIXES = ("agent_notes_",)
@@ -63,20 +63,20 @@ def _page(ctx: Ctx, path: str = "") -> Page:
 
 
 PHRASES = (
-    Phrase(text="agent notes", weight=1.2),
-    Phrase(text="your notes", weight=1.0),
-    Phrase(text="private notes", weight=1.0),
-    Phrase(text="your own notes", weight=1.2),
-    Phrase(text="keep in mind that", weight=0.9, tools=("agent_notes_append",)),
-    Phrase(
+    TriggerPhrase(text="agent notes", weight=1.2),
+    TriggerPhrase(text="your notes", weight=1.0),
+    TriggerPhrase(text="private notes", weight=1.0),
+    TriggerPhrase(text="your own notes", weight=1.2),
+    TriggerPhrase(text="keep in mind that", weight=0.9, tools=("agent_notes_append",)),
+    TriggerPhrase(
         text="for the future", weight=0.5, tools=("agent_notes_append",), unless=("savings", "plans for the future")
     ),
-    Phrase(
+    TriggerPhrase(
         text="from now on", weight=0.7, tools=("agent_notes_append",), unless=("lights", "every day", "every morning")
     ),
-    Phrase(text="remember that i", weight=0.9, tools=("agent_notes_append",), unless=("remind me",)),
-    Phrase(text="what do you know about me", weight=1.2, tools=("agent_notes_read",)),
-    Phrase(text="forget what you noted", weight=1.1, tools=("agent_notes_clear",)),
+    TriggerPhrase(text="remember that i", weight=0.9, tools=("agent_notes_append",), unless=("remind me",)),
+    TriggerPhrase(text="what do you know about me", weight=1.2, tools=("agent_notes_read",)),
+    TriggerPhrase(text="forget what you noted", weight=1.1, tools=("agent_notes_clear",)),
 )
 
 EXAMPLES = examples_for(__file__)

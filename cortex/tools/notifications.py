@@ -13,7 +13,7 @@ from cortex.ports.outgoing import Mail, Post, Push, Room, Talk
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Phrase
+from cortex.toolkit.spec import TriggerPhrase
 
 SUMMARY = "push, e-mail, Nextcloud Talk"
 PREFIXES = ("web_push", "email_", "nc_talk_")
@@ -159,24 +159,30 @@ def _line(ctx: Ctx, post: Post) -> str:
 
 
 PHRASES = (
-    Phrase(text="push notification", weight=1.2, tools=("web_push",), unless=("explain",)),
-    Phrase(text="notify me", weight=1.1, tools=("web_push",)),
-    Phrase(text="to my phone", weight=1.0, tools=("web_push",), unless=("photos",)),
-    Phrase(text="on my phone", weight=0.5, tools=("web_push",)),
-    Phrase(text="ping me", weight=1.0, tools=("web_push",)),
-    Phrase(text="push me", weight=1.0, tools=("web_push",)),
-    Phrase(text="send an email", weight=1.3, tools=("email_send",)),
-    Phrase(text="send an e-mail", weight=1.3, tools=("email_send",)),
-    Phrase(text="send a mail", weight=1.2, tools=("email_send",)),
-    Phrase(text="email", weight=0.8, tools=("email_send",), unless=("write an email", "draft", "reply to this email")),
-    Phrase(text="e-mail", weight=0.8, tools=("email_send",), unless=("write an e-mail", "draft")),
-    Phrase(text="mail it to", weight=1.1, tools=("email_send",)),
-    Phrase(text="nextcloud", weight=1.0, tools=("nc_talk_send", "nc_talk_history"), unless=("install nextcloud",)),
-    Phrase(text="talk room", weight=1.2, tools=("nc_talk_send", "nc_talk_history")),
-    Phrase(text="talk message", weight=1.1, tools=("nc_talk_send",)),
-    Phrase(text="team channel", weight=1.0, tools=("nc_talk_send", "nc_talk_history")),
-    Phrase(text="family chat", weight=1.0, tools=("nc_talk_send", "nc_talk_history")),
-    Phrase(text="in the channel", weight=0.8, tools=("nc_talk_send", "nc_talk_history"), unless=("youtube", "tv")),
+    TriggerPhrase(text="push notification", weight=1.2, tools=("web_push",), unless=("explain",)),
+    TriggerPhrase(text="notify me", weight=1.1, tools=("web_push",)),
+    TriggerPhrase(text="to my phone", weight=1.0, tools=("web_push",), unless=("photos",)),
+    TriggerPhrase(text="on my phone", weight=0.5, tools=("web_push",)),
+    TriggerPhrase(text="ping me", weight=1.0, tools=("web_push",)),
+    TriggerPhrase(text="push me", weight=1.0, tools=("web_push",)),
+    TriggerPhrase(text="send an email", weight=1.3, tools=("email_send",)),
+    TriggerPhrase(text="send an e-mail", weight=1.3, tools=("email_send",)),
+    TriggerPhrase(text="send a mail", weight=1.2, tools=("email_send",)),
+    TriggerPhrase(
+        text="email", weight=0.8, tools=("email_send",), unless=("write an email", "draft", "reply to this email")
+    ),
+    TriggerPhrase(text="e-mail", weight=0.8, tools=("email_send",), unless=("write an e-mail", "draft")),
+    TriggerPhrase(text="mail it to", weight=1.1, tools=("email_send",)),
+    TriggerPhrase(
+        text="nextcloud", weight=1.0, tools=("nc_talk_send", "nc_talk_history"), unless=("install nextcloud",)
+    ),
+    TriggerPhrase(text="talk room", weight=1.2, tools=("nc_talk_send", "nc_talk_history")),
+    TriggerPhrase(text="talk message", weight=1.1, tools=("nc_talk_send",)),
+    TriggerPhrase(text="team channel", weight=1.0, tools=("nc_talk_send", "nc_talk_history")),
+    TriggerPhrase(text="family chat", weight=1.0, tools=("nc_talk_send", "nc_talk_history")),
+    TriggerPhrase(
+        text="in the channel", weight=0.8, tools=("nc_talk_send", "nc_talk_history"), unless=("youtube", "tv")
+    ),
 )
 
 EXAMPLES = examples_for(__file__)

@@ -9,7 +9,7 @@ from cortex.ports.schedule import Reminder, Reminders, Timings
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, Phrase
+from cortex.toolkit.spec import Output, TriggerPhrase
 
 SUMMARY = "reminders, alarms, timers"
 NEEDS = ("Reminders", "Timings")
@@ -135,27 +135,29 @@ def _counted(count: int) -> str:
 
 
 PHRASES = (
-    Phrase(text="remind me", weight=1.3, tools=("reminders_add",)),
-    Phrase(text="reminder", weight=1.1, unless=("email reminder", "reminder letter", "payment reminder")),
-    Phrase(text="reminders", weight=1.1),
-    Phrase(text="set a reminder", weight=1.3, tools=("reminders_add",)),
-    Phrase(text="set an alarm", weight=1.3, tools=("reminders_add",), unless=("alarm panel",)),
-    Phrase(text="set a timer", weight=1.3, tools=("reminders_add",)),
-    Phrase(text="set my alarm", weight=1.2, tools=("reminders_add",)),
-    Phrase(text="alarm for", weight=0.9, tools=("reminders_add",), unless=("fire alarm", "burglar alarm")),
-    Phrase(text="timer for", weight=1.0, tools=("reminders_add",)),
-    Phrase(text="wake me", weight=1.2, tools=("reminders_add",)),
-    Phrase(text="don't let me forget", weight=1.2, tools=("reminders_add",)),
-    Phrase(text="dont let me forget", weight=1.2, tools=("reminders_add",)),
-    Phrase(text="nudge me", weight=1.1, tools=("reminders_add",)),
-    Phrase(text="tell me in", weight=0.5, tools=("reminders_add",), unless=("words", "detail", "short", "english")),
-    Phrase(text="my alarms", weight=1.2, tools=("reminders_list",)),
-    Phrase(text="my reminders", weight=1.2, tools=("reminders_list",)),
-    Phrase(text="cancel the alarm", weight=1.2, tools=("reminders_remove",)),
-    Phrase(text="cancel the timer", weight=1.2, tools=("reminders_remove",)),
-    Phrase(text="cancel my alarm", weight=1.2, tools=("reminders_remove",)),
-    Phrase(text="clear all reminders", weight=1.3, tools=("reminders_clear",)),
-    Phrase(text="delete all reminders", weight=1.3, tools=("reminders_clear",)),
+    TriggerPhrase(text="remind me", weight=1.3, tools=("reminders_add",)),
+    TriggerPhrase(text="reminder", weight=1.1, unless=("email reminder", "reminder letter", "payment reminder")),
+    TriggerPhrase(text="reminders", weight=1.1),
+    TriggerPhrase(text="set a reminder", weight=1.3, tools=("reminders_add",)),
+    TriggerPhrase(text="set an alarm", weight=1.3, tools=("reminders_add",), unless=("alarm panel",)),
+    TriggerPhrase(text="set a timer", weight=1.3, tools=("reminders_add",)),
+    TriggerPhrase(text="set my alarm", weight=1.2, tools=("reminders_add",)),
+    TriggerPhrase(text="alarm for", weight=0.9, tools=("reminders_add",), unless=("fire alarm", "burglar alarm")),
+    TriggerPhrase(text="timer for", weight=1.0, tools=("reminders_add",)),
+    TriggerPhrase(text="wake me", weight=1.2, tools=("reminders_add",)),
+    TriggerPhrase(text="don't let me forget", weight=1.2, tools=("reminders_add",)),
+    TriggerPhrase(text="dont let me forget", weight=1.2, tools=("reminders_add",)),
+    TriggerPhrase(text="nudge me", weight=1.1, tools=("reminders_add",)),
+    TriggerPhrase(
+        text="tell me in", weight=0.5, tools=("reminders_add",), unless=("words", "detail", "short", "english")
+    ),
+    TriggerPhrase(text="my alarms", weight=1.2, tools=("reminders_list",)),
+    TriggerPhrase(text="my reminders", weight=1.2, tools=("reminders_list",)),
+    TriggerPhrase(text="cancel the alarm", weight=1.2, tools=("reminders_remove",)),
+    TriggerPhrase(text="cancel the timer", weight=1.2, tools=("reminders_remove",)),
+    TriggerPhrase(text="cancel my alarm", weight=1.2, tools=("reminders_remove",)),
+    TriggerPhrase(text="clear all reminders", weight=1.3, tools=("reminders_clear",)),
+    TriggerPhrase(text="delete all reminders", weight=1.3, tools=("reminders_clear",)),
 )
 
 EXAMPLES = examples_for(__file__)

@@ -8,7 +8,7 @@ from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.page import Page
-from cortex.toolkit.spec import Output, Phrase
+from cortex.toolkit.spec import Output, TriggerPhrase
 
 SUMMARY = "the user's page for quick notes"
 PREFIXES = ("scratch_",)
@@ -62,17 +62,17 @@ def _page(ctx: Ctx) -> Page:
 
 
 PHRASES = (
-    Phrase(text="scratchpad", weight=1.2),
-    Phrase(text="scratch pad", weight=1.2),
-    Phrase(text="scratch note", weight=1.0),
-    Phrase(text="notepad", weight=0.8, unless=("notepad++", "notepad.exe")),
-    Phrase(text="jot down", weight=1.0, tools=("scratch_append",)),
-    Phrase(text="jot this down", weight=1.1, tools=("scratch_append",)),
-    Phrase(text="jot that down", weight=1.1, tools=("scratch_append",)),
-    Phrase(text="note that", weight=0.6, tools=("scratch_append",), unless=("please note that", "a note that")),
-    Phrase(text="note this down", weight=0.9, tools=("scratch_append",)),
-    Phrase(text="write this down", weight=0.9, tools=("scratch_append",)),
-    Phrase(text="write that down", weight=0.9, tools=("scratch_append",)),
+    TriggerPhrase(text="scratchpad", weight=1.2),
+    TriggerPhrase(text="scratch pad", weight=1.2),
+    TriggerPhrase(text="scratch note", weight=1.0),
+    TriggerPhrase(text="notepad", weight=0.8, unless=("notepad++", "notepad.exe")),
+    TriggerPhrase(text="jot down", weight=1.0, tools=("scratch_append",)),
+    TriggerPhrase(text="jot this down", weight=1.1, tools=("scratch_append",)),
+    TriggerPhrase(text="jot that down", weight=1.1, tools=("scratch_append",)),
+    TriggerPhrase(text="note that", weight=0.6, tools=("scratch_append",), unless=("please note that", "a note that")),
+    TriggerPhrase(text="note this down", weight=0.9, tools=("scratch_append",)),
+    TriggerPhrase(text="write this down", weight=0.9, tools=("scratch_append",)),
+    TriggerPhrase(text="write that down", weight=0.9, tools=("scratch_append",)),
 )
 
 EXAMPLES = examples_for(__file__)

@@ -4,12 +4,12 @@ from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.messages import Text, ToolCall, ToolResult
 from cortex.base.zone import moment
 from cortex.storage.conversations import ConversationsRepository
-from cortex.storage.messages import MessagesRepository, StoredMessage
+from cortex.storage.messages import MessageRow, MessagesRepository
 from cortex.storage.search import SearchRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, Phrase
+from cortex.toolkit.spec import Output, TriggerPhrase
 from cortex.toolkit.stretch import stretch
 
 SUMMARY = "earlier conversations"
@@ -77,11 +77,11 @@ async def _latest(ctx: Ctx) -> Output:
     return Output(text=text, is_tainted=any(head.source == "job" for head in heads[:RECENT]))
 
 
-def _is_tainted(stored: StoredMessage) -> bool:
+def _is_tainted(stored: MessageRow) -> bool:
     return stored.is_tainted or any(isinstance(part, ToolResult) and part.tainted for part in stored.message.parts)
 
 
-def _told(stored: StoredMessage) -> str:
+def _told(stored: MessageRow) -> str:
     """A message in one paragraph: words, the names of the calls, results cut short."""
     message = stored.message
     told = [message.said] if message.speaker == "user" else [_part(part) for part in message.parts]
@@ -104,18 +104,18 @@ def _part(part: object) -> str:
 
 
 PHRASES = (
-    Phrase(text="last time we", weight=1.0),
-    Phrase(text="what did we", weight=0.9, tools=("session_search",)),
-    Phrase(text="did we talk", weight=1.1, tools=("session_search",)),
-    Phrase(text="we talked about", weight=1.0, tools=("session_search",)),
-    Phrase(text="we discussed", weight=1.0, tools=("session_search",)),
-    Phrase(text="previous conversation", weight=1.1),
-    Phrase(text="earlier conversation", weight=1.1),
-    Phrase(text="our last chat", weight=1.1, tools=("session_read",)),
-    Phrase(text="past conversations", weight=1.1),
-    Phrase(text="chat history", weight=1.0, unless=("browser", "talk", "nextcloud")),
-    Phrase(text="as i told you", weight=0.7, tools=("session_search",)),
-    Phrase(text="you told me", weight=0.7, tools=("session_search",)),
+    TriggerPhrase(text="last time we", weight=1.0),
+    TriggerPhrase(text="what did we", weight=0.9, tools=("session_search",)),
+    TriggerPhrase(text="did we talk", weight=1.1, tools=("session_search",)),
+    TriggerPhrase(text="we talked about", weight=1.0, tools=("session_search",)),
+    TriggerPhrase(text="we discussed", weight=1.0, tools=("session_search",)),
+    TriggerPhrase(text="previous conversation", weight=1.1),
+    TriggerPhrase(text="earlier conversation", weight=1.1),
+    TriggerPhrase(text="our last chat", weight=1.1, tools=("session_read",)),
+    TriggerPhrase(text="past conversations", weight=1.1),
+    TriggerPhrase(text="chat history", weight=1.0, unless=("browser", "talk", "nextcloud")),
+    TriggerPhrase(text="as i told you", weight=0.7, tools=("session_search",)),
+    TriggerPhrase(text="you told me", weight=0.7, tools=("session_search",)),
 )
 
 EXAMPLES = examples_for(__file__)

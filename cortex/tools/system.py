@@ -6,13 +6,13 @@ from pydantic import Field
 
 from cortex.base.errors import ToolFailed
 from cortex.integrations.files import Files
-from cortex.integrations.process import Finished
+from cortex.integrations.process import ProcessResult
 from cortex.integrations.sandbox import Limits, Sandbox
 from cortex.ports.system import Logs, Status, Upgrade, Upkeep
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, Phrase
+from cortex.toolkit.spec import Output, TriggerPhrase
 from cortex.toolkit.stretch import RESULT_CHARACTERS
 
 SUMMARY = "this server: status, logs, shell, restart, update"
@@ -109,7 +109,7 @@ def _news(found: Upgrade) -> str:
     return "\n".join([*lines, f"Changes to the tables: {found.migrations}. Nothing was changed yet."])
 
 
-def _told(ended: Finished) -> str:
+def _told(ended: ProcessResult) -> str:
     """What the command printed and how it ended."""
     parts = [ended.out.rstrip(), f"stderr: {ended.err.rstrip()}" if ended.err.strip() else ""]
     if ended.killed:
@@ -120,31 +120,33 @@ def _told(ended: Finished) -> str:
 
 
 PHRASES = (
-    Phrase(text="cortex status", weight=1.2, tools=("cortex_status",)),
-    Phrase(text="system status", weight=1.0, tools=("cortex_status",)),
-    Phrase(text="server status", weight=1.0, tools=("cortex_status",)),
-    Phrase(text="are you healthy", weight=1.0, tools=("cortex_status",)),
-    Phrase(text="cortex logs", weight=1.2, tools=("cortex_logs",)),
-    Phrase(text="your logs", weight=1.1, tools=("cortex_logs",)),
-    Phrase(text="server logs", weight=1.0, tools=("cortex_logs",)),
-    Phrase(text="restart cortex", weight=1.3, tools=("cortex_restart",)),
-    Phrase(text="restart yourself", weight=1.3, tools=("cortex_restart",)),
-    Phrase(text="reboot yourself", weight=1.3, tools=("cortex_restart",)),
-    Phrase(text="restart the server", weight=0.9, tools=("cortex_restart", "shell_exec")),
-    Phrase(text="restart the assistant", weight=1.2, tools=("cortex_restart",)),
-    Phrase(text="update cortex", weight=1.3, tools=("cortex_update",)),
-    Phrase(text="update yourself", weight=1.3, tools=("cortex_update",)),
-    Phrase(text="upgrade cortex", weight=1.3, tools=("cortex_update",)),
-    Phrase(text="upgrade yourself", weight=1.3, tools=("cortex_update",)),
-    Phrase(text="version of cortex", weight=1.0, tools=("cortex_update", "cortex_status")),
-    Phrase(text="roll back the update", weight=1.2, tools=("cortex_update",)),
-    Phrase(text="run command", weight=1.1, tools=("shell_exec",)),
-    Phrase(text="run the command", weight=1.1, tools=("shell_exec",)),
-    Phrase(text="in the shell", weight=1.2, tools=("shell_exec",)),
-    Phrase(text="in a shell", weight=1.2, tools=("shell_exec",)),
-    Phrase(text="in the terminal", weight=1.1, tools=("shell_exec",)),
-    Phrase(text="shell command", weight=1.0, tools=("shell_exec",), unless=("explain", "what does")),
-    Phrase(text="bash", weight=0.7, tools=("shell_exec",), unless=("explain", "what is bash", "party", "bash script")),
+    TriggerPhrase(text="cortex status", weight=1.2, tools=("cortex_status",)),
+    TriggerPhrase(text="system status", weight=1.0, tools=("cortex_status",)),
+    TriggerPhrase(text="server status", weight=1.0, tools=("cortex_status",)),
+    TriggerPhrase(text="are you healthy", weight=1.0, tools=("cortex_status",)),
+    TriggerPhrase(text="cortex logs", weight=1.2, tools=("cortex_logs",)),
+    TriggerPhrase(text="your logs", weight=1.1, tools=("cortex_logs",)),
+    TriggerPhrase(text="server logs", weight=1.0, tools=("cortex_logs",)),
+    TriggerPhrase(text="restart cortex", weight=1.3, tools=("cortex_restart",)),
+    TriggerPhrase(text="restart yourself", weight=1.3, tools=("cortex_restart",)),
+    TriggerPhrase(text="reboot yourself", weight=1.3, tools=("cortex_restart",)),
+    TriggerPhrase(text="restart the server", weight=0.9, tools=("cortex_restart", "shell_exec")),
+    TriggerPhrase(text="restart the assistant", weight=1.2, tools=("cortex_restart",)),
+    TriggerPhrase(text="update cortex", weight=1.3, tools=("cortex_update",)),
+    TriggerPhrase(text="update yourself", weight=1.3, tools=("cortex_update",)),
+    TriggerPhrase(text="upgrade cortex", weight=1.3, tools=("cortex_update",)),
+    TriggerPhrase(text="upgrade yourself", weight=1.3, tools=("cortex_update",)),
+    TriggerPhrase(text="version of cortex", weight=1.0, tools=("cortex_update", "cortex_status")),
+    TriggerPhrase(text="roll back the update", weight=1.2, tools=("cortex_update",)),
+    TriggerPhrase(text="run command", weight=1.1, tools=("shell_exec",)),
+    TriggerPhrase(text="run the command", weight=1.1, tools=("shell_exec",)),
+    TriggerPhrase(text="in the shell", weight=1.2, tools=("shell_exec",)),
+    TriggerPhrase(text="in a shell", weight=1.2, tools=("shell_exec",)),
+    TriggerPhrase(text="in the terminal", weight=1.1, tools=("shell_exec",)),
+    TriggerPhrase(text="shell command", weight=1.0, tools=("shell_exec",), unless=("explain", "what does")),
+    TriggerPhrase(
+        text="bash", weight=0.7, tools=("shell_exec",), unless=("explain", "what is bash", "party", "bash script")
+    ),
 )
 
 EXAMPLES = examples_for(__file__)

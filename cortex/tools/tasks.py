@@ -8,11 +8,11 @@ from pydantic import Field
 from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.base.ids import derived_id, is_named, short
 from cortex.base.zone import day, local
-from cortex.storage.tasks import Task, TasksRepository
+from cortex.storage.tasks import TaskRow, TasksRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Output, Phrase
+from cortex.toolkit.spec import Output, TriggerPhrase
 
 SUMMARY = "to-do and shopping lists"
 PREFIXES = ("task_",)
@@ -188,7 +188,7 @@ def _key(name: str) -> str:
     return "".join(name.casefold().split())
 
 
-async def _find(tasks: TasksRepository, wanted: str) -> Task:
+async def _find(tasks: TasksRepository, wanted: str) -> TaskRow:
     """The one task that is meant; ToolFailed names the candidates when it is not one."""
     key = wanted.strip().casefold().removeprefix("#")
     if not key:
@@ -222,7 +222,7 @@ async def _nothing(tasks: TasksRepository, name: str | None, done: bool, *, is_n
     return f"There is no {what}{where}{' that fits' if is_narrowed else ''}.{hint}"
 
 
-def _line(ctx: Ctx, row: Task, *, show_list: bool) -> str:
+def _line(ctx: Ctx, row: TaskRow, *, show_list: bool) -> str:
     """One task in one line: `- [ ] Buy milk (id 1a2b3c, shopping, due 2026-11-22 (tomorrow), priority 2)`."""
     today = local(ctx.now, ctx.user.time_zone).date()
     facts = [f"id {short(row.id)}"]
@@ -236,7 +236,7 @@ def _line(ctx: Ctx, row: Task, *, show_list: bool) -> str:
     return f"- [{'x' if row.is_done else ' '}] {row.title} ({', '.join(facts)}){notes}"
 
 
-def _fact(ctx: Ctx, row: Task) -> str:
+def _fact(ctx: Ctx, row: TaskRow) -> str:
     return _line(ctx, row, show_list=True)[len("- [ ] ") :]
 
 
@@ -251,29 +251,33 @@ def _typed(fields: dict[str, Any]) -> dict[str, Any]:
     return {**fields, "due": date.fromisoformat(due)} if isinstance(due, str) else fields
 
 
-def _is_made(row: Task, from_version: int, changes: dict[str, Any]) -> bool:
+def _is_made(row: TaskRow, from_version: int, changes: dict[str, Any]) -> bool:
     """Whether the task is what these changes made of that version: an earlier try of this call did it."""
     return row.version == from_version + 1 and all(getattr(row, key) == value for key, value in changes.items())
 
 
 PHRASES = (
-    Phrase(text="shopping list", weight=1.2, tools=("task_create", "task_list")),
-    Phrase(text="grocery list", weight=1.2, tools=("task_create", "task_list")),
-    Phrase(text="my list", weight=1.0, tools=("task_create", "task_list"), unless=("mailing list", "python list")),
-    Phrase(text="on my list", weight=1.0, tools=("task_list",)),
-    Phrase(text="task", weight=0.9, unless=("task manager", "background task", "scheduled task", "multitask")),
-    Phrase(text="tasks", weight=0.9, unless=("task manager", "asyncio tasks", "background tasks", "scheduled tasks")),
-    Phrase(text="todo", weight=1.0, unless=("todo app", "todo comment", "todo comments")),
-    Phrase(text="my to-do", weight=1.0, unless=("to-do app",)),
-    Phrase(text="to-do list", weight=1.1),
-    Phrase(text="add to my", weight=0.7, tools=("task_create",), unless=("journal", "notes", "scratchpad")),
-    Phrase(text="need to buy", weight=0.8, tools=("task_create",)),
-    Phrase(text="anything due", weight=1.0, tools=("task_list",)),
-    Phrase(text="overdue", weight=0.7, tools=("task_list",), unless=("invoice", "rent")),
-    Phrase(text="tick off", weight=1.0, tools=("task_complete",)),
-    Phrase(text="cross off", weight=1.0, tools=("task_complete",)),
-    Phrase(text="check off", weight=1.0, tools=("task_complete",)),
-    Phrase(text="mark as done", weight=1.1, tools=("task_complete",)),
+    TriggerPhrase(text="shopping list", weight=1.2, tools=("task_create", "task_list")),
+    TriggerPhrase(text="grocery list", weight=1.2, tools=("task_create", "task_list")),
+    TriggerPhrase(
+        text="my list", weight=1.0, tools=("task_create", "task_list"), unless=("mailing list", "python list")
+    ),
+    TriggerPhrase(text="on my list", weight=1.0, tools=("task_list",)),
+    TriggerPhrase(text="task", weight=0.9, unless=("task manager", "background task", "scheduled task", "multitask")),
+    TriggerPhrase(
+        text="tasks", weight=0.9, unless=("task manager", "asyncio tasks", "background tasks", "scheduled tasks")
+    ),
+    TriggerPhrase(text="todo", weight=1.0, unless=("todo app", "todo comment", "todo comments")),
+    TriggerPhrase(text="my to-do", weight=1.0, unless=("to-do app",)),
+    TriggerPhrase(text="to-do list", weight=1.1),
+    TriggerPhrase(text="add to my", weight=0.7, tools=("task_create",), unless=("journal", "notes", "scratchpad")),
+    TriggerPhrase(text="need to buy", weight=0.8, tools=("task_create",)),
+    TriggerPhrase(text="anything due", weight=1.0, tools=("task_list",)),
+    TriggerPhrase(text="overdue", weight=0.7, tools=("task_list",), unless=("invoice", "rent")),
+    TriggerPhrase(text="tick off", weight=1.0, tools=("task_complete",)),
+    TriggerPhrase(text="cross off", weight=1.0, tools=("task_complete",)),
+    TriggerPhrase(text="check off", weight=1.0, tools=("task_complete",)),
+    TriggerPhrase(text="mark as done", weight=1.1, tools=("task_complete",)),
 )
 
 EXAMPLES = examples_for(__file__)

@@ -10,7 +10,7 @@ from cortex.integrations.web import Web
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Phrase
+from cortex.toolkit.spec import TriggerPhrase
 from cortex.toolkit.stretch import stretch
 
 SUMMARY = "search the web, read pages"
@@ -63,23 +63,29 @@ async def http_fetch(ctx: Ctx, url: str, offset: int = 0) -> str:
 
 
 PHRASES = (
-    Phrase(text="search the web", weight=1.3, tools=("web_search",)),
-    Phrase(text="search online", weight=1.2, tools=("web_search",)),
-    Phrase(text="look up", weight=0.7, tools=("web_search",), unless=("my notes", "my files", "journal", "database")),
-    Phrase(text="google", weight=1.0, tools=("web_search",), unless=("google calendar", "google home", "google drive")),
-    Phrase(text="on the internet", weight=1.1, tools=("web_search",)),
-    Phrase(text="weather", weight=0.9, tools=("web_search",), unless=("weather sensor", "weather station")),
-    Phrase(text="forecast", weight=0.8, tools=("web_search",), unless=("sales forecast", "budget forecast")),
-    Phrase(text="news", weight=0.8, tools=("web_search",), unless=("good news", "bad news", "newsletter")),
-    Phrase(text="latest version of", weight=0.9, tools=("web_search",)),
-    Phrase(text="opening hours", weight=1.0, tools=("web_search",)),
-    Phrase(text="website", weight=0.7, tools=("web_search", "web_read"), unless=("my website project", "website repo")),
-    Phrase(text="this page", weight=0.7, tools=("web_read",)),
-    Phrase(text="this link", weight=1.0, tools=("web_read",)),
-    Phrase(text="this article", weight=0.9, tools=("web_read",)),
-    Phrase(text="https", weight=1.0, tools=("web_read", "http_fetch")),
-    Phrase(text="http", weight=0.8, tools=("web_read", "http_fetch"), unless=("http status", "http protocol")),
-    Phrase(text="curl", weight=0.9, tools=("http_fetch",), unless=("hair", "bicep")),
+    TriggerPhrase(text="search the web", weight=1.3, tools=("web_search",)),
+    TriggerPhrase(text="search online", weight=1.2, tools=("web_search",)),
+    TriggerPhrase(
+        text="look up", weight=0.7, tools=("web_search",), unless=("my notes", "my files", "journal", "database")
+    ),
+    TriggerPhrase(
+        text="google", weight=1.0, tools=("web_search",), unless=("google calendar", "google home", "google drive")
+    ),
+    TriggerPhrase(text="on the internet", weight=1.1, tools=("web_search",)),
+    TriggerPhrase(text="weather", weight=0.9, tools=("web_search",), unless=("weather sensor", "weather station")),
+    TriggerPhrase(text="forecast", weight=0.8, tools=("web_search",), unless=("sales forecast", "budget forecast")),
+    TriggerPhrase(text="news", weight=0.8, tools=("web_search",), unless=("good news", "bad news", "newsletter")),
+    TriggerPhrase(text="latest version of", weight=0.9, tools=("web_search",)),
+    TriggerPhrase(text="opening hours", weight=1.0, tools=("web_search",)),
+    TriggerPhrase(
+        text="website", weight=0.7, tools=("web_search", "web_read"), unless=("my website project", "website repo")
+    ),
+    TriggerPhrase(text="this page", weight=0.7, tools=("web_read",)),
+    TriggerPhrase(text="this link", weight=1.0, tools=("web_read",)),
+    TriggerPhrase(text="this article", weight=0.9, tools=("web_read",)),
+    TriggerPhrase(text="https", weight=1.0, tools=("web_read", "http_fetch")),
+    TriggerPhrase(text="http", weight=0.8, tools=("web_read", "http_fetch"), unless=("http status", "http protocol")),
+    TriggerPhrase(text="curl", weight=0.9, tools=("http_fetch",), unless=("hair", "bicep")),
 )
 
 EXAMPLES = examples_for(__file__)

@@ -8,7 +8,7 @@ from cortex.integrations.web import Web
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
-from cortex.toolkit.spec import Phrase
+from cortex.toolkit.spec import TriggerPhrase
 
 SUMMARY = "send to webhooks and APIs"
 PREFIXES = ("http_post",)
@@ -67,20 +67,22 @@ def _check_json(body: str) -> None:
 
 
 PHRASES = (
-    Phrase(text="http post", weight=1.2, unless=("explain",)),
-    Phrase(text="post request", weight=1.2, unless=("explain", "what is a post request")),
-    Phrase(text="put request", weight=1.1, unless=("explain",)),
-    Phrase(text="patch request", weight=1.1, unless=("explain",)),
-    Phrase(text="delete request", weight=1.0, unless=("explain",)),
-    Phrase(text="webhook", weight=1.0, unless=("explain", "what is a webhook")),
-    Phrase(text="trigger the webhook", weight=1.3),
-    Phrase(text="call the api", weight=1.0),
-    Phrase(text="via the api", weight=0.8),
-    Phrase(text="to the endpoint", weight=0.8),
-    Phrase(text="send json", weight=1.1),
-    Phrase(text="post json", weight=1.2),
-    Phrase(text="post this to", weight=0.9, unless=("talk", "channel", "room", "instagram", "facebook", "linkedin")),
-    Phrase(text="payload", weight=0.7, unless=("rocket", "truck", "malware")),
+    TriggerPhrase(text="http post", weight=1.2, unless=("explain",)),
+    TriggerPhrase(text="post request", weight=1.2, unless=("explain", "what is a post request")),
+    TriggerPhrase(text="put request", weight=1.1, unless=("explain",)),
+    TriggerPhrase(text="patch request", weight=1.1, unless=("explain",)),
+    TriggerPhrase(text="delete request", weight=1.0, unless=("explain",)),
+    TriggerPhrase(text="webhook", weight=1.0, unless=("explain", "what is a webhook")),
+    TriggerPhrase(text="trigger the webhook", weight=1.3),
+    TriggerPhrase(text="call the api", weight=1.0),
+    TriggerPhrase(text="via the api", weight=0.8),
+    TriggerPhrase(text="to the endpoint", weight=0.8),
+    TriggerPhrase(text="send json", weight=1.1),
+    TriggerPhrase(text="post json", weight=1.2),
+    TriggerPhrase(
+        text="post this to", weight=0.9, unless=("talk", "channel", "room", "instagram", "facebook", "linkedin")
+    ),
+    TriggerPhrase(text="payload", weight=0.7, unless=("rocket", "truck", "malware")),
 )
 
 EXAMPLES = examples_for(__file__)

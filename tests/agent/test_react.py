@@ -1,7 +1,7 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from cortex.agent.react import World, as_text, run_turn
+from cortex.agent.react import LoopPorts, as_text, run_turn
 from cortex.base.messages import Message, ToolResult, assistant, results, user
 from cortex.base.turn import Outcome, Reply, Turn
 from tests.plain_world import TURN, PlainPlanner, PlainStory, ScriptedThinker, TableHands, call, schema
@@ -16,7 +16,7 @@ class Scene:
         self.thinker = ScriptedThinker(script=list(script))
 
     async def run(self, turn: Turn = TURN) -> Outcome:
-        world = World(story=self.story, planner=self.planner, thinker=self.thinker, hands=self.hands)
+        world = LoopPorts(story=self.story, planner=self.planner, thinker=self.thinker, hands=self.hands)
         return await run_turn(turn, world)
 
 

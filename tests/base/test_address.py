@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortex.base.address import NOWHERE, PUBLIC, Policy, named, vet
+from cortex.base.address import NOWHERE, PUBLIC, AddressPolicy, named, vet
 from cortex.base.errors import NotAllowed
 
 HERE = Path(__file__).parent
@@ -48,7 +48,7 @@ def test_no_disguise_opens_what_is_closed(address: ipaddress.IPv4Address) -> Non
     assert is_let_through(ipaddress.IPv6Address((0x2002 << 112) | (number << 80))) == plain
 
 
-def is_let_through(address: ipaddress.IPv4Address | ipaddress.IPv6Address, policy: Policy = PUBLIC) -> bool:
+def is_let_through(address: ipaddress.IPv4Address | ipaddress.IPv6Address, policy: AddressPolicy = PUBLIC) -> bool:
     try:
         vet(address, policy)
     except NotAllowed:

@@ -14,7 +14,7 @@ import httpx
 import httpx2
 import pytest
 
-from cortex.base.address import NOWHERE, PUBLIC, Policy, named
+from cortex.base.address import NOWHERE, PUBLIC, AddressPolicy, named
 from cortex.base.errors import NotAllowed, ToolFailed
 from cortex.base.http import GuardedTransport, fetch, open_client
 from cortex.providers import egress
@@ -77,7 +77,7 @@ class Dialled2(httpcore2.AsyncNetworkBackend):
         return httpcore2.AsyncMockStream([b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"])
 
 
-def client(dialled: Dialled, policy: Policy = PUBLIC, names: Callable[..., Any] = resolver) -> httpx.AsyncClient:
+def client(dialled: Dialled, policy: AddressPolicy = PUBLIC, names: Callable[..., Any] = resolver) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=GuardedTransport(policy, names, dialled), follow_redirects=True, max_redirects=5)
 
 
@@ -106,7 +106,7 @@ async def test_no_redirect_reaches_an_inside_address(url: str) -> None:
 @pytest.mark.parametrize("url", SSRF)
 async def test_the_model_sdks_reach_no_inside_address(url: str) -> None:
     dialled = Dialled2()
-    transport = egress.GuardedTransport(PUBLIC, resolver, dialled)
+    transport = egress.GuardedTransport2(PUBLIC, resolver, dialled)
     async with httpx2.AsyncClient(transport=transport) as http:
         with contextlib.suppress(NotAllowed, httpx2.HTTPError, httpx2.InvalidURL):
             await http.get(url)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cortex.base.log import BLOT, Blotter, bound, set_up
+from cortex.base.log import BLOT, SecretFilter, bound, set_up
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def lines() -> Iterator[io.StringIO]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     stream = io.StringIO()
-    set_up("info", Blotter("sk-very-secret", "abc"), stream)
+    set_up("info", SecretFilter("sk-very-secret", "abc"), stream)
     yield stream
     root.handlers[:] = handlers
     root.setLevel(level)

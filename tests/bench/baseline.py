@@ -15,7 +15,7 @@ from typing import Any
 
 from cortex.bench import costs, files, selection
 from cortex.bench.files import CASES
-from cortex.bench.ground import DEFAULT_PROFILE, Ground
+from cortex.bench.ground import DEFAULT_PROFILE, BenchGround
 from cortex.bench.scores import LEAST_ROWS
 from cortex.commands.bench import SEED, ground
 
@@ -48,7 +48,7 @@ def main() -> int:
     return 1 if worse else 0
 
 
-def headline(over: Ground) -> tuple[Rows, Figures]:
+def headline(over: BenchGround) -> tuple[Rows, Figures]:
     """How many rows of each kind each set has, and the figures of `cortex` that are kept."""
     sets = selection.measured((CASES,), RECIPES, over, SEED, _quiet)
     shares = costs.measured((), RECIPES, over, SEED, _quiet)["regimes"]

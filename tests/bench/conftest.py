@@ -10,14 +10,14 @@ import pytest
 
 from cortex.agent.prompt import system_prompt, tail, with_tail
 from cortex.agent.react import as_text
-from cortex.bench.ground import CACHED, Ground, Words
+from cortex.bench.ground import CACHED, BenchGround, BenchWords
 from cortex.selection.snapshot import snapshot_of
 from cortex.selection.types import RoleView, Snapshot
 from cortex.services.tools.plans import past_turns
 from cortex.tools import load
 from tests.selection.made import HOUSE
 
-WORDS = Words(
+WORDS = BenchWords(
     system=partial(system_prompt, "You are a test.", ""),
     tail=lambda moment, number, notes: tail(moment, "UTC", round_number=number, notes=notes),
     with_tail=with_tail,
@@ -27,13 +27,13 @@ WORDS = Words(
 Write = Callable[[str, list[Any]], Path]
 
 
-def over_the_house(tools: tuple[str, ...] = ("all",)) -> Ground:
+def over_the_house(tools: tuple[str, ...] = ("all",)) -> BenchGround:
     role = RoleView(name="bench", tools=tools)
-    return Ground(snapshot=HOUSE, role=role, is_admin=True, profile=CACHED, words=WORDS).over(HOUSE)
+    return BenchGround(snapshot=HOUSE, role=role, is_admin=True, profile=CACHED, words=WORDS).over(HOUSE)
 
 
 @pytest.fixture
-def ground() -> Ground:
+def ground() -> BenchGround:
     return over_the_house()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from math import sqrt
 
-from cortex.bench.reliability import Bin, Curve
+from cortex.bench.reliability import Bin, ReliabilityCurve
 
 LEAST_CASES = 20
 SIDE, GAP, LEFT, TOP, BOTTOM = 196, 42, 52, 40, 74
@@ -28,7 +28,7 @@ STYLE = """
 """
 
 
-def svg(curves: Sequence[Curve], caption: str) -> str:
+def svg(curves: Sequence[ReliabilityCurve], caption: str) -> str:
     """A panel for each curve: what came true over what was said, with 95 % intervals. Same curves, same bytes.
 
     Bins of fewer than LEAST_CASES stand in the table alone.
@@ -52,7 +52,7 @@ def svg(curves: Sequence[Curve], caption: str) -> str:
     return "\n".join((*parts, "</svg>", ""))
 
 
-def _panel(drawn: Curve, left: float) -> list[str]:
+def _panel(drawn: ReliabilityCurve, left: float) -> list[str]:
     """One square with its grid, its diagonal of true chances and its marks."""
     parts = [f'<text class="name" x="{left}" y="{TOP - 14}">{escape(drawn.of)}</text>']
     for step in range(5):

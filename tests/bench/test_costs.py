@@ -10,11 +10,11 @@ from cortex.base.messages import user
 from cortex.base.model import Profile
 from cortex.bench import costs, talks
 from cortex.bench.cache import Cache, Piece
-from cortex.bench.ground import CACHED, Ground
+from cortex.bench.ground import CACHED, BenchGround
 from cortex.bench.made import grown
 from cortex.bench.regimes import REGIMES, Regime, long_talks
 from cortex.bench.replay import Tally, replay
-from cortex.bench.talks import Call, Turn
+from cortex.bench.talks import Call, TalkTurn
 from tests.bench.conftest import over_the_house
 
 TINY = Profile(caches=True, read_factor=0.1, write_factor=1.25, minimum_tokens=100, life_s=300)
@@ -73,17 +73,17 @@ def test_a_local_slot_reads_for_nothing_and_its_output_is_not_counted() -> None:
 
 
 LAMP = Call(tool="lamp_set", arguments={"room": "hall"}, result="The lamp is on.")
-ON = Turn(text="turn on the lamp", rounds=((LAMP,),), answer="It's on.")
-HELLO = Turn(text="hello", rounds=(), answer="Hi!")
+ON = TalkTurn(text="turn on the lamp", rounds=((LAMP,),), answer="It's on.")
+HELLO = TalkTurn(text="hello", rounds=(), answer="Hi!")
 
 
-def played(talk: tuple[Turn, ...], recipe: str, regime: Regime, ground: Ground) -> Tally:
+def played(talk: tuple[TalkTurn, ...], recipe: str, regime: Regime, ground: BenchGround) -> Tally:
     tally = Tally()
     replay(talk, regime, ground.over(ground.snapshot, profile=regime.profile), recipe, tally)
     return tally
 
 
-def test_sending_all_costs_what_the_request_weighs(ground: Ground) -> None:
+def test_sending_all_costs_what_the_request_weighs(ground: BenchGround) -> None:
     tally = played((HELLO,), "all", Regime(profile=Profile()), ground)
     tools = sum(entry.tokens_full for entry in ground.snapshot.entries if not entry.is_meta)
     said = with_tail([user("hello")], "[Fri 2026-11-20 10:00 UTC]")
@@ -92,37 +92,39 @@ def test_sending_all_costs_what_the_request_weighs(ground: Ground) -> None:
     assert tally.cost == tools + system + tokens.count_message(said[0]) + tokens.count("Hi!")
 
 
-def test_a_round_with_a_call_is_a_request_of_its_own(ground: Ground) -> None:
+def test_a_round_with_a_call_is_a_request_of_its_own(ground: BenchGround) -> None:
     tally = played((ON, HELLO), "all", Regime(profile=CACHED), ground)
     assert (tally.requests, tally.extra, tally.wanted, tally.had, tally.rewrites) == (3, 0, 1, 1, 0)
 
 
-def test_a_tool_that_cannot_be_had_makes_the_person_ask_again_with_all(ground: Ground) -> None:
-    odd = Turn(text="zzz", rounds=((Call(tool="repo_log", arguments={}, result="3 commits"),),), answer="Three.")
+def test_a_tool_that_cannot_be_had_makes_the_person_ask_again_with_all(ground: BenchGround) -> None:
+    odd = TalkTurn(text="zzz", rounds=((Call(tool="repo_log", arguments={}, result="3 commits"),),), answer="Three.")
     tally = played((odd,), "inara", Regime(profile=Profile()), ground)
     assert (tally.wanted, tally.had, tally.extra, tally.asked_again) == (1, 0, 1, 1)
     assert tally.requests == 3  # the answer that it can't, the call, the answer
 
 
-def test_a_tool_behind_discovery_costs_its_discovery_round(ground: Ground) -> None:
-    odd = Turn(text="repo log", rounds=((Call(tool="repo_log", arguments={}, result="3 commits"),),), answer="Three.")
+def test_a_tool_behind_discovery_costs_its_discovery_round(ground: BenchGround) -> None:
+    odd = TalkTurn(
+        text="repo log", rounds=((Call(tool="repo_log", arguments={}, result="3 commits"),),), answer="Three."
+    )
     tally = played((odd,), "ora", Regime(profile=Profile()), ground)
     assert (tally.extra, tally.asked_again, tally.requests) == (1, 0, 3)
 
 
-def test_the_same_work_costs_the_same_twice(ground: Ground) -> None:
+def test_the_same_work_costs_the_same_twice(ground: BenchGround) -> None:
     regime = Regime(profile=CACHED)
     assert played((HELLO, ON), "cortex", regime, ground) == played((HELLO, ON), "cortex", regime, ground)
 
 
-def test_idle_beyond_the_life_is_paid_again(ground: Ground) -> None:
+def test_idle_beyond_the_life_is_paid_again(ground: BenchGround) -> None:
     warm = played((ON, HELLO), "all", Regime(profile=CACHED), ground)
     cold = played((ON, HELLO), "all", Regime(profile=CACHED, gap_s=1_800), ground)
     tools = sum(entry.tokens_full for entry in ground.snapshot.entries if not entry.is_meta)
     assert cold.cost - warm.cost > 0.9 * (1.25 - 0.1) * tools
 
 
-def test_a_registry_grows_to_its_size_with_tools_that_come_last_but_meta(ground: Ground) -> None:
+def test_a_registry_grows_to_its_size_with_tools_that_come_last_but_meta(ground: BenchGround) -> None:
     more = grown(ground.snapshot, 60, 1)
     assert sum(not entry.is_meta for entry in more.entries) == 60
     assert len({entry.name for entry in more.entries}) == len(more.entries)
@@ -133,7 +135,7 @@ def test_a_registry_grows_to_its_size_with_tools_that_come_last_but_meta(ground:
 
 
 def test_long_talks_hold_each_chat_equally_often() -> None:
-    chats = tuple((Turn(text=str(n), rounds=(), answer="")) for n in range(4))
+    chats = tuple((TalkTurn(text=str(n), rounds=(), answer="")) for n in range(4))
     assert [[turn.text for turn in talk] for talk in long_talks(tuple((chat,) for chat in chats))] == [
         ["0", "1", "2"],
         ["2", "3", "0"],

@@ -4,7 +4,7 @@ import pytest
 
 from cortex.bench import scores
 from cortex.bench.rows import Groups, Kind, Utterance
-from cortex.bench.scores import Given
+from cortex.bench.scores import ScoredRow
 
 
 def given(
@@ -16,8 +16,8 @@ def given(
     found: tuple[str, ...] | None = None,
     tokens: int = 100,
     has_nonweb: bool = False,
-) -> Given:
-    return Given(
+) -> ScoredRow:
+    return ScoredRow(
         row=Utterance(text="t", kind=kind),
         needs=needs,
         categories=frozenset({category}) if needs else frozenset(),
@@ -53,7 +53,7 @@ def test_the_worst_category_is_one_with_enough_rows() -> None:
 
 
 def test_a_row_counts_for_each_category_that_it_names() -> None:
-    both = Given(
+    both = ScoredRow(
         row=Utterance(text="t", kind="tool"),
         needs=(("a",),),
         categories=frozenset({"one", "two"}),

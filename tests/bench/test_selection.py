@@ -6,7 +6,7 @@ import pytest
 from cortex.base.errors import UserError
 from cortex.bench import routing, selection
 from cortex.bench.files import RoutingSet
-from cortex.bench.ground import Ground
+from cortex.bench.ground import BenchGround
 from cortex.bench.rows import Utterance
 from cortex.selection.discover import RANKINGS
 from cortex.selection.edits import with_encoder
@@ -17,7 +17,7 @@ SEED = 3
 told: list[str] = []
 
 
-def sets(path: Path, ground: Ground, *recipes: str) -> dict[str, dict[str, object]]:
+def sets(path: Path, ground: BenchGround, *recipes: str) -> dict[str, dict[str, object]]:
     told.clear()
     return {one["name"]: one for one in selection.measured((path,), recipes, ground, SEED, told.append)}
 
@@ -29,7 +29,7 @@ def figures(one: dict[str, object], recipe: str) -> dict[str, float]:
     return found
 
 
-def test_what_is_known_of_a_set_is_told_as_the_json_has_it(write: Write, ground: Ground) -> None:
+def test_what_is_known_of_a_set_is_told_as_the_json_has_it(write: Write, ground: BenchGround) -> None:
     path = write(
         "routing_home.jsonl",
         [
@@ -55,7 +55,7 @@ def test_the_role_decides_what_can_be_met(write: Write) -> None:
     assert figures(sets(path, over_the_house(("lamps",)), "all")["x"], "all")["recall"] == 0.5
 
 
-def test_unknown_tools_are_counted_told_and_not_held_against_anyone(write: Write, ground: Ground) -> None:
+def test_unknown_tools_are_counted_told_and_not_held_against_anyone(write: Write, ground: BenchGround) -> None:
     path = write(
         "x.jsonl",
         [row("a", "tool", ["lamp_set", "sun_set"]), row("b", "tool", ["sun_set"]), row("c", "tool", ["repo_log"])],
@@ -66,7 +66,7 @@ def test_unknown_tools_are_counted_told_and_not_held_against_anyone(write: Write
     assert any("sun_set (2)" in line for line in told)
 
 
-def test_a_missed_tool_may_come_by_one_discovery(write: Write, ground: Ground) -> None:
+def test_a_missed_tool_may_come_by_one_discovery(write: Write, ground: BenchGround) -> None:
     path = write("x.jsonl", [row("task_show", "chat"), row("tell me if the lamp burns", "tool", ["lamp_get"])])
     one = sets(path, ground, *RANKINGS)["x"]
     for name in RANKINGS:
@@ -83,7 +83,7 @@ def conversation() -> list[object]:
     ]
 
 
-def test_a_conversation_is_judged_in_order_with_a_figure_for_the_own_calls(write: Write, ground: Ground) -> None:
+def test_a_conversation_is_judged_in_order_with_a_figure_for_the_own_calls(write: Write, ground: BenchGround) -> None:
     one = sets(write("talks.jsonl", conversation()), ground, "all", "cortex")["talks"]
     assert one["kind"] == "multiturn"
     assert figures(one, "all")["recall"] == figures(one, "all")["recall_own"] == 1.0
@@ -106,7 +106,7 @@ def test_earlier_turns_come_with_their_calls() -> None:
     ]
 
 
-def test_a_catalogue_is_ranked_by_the_recipes_that_can(tmp_path: Path, write: Write, ground: Ground) -> None:
+def test_a_catalogue_is_ranked_by_the_recipes_that_can(tmp_path: Path, write: Write, ground: BenchGround) -> None:
     write(
         "retrieval_zoo_catalog.jsonl",
         [{"name": f"{name}_feed", "description": f"Feed the {name}"} for name in ("lion", "seal", "crane")],
@@ -126,7 +126,7 @@ def test_a_catalogue_is_ranked_by_the_recipes_that_can(tmp_path: Path, write: Wr
     assert set(figures(found["zoo"], "cortex")) == {"r5", "r10", "ndcg10", "p50_ms", "p99_ms"}
 
 
-def test_a_sentence_model_is_judged_with_what_it_finds(tmp_path: Path, write: Write, ground: Ground) -> None:
+def test_a_sentence_model_is_judged_with_what_it_finds(tmp_path: Path, write: Write, ground: BenchGround) -> None:
     catalog = [{"name": "parrot_feed", "description": "Feed the parrot"}, {"name": "rug_wash", "description": "Wash"}]
     write("retrieval_zoo_catalog.jsonl", catalog)
     write("retrieval_zoo_queries.jsonl", [{"query": "hungry cockatoo", "gold": ["parrot_feed"]}])
@@ -138,7 +138,7 @@ def test_a_sentence_model_is_judged_with_what_it_finds(tmp_path: Path, write: Wr
     assert figures(found["zoo"], "cortex")["r5"] == 1.0
 
 
-def test_a_filler_catalogue_brings_a_set_of_latencies(tmp_path: Path, write: Write, ground: Ground) -> None:
+def test_a_filler_catalogue_brings_a_set_of_latencies(tmp_path: Path, write: Write, ground: BenchGround) -> None:
     write("filler_catalog.jsonl", [{"name": f"tool_{n}", "description": f"Do thing {n}"} for n in range(40)])
     write("rows.jsonl", [row("turn off the lights", "tool", ["lamp_set"])])
     one = sets(tmp_path, ground, "inara", "ora")["catalogue of 10,000"]
@@ -147,7 +147,7 @@ def test_a_filler_catalogue_brings_a_set_of_latencies(tmp_path: Path, write: Wri
     assert set(figures(one, "ora")) == {"p50_ms", "p99_ms", "rank_p50_ms", "rank_p99_ms"}
 
 
-def test_all_but_the_times_is_the_same_for_a_seed(write: Write, ground: Ground) -> None:
+def test_all_but_the_times_is_the_same_for_a_seed(write: Write, ground: BenchGround) -> None:
     path = write("talks.jsonl", [*conversation(), row("what did I commit yesterday", "tool", ["repo_log"])])
 
     def timeless() -> object:
@@ -157,13 +157,13 @@ def test_all_but_the_times_is_the_same_for_a_seed(write: Write, ground: Ground) 
     assert timeless() == timeless()
 
 
-def test_an_unknown_recipe_is_refused_before_anything_is_measured(write: Write, ground: Ground) -> None:
+def test_an_unknown_recipe_is_refused_before_anything_is_measured(write: Write, ground: BenchGround) -> None:
     path = write("x.jsonl", [row("hello", "chat")])
     with pytest.raises(UserError, match="There is no recipe 'best'"):
         sets(path, ground, "best")
 
 
-def test_a_catalogue_alone_is_nothing_to_judge(write: Write, ground: Ground) -> None:
+def test_a_catalogue_alone_is_nothing_to_judge(write: Write, ground: BenchGround) -> None:
     path = write("some_catalog.jsonl", [{"name": "mow", "description": None, "parameters": [1]}])
     with pytest.raises(UserError, match="nothing to judge"):
         sets(path, ground, "all")

@@ -18,7 +18,7 @@ BYTES = weights.to_bytes(fitted().weights)
 
 
 @pytest.fixture(scope="module")
-def found() -> training.Trained:
+def found() -> training.TrainingResult:
     return training.judged(ground("admin", "anthropic").over(GARDEN), fitted())
 
 
@@ -26,7 +26,7 @@ def cells(rows: training.Rows) -> dict[str, list[str]]:
     return {row[0]: list(row[1:]) for row in rows}
 
 
-def test_every_utterance_is_judged_under_its_category_or_kind(found: training.Trained) -> None:
+def test_every_utterance_is_judged_under_its_category_or_kind(found: training.TrainingResult) -> None:
     needing, needless = cells(training.needing(found)), cells(training.needless(found))
     assert {name: row[0] for name, row in needing.items() if name != "category"} == {
         "pumps": "30",
@@ -42,14 +42,14 @@ def test_every_utterance_is_judged_under_its_category_or_kind(found: training.Tr
     }
 
 
-def test_recall_is_the_share_that_was_sent_all_it_needs(found: training.Trained) -> None:
+def test_recall_is_the_share_that_was_sent_all_it_needs(found: training.TrainingResult) -> None:
     wishes = [wish for wish in found.wishes if wish.needed]
     met = sum(wish.needed <= wish.sent for wish in wishes)
     assert cells(training.needing(found))["all"][1] == f"{met / len(wishes):.3f}"
     assert 0.5 < met / len(wishes) <= 1
 
 
-def test_the_stages_and_thresholds_of_real_messages_judge(found: training.Trained) -> None:
+def test_the_stages_and_thresholds_of_real_messages_judge(found: training.TrainingResult) -> None:
     named = replace(
         fitted(), told=(fit.LabelledUtterance(text="use seed_list here", tools=("seed_list",)), *fitted().told[1:])
     )
@@ -58,7 +58,7 @@ def test_the_stages_and_thresholds_of_real_messages_judge(found: training.Traine
     assert "seed_list" not in found.wishes[0].sent
 
 
-def test_every_chance_stands_in_the_table(found: training.Trained) -> None:
+def test_every_chance_stands_in_the_table(found: training.TrainingResult) -> None:
     tool, wish, work = found.curves
     n_open = sum(row.kind == "open" for row in fitted().told)
     assert sum(each.cases for each in tool.bins) == fitted().chances.size - n_open
@@ -67,7 +67,7 @@ def test_every_chance_stands_in_the_table(found: training.Trained) -> None:
     assert [row[0] for row in reliability.rows(found.curves)[1:3]] == ["0.00 to 0.02", "0.02 to 0.05"]
 
 
-def test_the_page_has_all_tables_and_their_place_once(found: training.Trained) -> None:
+def test_the_page_has_all_tables_and_their_place_once(found: training.TrainingResult) -> None:
     told = train.markdown(found)
     assert "| several | 2 |" in told
     assert told.count("|---|--:|") == 3
@@ -75,7 +75,7 @@ def test_the_page_has_all_tables_and_their_place_once(found: training.Trained) -
     assert (page.count(train.BEGIN), page.count(train.END)) == (1, 1)
 
 
-def test_the_same_fit_gives_the_same_plot(found: training.Trained) -> None:
+def test_the_same_fit_gives_the_same_plot(found: training.TrainingResult) -> None:
     drawn = train.plot(found)
     assert drawn == train.plot(replace(found))
     assert all(each.of in drawn for each in found.curves)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from cortex.bench import training
 from cortex.bench.reliability import rows
-from cortex.bench.training import Trained
+from cortex.bench.training import TrainingResult
 from cortex.commands.bench import fitted
 from cortex.selection.weights import SHIPPED
 from tests.bench.__main__ import update
@@ -23,14 +23,14 @@ def main() -> None:
     PLOT.write_text(plot(found), encoding="utf-8")
 
 
-def markdown(found: Trained) -> str:
+def markdown(found: TrainingResult) -> str:
     """The report as Markdown."""
     tables = (training.needing(found), training.needless(found), rows(found.curves))
     errors = "\n".join(f"- {line}" for line in training.errors(found))
     return "\n\n".join((training.size(found), *(table(each) for each in tables), errors))
 
 
-def plot(found: Trained) -> str:
+def plot(found: TrainingResult) -> str:
     """The reliability plot, as SVG."""
     return svg(found.curves, f"{found.fitted.weights.made}; each judged when it is left out; bars: 95 % intervals")
 

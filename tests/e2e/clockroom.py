@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 from cortex.app import Cortex
 from cortex.base.user import User
-from cortex.schedule.policies import Policy
+from cortex.schedule.policies import MissedPolicy
 from cortex.schedule.slots import MADE_UP, slots_between
 from cortex.services.jobs.firing import QUEUE_FULL
 from cortex.services.turns.turns import LOST
@@ -33,7 +33,7 @@ POLICIES: tuple[dict[str, Any], ...] = (
     {"on_miss": "skip", "overlap": "queue"},
 )
 
-TOO_MANY = {QUEUE_FULL, f"{Policy().catchup_most} at most are caught up"}  # a second's job on a slow machine
+TOO_MANY = {QUEUE_FULL, f"{MissedPolicy().catchup_most} at most are caught up"}  # a second's job on a slow machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ import pytest
 
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.conversations import ConversationsRepository
-from cortex.storage.plans import Plan, PlansRepository
+from cortex.storage.plans import PlanRow, PlansRepository
 from cortex.storage.tasks import TasksRepository
 from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
@@ -63,7 +63,7 @@ async def calls_of(house: LivingHouse, turn_id: str) -> list[CallRow]:
     return list(await house.cortex.house.db.open(CallsRepository, house.admin.id).of_turn(turn_id))
 
 
-async def plans_of(house: LivingHouse, turn_id: str) -> list[Plan]:
+async def plans_of(house: LivingHouse, turn_id: str) -> list[PlanRow]:
     return list(await house.cortex.house.db.open(PlansRepository, house.admin.id).of_turn(turn_id))
 
 
@@ -72,7 +72,7 @@ async def answer_of(house: LivingHouse, conversation: str, turn_id: str) -> str:
     return [str(e.payload["text"]) for e in events if e.turn_id == turn_id and e.payload["text"]][-1]
 
 
-def names(plan: Plan) -> list[str]:
+def names(plan: PlanRow) -> list[str]:
     return [item["name"] for item in plan.receipt["sent"]]
 
 

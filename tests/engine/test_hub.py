@@ -1,7 +1,7 @@
 import asyncio
 
 from cortex.base.events import OpenPart
-from cortex.engine.hub import Hub
+from cortex.engine.hub import LocalHub
 from tests.patience import PATIENCE_S
 
 
@@ -10,7 +10,7 @@ def part(text: str, *, attempt: int = 1, name: str = "1.text", turn: str = "turn
 
 
 async def test_every_browser_of_a_conversation_wakes() -> None:
-    hub = Hub()
+    hub = LocalHub()
     watchers = [asyncio.create_task(hub.changed("c", 0, PATIENCE_S)) for _ in range(50)]
     await asyncio.sleep(0)
     hub.ring("c")
@@ -19,20 +19,20 @@ async def test_every_browser_of_a_conversation_wakes() -> None:
 
 
 async def test_a_ring_before_the_wait_is_not_missed() -> None:
-    hub = Hub()
+    hub = LocalHub()
     hub.ring("c")
     assert await hub.changed("c", 0, PATIENCE_S) == 1
 
 
 async def test_another_conversations_bell_wakes_nobody() -> None:
-    hub = Hub()
+    hub = LocalHub()
     hub.ring("other")
     assert await hub.changed("c", 0, 0.01) == 0
     assert hub.watchers("c") == 0
 
 
 async def test_a_cancelled_watcher_leaves_nothing_behind() -> None:
-    hub = Hub()
+    hub = LocalHub()
     watcher = asyncio.create_task(hub.changed("c", 0, PATIENCE_S))
     await asyncio.sleep(0)
     assert hub.watchers("c") == 1
@@ -43,7 +43,7 @@ async def test_a_cancelled_watcher_leaves_nothing_behind() -> None:
 
 
 async def test_an_open_part_is_seen_whole_and_gone_when_closed() -> None:
-    hub = Hub()
+    hub = LocalHub()
     hub.publish(part("he"))
     hub.publish(part("hello"))
     assert hub.open_parts("c") == (part("hello"),)
@@ -54,14 +54,14 @@ async def test_an_open_part_is_seen_whole_and_gone_when_closed() -> None:
 
 
 async def test_a_late_lower_attempt_replaces_nothing() -> None:
-    hub = Hub()
+    hub = LocalHub()
     hub.publish(part("second", attempt=2))
     hub.publish(part("first try, late", attempt=1))
     assert hub.open_parts("c") == (part("second", attempt=2),)
 
 
 async def test_a_stopped_turn_takes_its_parts_along() -> None:
-    hub = Hub()
+    hub = LocalHub()
     hub.publish(part("a", name="1.text"))
     hub.publish(part("b", name="1.thinking"))
     hub.publish(part("c", name="2.text", turn="turn:2"))

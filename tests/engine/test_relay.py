@@ -6,10 +6,10 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from cortex.base.beside import beside
+from cortex.base.background import background_tasks
 from cortex.base.events import OpenPart
 from cortex.engine import relay as relays
-from cortex.engine.relay import Relay
+from cortex.engine.relay import RelayHub
 from tests.patience import PATIENCE_S
 
 LONG = 'Grüße 🌷 "quoted" \\ \x07 and\nmore. ' * 400
@@ -51,16 +51,18 @@ def line() -> Line:
 
 
 @pytest.fixture
-async def house(line: Line, ticks: Ticks, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Relay, Relay, Relay]]:
+async def house(
+    line: Line, ticks: Ticks, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[RelayHub, RelayHub, RelayHub]]:
     """A worker and two web processes."""
     for name in ("FLUSH_S", "RENEW_S", "LOOK_S"):
         monkeypatch.setattr(relays, name, 0.01)
-    made = Relay(ticks=ticks), Relay(ticks=ticks), Relay(ticks=ticks)
+    made = RelayHub(ticks=ticks), RelayHub(ticks=ticks), RelayHub(ticks=ticks)
     async with AsyncExitStack() as running:
         for one in made:
             one.line = line
             line.ears.append(one.heard)
-            await running.enter_async_context(beside(one.flush(), one.renew(), one.look()))
+            await running.enter_async_context(background_tasks(one.flush(), one.renew(), one.look()))
         yield made
 
 
@@ -74,7 +76,7 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.002)
 
 
-async def test_a_bell_is_heard_in_every_process(house: tuple[Relay, Relay, Relay]) -> None:
+async def test_a_bell_is_heard_in_every_process(house: tuple[RelayHub, RelayHub, RelayHub]) -> None:
     worker, *webs = house
     await asyncio.gather(*(web.changed("c", -1, 0) for web in webs))
     counts = [await web.changed("c", -1, 0) for web in webs]
@@ -87,7 +89,7 @@ async def test_a_bell_is_heard_in_every_process(house: tuple[Relay, Relay, Relay
 
 
 async def test_a_worker_knows_whether_somebody_watches_elsewhere(
-    house: tuple[Relay, Relay, Relay], ticks: Ticks
+    house: tuple[RelayHub, RelayHub, RelayHub], ticks: Ticks
 ) -> None:
     worker, web, _ = house
     assert not worker.is_watched_elsewhere("c")
@@ -99,7 +101,7 @@ async def test_a_worker_knows_whether_somebody_watches_elsewhere(
 
 
 async def test_a_part_is_told_only_while_somebody_elsewhere_watches(
-    house: tuple[Relay, Relay, Relay], line: Line
+    house: tuple[RelayHub, RelayHub, RelayHub], line: Line
 ) -> None:
     worker, web, _ = house
     worker.publish(part("Hello"))
@@ -111,7 +113,9 @@ async def test_a_part_is_told_only_while_somebody_elsewhere_watches(
     await until(lambda: web.open_parts("c") == (part("Hello there"),))
 
 
-async def test_a_long_part_arrives_whole_in_pieces_that_fit(house: tuple[Relay, Relay, Relay], line: Line) -> None:
+async def test_a_long_part_arrives_whole_in_pieces_that_fit(
+    house: tuple[RelayHub, RelayHub, RelayHub], line: Line
+) -> None:
     worker, web, other = house
     worker.publish(part(LONG))
     seen: list[int] = []
@@ -122,7 +126,7 @@ async def test_a_long_part_arrives_whole_in_pieces_that_fit(house: tuple[Relay, 
             bell = await web.changed("c", bell, PATIENCE_S)
             seen.extend(len(one.text) for one in web.open_parts("c"))
 
-    async with beside(follow()):
+    async with background_tasks(follow()):
         await until(lambda: web.open_parts("c") == (part(LONG),))
         worker.publish(part(LONG * 2))
         await until(lambda: web.open_parts("c") == (part(LONG * 2),))
@@ -132,7 +136,7 @@ async def test_a_long_part_arrives_whole_in_pieces_that_fit(house: tuple[Relay, 
     assert max(len(text.encode()) for text in line.told) < 8000
 
 
-async def test_a_lost_piece_is_asked_for_again(house: tuple[Relay, Relay, Relay], line: Line) -> None:
+async def test_a_lost_piece_is_asked_for_again(house: tuple[RelayHub, RelayHub, RelayHub], line: Line) -> None:
     worker, web, _ = house
     worker.publish(part("one "))
     await web.changed("c", -1, PATIENCE_S)
@@ -144,7 +148,7 @@ async def test_a_lost_piece_is_asked_for_again(house: tuple[Relay, Relay, Relay]
     await until(lambda: web.open_parts("c") == (part("one two three"),))
 
 
-async def test_the_next_attempt_takes_the_place_of_the_one_before(house: tuple[Relay, Relay, Relay]) -> None:
+async def test_the_next_attempt_takes_the_place_of_the_one_before(house: tuple[RelayHub, RelayHub, RelayHub]) -> None:
     worker, web, other_worker = house
     worker.publish(part("a long beginning"))
     await web.changed("c", -1, PATIENCE_S)
@@ -155,7 +159,7 @@ async def test_the_next_attempt_takes_the_place_of_the_one_before(house: tuple[R
     assert web.open_parts("c") == (part("again", attempt=2),)
 
 
-async def test_a_part_that_ended_is_closed_everywhere(house: tuple[Relay, Relay, Relay]) -> None:
+async def test_a_part_that_ended_is_closed_everywhere(house: tuple[RelayHub, RelayHub, RelayHub]) -> None:
     worker, web, _ = house
     worker.publish(part("Hello"))
     await web.changed("c", -1, PATIENCE_S)
@@ -165,7 +169,7 @@ async def test_a_part_that_ended_is_closed_everywhere(house: tuple[Relay, Relay,
 
 
 async def test_what_a_dead_worker_had_begun_is_forgotten(
-    house: tuple[Relay, Relay, Relay], line: Line, ticks: Ticks
+    house: tuple[RelayHub, RelayHub, RelayHub], line: Line, ticks: Ticks
 ) -> None:
     worker, web, _ = house
     worker.publish(part("Hello"))
@@ -179,7 +183,7 @@ async def test_what_a_dead_worker_had_begun_is_forgotten(
 
 
 async def test_nothing_is_told_any_more_when_the_last_browser_has_gone(
-    house: tuple[Relay, Relay, Relay], line: Line, ticks: Ticks
+    house: tuple[RelayHub, RelayHub, RelayHub], line: Line, ticks: Ticks
 ) -> None:
     worker, web, _ = house
     await web.changed("c", -1, 0)
@@ -192,7 +196,7 @@ async def test_nothing_is_told_any_more_when_the_last_browser_has_gone(
     assert line.told == []
 
 
-async def test_a_lost_bell_is_made_up_for(house: tuple[Relay, Relay, Relay], line: Line) -> None:
+async def test_a_lost_bell_is_made_up_for(house: tuple[RelayHub, RelayHub, RelayHub], line: Line) -> None:
     worker, web, _ = house
     seqs, looks = {"c": 1}, 0
 
@@ -211,7 +215,7 @@ async def test_a_lost_bell_is_made_up_for(house: tuple[Relay, Relay, Relay], lin
     assert await web.changed("c", bell, PATIENCE_S) == bell + 1
 
 
-async def test_other_news_reach_the_others_and_not_oneself(house: tuple[Relay, Relay, Relay]) -> None:
+async def test_other_news_reach_the_others_and_not_oneself(house: tuple[RelayHub, RelayHub, RelayHub]) -> None:
     heard: list[tuple[str, str]] = []
     for name, one in zip(("worker", "web", "other"), house, strict=True):
         one.on("access.ended", lambda value, name=name: heard.append((name, value)))  # type: ignore[misc]
@@ -220,7 +224,7 @@ async def test_other_news_reach_the_others_and_not_oneself(house: tuple[Relay, R
     assert heard == [("worker", "ann"), ("other", "ann")]
 
 
-async def test_a_stranger_on_the_line_does_no_harm(house: tuple[Relay, Relay, Relay], line: Line) -> None:
+async def test_a_stranger_on_the_line_does_no_harm(house: tuple[RelayHub, RelayHub, RelayHub], line: Line) -> None:
     for stranger in ("hello", "[]", "7", '{"f": "x"}'):
         line.tell(stranger)
     await house[1].changed("c", -1, 0)

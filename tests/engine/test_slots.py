@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from cortex.engine.slots import Slots
+from cortex.engine.slots import QueueSlots
 from tests.patience import PATIENCE_S
 
 
@@ -10,7 +10,7 @@ from tests.patience import PATIENCE_S
     ("queue", "key", "at_once"), [("chat", "ann", 3), ("jobs", "", 2), ("agents", "", 4), ("", "", 9)]
 )
 async def test_no_more_than_the_queues_number_run_at_once(queue: str, key: str, at_once: int) -> None:
-    slots, running, most = Slots(), 0, 0
+    slots, running, most = QueueSlots(), 0, 0
 
     async def run() -> None:
         nonlocal running, most
@@ -25,7 +25,7 @@ async def test_no_more_than_the_queues_number_run_at_once(queue: str, key: str, 
 
 
 async def test_one_user_does_not_hold_up_another() -> None:
-    slots = Slots()
+    slots = QueueSlots()
     ann = [slots.slot("chat", "ann") for _ in range(3)]
     async with asyncio.timeout(PATIENCE_S), ann[0], ann[1], ann[2], slots.slot("chat", "bob"):
         pass

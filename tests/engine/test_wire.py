@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from cortex.base.beside import beside
+from cortex.base.background import background_tasks
 from cortex.engine import wire as wires
 from cortex.engine.relay import relayed
-from cortex.engine.wire import Wire
+from cortex.engine.wire import NotifyConnection
 from tests.databases import PostgresTemplate
 from tests.patience import PATIENCE_S
 
@@ -27,9 +27,9 @@ async def test_what_is_told_is_heard_in_order_after_a_cut_too(
 ) -> None:
     monkeypatch.setattr(wires, "AGAIN_AFTER_S", 0.05)
     heard: list[str] = []
-    wire = Wire(url, heard.append)
+    wire = NotifyConnection(url, heard.append)
     many = [f"{number} {'x' * 7000}" for number in range(200)]
-    async with asyncio.timeout(PATIENCE_S), beside(wire.listen(), wire.speak()):
+    async with asyncio.timeout(PATIENCE_S), background_tasks(wire.listen(), wire.speak()):
         await wire.is_listening.wait()
         for one in many:
             wire.tell(one)

@@ -4,18 +4,18 @@ from pathlib import Path
 import pytest
 
 from cortex.base.errors import CortexError, NotAllowed, ToolFailed, UserError
-from cortex.integrations.encoder_files import SHIPPED, SHIPPED_FROM, Pinned, fetch, policy_of
+from cortex.integrations.encoder_files import SHIPPED, SHIPPED_FROM, PinnedFile, fetch, policy_of
 from tests.file_server import file_server
 
 MODEL, TOKENIZER = b"what a model is made of", b'{"what": "words are"}'
 FILES = {"/of/model.onnx": MODEL, "/of/tokenizer.json": TOKENIZER}
 PINNED = tuple(
-    Pinned(name=name, path=name, sha256=sha256(data).hexdigest(), size_bytes=len(data))
+    PinnedFile(name=name, path=name, sha256=sha256(data).hexdigest(), size_bytes=len(data))
     for name, data in (("model.onnx", MODEL), ("tokenizer.json", TOKENIZER))
 )
 
 
-async def get(address: str, into: Path, pinned: tuple[Pinned, ...] = PINNED) -> None:
+async def get(address: str, into: Path, pinned: tuple[PinnedFile, ...] = PINNED) -> None:
     await fetch(f"{address}/of", pinned, into, policy_of(address))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cortex.integrations import landlock
-from cortex.integrations.process import Finished, run
+from cortex.integrations.process import ProcessResult, run
 from tests.patience import PATIENCE_S
 
 NOBODY = 65_534
@@ -43,7 +43,7 @@ def house() -> Iterator[Path]:
         yield place
 
 
-async def _bash(house: Path, command: str, *, timeout_s: float = PATIENCE_S, is_writable: bool = True) -> Finished:
+async def _bash(house: Path, command: str, *, timeout_s: float = PATIENCE_S, is_writable: bool = True) -> ProcessResult:
     order = landlock.Order(
         argv=("/bin/bash", "-c", command),
         workspace=str(house / "files"),

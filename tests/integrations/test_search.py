@@ -13,13 +13,13 @@ from cortex.base.http import open_client
 from cortex.integrations.search import (
     BraveSearch,
     DdgsSearch,
-    Found,
+    SearchResult,
     SearxngSearch,
     web_search_from,
 )
 from tests.streamed import streamed
 
-ROW = Found(title="Otters", url="https://example.org", snippet="Hold hands.")
+ROW = SearchResult(title="Otters", url="https://example.org", snippet="Hold hands.")
 SEARXNG = {"results": [{"title": "Otters", "url": "https://example.org", "content": "Hold\n hands."}, "odd"]}
 BRAVE = {"web": {"results": [{"title": "Otters", "url": "https://example.org", "description": "Hold hands."}]}}
 

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any, Self
 
-from cortex.notify import Surroundings, Vapid
+from cortex.notify import ChannelContext, Vapid
 from tests.patience import PATIENCE_S
 from tests.still_clock import StillClock
 
@@ -56,10 +56,10 @@ class Loopback:
     def origin(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}"
 
-    def surroundings(self, *, vapid: Vapid | None = None, total_s: float = PATIENCE_S) -> Surroundings:
+    def surroundings(self, *, vapid: Vapid | None = None, total_s: float = PATIENCE_S) -> ChannelContext:
         """What a channel needs to reach this server."""
         hosts = frozenset({self.place})
-        return Surroundings(site=SITE, hosts=hosts, vapid=vapid, total_s=total_s, clock=StillClock())
+        return ChannelContext(site=SITE, hosts=hosts, vapid=vapid, total_s=total_s, clock=StillClock())
 
     def __enter__(self) -> Self:
         self._thread.start()

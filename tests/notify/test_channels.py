@@ -10,7 +10,7 @@ import pytest
 from cortex import notify
 from cortex.base.errors import DeliveryError, UserError
 from cortex.base.settings import load_settings
-from cortex.notify import SmtpServer, Surroundings, Vapid, contact_from, new_key, open_channel, smtp_from, trial
+from cortex.notify import ChannelContext, SmtpServer, Vapid, contact_from, new_key, open_channel, smtp_from, trial
 from cortex.notify.webhook import new_secret
 from cortex.ports.channels import Target
 from tests.notify.browser import Browser
@@ -21,7 +21,7 @@ from tests.notify.mail_server import Mailbox, mail_server, self_made_certificate
 def test_the_channels_are_the_files() -> None:
     assert notify.names() == ("email", "ntfy", "web_push", "webhook")
     with pytest.raises(UserError, match=r"no channel 'pigeon'. There are: email, ntfy, web_push, webhook"):
-        open_channel("pigeon", Surroundings(site=SITE))
+        open_channel("pigeon", ChannelContext(site=SITE))
 
 
 def test_the_room_alone_loads_nothing_heavy() -> None:
@@ -35,7 +35,7 @@ async def test_a_test_notice_goes_by_every_channel() -> None:
     vapid = Vapid(keys=(new_key(),), subject="mailto:ada@example.org")
     with Loopback(Reply(), Reply(status=200, body=b'{"id":"1"}'), Reply(status=204)) as server:
         async with mail_server(mailbox) as smtp:
-            surroundings = Surroundings(site=SITE, hosts=frozenset({server.place}), vapid=vapid, smtp=smtp)
+            surroundings = ChannelContext(site=SITE, hosts=frozenset({server.place}), vapid=vapid, smtp=smtp)
             for name, target in {
                 "web_push": browser.target(f"{server.origin}/push"),
                 "ntfy": Target(address=f"{server.origin}/topic"),

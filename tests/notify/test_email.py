@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortex.base.errors import DeliveryError, ToolFailed, UserError
-from cortex.notify import SmtpServer, Surroundings, open_channel
+from cortex.notify import ChannelContext, SmtpServer, open_channel
 from cortex.notify._letter import Letter, message_id, written
 from cortex.notify.email import Email
 from cortex.ports.channels import Target
@@ -31,7 +31,7 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
 def mailer(server: SmtpServer, *, total_s: float = PATIENCE_S) -> Email:
     """The channel over this server."""
-    channel = open_channel("email", Surroundings(site=SITE, smtp=server, clock=StillClock(), total_s=total_s))
+    channel = open_channel("email", ChannelContext(site=SITE, smtp=server, clock=StillClock(), total_s=total_s))
     assert isinstance(channel, Email)
     return channel
 
@@ -212,7 +212,7 @@ async def test_what_is_no_address_is_refused_by_its_field(address: str) -> None:
 
 def test_without_a_server_it_says_what_is_missing() -> None:
     with pytest.raises(UserError, match="CORTEX_SMTP_HOST"):
-        open_channel("email", Surroundings(site=SITE))
+        open_channel("email", ChannelContext(site=SITE))
 
 
 async def test_a_mail_to_others_names_who_writes_and_who_is_meant_by_an_answer() -> None:

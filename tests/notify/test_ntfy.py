@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cortex.base.errors import DeliveryError, UserError
-from cortex.notify import Surroundings, open_channel
+from cortex.notify import ChannelContext, open_channel
 from cortex.ports.channels import Action, Target, Urgency
 from tests.notify.loopback import SITE, Loopback, Reply, Seen
 from tests.notify.told import CONTENT, PLAIN, PRIVATE
@@ -120,13 +120,13 @@ async def test_a_refusal_says_what_to_do_next(reply: Reply, fate: str, wait_s: f
     ids=str,
 )
 def test_what_is_no_topic_or_token_is_refused_by_its_field(address: str, secret: str, field: str) -> None:
-    channel = open_channel("ntfy", Surroundings(site=SITE))
+    channel = open_channel("ntfy", ChannelContext(site=SITE))
     with pytest.raises(UserError) as caught:
         channel.checked(Target(address=address, secret=secret))
     assert caught.value.field == field
 
 
 def test_a_topic_is_kept_tidy() -> None:
-    channel = open_channel("ntfy", Surroundings(site=SITE))
+    channel = open_channel("ntfy", ChannelContext(site=SITE))
     kept = channel.checked(Target(address=" https://ntfy.sh/my-topic/ ", secret=f" {TOKEN} "))
     assert (kept.address, kept.secret) == ("https://ntfy.sh/my-topic", TOKEN)

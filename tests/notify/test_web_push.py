@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortex.base.errors import DeliveryError, UserError
-from cortex.notify import Surroundings, Vapid, new_key, open_channel, public_key, rotated
+from cortex.notify import ChannelContext, Vapid, new_key, open_channel, public_key, rotated
 from cortex.notify.web_push import PAYLOAD_BYTES, payload
 from cortex.ports.channels import Action, Target
 from tests.notify.browser import Browser, signature
@@ -165,7 +165,7 @@ async def test_a_service_that_is_down_is_tried_again() -> None:
 async def test_an_endpoint_inside_the_network_is_never_reached(place: str) -> None:
     with Loopback() as server:
         endpoint = place.format(port=server.place[1])
-        channel = open_channel("web_push", Surroundings(site=SITE, vapid=VAPID))
+        channel = open_channel("web_push", ChannelContext(site=SITE, vapid=VAPID))
         with pytest.raises(DeliveryError, match="CORTEX_NOTIFY_HOSTS") as caught:
             await channel.send(PLAIN, Browser().target(endpoint))
     assert caught.value.fate == "refused"
@@ -193,7 +193,7 @@ async def test_an_endpoint_inside_the_network_is_never_reached(place: str) -> No
     ids=lambda value: value[:24],
 )
 async def test_what_is_no_subscription_is_refused_by_its_field(field: str, value: str) -> None:
-    channel = open_channel("web_push", Surroundings(site=SITE, vapid=VAPID))
+    channel = open_channel("web_push", ChannelContext(site=SITE, vapid=VAPID))
     whole = Browser().target("https://push.example.org/x")
     assert channel.checked(whole) == whole
     broken = replace(whole, **{field: value})
@@ -208,7 +208,7 @@ async def test_what_is_no_subscription_is_refused_by_its_field(field: str, value
 def test_without_a_key_or_a_contact_it_says_what_is_missing() -> None:
     for vapid in (None, Vapid(keys=(), subject="mailto:a@example.org"), Vapid(keys=(KEY,), subject="")):
         with pytest.raises(UserError, match="CORTEX_PUSH_SUBJECT"):
-            open_channel("web_push", Surroundings(site=SITE, vapid=vapid))
+            open_channel("web_push", ChannelContext(site=SITE, vapid=vapid))
 
 
 @given(title=ANY_TEXT, text=ANY_TEXT, times=st.integers(1, 2_000))

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from cortex.base.errors import DeliveryError, UserError
-from cortex.notify import Surroundings, open_channel
+from cortex.notify import ChannelContext, open_channel
 from cortex.notify.webhook import new_secret, signed
 from cortex.ports.channels import Notice, Target
 from tests.notify.loopback import SITE, Loopback, Reply, Seen
@@ -126,13 +126,13 @@ async def test_an_answer_of_any_size_and_kind_is_one_short_line(body: bytes) -> 
 
 @pytest.mark.parametrize("secret", ["", "short", "whsec_", "whsec_AAAA", "whsec_no base64 at all, but long"])
 def test_a_secret_that_protects_nothing_is_refused(secret: str) -> None:
-    channel = open_channel("webhook", Surroundings(site=SITE))
+    channel = open_channel("webhook", ChannelContext(site=SITE))
     with pytest.raises(UserError) as caught:
         channel.checked(Target(address="https://example.org/hook", secret=secret))
     assert caught.value.field == "secret"
 
 
 def test_a_secret_of_one_s_own_words_will_do() -> None:
-    channel = open_channel("webhook", Surroundings(site=SITE))
+    channel = open_channel("webhook", ChannelContext(site=SITE))
     target = Target(address="https://example.org/hook?a=1", secret="sixteen letters!")
     assert channel.checked(target) == target

@@ -10,8 +10,8 @@ import pytest
 from cortex.base.address import named
 from cortex.base.messages import Message, Reveal, ToolCall, ToolResult, ToolSchema, assistant, results, to_json, user
 from cortex.base.model import ModelEntry, Profile
-from cortex.ports.loop import Finished, Provider, Request
-from cortex.providers import Surroundings, connect
+from cortex.ports.loop import Provider, Request, StreamEnd
+from cortex.providers import ProviderContext, connect
 from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer, Use, rule
 
@@ -51,16 +51,18 @@ def dial(server: ScriptedServer, model: str, profile: Profile = NATIVE, **more: 
     entry = ModelEntry(
         name="scripted", provider=kind, model=model, base_url=base_url, profile=profile, timeout_s=PATIENCE_S, **more
     )
-    return connect(entry, server.api_key, Surroundings(policy=named(("127.0.0.1", server.port)), connect_s=PATIENCE_S))
+    return connect(
+        entry, server.api_key, ProviderContext(policy=named(("127.0.0.1", server.port)), connect_s=PATIENCE_S)
+    )
 
 
 def ask(*messages: Message, late: tuple[ToolSchema, ...] = ()) -> Request:
     return Request(system="You are Cortex.", messages=messages, tools=(*OPENING, *late), late_from=len(OPENING))
 
 
-async def run(provider: Provider, request: Request) -> Finished:
+async def run(provider: Provider, request: Request) -> StreamEnd:
     items = [item async for item in provider.stream(request)]
-    assert isinstance(items[-1], Finished)
+    assert isinstance(items[-1], StreamEnd)
     return items[-1]
 
 

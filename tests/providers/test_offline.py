@@ -9,8 +9,8 @@ import pytest
 
 from cortex.base.messages import Message, Text, ToolResult, ToolSchema, assistant, results, user
 from cortex.base.model import OFFLINE
-from cortex.ports.loop import Delta, Finished, Request
-from cortex.providers import Surroundings, connect
+from cortex.ports.loop import Delta, Request, StreamEnd
+from cortex.providers import ProviderContext, connect
 from cortex.providers.offline_arguments import fill
 from cortex.providers.offline_words import find_moment
 from cortex.schedule.reading import Reader
@@ -194,11 +194,11 @@ def test_what_may_mean_something_else_is_no_moment(sentence: str) -> None:
     assert find_moment(sentence, FRIDAY, Reader()) is None
 
 
-async def run(request: Request) -> tuple[str, Finished]:
-    provider = connect(OFFLINE, surroundings=Surroundings(chunk_delay_s=0, clock=lambda: FRIDAY, timings=Reader()))
+async def run(request: Request) -> tuple[str, StreamEnd]:
+    provider = connect(OFFLINE, surroundings=ProviderContext(chunk_delay_s=0, clock=lambda: FRIDAY, timings=Reader()))
     items = [item async for item in provider.stream(request)]
     last = items[-1]
-    assert isinstance(last, Finished)
+    assert isinstance(last, StreamEnd)
     return "".join(item.text for item in items if isinstance(item, Delta)), last
 
 

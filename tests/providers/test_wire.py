@@ -22,8 +22,8 @@ from cortex.base.messages import (
     user,
 )
 from cortex.base.model import ModelEntry, Profile
-from cortex.ports.loop import Delta, Finished, Provider, Request
-from cortex.providers import Surroundings, connect
+from cortex.ports.loop import Delta, Provider, Request, StreamEnd
+from cortex.providers import ProviderContext, connect
 from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault, Say, ScriptedServer, Use, rule
 
@@ -54,7 +54,7 @@ def entry(server: ScriptedServer, kind: str, **more: Any) -> ModelEntry:
 
 def dial(server: ScriptedServer, kind: str, **more: Any) -> Provider:
     limits = {key: more.pop(key) for key in ("first_s", "between_s") if key in more}
-    surroundings = Surroundings(policy=named(("127.0.0.1", server.port)), connect_s=PATIENCE_S, **limits)
+    surroundings = ProviderContext(policy=named(("127.0.0.1", server.port)), connect_s=PATIENCE_S, **limits)
     secret = more.pop("secret", server.api_key)
     return connect(entry(server, kind, **more), secret, surroundings)
 
@@ -63,7 +63,7 @@ def ask(*messages: Message, tools: tuple[ToolSchema, ...] = (ADD,), **more: Any)
     return Request(system="You are Cortex.", messages=messages, tools=tools, **more)
 
 
-async def run(provider: Provider, request: Request) -> tuple[str, Finished]:
+async def run(provider: Provider, request: Request) -> tuple[str, StreamEnd]:
     text, done = "", None
     async for item in provider.stream(request):
         assert done is None
@@ -332,7 +332,7 @@ async def test_a_wrong_key_is_named_and_not_shown(scripted: ScriptedServer, kind
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_an_address_the_policy_forbids_is_not_dialled(scripted: ScriptedServer, kind: str) -> None:
-    provider = connect(entry(scripted, kind), "test-key", Surroundings(policy=PUBLIC))
+    provider = connect(entry(scripted, kind), "test-key", ProviderContext(policy=PUBLIC))
     error = await fail(provider, ask(user("hello")))
     assert (error.kind, error.is_retryable) == ("connection", False)
     assert "not reached" in error.message
@@ -343,7 +343,7 @@ async def test_nobody_listening_is_a_connection_error(scripted: ScriptedServer) 
     provider = connect(
         replace(entry(scripted, "openai"), base_url="http://127.0.0.1:9/v1"),
         "k",
-        Surroundings(policy=named(("127.0.0.1", 9))),
+        ProviderContext(policy=named(("127.0.0.1", 9))),
     )
     error = await fail(provider, ask(user("hello")))
     assert (error.kind, error.is_retryable) == ("connection", True)

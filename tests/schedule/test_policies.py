@@ -9,7 +9,7 @@ from cortex.base.errors import UserError
 from cortex.base.job import Overlap
 from cortex.schedule.policies import (
     QUEUE_MOST,
-    Policy,
+    MissedPolicy,
     QuietHours,
     deadline,
     is_too_late,
@@ -39,7 +39,7 @@ BERLIN = "Europe/Berlin"
     ],
 )
 def test_overlap(overlap: Overlap, is_running: bool, waiting: int, is_catching_up: bool, expected: str) -> None:
-    policy = Policy(overlap=overlap)
+    policy = MissedPolicy(overlap=overlap)
     assert on_overlap(policy, is_running=is_running, waiting=waiting, is_catching_up=is_catching_up) == expected
 
 
@@ -97,11 +97,11 @@ def test_no_quiet_hours_are_never_quiet() -> None:
 
 
 def test_tries_wait_twice_as_long_each_time_up_to_a_limit() -> None:
-    policy = Policy(retries=5, backoff_s=60, backoff_most_s=600)
+    policy = MissedPolicy(retries=5, backoff_s=60, backoff_most_s=600)
     waits = [retry_at(policy, attempt, NOON) for attempt in range(1, 7)]
     assert waits == [NOON + timedelta(seconds=wait) for wait in (60, 120, 240, 480, 600)] + [None]
-    assert retry_at(Policy(retries=0), 1, NOON) is None
-    assert retry_at(Policy(retries=10_000, backoff_most_s=600), 9_999, NOON) == NOON + timedelta(seconds=600)
+    assert retry_at(MissedPolicy(retries=0), 1, NOON) is None
+    assert retry_at(MissedPolicy(retries=10_000, backoff_most_s=600), 9_999, NOON) == NOON + timedelta(seconds=600)
 
 
 @pytest.mark.parametrize(
@@ -109,11 +109,11 @@ def test_tries_wait_twice_as_long_each_time_up_to_a_limit() -> None:
     [(3, 0, False), (3, 2, False), (3, 3, True), (3, 4, True), (1, 1, True), (0, 0, False), (0, 99, False)],
 )
 def test_a_job_pauses_after_failures_in_a_row(pause_after: int, failures: int, is_paused: bool) -> None:
-    assert pauses(Policy(pause_after=pause_after), failures) is is_paused
+    assert pauses(MissedPolicy(pause_after=pause_after), failures) is is_paused
 
 
 def test_a_slot_that_waited_and_a_run_that_lasts_have_their_limits() -> None:
-    policy = Policy(fire_within_s=900, timeout_s=1800)
+    policy = MissedPolicy(fire_within_s=900, timeout_s=1800)
     assert not is_too_late(policy, NOON, NOON + timedelta(seconds=900))
     assert is_too_late(policy, NOON, NOON + timedelta(seconds=901))
     assert deadline(policy, NOON) == NOON + timedelta(minutes=30)

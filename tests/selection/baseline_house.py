@@ -4,7 +4,17 @@ from dataclasses import replace
 from typing import Any
 
 from cortex.selection.pipeline import plan
-from cortex.selection.types import Domain, Example, Memory, PastTurn, PlanInput, RoleView, Snapshot, ToolPlan, Trigger
+from cortex.selection.types import (
+    Domain,
+    Example,
+    PastTurn,
+    PlanInput,
+    PlannerMemory,
+    RoleView,
+    Snapshot,
+    ToolPlan,
+    Trigger,
+)
 from tests.selection.made import NOW, entry
 
 NAMES = {
@@ -86,7 +96,7 @@ def sent(made: ToolPlan) -> list[str]:
 def talk(recipe: str, messages: list[str], **changes: Any) -> list[ToolPlan]:
     """The plans of a conversation, each with the memory of the one before and the turns so far."""
     made: list[ToolPlan] = []
-    memory = Memory()
+    memory = PlannerMemory()
     past: tuple[PastTurn, ...] = ()
     for at, message in enumerate(messages):
         made.append(plan(wish(recipe, message, turn=f"t{at}", memory=memory, past=past, **changes)))

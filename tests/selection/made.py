@@ -5,7 +5,7 @@ from typing import Any
 
 from cortex.base.messages import ToolSchema
 from cortex.base.model import Profile
-from cortex.selection.types import Domain, Entry, Example, PlanInput, RoleView, Snapshot, Trigger
+from cortex.selection.types import Domain, Example, PlanInput, RoleView, Snapshot, ToolEntry, Trigger
 
 CACHED = Profile(caches=True, read_factor=0.1, write_factor=1.25, minimum_tokens=1024, life_s=300, late_tools="rewrite")
 BRIDGED = replace(CACHED, late_tools="bridge")
@@ -14,14 +14,14 @@ NOW = "2026-11-21T10:00:00+00:00"
 ROLE = RoleView(name="house", tools=("lamps", "tasks", "repos"), admin_tools=("shell",))
 
 
-def entry(name: str, category: str, summary: str, arguments: tuple[str, ...] = (), **flags: Any) -> Entry:
+def entry(name: str, category: str, summary: str, arguments: tuple[str, ...] = (), **flags: Any) -> ToolEntry:
     properties = {argument: {"type": "string", "description": f"The {argument}."} for argument in arguments}
     full = ToolSchema(name=name, description=summary, parameters={"type": "object", "properties": properties})
     bare = {argument: {"type": "string"} for argument in arguments}
     stub = ToolSchema(name=name, description=summary, parameters={"type": "object", "properties": bare})
     line = f"{name}: {summary}"
     costs = {"tokens_full": 140, "tokens_stub": 70, "tokens_line": 12, "tokens_name": 4, **flags}
-    return Entry(name=name, category=category, summary=summary, line=line, full=full, stub=stub, **costs)
+    return ToolEntry(name=name, category=category, summary=summary, line=line, full=full, stub=stub, **costs)
 
 
 HOUSE = Snapshot(

@@ -4,7 +4,7 @@ import pytest
 
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt, remember
-from cortex.selection.types import Memory, RoleView, Snapshot, ToolPlan
+from cortex.selection.types import PlannerMemory, RoleView, Snapshot, ToolPlan
 from tests.selection.baseline_house import TOOLS, sent, wish
 from tests.selection.made import CACHED
 
@@ -13,10 +13,10 @@ def forms(made: ToolPlan) -> dict[str, str]:
     return {item.name: item.form for item in made.sent}
 
 
-def rounds(count: int, message: str = "hello", memory: Memory | None = None, turn: str = "t1") -> list[ToolPlan]:
+def rounds(count: int, message: str = "hello", memory: PlannerMemory | None = None, turn: str = "t1") -> list[ToolPlan]:
     made: list[ToolPlan] = []
     for number in range(1, count + 1):
-        known = made[-1].memory if made else memory or Memory()
+        known = made[-1].memory if made else memory or PlannerMemory()
         made.append(plan(wish("repi", message, round=number, turn=turn, memory=known, profile=CACHED)))
     return made
 

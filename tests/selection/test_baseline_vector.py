@@ -6,7 +6,7 @@ import pytest
 from cortex.selection.baselines import centroid_index, vector
 from cortex.selection.hashed_vectors import encode
 from cortex.selection.pipeline import plan
-from cortex.selection.types import Domain, Entry, Example, PastTurn, RoleView, Snapshot
+from cortex.selection.types import Domain, Example, PastTurn, RoleView, Snapshot, ToolEntry
 from tests.selection.baseline_house import WORLD, sent, why, wish
 from tests.selection.made import HOUSE, asked, entry
 
@@ -14,7 +14,7 @@ SCORES = {each.name: 0.0 for each in WORLD.entries}
 BUSINESS = [each for each in WORLD.entries if not each.is_meta]
 
 
-def taken(*among: Entry, **scores: float) -> list[str]:
+def taken(*among: ToolEntry, **scores: float) -> list[str]:
     return list(vector.choose({**SCORES, **scores}, among or BUSINESS).taken)
 
 

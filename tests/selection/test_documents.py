@@ -6,7 +6,7 @@ import pytest
 
 from cortex.selection.documents import Documents, Texts, tools_as_documents, utterances_as_documents
 from cortex.selection.index import Index
-from cortex.selection.types import Entry, Snapshot
+from cortex.selection.types import Snapshot, ToolEntry
 from tests.selection.made import entry
 
 MANY = 10_000
@@ -57,7 +57,7 @@ def many() -> Snapshot:
     return Snapshot(version="many", entries=tuple(tool(at) for at in range(MANY)), domains=())
 
 
-def tool(at: int) -> Entry:
+def tool(at: int) -> ToolEntry:
     return entry(f"part{at}_get", f"shelf{at % 50}", f"Fetch part {at} from the store", ("count",))
 
 

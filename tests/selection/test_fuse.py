@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cortex.selection.cache_economics import threshold
-from cortex.selection.draft import Draft, ModelChances, Vote
+from cortex.selection.draft import ModelChances, PlanDraft, Vote
 from cortex.selection.index import index_of
 from cortex.selection.rights import rights_of
 from cortex.selection.stages.fuse import LEAST_WISH, LEAST_WORK, STRONG, fuse
@@ -29,11 +29,11 @@ def fused(
     votes: tuple[Vote, ...] = (),
     gates: dict[str, float] = OPEN,
     tool: str = "pump_stop",
-) -> Draft:
+) -> PlanDraft:
     given = replace(asked("a message"), snapshot=GARDEN, ready=tuple(each.name for each in GARDEN.entries))
     given = replace(given, role=replace(ROLE, tools=("all",)), profile=CACHED)
     chances = {} if chance is None else {tool: chance}
-    draft = Draft(
+    draft = PlanDraft(
         rights=rights_of(given), votes={tool: votes} if votes else {}, learned=ModelChances(chances=chances, **gates)
     )
     return fuse(given, index_of(GARDEN), draft)
@@ -91,6 +91,6 @@ def test_a_closed_gate_is_no_matter_of_tools_that_the_model_does_not_know() -> N
 def test_what_is_not_permitted_is_never_wanted() -> None:
     given = replace(asked("a message"), snapshot=GARDEN, ready=("pump_start",), role=replace(ROLE, tools=("all",)))
     learned = ModelChances(chances={"pump_stop": 0.99, "ghost": 0.99})
-    draft = Draft(rights=rights_of(given), votes={"pump_stop": (vote(0.99),)}, learned=learned)
+    draft = PlanDraft(rights=rights_of(given), votes={"pump_stop": (vote(0.99),)}, learned=learned)
     assert fuse(given, index_of(GARDEN), draft).wanted == ()
     assert fuse(given, index_of(GARDEN), draft).chances == {}

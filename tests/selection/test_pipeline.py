@@ -8,10 +8,10 @@ from cortex.base.errors import UserError
 from cortex.selection import portable
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt, remember
-from cortex.selection.types import Memory, PastTurn, PlanInput, RoleView, ToolPlan
+from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, ToolPlan
 from tests.selection.made import BRIDGED, CACHED, HOUSE, NOW, WEAK, asked, business
 
-WARM = Memory()
+WARM = PlannerMemory()
 
 
 def names(made: ToolPlan) -> list[str]:
@@ -21,7 +21,7 @@ def names(made: ToolPlan) -> list[str]:
 def talk(messages: Sequence[str], **changes: Any) -> list[ToolPlan]:
     """The plans of a conversation, each with the memory of the one before."""
     made: list[ToolPlan] = []
-    memory = Memory()
+    memory = PlannerMemory()
     for at, message in enumerate(messages):
         given = replace(asked(message, turn=f"t{at}", memory=memory), **changes)
         made.append(plan(given))

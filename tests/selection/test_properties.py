@@ -18,7 +18,7 @@ from cortex.selection.grants import granted, permits
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt, remember
 from cortex.selection.recipes import RECIPES
-from cortex.selection.types import Memory, PastTurn, PlanInput, RoleView, Snapshot, ToolPlan
+from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, Snapshot, ToolPlan
 from tests.selection.baseline_house import SOME
 from tests.selection.made import BRIDGED, CACHED, HOUSE, WEAK, asked
 
@@ -109,7 +109,7 @@ def conversation(recipe: str, case: Case, outside: str = "", seen: str = "") -> 
     """The plans of a conversation with a second round where the step says so; the clock runs by seconds."""
     snapshot, role, profile, turns, is_admin = case
     made: list[tuple[PlanInput, ToolPlan]] = []
-    memory, at_s, history = Memory(), 0, 100
+    memory, at_s, history = PlannerMemory(), 0, 100
     past: tuple[PastTurn, ...] = ()
     for number, (message, mode, waited_s, has_second) in enumerate(turns):
         at_s += waited_s

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from cortex.selection.discover import rank
 from cortex.selection.index import Index, index_of
-from cortex.selection.ranking import Hit, ranked
-from cortex.selection.types import Domain, Entry, Example, Snapshot, Trigger
+from cortex.selection.ranking import ToolHit, ranked
+from cortex.selection.types import Domain, Example, Snapshot, ToolEntry, Trigger
 from tests.selection.garden import GARDEN, garden
 from tests.selection.made import HOUSE, entry
 
@@ -19,7 +19,7 @@ NAMES = frozenset(each.name for each in HOUSE.entries)
 FRESH = Index(HOUSE)
 
 
-def found(query: str, most: int = 5) -> dict[str, Hit]:
+def found(query: str, most: int = 5) -> dict[str, ToolHit]:
     return {hit.name: hit for hit in ranked(FRESH, query, NAMES, most)}
 
 
@@ -136,7 +136,7 @@ tools = st.builds(
 )
 examples = st.lists(st.tuples(wordings, st.sampled_from(sorted(NAMES - {"tools_discover", "tool_call"}))), max_size=4)
 changes = st.tuples(st.sets(st.sampled_from(sorted(NAMES)), max_size=5), st.lists(tools, max_size=3), examples)
-Change = tuple[set[str], list[Entry], list[tuple[str, str]]]
+Change = tuple[set[str], list[ToolEntry], list[tuple[str, str]]]
 
 
 def changed(snapshot: Snapshot, number: int, change: Change) -> Snapshot:

@@ -12,7 +12,7 @@ from cortex.selection.edits import with_encoder
 from cortex.selection.index import index_of
 from cortex.selection.pipeline import plan
 from cortex.selection.semantic_votes import in_time, prepared
-from cortex.selection.types import Domain, Entry, Example, PlanInput, RoleView, Snapshot, ToolPlan
+from cortex.selection.types import Domain, Example, PlanInput, RoleView, Snapshot, ToolEntry, ToolPlan
 from tests.selection.baseline_house import sent, why
 from tests.selection.made import HOUSE, NOW, asked, entry
 from tests.small_encoder import SmallModel, brought
@@ -195,7 +195,7 @@ def test_where_nothing_tells_what_a_likeness_is_worth_it_has_no_vote(model: Smal
 def test_the_best_examples_of_a_tool_count_not_all(tmp_path: Path, model: SmallModel) -> None:
     told = {"parrot_give": ["feed the bird", "feed the bird now", "feed it", *("about something else " * 3).split()]}
     slots: dict[str, int] = {"parrot_give": 0, "parrot_log": 1}
-    entries: dict[str, Entry] = {each.name: each for each in NEW[1:]}
+    entries: dict[str, ToolEntry] = {each.name: each for each in NEW[1:]}
     with brought(tmp_path, model) as encoder:
         made = semantic_index.SemanticIndex(model.key, slots, entries, told)
         row = encoder.asked(["feed the budgie"])[0]

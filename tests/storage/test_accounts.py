@@ -76,7 +76,7 @@ async def test_a_token_opens_its_own_login_only(db: Database, clock: StillClock,
 
 async def test_writers_that_are_cancelled_leave_the_database_usable(db: Database, ann: str) -> None:
     async def write(number: int) -> None:
-        async with db.together(ann) as opened:
+        async with db.transaction(ann) as opened:
             await opened(PreferencesRepository).set(f"a{number}", 1)
             await asyncio.sleep(0.001 * (number % 7))
             await opened(PreferencesRepository).set(f"b{number}", 1)

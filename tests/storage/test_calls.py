@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cortex.base.errors import Conflict, NotFound
-from cortex.storage.approvals import Approval, ApprovalsRepository, GrantsRepository
+from cortex.storage.approvals import ApprovalRow, ApprovalsRepository, GrantsRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.db import Database
 from cortex.storage.plans import PlansRepository
@@ -28,7 +28,7 @@ def call_of(talk: Any, id: str = "call-1", arguments_hash: str = "aa") -> CallRo
     )
 
 
-async def ask(db: Database, owner_id: str, clock: StillClock, call_id: str = "call-1") -> Approval:
+async def ask(db: Database, owner_id: str, clock: StillClock, call_id: str = "call-1") -> ApprovalRow:
     return await db.open(ApprovalsRepository, owner_id).ask(
         call_id,
         "turn:1",

@@ -41,7 +41,7 @@ async def test_the_log_is_read_in_pieces(db: Database, talk: Any, ann: str) -> N
 
 async def test_an_append_that_fails_uses_up_no_number(db: Database, talk: Any, ann: str) -> None:
     async def append_and_fail() -> None:
-        async with db.together(ann) as opened:
+        async with db.transaction(ann) as opened:
             await opened(ConversationsRepository).append(talk.id, [("notice", {}, None)])
             raise RuntimeError
 

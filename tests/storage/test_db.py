@@ -112,7 +112,7 @@ async def test_fifty_writers_at_once_lose_nothing(db: Database, ann: str) -> Non
 
 async def test_what_fails_halfway_leaves_nothing_behind(db: Database, ann: str) -> None:
     async def write_and_fail() -> None:
-        async with db.together(ann) as opened:
+        async with db.transaction(ann) as opened:
             await opened(TasksRepository).create("milk", "Milk")
             await opened(ConversationsRepository).append("nowhere", [("notice", {}, None)])
 
@@ -123,7 +123,7 @@ async def test_what_fails_halfway_leaves_nothing_behind(db: Database, ann: str) 
 
 async def test_readers_are_not_held_up_by_a_writer(db: Database, ann: str) -> None:
     await db.open(TasksRepository, ann).create("milk", "Milk")
-    async with db.together(ann) as opened:
+    async with db.transaction(ann) as opened:
         await opened(TasksRepository).create("eggs", "Eggs")
         async with asyncio.timeout(PATIENCE_S):
             assert [task.title for task in await db.open(TasksRepository, ann).list()] == ["Milk"]
@@ -163,7 +163,7 @@ def test_a_database_that_cortex_cannot_use_is_refused_in_words(url: str) -> None
 async def test_a_repository_without_its_user_cannot_be_opened(db: Database) -> None:
     with pytest.raises(ValueError, match="needs the user"):
         db.open(TasksRepository, "")
-    async with db.together() as opened:
+    async with db.transaction() as opened:
         with pytest.raises(ValueError, match="needs the user"):
             opened(TasksRepository)
 
@@ -175,7 +175,7 @@ async def test_what_one_view_reads_belongs_together(db: Database, ann: str) -> N
     event.listen(db.read.sync_engine, "rollback", lambda *_: ended.update(["read"]))
     async with db.one_view():
         assert len(await tasks.list()) == 1
-        async with db.reading(ann) as opened:
+        async with db.read_transaction(ann) as opened:
             assert len(await opened(TasksRepository).list()) == 1
         assert not ended
         await tasks.create("eggs", "Eggs")  # what is read next must know it

@@ -7,7 +7,7 @@ from cortex.base.errors import Conflict, NotFound
 from cortex.storage.accounts import LoginsRepository
 from cortex.storage.db import Database
 from cortex.storage.deliveries import DeliveriesRepository
-from cortex.storage.devices import ActionLinksRepository, AllActionLinksRepository, Device, DevicesRepository
+from cortex.storage.devices import ActionLinksRepository, AllActionLinksRepository, DeviceRow, DevicesRepository
 from cortex.storage.jobs import AllJobsRepository, JobsRepository
 from cortex.storage.notices import NoticesRepository, Way
 from cortex.storage.reminders import AllRemindersRepository, RemindersRepository
@@ -31,7 +31,7 @@ async def subscribed(
     *,
     auth: str = "auth",
     login_id: str | None = None,
-) -> Device:
+) -> DeviceRow:
     return await db.open(DevicesRepository, owner_id).add(
         endpoint=endpoint, p256dh="key", auth=auth, signed_for="vapid", login_id=login_id, name="Phone", agent="Firefox"
     )

@@ -38,7 +38,7 @@ async def test_a_notice_is_told_once_with_its_deliveries(db: Database, ann: str)
 
 async def test_what_is_told_in_a_transaction_that_fails_is_not_told(db: Database, ann: str) -> None:
     async def tell_and_fail() -> None:
-        async with db.together(ann) as opened:
+        async with db.transaction(ann) as opened:
             await opened(NoticesRepository).add("one", TOLD, [NTFY])
             await opened(NoticesRepository).get("nowhere")
 
@@ -178,7 +178,7 @@ async def test_of_two_ways_that_fail_at_once_one_sends_by_another(db: Database, 
         taken = [*await outbox.take("ntfy", 1, 60), *await outbox.take("web_push", 1, 60)]
 
         async def fails(db: Database, row: DeliveryRow) -> bool:
-            async with db.together(ann) as opened:
+            async with db.transaction(ann) as opened:
                 await opened(DeliveriesRepository).end(row.id, row.attempt, "failed", "refused")
                 return await opened(NoticesRepository).send_instead(row.notice_id, [MAIL])
 

@@ -27,7 +27,7 @@ async def test_of_two_processes_one_tells_a_reminder(db: Database, ann: str) -> 
     await db.open(RemindersRepository, ann).add("tea", TEA, NINE)
 
     async def tell(one: Database) -> bool:
-        async with one.together(ann) as opened:
+        async with one.transaction(ann) as opened:
             told = await opened(RemindersRepository).come_due("tea", NINE, None)
             return told is not None and await opened(NoticesRepository).add(None, TOLD)
 

@@ -6,7 +6,7 @@ from cortex.base.errors import Conflict, NotFound
 from cortex.storage.db import Database
 from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.secrets import HouseSecretsRepository, SecretsRepository
-from cortex.storage.tasks import TaskList, TasksRepository
+from cortex.storage.tasks import TaskListRow, TasksRepository
 
 
 async def test_a_task_created_twice_is_one_task(db: Database, ann: str) -> None:
@@ -62,7 +62,10 @@ async def test_tasks_are_found_by_list_state_and_words(db: Database, ann: str) -
     assert await tasks.list(query="100%") == [milk]
     assert await tasks.list(query="0_%") == []
     assert [task.id for task in await tasks.list(is_done=True)] == [call.id]
-    assert await tasks.lists() == [TaskList(name="inbox", open=0, done=1), TaskList(name="Shopping", open=1, done=0)]
+    assert await tasks.lists() == [
+        TaskListRow(name="inbox", open=0, done=1),
+        TaskListRow(name="Shopping", open=1, done=0),
+    ]
 
 
 async def test_a_task_moves_to_its_new_place(db: Database, ann: str) -> None:

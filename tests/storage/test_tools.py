@@ -8,24 +8,24 @@ from cortex.storage.calls import CallRow, CallsRepository, CallState
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.tool_cases import ToolCasesRepository
-from cortex.storage.tool_settings import ToolSetting, ToolSettingsRepository, ToolWord
+from cortex.storage.tool_settings import ToolSettingRow, ToolSettingsRepository, ToolWordRow
 from cortex.storage.tool_uses import ToolUsesRepository
 from tests.still_clock import StillClock
 from tests.storage.conftest import Written
 
-MILK = ToolWord(category="tasks", kind="phrase", text="Buy Milk", text_key="buy milk", tools=("task_create",))
+MILK = ToolWordRow(category="tasks", kind="phrase", text="Buy Milk", text_key="buy milk", tools=("task_create",))
 
 
 async def test_what_was_set_for_a_tool_is_found_and_can_be_taken_back(db: Database) -> None:
     settings = db.open(ToolSettingsRepository)
-    await settings.set(ToolSetting(tool="web_read", is_on=False), "ann")
-    await settings.set(ToolSetting(tool="web_read", is_on=False, sending="never"), "ann")
-    await settings.set(ToolSetting(tool="git_log", asks_first=True, description="Look back."), "ann")
+    await settings.set(ToolSettingRow(tool="web_read", is_on=False), "ann")
+    await settings.set(ToolSettingRow(tool="web_read", is_on=False, sending="never"), "ann")
+    await settings.set(ToolSettingRow(tool="git_log", asks_first=True, description="Look back."), "ann")
     assert list(await settings.all()) == [
-        ToolSetting(tool="git_log", asks_first=True, description="Look back."),
-        ToolSetting(tool="web_read", is_on=False, sending="never"),
+        ToolSettingRow(tool="git_log", asks_first=True, description="Look back."),
+        ToolSettingRow(tool="web_read", is_on=False, sending="never"),
     ]
-    await settings.set(ToolSetting(tool="web_read"), "ann")
+    await settings.set(ToolSettingRow(tool="web_read"), "ann")
     assert [each.tool for each in await settings.all()] == ["git_log"]
 
 
@@ -33,7 +33,7 @@ async def test_the_number_grows_with_every_change_and_with_nothing_else(db: Data
     settings = db.open(ToolSettingsRepository)
     numbers = [await settings.number()]
     for _ in range(2):
-        await settings.set(ToolSetting(tool="web_read", is_on=False), "ann")
+        await settings.set(ToolSettingRow(tool="web_read", is_on=False), "ann")
         numbers.append(await settings.number())
     await settings.add_words([MILK], "ann")
     numbers.append(await settings.number())
@@ -47,10 +47,12 @@ async def test_the_number_grows_with_every_change_and_with_nothing_else(db: Data
 
 async def test_words_stand_once_a_category_and_kind(db: Database) -> None:
     settings = db.open(ToolSettingsRepository)
-    example = ToolWord(category="tasks", kind="example", text="buy milk", text_key="buy milk", tools=("task_create",))
-    elsewhere = ToolWord(category="notes", kind="phrase", text="buy milk", text_key="buy milk", is_left_out=True)
+    example = ToolWordRow(
+        category="tasks", kind="example", text="buy milk", text_key="buy milk", tools=("task_create",)
+    )
+    elsewhere = ToolWordRow(category="notes", kind="phrase", text="buy milk", text_key="buy milk", is_left_out=True)
     await settings.add_words([MILK, example, elsewhere], "ann")
-    again = ToolWord(category="tasks", kind="phrase", text="buy milk", text_key="buy milk")
+    again = ToolWordRow(category="tasks", kind="phrase", text="buy milk", text_key="buy milk")
     await settings.add_words([again], "ann")
     assert {(each.kind, each.tools) for each in await settings.words("tasks")} == {
         ("phrase", ()),

@@ -13,7 +13,7 @@ from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import TurnsRepository
-from cortex.storage.usage import AllUsageRepository, Dear, Span, ToolUse, UsageRepository
+from cortex.storage.usage import AllUsageRepository, ExpensiveTurn, Span, ToolUsage, UsageRepository
 from tests.still_clock import StillClock
 
 USED = Took(input_tokens=100, output_tokens=10, cached_tokens=60)
@@ -91,15 +91,15 @@ async def test_rounds_a_turn_and_the_dearest_turns(db: Database, ann: str, spans
     assert dear[0].at == spans[0][0]
     everybody = await db.open(AllUsageRepository).dear(whole, 9)
     unpriced = next(one for one in everybody if one.turn_id == "turn:3")
-    assert isinstance(unpriced, Dear)
+    assert isinstance(unpriced, ExpensiveTurn)
     assert unpriced.cost_usd is None
 
 
 async def test_tools_that_were_sent_or_called(db: Database, ann: str, ben: str, spans: list[Span]) -> None:
     whole = (spans[0][0], spans[-1][1])
     assert list(await db.open(UsageRepository, ann).tools(whole)) == [
-        ToolUse(name="add", rounds=3, tokens=120, calls=1),
-        ToolUse(name="show", rounds=1, tokens=30),
+        ToolUsage(name="add", rounds=3, tokens=120, calls=1),
+        ToolUsage(name="show", rounds=1, tokens=30),
     ]
     assert list(await db.open(UsageRepository, ben).tools(whole)) == []
 

@@ -10,7 +10,7 @@ from cortex.base import tokens
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.registry import Registry, category_of
-from cortex.toolkit.spec import Category, Phrase, Tool
+from cortex.toolkit.spec import Category, Tool, TriggerPhrase
 from cortex.tools import load
 
 
@@ -54,7 +54,7 @@ def test_equal_content_gives_an_equal_version_in_any_order() -> None:
     "changed",
     [
         replace(SKY, tools=(FIND,)),
-        replace(SKY, phrases=(Phrase(text="star"),)),
+        replace(SKY, phrases=(TriggerPhrase(text="star"),)),
         replace(SKY, tools=(replace(FIND, risk="high"), NAME)),
     ],
     ids=["tool", "phrase", "risk"],
@@ -90,7 +90,7 @@ def test_a_file_becomes_a_category() -> None:
         {},
         {"star_find": FIND, "PREFIXES": ("moon_",)},
         {"star_find": FIND, "EXAMPLES": (("eat", ("star_eat",)),)},
-        {"star_find": FIND, "PHRASES": (Phrase(text="eat", tools=("star_eat",)),)},
+        {"star_find": FIND, "PHRASES": (TriggerPhrase(text="eat", tools=("star_eat",)),)},
     ],
     ids=["no-tool", "prefix", "example", "phrase"],
 )

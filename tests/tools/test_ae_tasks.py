@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from cortex.base.errors import ToolFailed
 from cortex.base.user import User
-from cortex.ports.aether import Board, Card, Column
+from cortex.ports.aether import Board, BoardColumn, Card
 from cortex.services.content.board import TaskBoard
 from tests.tool_world import World
 
@@ -15,13 +15,13 @@ from tests.tool_world import World
 class RemoteBoard:
     """A board elsewhere, with columns of its own."""
 
-    async def columns(self, query: str, most: int) -> list[Column]:
+    async def columns(self, query: str, most: int) -> list[BoardColumn]:
         card = Card(id="card-000001", title="Login", due=None, priority=0, is_tainted=True)
-        return [Column(name="In review", cards=(card,), total=1), Column(name="Blocked", cards=(), total=0)]
+        return [BoardColumn(name="In review", cards=(card,), total=1), BoardColumn(name="Blocked", cards=(), total=0)]
 
 
 class DeadBoard:
-    async def columns(self, query: str, most: int) -> list[Column]:
+    async def columns(self, query: str, most: int) -> list[BoardColumn]:
         raise ToolFailed("The Aether server did not answer within 10 seconds.")
 
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.base.user import User
-from cortex.ports.aether import Entry, EntryChange, Journal, Journals
+from cortex.ports.aether import EntryChange, Journal, JournalEntry, Journals
 from tests.tool_world import World
 
 START = datetime(2026, 11, 20, 8, tzinfo=UTC)
@@ -20,7 +20,7 @@ START = datetime(2026, 11, 20, 8, tzinfo=UTC)
 class MemoryJournals:
     """Journals in memory; each entry is an hour younger than the one before it."""
 
-    rows: dict[str, Entry] = field(default_factory=dict)
+    rows: dict[str, JournalEntry] = field(default_factory=dict)
     disabled: set[str] = field(default_factory=set)
 
     async def list(self) -> Sequence[Journal]:
@@ -30,7 +30,7 @@ class MemoryJournals:
 
     async def entries(
         self, journal_id: str | None, query: str, since: date | None, until: date | None, most: int
-    ) -> Sequence[Entry]:
+    ) -> Sequence[JournalEntry]:
         rows = [
             row
             for row in self._enabled()
@@ -40,13 +40,13 @@ class MemoryJournals:
         ]
         return sorted(rows, key=lambda row: row.written_at, reverse=True)[:most]
 
-    async def entry(self, id: str) -> Entry:
+    async def entry(self, id: str) -> JournalEntry:
         if id not in self.rows or id in self.disabled:
             raise NotFound("There is no such entry.")
         return self.rows[id]
 
-    async def write(self, id: str, journal: str, title: str, text: str, is_tainted: bool) -> Entry:
-        row = Entry(
+    async def write(self, id: str, journal: str, title: str, text: str, is_tainted: bool) -> JournalEntry:
+        row = JournalEntry(
             id=id,
             journal_id=f"j-{journal}",
             journal=journal,
@@ -58,7 +58,7 @@ class MemoryJournals:
         )
         return self.rows.setdefault(id, row)
 
-    async def change(self, id: str, expected_version: int, change: EntryChange) -> Entry:
+    async def change(self, id: str, expected_version: int, change: EntryChange) -> JournalEntry:
         if id not in self.rows:
             raise NotFound("There is no such entry.")
         old = self.rows[id]
@@ -71,7 +71,7 @@ class MemoryJournals:
         self.rows[id] = replace(old, version=old.version + 1, is_tainted=is_tainted, **fields)  # type: ignore[arg-type]
         return self.rows[id]
 
-    def _enabled(self) -> Sequence[Entry]:
+    def _enabled(self) -> Sequence[JournalEntry]:
         return [row for row in self.rows.values() if row.id not in self.disabled]
 
 
@@ -79,7 +79,7 @@ class DeadJournals(MemoryJournals):
     async def list(self) -> Sequence[Journal]:
         raise ToolFailed("The Aether server did not answer within 10 seconds.")
 
-    async def entry(self, id: str) -> Entry:
+    async def entry(self, id: str) -> JournalEntry:
         raise ToolFailed("The Aether server did not answer within 10 seconds.")
 
 

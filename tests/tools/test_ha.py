@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from cortex.base.errors import Conflict, ToolFailed
 from cortex.base.user import User
-from cortex.ports.home_assistant import Entity, FoundEntities, HomeAssistant, Meant
+from cortex.ports.home_assistant import Entity, FoundEntities, HomeAssistant, NamedEntities
 from cortex.toolkit.devices import risk_of
 from tests.tool_world import World
 
@@ -37,14 +37,14 @@ class SmallHouse:
         ]
         return FoundEntities(entities=tuple(rows[:most]), total=len(rows))
 
-    async def resolve(self, words: str, domains: Sequence[str]) -> Meant:
+    async def resolve(self, words: str, domains: Sequence[str]) -> NamedEntities:
         key = words.lower().removeprefix("the ")
         near = [one for one in self.rows.values() if not domains or one.id.partition(".")[0] in domains]
         room = [one for one in near if one.id.startswith("light.") and key == f"{one.area} lights".lower()]
         exact = [one for one in near if key in (one.id, one.name.lower())]
         if exact or room:
-            return Meant(entities=tuple(exact or room))
-        return Meant(near=tuple(one for one in near if set(key.split()) & set(one.name.lower().split())))
+            return NamedEntities(entities=tuple(exact or room))
+        return NamedEntities(near=tuple(one for one in near if set(key.split()) & set(one.name.lower().split())))
 
     async def read(self, ids: Sequence[str]) -> Sequence[Entity]:
         return [self.rows[id] for id in ids if id in self.rows]
@@ -65,7 +65,7 @@ class SmallHouse:
 
 
 class DeadHouse(SmallHouse):
-    async def resolve(self, words: str, domains: Sequence[str]) -> Meant:
+    async def resolve(self, words: str, domains: Sequence[str]) -> NamedEntities:
         raise ToolFailed("Home Assistant did not answer within 10 seconds.")
 
 

@@ -10,21 +10,21 @@ from pydantic import ValidationError
 
 from cortex.base.errors import ToolFailed
 from cortex.base.user import User
-from cortex.ports.outgoing import Mail, Post, Push, Pushed, Room, Talk
+from cortex.ports.outgoing import Mail, Post, Push, PushCount, Room, Talk
 from tests.tool_world import World
 
 AT = datetime(2026, 11, 20, 8, tzinfo=UTC)
 
 
-TWO = Pushed(devices=2, failed=0)
+TWO = PushCount(devices=2, failed=0)
 
 
 @dataclass
 class Phones:
-    pushed: Pushed = TWO
+    pushed: PushCount = TWO
     got: dict[str, tuple[str, str]] = field(default_factory=dict)
 
-    async def send(self, id: str, title: str, text: str) -> Pushed:
+    async def send(self, id: str, title: str, text: str) -> PushCount:
         self.got[id] = (title, text)
         return self.pushed
 
@@ -84,10 +84,10 @@ async def test_a_push_goes_to_the_users_own_devices(world: World, ann: User, ben
 
 @pytest.mark.parametrize(
     ("pushed", "says"),
-    [(Pushed(devices=0, failed=0), "no device for push yet"), (Pushed(devices=0, failed=1), "could be reached")],
+    [(PushCount(devices=0, failed=0), "no device for push yet"), (PushCount(devices=0, failed=1), "could be reached")],
     ids=["none", "dead"],
 )
-async def test_a_push_that_nobody_saw_is_no_success(world: World, ann: User, pushed: Pushed, says: str) -> None:
+async def test_a_push_that_nobody_saw_is_no_success(world: World, ann: User, pushed: PushCount, says: str) -> None:
     world.wired[Push] = Phones(pushed)
     with pytest.raises(ToolFailed, match=says):
         await world.text(ann, "web_push", text="hello")
@@ -96,18 +96,18 @@ async def test_a_push_that_nobody_saw_is_no_success(world: World, ann: User, pus
 @pytest.mark.parametrize(
     ("pushed", "says"),
     [
-        (Pushed(devices=0, failed=0, waiting=1), "Not shown yet: 1 device will get it later"),
-        (Pushed(devices=1, failed=1, waiting=2), "Pushed to 1 device; 2 devices will get it later; 1 could not be"),
+        (PushCount(devices=0, failed=0, waiting=1), "Not shown yet: 1 device will get it later"),
+        (PushCount(devices=1, failed=1, waiting=2), "Pushed to 1 device; 2 devices will get it later; 1 could not be"),
     ],
     ids=["none yet", "some"],
 )
-async def test_a_push_that_waits_is_not_called_shown(world: World, ann: User, pushed: Pushed, says: str) -> None:
+async def test_a_push_that_waits_is_not_called_shown(world: World, ann: User, pushed: PushCount, says: str) -> None:
     world.wired[Push] = Phones(pushed)
     assert says in await world.text(ann, "web_push", text="hello")
 
 
 async def test_a_push_that_reached_some_says_so(world: World, ann: User) -> None:
-    world.wired[Push] = Phones(Pushed(devices=1, failed=1))
+    world.wired[Push] = Phones(PushCount(devices=1, failed=1))
     assert await world.text(ann, "web_push", text="hello") == "Pushed to 1 device; 1 could not be reached."
 
 

@@ -14,7 +14,7 @@ from cortex.base.address import PUBLIC
 from cortex.base.errors import CortexError, NotFound, ToolFailed
 from cortex.base.http import GuardedTransport
 from cortex.base.user import User
-from cortex.integrations.search import Found, WebSearch
+from cortex.integrations.search import SearchResult, WebSearch
 from cortex.integrations.web import Web
 from tests.streamed import streamed
 from tests.tool_world import World
@@ -28,10 +28,10 @@ PAGE = (
 
 
 class FixedSearch:
-    def __init__(self, *rows: Found) -> None:
+    def __init__(self, *rows: SearchResult) -> None:
         self.rows = list(rows)
 
-    async def search(self, query: str, count: int) -> list[Found]:
+    async def search(self, query: str, count: int) -> list[SearchResult]:
         return self.rows[:count]
 
 
@@ -62,7 +62,7 @@ def online(world: World) -> World:
 
 
 async def test_search_results_are_listed(world: World, ann: User) -> None:
-    world.wired[WebSearch] = FixedSearch(Found(title="Otters", url="https://example.org", snippet="Hold hands."))
+    world.wired[WebSearch] = FixedSearch(SearchResult(title="Otters", url="https://example.org", snippet="Hold hands."))
     assert await world.text(ann, "web_search", query="otters") == "1. Otters\n   https://example.org\n   Hold hands."
 
 

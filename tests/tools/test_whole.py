@@ -7,7 +7,7 @@ import pytest
 from cortex.base import tokens
 from cortex.base.role import Channel
 from cortex.base.user import User
-from cortex.selection.grants import CHANNEL_LACKS, Grant, permits
+from cortex.selection.grants import CHANNEL_LACKS, ToolGrant, permits
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.home import Homes
@@ -132,7 +132,7 @@ def test_what_a_channel_lacks_exists_and_is_lacked(channel: Channel, lacks: froz
         one.name
         for one in SHIPPED.tools.values()
         if permits(
-            Grant(words=frozenset({"all"})),
+            ToolGrant(words=frozenset({"all"})),
             name=one.name,
             category=one.category,
             is_admin_tool=one.admin,

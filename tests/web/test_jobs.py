@@ -44,7 +44,7 @@ async def ran(house: Cortex, who: Browser, job: JobRow, state: str = "done", ago
     await slots.open(job.id, at)
     id = slot_id(job.id, at)
     if state not in ("missed", "skipped"):
-        async with house.house.db.together(who.user.id) as opened:
+        async with house.house.db.transaction(who.user.id) as opened:
             chat = await opened(ConversationsRepository).create(
                 "orchestrator", "auto", "Brief", id=f"c-{job.id}", source="job"
             )
@@ -290,7 +290,7 @@ async def test_the_history_says_how_each_run_ended_and_who_was_told(house: Corte
     slot = await ran(house, ada, job)
     failed_slot = await ran(house, ada, job, "failed", 2, "the provider said no")
     await ran(house, ada, job, "missed", 3, "Cortex was off")
-    async with house.house.db.together(ada.user.id) as opened:
+    async with house.house.db.transaction(ada.user.id) as opened:
         told = NoticeValues(kind="job", title="Brief", text="done", subject_id=slot.id)
         await opened(NoticesRepository).add(notice_id(ada.user.id, f"slot:{slot.id}"), told, [Way(channel="email")])
         unsent = replace(told, subject_id=failed_slot.id)
@@ -394,7 +394,7 @@ async def test_a_thousand_jobs_with_ten_thousand_runs_are_shown(house: Cortex, a
     jobs = [replace(job, id=f"job{number}", name=f"Job {number:04}") for number in range(1000)]
     times = [slot.due_at - timedelta(days=day) for day in range(10)]
     runs = [replace(slot, id=slot_id(one.id, at), job_id=one.id, due_at=at) for one in jobs for at in times]
-    async with house.house.db.together(ada.user.id) as opened:
+    async with house.house.db.transaction(ada.user.id) as opened:
         session = opened(JobsRepository).session
         await session.execute(insert(JobTable), [asdict(one) for one in jobs])
         await session.execute(insert(SlotTable), [asdict(one) for one in runs])

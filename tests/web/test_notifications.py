@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from cortex.app import Cortex
 from cortex.base.clock import now
 from cortex.ports.channels import ActionKind, NoticeKind
-from cortex.services.notices.notices import Told
+from cortex.services.notices.notices import NoticeDraft
 from cortex.storage.deliveries import AllDeliveriesRepository, DeliveriesRepository
 from cortex.storage.devices import ActionLinksRepository, DevicesRepository
 from cortex.storage.notices import NoticesRepository, Way
@@ -40,7 +40,7 @@ async def house(tmp_path: Path, seed: Seed, clock: StillClock) -> AsyncIterator[
 
 
 async def told(house: Cortex, person: Browser, title: str = "Water the figs", kind: NoticeKind = "system") -> str:
-    notice = Told(key=title, kind=kind, title=title, text="Twice, it is hot.", path="/tasks", actions=("ack",))
+    notice = NoticeDraft(key=title, kind=kind, title=title, text="Twice, it is hot.", path="/tasks", actions=("ack",))
     return await house.reach.notices.tell(person.user.id, notice)
 
 
@@ -115,7 +115,7 @@ async def test_all_read_goes_as_far_as_the_page_showed(house: Cortex, ada: Brows
 async def test_who_comes_to_a_page_has_read_what_leads_there(house: Cortex, ada: Browser, bob: Browser) -> None:
     await told(house, ada)
     theirs = await told(house, bob)
-    others = Told(key="pot", kind="message", title="A pot", text="", path="/")
+    others = NoticeDraft(key="pot", kind="message", title="A pot", text="", path="/")
     notice = await house.reach.notices.tell(ada.user.id, others)
     assert (await ada.http.post("/notifications/seen", data={"path": "/notes"})).status_code == 204
     assert await house.reach.notices.unread(ada.user.id) == 2

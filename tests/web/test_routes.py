@@ -35,7 +35,7 @@ from tests.notify import browser as push
 from tests.patience import PATIENCE_S
 from tests.web.conftest import Browser
 from web.app import PAGES, frame_routes
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.security import CSP
 
 OPEN = {
@@ -69,7 +69,7 @@ def test_the_pages_are_found() -> None:
 
 def test_every_page_works_out_its_routes_when_they_are_asked_for() -> None:
     routers = [frame_routes, *(scan.load(f"{PAGES}.{stem}").router for stem in scan.modules(PAGES))]
-    early = [route for router in routers for route in router.routes if not isinstance(route, LateRoute)]
+    early = [route for router in routers for route in router.routes if not isinstance(route, LazyRoute)]
     assert early == []
 
 
@@ -218,7 +218,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
 
 async def agent_run(house: Cortex, person: Browser, parent_id: str, turn_id: str) -> str:
     """A background agent that looks for truffles, on paper: no engine runs it."""
-    async with house.house.db.together(person.user.id) as opened:
+    async with house.house.db.transaction(person.user.id) as opened:
         made = await opened(ConversationsRepository).create(
             "truffler", "auto", "Truffles", source="agent", parent_id=parent_id
         )
@@ -242,7 +242,7 @@ async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
         agent="",
     )
     values = NoticeValues(kind="system", title="Truffles are ripe", text="Dig.", actions=("ack",))
-    async with db.together(user.id) as opened:
+    async with db.transaction(user.id) as opened:
         await opened(NoticesRepository).add("n:truffles", values, [Way(channel="email")])
         await opened(ActionLinksRepository).add("t:truffles", "n:truffles", "ack", db.clock() + timedelta(hours=1))
     (row,) = await db.open(AllDeliveriesRepository).take("email", 1, 60.0)

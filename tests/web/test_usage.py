@@ -20,7 +20,7 @@ from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import TurnsRepository
 from tests.web.conftest import Browser
 from web.plots import Series, ceiling, largest, stacked
-from web.usage_tables import Column, Row, Table, as_csv, dollars, short
+from web.usage_tables import TableColumn, TableRow, UsageTable, as_csv, dollars, short
 
 BUDGET = {"kind": "user", "subject": "", "limit_tokens": "20,000", "limit_usd": "", "at_limit": "stop", "model": ""}
 
@@ -284,6 +284,6 @@ def test_short_numbers(value: float, words: str) -> None:
 @pytest.mark.parametrize("start", list("=+-@\t\r"))
 def test_a_cell_that_a_sheet_would_run_is_made_text(start: str) -> None:
     cells: tuple[Any, ...] = (f"{start}cmd", None, 0.5)
-    columns = tuple(Column(label=name) for name in "abc")
-    table = Table(name="t", caption="", columns=columns, rows=(Row(cells=cells),))
+    columns = tuple(TableColumn(label=name) for name in "abc")
+    table = UsageTable(name="t", caption="", columns=columns, rows=(TableRow(cells=cells),))
     assert rows_of(as_csv(table))[1] == [f"'{start}cmd", "", "0.5"]

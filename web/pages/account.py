@@ -8,20 +8,20 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, CortexError, NotAllowed, Throttled, UserError
-from cortex.services.accounts.accounts import Login
+from cortex.services.accounts.accounts import LoginRow
 from cortex.services.roles.preferences import Origin, Preferences
 from cortex.services.roles.roles import PERSONA
 from cortex.services.roles.settings import RoleSettings
-from cortex.services.turns.approvals import Grant
+from cortex.services.turns.approvals import GrantRow
 from cortex.services.zones import places
 from web.deps import CurrentLogin, Defaults, House, Learning, learning
 from web.frame import frame_of
 from web.render import Context, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.security import login_token
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 
 Text = Annotated[str, Form()]
 
@@ -54,9 +54,9 @@ class AccountContext(Context):
     default_persona: str = described("the words in force while the person has none of their own")
     persona: str = described("the person's own persona, empty for the shipped one")
     persona_version: str = described("its tag, given back when saving")
-    logins: Sequence[Login] = described("where the person is logged in, latest first")
+    logins: Sequence[LoginRow] = described("where the person is logged in, latest first")
     login_id: str = described("the login of this very browser")
-    grants: Sequence[Grant] = described("what was allowed for a whole conversation and still holds")
+    grants: Sequence[GrantRow] = described("what was allowed for a whole conversation and still holds")
     shares_words: bool = described("whether admins may read messages of this person that lacked a tool")
     errors: Errors = described("what was refused", default=Errors())
 

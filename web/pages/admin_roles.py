@@ -10,15 +10,15 @@ from pydantic import BaseModel
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.model import OFFLINE
-from cortex.services.workshop.role_editing import EDITED, Choice, Priced, RoleSheet
+from cortex.services.workshop.role_editing import EDITED, CategoryChoice, PricedTools, RoleSheet
 from cortex.services.workshop.tool_trials import RECIPE_NAMES
 from web.deps import House, ReauthedAdmin, RoleEdits
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 HREF = "/admin/roles"
 NAV = NavEntry(title="Roles", href=HREF, icon="gear", order=84, is_admin_only=True)
 CHAIN_LENGTH = 3
@@ -27,7 +27,7 @@ RECIPES = tuple((name, name) for name in RECIPE_NAMES)
 Words = Annotated[list[str] | None, Form()]
 
 
-class Typed(BaseModel):
+class RoleForm(BaseModel):
     """The form as a browser sends it; empty = the default. The service checks it."""
 
     prompt: str = ""
@@ -50,7 +50,7 @@ class RolesContext(Context):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoleContext(Context):
+class RoleEditContext(Context):
     """One role to edit."""
 
     sheet: RoleSheet = described("what is in force, with where it comes from")
@@ -59,9 +59,9 @@ class RoleContext(Context):
     chain: Sequence[str] = described("the models chosen for this role, as typed or as kept")
     chain_length: int = described("how many models a chain has on this page", default=CHAIN_LENGTH)
     recipes: Sequence[tuple[str, str]] = described("the recipes there are", default=RECIPES)
-    categories: Sequence[Choice] = described("the checklist: every category with its tools")
+    categories: Sequence[CategoryChoice] = described("the checklist: every category with its tools")
     ticked: frozenset[str] = described("categories and tools that are ticked")
-    priced: Priced = described("what the ticked ones amount to")
+    priced: PricedTools = described("what the ticked ones amount to")
     error: str = described("why saving was refused", default="")
     error_field: str = described("the field it is about", default="")
 
@@ -86,7 +86,7 @@ async def save(
     user: ReauthedAdmin,
     roles: RoleEdits,
     role: str,
-    typed: Annotated[Typed, Form()],
+    typed: Annotated[RoleForm, Form()],
 ) -> Response:
     """Keep what the form says, or take the one value named `default` back."""
     place = f"{HREF}/{role}"
@@ -124,7 +124,7 @@ async def _page(
     roles: RoleEdits,
     name: str,
     *,
-    typed: Typed | None = None,
+    typed: RoleForm | None = None,
     ticked: Sequence[str] | None = None,
     refused: UserError | Conflict | None = None,
     block: str = "content",
@@ -133,7 +133,7 @@ async def _page(
     registry = await house.models.shown(user)
     own = {field: getattr(typed, field) if typed else value.own for field, value in sheet.values.items()}
     words = sheet.words if ticked is None else ticked
-    context = RoleContext(
+    context = RoleEditContext(
         frame=await frame_of(request, house, user, here=HREF),
         sheet=sheet,
         own=own,

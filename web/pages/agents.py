@@ -8,11 +8,11 @@ from fastapi.responses import HTMLResponse, Response
 from web.chat_view import back_to
 from web.deps import CurrentUser, House
 from web.render import Frame, Renderer
-from web.routes import LateRoute
-from web.sse import TurnContext
+from web.routes import LazyRoute
+from web.sse import TurnViewContext
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 
 
 @router.get("/agents/{run_id}/card")
@@ -20,7 +20,7 @@ async def card(request: Request, house: House, user: CurrentUser, run_id: str) -
     """The line that says how it stands; the card asks for it while the run goes on."""
     view = await house.agents.view(user.id, run_id)
     pages: Renderer = request.app.state.pages
-    macros = pages.macros("turn.html", TurnContext(frame=Frame(user=user), cid=view.parent_id, opens={}))
+    macros = pages.macros("turn.html", TurnViewContext(frame=Frame(user=user), cid=view.parent_id, opens={}))
     line = macros.agent_state(view.run.state, view.run.role, view.rounds, view.run.tokens, view.error)
     return HTMLResponse(str(line), headers={"Cache-Control": "no-store"})
 

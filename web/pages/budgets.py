@@ -9,18 +9,18 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from cortex.base.errors import UserError
-from cortex.services.usage.budget_admin import Standing
+from cortex.services.usage.budget_admin import BudgetStanding
 from web.deps import House, ReauthedAdmin
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 HREF = "/admin/budgets"
 
 
-class Typed(BaseModel):
+class BudgetForm(BaseModel):
     """The form as a browser sends it; the service checks it."""
 
     kind: str = "user"
@@ -35,10 +35,10 @@ class Typed(BaseModel):
 class BudgetsContext(Context):
     """Every budget, and the form that sets one."""
 
-    standings: Sequence[Standing] = described("each budget with everybody's day under it")
+    standings: Sequence[BudgetStanding] = described("each budget with everybody's day under it")
     names: Sequence[str] = described("people, roles and jobs to choose from")
     models: Sequence[str] = described("the reader's models, as suggestions")
-    typed: Typed = described("the form's fields")
+    typed: BudgetForm = described("the form's fields")
     error: str = described("why it was refused", default="")
     error_field: str = described("the field the error is about, or empty", default="")
 
@@ -46,11 +46,11 @@ class BudgetsContext(Context):
 @router.get(HREF)
 async def show(request: Request, house: House, user: ReauthedAdmin) -> Response:
     """What is set."""
-    return await _page(request, house, user, Typed())
+    return await _page(request, house, user, BudgetForm())
 
 
 @router.post(HREF)
-async def put(request: Request, house: House, user: ReauthedAdmin, typed: Annotated[Typed, Form()]) -> Response:
+async def put(request: Request, house: House, user: ReauthedAdmin, typed: Annotated[BudgetForm, Form()]) -> Response:
     """Set a budget; one that this person, role or job has already is changed."""
     try:
         await house.records.budgets.put(user, typed.model_dump())
@@ -82,7 +82,7 @@ async def remove(request: Request, house: House, user: ReauthedAdmin, budget_id:
 
 
 async def _page(
-    request: Request, house: House, user: ReauthedAdmin, typed: Typed, refused: UserError | None = None
+    request: Request, house: House, user: ReauthedAdmin, typed: BudgetForm, refused: UserError | None = None
 ) -> Response:
     people = await house.accounts.users()
     context = BudgetsContext(

@@ -13,10 +13,10 @@ from web.bell import bell, woven
 from web.chat_view import chat_context, done
 from web.deps import CurrentUser, House
 from web.render import Frame, Renderer, respond_aside
-from web.routes import LateRoute
-from web.sse import HEADERS, Painter, TurnContext
+from web.routes import LazyRoute
+from web.sse import HEADERS, Painter, TurnViewContext
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 
 Text = Annotated[str, Form()]
 Mode = Annotated[ToolMode, Form()]
@@ -54,7 +54,7 @@ async def earlier(request: Request, house: House, user: CurrentUser, cid: str, b
     pages: Renderer = request.app.state.pages
 
     def stretch() -> Markup:
-        macros = pages.macros("turn.html", TurnContext(frame=Frame(user=user), cid=cid, opens={}))
+        macros = pages.macros("turn.html", TurnViewContext(frame=Frame(user=user), cid=cid, opens={}))
         link = [macros.earlier(page.earlier)] if page.earlier is not None else []
         return Markup("").join([*link, *(macros.turn(turn, True, log.marker_after(turn)) for turn in log.turns)])
 
@@ -121,7 +121,7 @@ async def events(
     log = Transcript((event for event in page.events if event.seq <= seq), title=page.conversation.title)
     log.seq = max(log.seq, seq)
     composer = await house.composer.composer(user, page.conversation)
-    context = TurnContext(frame=Frame(user=user), cid=cid, opens={}, window_tokens=composer.window_tokens)
+    context = TurnViewContext(frame=Frame(user=user), cid=cid, opens={}, window_tokens=composer.window_tokens)
     painter = Painter(request.app.state.pages, context, log)
     stream = painter.messages(house.chat.follow(user, cid, seq))
     stream = woven(stream, bell(house, request.app.state.pages, user, shown))

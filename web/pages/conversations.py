@@ -13,9 +13,9 @@ from web import toast
 from web.deps import CurrentUser, House
 from web.frame import frame_of, side_groups
 from web.render import ConfirmContext, Context, SideGroup, described, in_pieces, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 
 Text = Annotated[str, Form()]
 

@@ -13,11 +13,11 @@ from web.deps import CurrentLogin, CurrentUser, House
 from web.errors import not_found
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.security import client, is_secure
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 
 Text = Annotated[str, Form()]
 HERE = "/account/devices"

@@ -12,11 +12,11 @@ from cortex.services.reminders.reminders import SNOOZES
 from web.deps import CurrentLogin, House
 from web.frame import frame_of
 from web.render import Context, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.security import local_path
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 
 Text = Annotated[str, Form()]
 

@@ -10,9 +10,9 @@ from cortex.services.health.doctor import Finding
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import Context, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from web.render import HERE, Context, Renderer, gettext, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 
 OFFLINE = "/offline"
 FILES = ("app.css", "vendor/bundle.js", "icon.svg", "vendor/icon-192.png", "vendor/badge-96.png")

@@ -13,10 +13,10 @@ from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.job_words import at_zone
 from web.render import Context, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 HREF = "/jobs/import"
 CHARACTERS = 60_000
 

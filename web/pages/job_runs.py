@@ -11,16 +11,16 @@ from fastapi.responses import Response
 
 from cortex.base.job import SlotState
 from cortex.services.chat.transcript_views import key_of
-from cortex.services.jobs.jobs import HISTORY, JobView, Run
+from cortex.services.jobs.jobs import HISTORY, JobRun, JobView
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.job_words import LIVE, STATES, at_zone, summed, titled
 from web.render import ConfirmContext, Context, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.security import local_path
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 HOME = "/jobs"
 SHOWN: dict[str, tuple[str, tuple[SlotState, ...]]] = {
     "": ("All", ()),
@@ -38,7 +38,7 @@ class JobRunsContext(Context):
     """The runs of a job."""
 
     job: JobView = described("the job")
-    runs: Sequence[Run] = described("this page's runs, the newest first, each with how it was told")
+    runs: Sequence[JobRun] = described("this page's runs, the newest first, each with how it was told")
     show: str = described("which ones are shown, empty for all")
     shown: dict[str, tuple[str, tuple[SlotState, ...]]] = described(
         "which there are to show", default_factory=SHOWN.copy

@@ -10,18 +10,18 @@ from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.user import User
-from cortex.services.jobs.forms import JobForm, Known
+from cortex.services.jobs.forms import JobChoices, JobForm
 from cortex.services.jobs.jobs import JobFilter, JobList, JobView
-from cortex.services.jobs.tools import Carried
+from cortex.services.jobs.tools import JobToolPlan
 from cortex.services.notices.addresses import ChannelView
 from web.deps import CurrentUser, House
 from web.frame import frame_of
-from web.job_words import LIVE, Line, at_zone, is_live, lines, summed, titled
+from web.job_words import LIVE, PreviewLine, at_zone, is_live, lines, summed, titled
 from web.render import Context, Frame, NavEntry, described, respond, wants_fragment
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 HOME = "/jobs"
 NAV = NavEntry(title="Jobs", href=HOME, icon="repeat", order=14)
 LABELS = (("", "All"), ("enabled", "On"), ("over", "Over"), ("paused", "Paused"), ("failing", "Failing"))
@@ -64,23 +64,23 @@ class JobsContext(Context):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingContext(Context):
+class JobReadingContext(Context):
     """What the words of a time, and the names of tools, come to; the page shows it while they are typed."""
 
     form: JobForm = described("what is typed, or what stands")
     words: str = described("the reading of the time, empty for none", default="")
     zone: str = described("its time zone", default="")
-    lines: Sequence[Line] = described("the next times, and what changes of the clock mean", default=())
+    lines: Sequence[PreviewLine] = described("the next times, and what changes of the clock mean", default=())
     unread: str = described("why the time could not be read", default="")
-    carried: Carried | None = described("what a list of own tools comes to, None for the role's", default=None)
+    carried: JobToolPlan | None = described("what a list of own tools comes to, None for the role's", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobContext(ReadingContext):
+class JobContext(JobReadingContext):
     """The form of a job."""
 
     job: JobView | None = described("the job, None for a new one", default=None)
-    known: Known = described("roles, models and tools to choose from")
+    known: JobChoices = described("roles, models and tools to choose from")
     channels: Sequence[ChannelView] = described("ways to be told, and what each still lacks")
     is_stale: bool = described("whether the job was changed while the person was writing", default=False)
     error: str = described("why saving was refused", default="")
@@ -184,13 +184,13 @@ async def _preview(
     request: Request, house: House, user: User, form: JobForm, job: JobView | None, part: str
 ) -> Response:
     if wants_fragment(request):
-        reading = ReadingContext(frame=Frame(user=user), form=form, **await _read(house, user, form, job))
+        reading = JobReadingContext(frame=Frame(user=user), form=form, **await _read(house, user, form, job))
         return respond(request, "job.html", reading, block="carried" if part == "tools" else "reading")
     return respond(request, "job.html", await _context(request, house, user, form, job))
 
 
 async def _read(house: House, user: User, form: JobForm, job: JobView | None) -> dict[str, Any]:
-    """The fields of `ReadingContext`; Any: they differ in type. As it stands, a job keeps its own rhythm."""
+    """The fields of `JobReadingContext`; Any: they differ in type. As it stands, a job keeps its own rhythm."""
     jobs, found = house.clockwork.jobs, dict[str, Any]()
     if form.own_tools and form.kind != "call":
         found["carried"] = await jobs.carried(user, form)

@@ -10,10 +10,10 @@ from cortex.base.errors import NotAllowed, Throttled
 from web.deps import CurrentUser, House, MaybeLogin
 from web.frame import frame_of
 from web.render import Context, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.security import clear_login, client, local_path, login_token, set_login
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 
 Text = Annotated[str, Form()]
 

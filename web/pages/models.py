@@ -11,23 +11,23 @@ from pydantic import BaseModel
 
 from cortex.base.errors import ConfigError, Conflict, UserError
 from cortex.base.model import OFFLINE, ModelEntry
-from cortex.services.models.files import Preset, Registry, Slips
+from cortex.services.models.files import ModelRegistry, Preset, Slips
 from cortex.services.models.probe import TestReport
 from web.deps import CurrentUser, House
 from web.errors import not_found
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, NavEntry, described, respond, wants_fragment
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 NAV = NavEntry(title="Models", href="/models", icon="model", order=60)
 CHAIN_LENGTH = 3
 
 Text = Annotated[str, Form()]
 
 
-class Typed(BaseModel):
+class ModelFormInput(BaseModel):
     """The form as a browser sends it: text, and nothing for a switch that is off. The service checks it."""
 
     previous: str = ""
@@ -71,7 +71,7 @@ class Typed(BaseModel):
 class ModelsContext(Context):
     """The list and the chains."""
 
-    registry: Registry = described("entries, default chain, role -> chain, which have a key")
+    registry: ModelRegistry = described("entries, default chain, role -> chain, which have a key")
     names: Sequence[tuple[str, str]] = described("models to choose from: value, words; first is none")
     presets: Sequence[Preset] = described("kinds of endpoint to add")
     chain_length: int = described("how many places a chain has on this page", default=CHAIN_LENGTH)
@@ -84,7 +84,7 @@ class ModelsContext(Context):
 class ModelContext(Context):
     """One model's form."""
 
-    typed: Typed = described("the fields; never the key")
+    typed: ModelFormInput = described("the fields; never the key")
     has_key: bool = described("whether a key is stored", default=False)
     hint: str = described("what kind of endpoint this is, when it is new", default="")
     report: TestReport | None = described("what a test found", default=None)
@@ -104,7 +104,7 @@ async def new(request: Request, house: House, user: CurrentUser, preset: int = 0
     if not 0 <= preset < len(house.models.presets):
         raise not_found()
     kind = house.models.presets[preset]
-    typed = Typed(provider=kind.provider, base_url=kind.base_url, streams="1", tools="1", parallel_calls="1")
+    typed = ModelFormInput(provider=kind.provider, base_url=kind.base_url, streams="1", tools="1", parallel_calls="1")
     return await _form(request, house, user, typed, hint=kind.label)
 
 
@@ -115,7 +115,7 @@ async def edit(request: Request, house: House, user: CurrentUser, name: str) -> 
 
 
 @router.post("/models")
-async def save(request: Request, house: House, user: CurrentUser, typed: Annotated[Typed, Form()]) -> Response:
+async def save(request: Request, house: House, user: CurrentUser, typed: Annotated[ModelFormInput, Form()]) -> Response:
     """Add or change it; the first one becomes what every role uses."""
     try:
         entry = await house.models.save(user, typed.values(), typed.previous)
@@ -125,7 +125,9 @@ async def save(request: Request, house: House, user: CurrentUser, typed: Annotat
 
 
 @router.post("/models/test")
-async def try_form(request: Request, house: House, user: CurrentUser, typed: Annotated[Typed, Form()]) -> Response:
+async def try_form(
+    request: Request, house: House, user: CurrentUser, typed: Annotated[ModelFormInput, Form()]
+) -> Response:
     """Try what the form says, without saving it."""
     try:
         report = await house.models.test(user, typed.values(), typed.previous)
@@ -215,7 +217,7 @@ async def _form(
     request: Request,
     house: House,
     user: CurrentUser,
-    typed: Typed,
+    typed: ModelFormInput,
     *,
     hint: str = "",
     report: TestReport | None = None,
@@ -238,10 +240,10 @@ async def _form(
     return respond(request, "model.html", context, block=block, status=status)
 
 
-def _typed(entry: ModelEntry) -> Typed:
+def _typed(entry: ModelEntry) -> ModelFormInput:
     """A stored model as the form shows it."""
     price = entry.price
-    return Typed(
+    return ModelFormInput(
         previous=entry.name,
         name=entry.name,
         provider=entry.provider,

@@ -13,10 +13,10 @@ from cortex.services.content.notes import AgentNotes, Note
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, NavEntry, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 NAV = NavEntry(title="Notes", href="/notes", icon="note", order=20)
 
 Text = Annotated[str, Form()]

@@ -17,12 +17,12 @@ from web.bell import bell
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import Context, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.security import local_path
 from web.sse import HEADERS
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 
 KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)
 Text = Annotated[str, Form()]

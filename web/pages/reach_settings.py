@@ -15,10 +15,10 @@ from cortex.services.notices.preferences import CHANNELS, KINDS, Choices, usual
 from web.deps import CurrentUser, House, ReauthedAdmin
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 
 HERE = "/notifications/settings"
 PUSH_KEYS = "/admin/push-keys"
@@ -28,7 +28,7 @@ Ticked = Mapping[NoticeKind, tuple[ChannelName, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class FormOutcome:
     """What a form of this page came to.
 
     `channel`: whose form, "" for the choices. `about`: the field that is wrong. `tested`: why a test did not go out, ""
@@ -57,13 +57,13 @@ class SettingsContext(Context):
     has_devices: bool = described("whether a device takes push")
     failing: Sequence[DeviceView] = described("the devices whose newest push failed")
     push_lacks: str = described("what push still needs from an administrator, or empty")
-    said: Said = described("what a form came to", default=Said())
+    said: FormOutcome = described("what a form came to", default=FormOutcome())
 
 
 @router.get(HERE)
 async def show(request: Request, house: House, user: CurrentUser) -> Response:
     """All that can be set."""
-    return await _page(request, house, user, Said())
+    return await _page(request, house, user, FormOutcome())
 
 
 @router.post(HERE)
@@ -91,7 +91,7 @@ async def save(
         )
     except UserError as refused:
         typed = {"quiet_from": quiet_from, "quiet_to": quiet_to}
-        said = Said(error=refused.message, about=refused.field, typed=typed)
+        said = FormOutcome(error=refused.message, about=refused.field, typed=typed)
         return await _page(request, house, user, said, 422)
     return redirect(request, HERE, "Saved.")
 
@@ -116,10 +116,10 @@ async def save_address(
     try:
         made = await house.reach.addresses.put(user, channel, address, secret)
     except UserError as refused:
-        said = Said(channel=channel, error=refused.message, about=refused.field, typed={"address": address})
+        said = FormOutcome(channel=channel, error=refused.message, about=refused.field, typed={"address": address})
         return await _page(request, house, user, said, 422)
     if made:
-        return await _page(request, house, user, Said(channel=channel, secret=made))
+        return await _page(request, house, user, FormOutcome(channel=channel, secret=made))
     return redirect(request, f"{HERE}#{channel}", "Saved. Send a test to see that it arrives.")
 
 
@@ -127,9 +127,9 @@ async def save_address(
 async def try_address(request: Request, house: House, user: CurrentUser, channel: Text = "") -> Response:
     """Send a test there now, and say what came of it."""
     try:
-        said = Said(channel=channel, tested=await house.reach.addresses.test(user, channel))
+        said = FormOutcome(channel=channel, tested=await house.reach.addresses.test(user, channel))
     except UserError as refused:
-        said = Said(channel=channel, error=refused.message, about=refused.field)
+        said = FormOutcome(channel=channel, error=refused.message, about=refused.field)
     return await _page(request, house, user, said, 422 if said.error else 200)
 
 
@@ -177,7 +177,7 @@ async def _chosen(house: House, user: CurrentUser, ticked: Sequence[str]) -> dic
     return found
 
 
-async def _page(request: Request, house: House, user: CurrentUser, said: Said, status: int = 200) -> Response:
+async def _page(request: Request, house: House, user: CurrentUser, said: FormOutcome, status: int = 200) -> Response:
     choices, means = await house.reach.choices.of(user.id), await house.reach.notices.means(user.id)
     start, _, end = choices.quiet.partition("-")
     context = SettingsContext(

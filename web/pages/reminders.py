@@ -10,15 +10,23 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
-from cortex.services.reminders.reminders import REPEATS_S, SNOOZES, TOLD_MOST, Listing, Reading, ReminderRow, Snooze
+from cortex.services.reminders.reminders import (
+    REPEATS_S,
+    SNOOZES,
+    TOLD_MOST,
+    Reading,
+    ReminderListing,
+    ReminderRow,
+    Snooze,
+)
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, Frame, NavEntry, described, respond, wants_fragment
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.security import local_path
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 HOME = "/reminders"
 NAV = NavEntry(title="Reminders", href=HOME, icon="bell", order=12)
 PAGE_ROWS = 50
@@ -38,7 +46,7 @@ REPEATS = (("", "once"), *((str(seconds), _rhythm(seconds)) for seconds in REPEA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingContext(Context):
+class ReminderReadingContext(Context):
     """What words were read as; the page shows it while they are typed."""
 
     reading: Reading | None = described("what was read, None when nothing could be", default=None)
@@ -49,10 +57,10 @@ class ReadingContext(Context):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemindersContext(ReadingContext):
+class RemindersContext(ReminderReadingContext):
     """The list."""
 
-    listing: Listing = described("what waits for an answer, what is next, what repeats, a stretch of the past")
+    listing: ReminderListing = described("what waits for an answer, what is next, what repeats, a stretch of the past")
     query: str = described("words to filter by")
     here: str = described("this page's own address, for forms to come back to")
     newer: str = described("address of the past ones before, or empty")
@@ -63,7 +71,7 @@ class RemindersContext(ReadingContext):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReminderContext(ReadingContext):
+class ReminderContext(ReminderReadingContext):
     """One reminder."""
 
     reminder: ReminderRow = described("the reminder as it stands")
@@ -237,18 +245,18 @@ async def restore(request: Request, house: House, user: CurrentUser, reminder_id
     return redirect(request, HOME, f"Back again: {row.text}")
 
 
-def _read(house: House, user: CurrentUser, words: str, when: str) -> ReadingContext:
+def _read(house: House, user: CurrentUser, words: str, when: str) -> ReminderReadingContext:
     frame = Frame(user=user)
     try:
         if when:
             timing, times = house.reminders.read_time(user, when)
-            return ReadingContext(frame=frame, when=timing.words, times=times)
+            return ReminderReadingContext(frame=frame, when=timing.words, times=times)
         if not words.strip():
-            return ReadingContext(frame=frame)
+            return ReminderReadingContext(frame=frame)
         reading = house.reminders.read(user, words)
-        return ReadingContext(frame=frame, reading=reading, when=reading.timing.words, times=reading.times)
+        return ReminderReadingContext(frame=frame, reading=reading, when=reading.timing.words, times=reading.times)
     except UserError as refused:
-        return ReadingContext(frame=frame, error=refused.message, error_field=refused.field)
+        return ReminderReadingContext(frame=frame, error=refused.message, error_field=refused.field)
 
 
 async def _context(request: Request, house: House, user: CurrentUser, query: str, start: int) -> RemindersContext:

@@ -13,10 +13,10 @@ from cortex.services.roles.settings import RoleSettings
 from web.deps import CurrentUser, Defaults, House
 from web.frame import frame_of
 from web.render import Context, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 CHAIN_LENGTH = 3
 TAKEN_BACK = "That is the default again."
 
@@ -24,7 +24,7 @@ Text = Annotated[str, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoleContext(Context):
+class RolePageContext(Context):
     """The page of a role."""
 
     role: RoleSettings = described("what is in force, with where it comes from")
@@ -83,7 +83,7 @@ async def _page(
         str(role.max_rounds) if role.rounds_from == "browser" else "",
     )
     chain, mode, rounds = typed or own
-    context = RoleContext(
+    context = RolePageContext(
         frame=await frame_of(request, house, user, here="/account"),
         role=role,
         names=[("", ""), *((entry.name, entry.name) for entry in registry.entries), (OFFLINE.name, "offline demo")],

@@ -11,14 +11,14 @@ from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.chat.transcript_views import turn_of
 from cortex.services.tools.replays import Replay
-from cortex.services.usage.runs import RunList, Wanted
+from cortex.services.usage.runs import RunList, RunQuery
 from cortex.services.usage.traces import Trace
 from web.deps import CurrentUser, House, reauthed_admin
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, in_pieces, respond, respond_aside
-from web.routes import LateRoute
+from web.routes import LazyRoute
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 HREF = "/runs"
 NAV = NavEntry(title="Runs", href=HREF, icon="fold", order=52)
 LABELS = (("", "All"), ("running", "Running"), ("done", "Done"), ("failed", "Failed"), ("stopped", "Stopped"))
@@ -30,7 +30,7 @@ class RunsContext(Context):
     """The list."""
 
     view: RunList = described("the runs of this page, and what they can be narrowed by")
-    wanted: Wanted = described("the filter")
+    wanted: RunQuery = described("the filter")
     statuses: Sequence[tuple[str, str]] = described("ways to have ended, each with its word", default=LABELS)
     is_narrow: bool = described("whether the filter leaves anything out")
     place: Callable[..., str] = described("the address of this list with other values of the filter, first page")
@@ -54,19 +54,19 @@ async def show_all(
     if user.is_admin and person not in ("", user.id):
         await reauthed_admin(request)
     typed = {"status": status, "role": role, "tool": tool, "conversation": conversation, "job": job, "person": person}
-    wanted = Wanted(**{name: value.strip()[:WORDS_MAX] for name, value in typed.items()}, page=page)
+    wanted = RunQuery(**{name: value.strip()[:WORDS_MAX] for name, value in typed.items()}, page=page)
     context = RunsContext(
         frame=await frame_of(request, house, user, here=HREF),
         view=await house.records.runs.list(user, wanted),
         wanted=wanted,
-        is_narrow=replace(wanted, page=1) != Wanted(),
+        is_narrow=replace(wanted, page=1) != RunQuery(),
         place=lambda **values: _place(replace(wanted, **{"page": 1, **values})),
         moment=round(house.house.ticks_s() * 1000),
     )
     return respond(request, "runs.html", context)
 
 
-def _place(wanted: Wanted) -> str:
+def _place(wanted: RunQuery) -> str:
     """The address of a list."""
     said = {name: value for name, value in asdict(wanted).items() if value not in ("", 1)}
     return f"{HREF}?{urlencode(said)}" if said else HREF

@@ -9,10 +9,10 @@ from fastapi.responses import RedirectResponse, Response
 from cortex.base.errors import CortexError, NotAllowed, Throttled, UserError
 from web.deps import House
 from web.render import Context, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.security import client, set_login
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 
 Text = Annotated[str, Form()]
 FIRST_PAGE = "/models?welcome=1"

@@ -10,14 +10,14 @@ from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
 from cortex.base.skill import TEXT_CHARS_MAX
-from cortex.services.tools.skills import EXAMPLE, EXAMPLE_TITLE, LEAST, SkillFile, SkillRow, Trial, Tried
+from cortex.services.tools.skills import EXAMPLE, EXAMPLE_TITLE, LEAST, SkillFile, SkillMatch, SkillRow, SkillTrial
 from web.deps import CurrentUser, House, Skills
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 HREF = "/skills"
 NAV = NavEntry(title="Skills", href=HREF, icon="bolt", order=22)
 MESSAGE_CHARS_MAX = 2_000
@@ -32,7 +32,7 @@ class SkillsContext(Context):
 
     skills: Sequence[SkillRow] = described("every skill file by name, the broken ones with what is wrong")
     example: str = described("the file of an example, for a page without any", default=EXAMPLE)
-    tried: Tried | None = described("a message and the skills it would show", default=None)
+    tried: SkillMatch | None = described("a message and the skills it would show", default=None)
     message: str = described("the message that was tried", default="")
     title: str = described("a title that was refused", default="")
     description: str = described("the description typed with it", default="")
@@ -48,7 +48,7 @@ class SkillContext(Context):
     text: str = described("the text as typed or as kept")
     version: str = described("the tag of the text as it stands")
     messages: str = described("messages to try, one a line", default="")
-    trial: Trial = described("what the text as typed costs, and which messages would show it")
+    trial: SkillTrial = described("what the text as typed costs, and which messages would show it")
     least: float = described("from which score a skill is shown", default=LEAST)
     most_chars: int = described("how long a skill may be", default=TEXT_CHARS_MAX)
     to: str = described("the new name as typed or as it is")

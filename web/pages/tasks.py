@@ -11,15 +11,15 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from cortex.base.errors import Conflict, UserError
-from cortex.services.content.tasks import INBOX, Task, TaskFields, TaskList
+from cortex.services.content.tasks import INBOX, TaskFields, TaskListRow, TaskRow
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond, zone_of
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.security import local_path
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 NAV = NavEntry(title="Tasks", href="/tasks", icon="task", order=10)
 PAGE_ROWS = 100
 
@@ -31,8 +31,8 @@ Number = Annotated[int, Form()]
 class TasksContext(Context):
     """The lists."""
 
-    tasks: Sequence[Task] = described("this page's tasks, in order")
-    lists: Sequence[TaskList] = described("every list with its counts")
+    tasks: Sequence[TaskRow] = described("this page's tasks, in order")
+    lists: Sequence[TaskListRow] = described("every list with its counts")
     list_name: str = described("the list shown, empty for all")
     is_done: bool = described("whether done tasks are shown")
     query: str = described("words to filter by")
@@ -46,7 +46,7 @@ class TasksContext(Context):
     error_field: str = described("the field the error is about, or empty", default="")
 
 
-class Typed(BaseModel):
+class TaskForm(BaseModel):
     """A task's form as a browser sends it; the service checks it."""
 
     title: str = ""
@@ -56,7 +56,7 @@ class Typed(BaseModel):
     notes: str = ""
 
     @classmethod
-    def of(cls, task: Task) -> Self:
+    def of(cls, task: TaskRow) -> Self:
         """What the form shows of a stored task."""
         due = task.due.isoformat() if task.due else ""
         return cls(title=task.title, list_name=task.list_name, due=due, priority=str(task.priority), notes=task.notes)
@@ -74,7 +74,7 @@ class Typed(BaseModel):
         }
 
 
-class Sent(Typed):
+class TaskEditForm(TaskForm):
     """The same with the version it was made from."""
 
     version: int
@@ -84,8 +84,8 @@ class Sent(Typed):
 class TaskContext(Context):
     """One task."""
 
-    task: Task = described("the task as it stands")
-    typed: Typed = described("the fields, with what was typed when that was refused")
+    task: TaskRow = described("the task as it stands")
+    typed: TaskForm = described("the fields, with what was typed when that was refused")
     is_stale: bool = described("whether it was changed while the person was writing", default=False)
     error: str = described("why saving was refused", default="")
     error_field: str = described("the field the error is about, or empty", default="")
@@ -130,12 +130,12 @@ async def show_one(request: Request, house: House, user: CurrentUser, task_id: s
     """One task to edit."""
     task = await house.tasks.get(user, task_id)
     frame = await frame_of(request, house, user, here="/tasks")
-    return respond(request, "task.html", TaskContext(frame=frame, task=task, typed=Typed.of(task)))
+    return respond(request, "task.html", TaskContext(frame=frame, task=task, typed=TaskForm.of(task)))
 
 
 @router.post("/tasks/{task_id}")
 async def save(
-    request: Request, house: House, user: CurrentUser, task_id: str, typed: Annotated[Sent, Form()]
+    request: Request, house: House, user: CurrentUser, task_id: str, typed: Annotated[TaskEditForm, Form()]
 ) -> Response:
     """Save the task, unless it was changed in between: then what was typed stands beside what is there."""
     try:

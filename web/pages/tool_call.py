@@ -11,16 +11,16 @@ from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.tools.listing import ToolSheet
 from cortex.services.workshop.call_forms import WHOLE, CallField, fields_of, read, typed_of
-from cortex.services.workshop.call_trials import PATIENCE_S, Asked, Tried
+from cortex.services.workshop.call_trials import PATIENCE_S, CallResult, TrialCall
 from web.deps import CallsByHand, House, Listing, ReauthedAdmin
 from web.frame import frame_of
 from web.render import Context, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.security import local_path
 from web.toast import redirect
 from web.tool_view import TOOLS
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 PLACE = TOOLS + "/{tool}/call"
 ARGUMENT = "a."
 FORM_MAX = 64_000
@@ -47,8 +47,8 @@ class CallContext(Context):
     faults: Mapping[str, str] = described("field -> what is wrong with it", default_factory=dict)
     error: str = described("why the call was refused before it was made", default="")
     roles: Sequence[str] = described("roles to call it in")
-    asked: Asked | None = described("a call that waits for a yes on this page", default=None)
-    tried: Tried | None = described("the call that was made", default=None)
+    asked: TrialCall | None = described("a call that waits for a yes on this page", default=None)
+    tried: CallResult | None = described("the call that was made", default=None)
     cid: str = described("its conversation, for the parts of it", default="")
     opens: Mapping[str, Any] = described("parts that are being written: none here", default_factory=dict)
     moment: int = described("a number that differs each time, so that the next look is a new one", default=0)
@@ -105,8 +105,8 @@ async def _page(
     *,
     faults: Mapping[str, str] | None = None,
     error: str = "",
-    asked: Asked | None = None,
-    tried: Tried | None = None,
+    asked: TrialCall | None = None,
+    tried: CallResult | None = None,
 ) -> Response:
     context = CallContext(
         frame=await frame_of(request, house, user, here=TOOLS),

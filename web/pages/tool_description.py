@@ -8,11 +8,11 @@ from fastapi.responses import Response
 from cortex.base.errors import UserError
 from cortex.services.tools.words import read_description
 from web.deps import Effects, House, Listing, ReauthedAdmin
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.toast import redirect
 from web.tool_view import TOOLS, tool_page
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 PLACE = TOOLS + "/{tool}/description"
 MESSAGES_MAX = 8_000
 

@@ -9,15 +9,15 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from cortex.base.errors import UserError
-from cortex.services.workshop.learning import Learned
+from cortex.services.workshop.learning import LearningPage
 from cortex.services.workshop.refits import CASES_LEAST, Report, Version
 from web.deps import CurrentUser, House, Learning, ReauthedAdmin, Refitting
 from web.frame import frame_of
 from web.render import Context, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 HREF = "/admin/tools/learn"
 CAME = {
     "rescued": "called though it was not sent",
@@ -41,7 +41,7 @@ class LearnForm(BaseModel):
 class LearnContext(Context):
     """The page."""
 
-    learned: Learned = described("suggestions, tools sent for nothing, answers")
+    learned: LearningPage = described("suggestions, tools sent for nothing, answers")
     versions: Sequence[Version] = described("refits, the newest first")
     own_cases: int = described("messages of this house that a refit would learn from")
     least: int = described("how many it needs", default=CASES_LEAST)

@@ -10,14 +10,14 @@ from pydantic import BaseModel
 
 from cortex.base.errors import UserError
 from cortex.base.user import Rank
-from cortex.services.workshop.tool_trials import RECIPE_NAMES, Question, ToolCase, Trial, Verdict
+from cortex.services.workshop.tool_trials import RECIPE_NAMES, CaseVerdict, MessageTrial, Question, ToolCaseRow
 from web.deps import House, ReauthedAdmin, Trials
 from web.frame import frame_of
 from web.render import Context, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 HREF = "/admin/tools"
 PLACE = f"{HREF}/try"
 
@@ -53,9 +53,9 @@ class TrialsContext(Context):
     asking: Asking = described("the form as typed")
     roles: Sequence[str] = described("roles to ask in")
     recipes: Sequence[str] = described("the recipes there are", default=RECIPE_NAMES)
-    trial: Trial | None = described("what every recipe makes of the message", default=None)
-    cases: Sequence[ToolCase] = described("messages kept to be checked")
-    verdicts: dict[str, Verdict] = described("case -> what became of it, once they were run", default_factory=dict)
+    trial: MessageTrial | None = described("what every recipe makes of the message", default=None)
+    cases: Sequence[ToolCaseRow] = described("messages kept to be checked")
+    verdicts: dict[str, CaseVerdict] = described("case -> what became of it, once they were run", default_factory=dict)
     error: str = described("why the form was refused", default="")
     error_field: str = described("the field it is about", default="")
 
@@ -114,8 +114,8 @@ async def _page(
     trials: Trials,
     asking: Asking,
     *,
-    trial: Trial | None = None,
-    verdicts: dict[str, Verdict] | None = None,
+    trial: MessageTrial | None = None,
+    verdicts: dict[str, CaseVerdict] | None = None,
     refused: UserError | None = None,
 ) -> Response:
     context = TrialsContext(

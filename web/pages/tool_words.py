@@ -10,16 +10,16 @@ from pydantic import BaseModel
 
 from cortex.base.errors import UserError
 from cortex.services.tools.listing import CategoryWords
-from cortex.services.tools.words import Rival, Typed, read, typed_of
+from cortex.services.tools.words import Rival, WordsText, read, typed_of
 from cortex.services.workshop.tool_effects import Effect
 from cortex.services.workshop.tool_trials import RECIPE_NAMES
 from web.deps import Effects, House, Listing, ReauthedAdmin
 from web.frame import frame_of
 from web.render import Context, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 HREF = "/admin/tools"
 MESSAGES_MAX = 8_000
 
@@ -43,7 +43,7 @@ class WordsContext(Context):
     """A category's words."""
 
     category: CategoryWords = described("the category as it ships, and what it waits for")
-    typed: Typed = described("the four texts as typed or as kept")
+    typed: WordsText = described("the four texts as typed or as kept")
     gone: Sequence[str] = described("shipped phrases that are left out, in small letters", default=())
     messages: str = described("messages to try, one a line", default="")
     recipe: str = described("the recipe that the effect is shown under", default="cortex")
@@ -84,7 +84,7 @@ async def change(
 ) -> Response:
     """Show what these words would change, or save them."""
     await house.tool_settings.words(category)
-    typed = _left_out(Typed(**{name: getattr(form, name) for name in Typed.__dataclass_fields__}), form.leave)
+    typed = _left_out(WordsText(**{name: getattr(form, name) for name in WordsText.__dataclass_fields__}), form.leave)
     try:
         words = read(house.house.registry, category, typed, form.tool)
         if form.do == "save":
@@ -103,7 +103,7 @@ def _told(count: int) -> str:
     return f"Saved: {count} {'line' if count == 1 else 'lines'}. It holds from the next message on."
 
 
-def _left_out(typed: Typed, phrase: str) -> Typed:
+def _left_out(typed: WordsText, phrase: str) -> WordsText:
     """The texts with a shipped phrase more to leave out."""
     return replace(typed, no_phrases=f"{typed.no_phrases}\n{phrase}".strip()) if phrase else typed
 
@@ -114,7 +114,7 @@ async def _page(
     user: ReauthedAdmin,
     tools: Listing,
     name: str,
-    typed: Typed,
+    typed: WordsText,
     form: WordsForm,
     *,
     effect: Effect | None = None,

@@ -12,12 +12,12 @@ from cortex.services.tools.listing import ToolList
 from web.deps import House, Listing, ReauthedAdmin
 from web.frame import frame_of
 from web.render import Context, Frame, NavEntry, Renderer, described, respond, wants_fragment
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.security import local_path
 from web.toast import redirect
 from web.tool_view import TOOLS, tool_page
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 HREF = TOOLS
 NAV = NavEntry(title="Tools", href=HREF, icon="wrench", order=82, is_admin_only=True)
 RISKS = ("low", "medium", "high")

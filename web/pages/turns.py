@@ -15,17 +15,17 @@ from web.chat_view import back_to, done, find_turn
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import Context, Frame, Renderer, described, respond, wants_fragment
-from web.routes import LateRoute
-from web.sse import TurnContext
+from web.routes import LazyRoute
+from web.sse import TurnViewContext
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 
 Text = Annotated[str, Form()]
 Choice = Annotated[Literal["once", "conversation", "deny"], Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EditContext(TurnContext):
+class EditContext(TurnViewContext):
     """The page that edits a message, where there is no script."""
 
     turn: TurnView = described("the turn whose message is edited")
@@ -58,7 +58,7 @@ async def edit_form(
     turn, _ = await find_turn(house, user, cid, turn_of(key))
     if wants_fragment(request):
         pages: Renderer = request.app.state.pages
-        macros = pages.macros("turn.html", TurnContext(frame=Frame(user=user), cid=cid, opens={}))
+        macros = pages.macros("turn.html", TurnViewContext(frame=Frame(user=user), cid=cid, opens={}))
         return HTMLResponse(macros.question_inner(turn) if keep else macros.edit_form(turn))
     frame = await frame_of(request, house, user, conversation_id=cid)
     return respond(request, "edit.html", EditContext(frame=frame, cid=cid, opens={}, turn=turn, error=error))

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from cortex.base.user import User
 from cortex.services.models.profiles import Backend
-from cortex.services.usage.budget_admin import Standing
+from cortex.services.usage.budget_admin import BudgetStanding
 from cortex.services.usage.usage import ALL, By, View
 from web import usage_tables
 from web.deps import CurrentUser, House, reauthed_admin
@@ -18,10 +18,10 @@ from web.errors import not_found
 from web.frame import frame_of
 from web.plots import Plot
 from web.render import Context, NavEntry, described, respond
-from web.routes import LateRoute
-from web.usage_tables import Table
+from web.routes import LazyRoute
+from web.usage_tables import UsageTable
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 NAV = NavEntry(title="Usage", href="/usage", icon="chart", order=50)
 RANGES = (7, 28, 90)
 BYS: tuple[By, ...] = ("model", "role", "tool", "job", "person")
@@ -34,7 +34,7 @@ class UsageContext(Context):
     """The page."""
 
     view: View = described("the numbers")
-    tables: Mapping[str, Table] = described("the same as tables, by name")
+    tables: Mapping[str, UsageTable] = described("the same as tables, by name")
     plots: Mapping[str, Plot] = described("what can be drawn of them, by name")
     days: int = described("how many days are shown")
     ranges: Sequence[int] = described("the numbers of days to choose from", default=RANGES)
@@ -42,7 +42,9 @@ class UsageContext(Context):
     person: str = described("whose: empty for the reader, all, or an account's id", default="")
     query: str = described("the address of this view, for links and files")
     backends: Sequence[Backend] = described("what is known of the caches of the reader's models", default=())
-    standings: Sequence[Standing] = described("the budgets that hold, and how far they are used today", default=())
+    standings: Sequence[BudgetStanding] = described(
+        "the budgets that hold, and how far they are used today", default=()
+    )
 
 
 @router.get("/usage")

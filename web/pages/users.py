@@ -8,15 +8,15 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
-from cortex.services.accounts.people import Account
+from cortex.services.accounts.people import AccountRow
 from web.deps import House, ReauthedAdmin
 from web.errors import not_found
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, NavEntry, described, respond
-from web.routes import LateRoute
+from web.routes import LazyRoute
 from web.toast import redirect
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 NAV = NavEntry(title="People", href="/admin/users", icon="user", order=80, is_admin_only=True)
 
 Text = Annotated[str, Form()]
@@ -26,7 +26,7 @@ Text = Annotated[str, Form()]
 class UsersContext(Context):
     """The people."""
 
-    people: Sequence[Account] = described("every account, closed ones too")
+    people: Sequence[AccountRow] = described("every account, closed ones too")
     link: str = described("a fresh password link, shown this once, or empty", default="")
     link_name: str = described("whom the link is for", default="")
     draft: str = described("a name that was refused", default="")
@@ -98,7 +98,7 @@ async def enable(request: Request, house: House, user: ReauthedAdmin, user_id: s
     return redirect(request, "/admin/users", f"{account.name} is switched on.")
 
 
-async def _account(house: House, user_id: str) -> Account:
+async def _account(house: House, user_id: str) -> AccountRow:
     found = next((one for one in await house.accounts.all_accounts() if one.id == user_id), None)
     if found is None:
         raise not_found()

@@ -11,9 +11,9 @@ from web.chat_view import find_turn
 from web.deps import CurrentUser, House
 from web.frame import frame_of
 from web.render import Context, described, in_pieces, respond_aside
-from web.routes import LateRoute
+from web.routes import LazyRoute
 
-router = APIRouter(route_class=LateRoute)
+router = APIRouter(route_class=LazyRoute)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cortex.base.messages import ToolSchema
-from cortex.selection.types import Entry
+from cortex.selection.types import ToolEntry
 
 BLOCKS_KEPT = 64
 
@@ -129,7 +129,7 @@ class BlockKey:
     role: str
     tools: tuple[str, ...]
     risk: tuple[str, ...]
-    entries: tuple[Entry, ...] = field(compare=False, repr=False)
+    entries: tuple[ToolEntry, ...] = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from cortex.base import scan
 from cortex.selection import talk, text
-from cortex.selection.catalog import Listing, quoted
-from cortex.selection.types import Domain, Entry, RoleView, Snapshot
+from cortex.selection.catalog import CatalogText, quoted
+from cortex.selection.types import Domain, RoleView, Snapshot, ToolEntry
 from cortex.selection.version_cache import once
 
 DISCOVERY = "tools_discover"
@@ -36,7 +36,7 @@ _CORE_BY_ROLE = {
 # --- policy and catalog -------------------------------------------------------------------------------------------
 
 
-def core(role: RoleView, entries: Sequence[Entry], discovery_tokens: int) -> tuple[str, ...]:
+def core(role: RoleView, entries: Sequence[ToolEntry], discovery_tokens: int) -> tuple[str, ...]:
     """The tools used on nearly every turn: the role's own first, then the usual ones of its name, at most five.
 
     Only as many as keep the first block (discovery included) within 45 % of all permitted schemas.
@@ -52,20 +52,20 @@ def core(role: RoleView, entries: Sequence[Entry], discovery_tokens: int) -> tup
     return tuple(chosen)
 
 
-def listing(entries: Sequence[Entry], domains: Sequence[Domain]) -> Listing:
+def listing(entries: Sequence[ToolEntry], domains: Sequence[Domain]) -> CatalogText:
     """One line a deferred tool, by domain; empty where nothing is deferred. The same tools give the same bytes."""
-    members: dict[str, list[Entry]] = {}
+    members: dict[str, list[ToolEntry]] = {}
     for entry in entries:
         members.setdefault(entry.category, []).append(entry)
     if not members:
-        return Listing()
+        return CatalogText()
     order = [domain.name for domain in domains if domain.name in members]
     rows, tokens = [HEAD], HEAD_TOKENS
     for name in dict.fromkeys((*order, *sorted(members))):
         rows.append(f"{quoted(name)}:")
         rows += [f"- {quoted(entry.name)}: {quoted(entry.summary)}" for entry in members[name]]
         tokens += 4 + sum(entry.tokens_line + 2 for entry in members[name])
-    return Listing(text="\n".join(rows), tokens=tokens)
+    return CatalogText(text="\n".join(rows), tokens=tokens)
 
 
 # --- discovery ----------------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def _terms(told: str) -> tuple[str, ...]:
     return tuple(text.stem(word) for word in text.words(told.replace("_", " ").replace("-", " ")))
 
 
-def _bag(entry: Entry) -> Counter[str]:
+def _bag(entry: ToolEntry) -> Counter[str]:
     properties = entry.full.parameters.get("properties", {})
     return Counter(_terms(" ".join((entry.name, entry.full.description, *properties))))
 

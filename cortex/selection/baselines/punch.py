@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from unicodedata import category
 
 from cortex.selection import text
-from cortex.selection.types import Entry, PastTurn, RoleView, Snapshot
+from cortex.selection.types import PastTurn, RoleView, Snapshot, ToolEntry
 from cortex.selection.version_cache import once
 
 SCANNED_MESSAGES, SCANNED_CHARACTERS = 4, 200
@@ -156,7 +156,7 @@ def is_restricted(role: RoleView, *, is_admin: bool) -> bool:
     return "all" not in role.tools and not (is_admin and "all" in role.admin_tools)
 
 
-def without_core(entries: Iterable[Entry]) -> tuple[str, ...]:
+def without_core(entries: Iterable[ToolEntry]) -> tuple[str, ...]:
     """The permitted categories of which no tool is core: granted, and invisible unless their group is active."""
     homes: dict[str, bool] = {}
     for entry in entries:
@@ -173,7 +173,7 @@ def is_fixed(role: RoleView, names: frozenset[str]) -> bool:
 # --- the stable hash ----------------------------------------------------------------------------------------------
 
 
-def fingerprint(snapshot: Snapshot, entries: Sequence[Entry]) -> str:
+def fingerprint(snapshot: Snapshot, entries: Sequence[ToolEntry]) -> str:
     """A hash over names and schemas in their order: FNV-1a, 64 bits, the same on every machine."""
     prints = _prints(snapshot)
     for entry in entries:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cortex.selection import text
-from cortex.selection.types import Entry
+from cortex.selection.types import ToolEntry
 
 LEAST, MOST = 0.3, 15
 NOISY, NOISY_LEAST = frozenset({"aether", "session"}), 0.6
@@ -29,7 +29,7 @@ Strategy = Literal["force", "optional", "none"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class VectorChoice:
     """What is taken, with its reason, best first, then what groups brought; `out`: why the others are not."""
 
     taken: Mapping[str, str]
@@ -37,7 +37,7 @@ class Choice:
     strategy: Strategy
 
 
-def choose(scores: Mapping[str, float], entries: Sequence[Entry]) -> Choice:
+def choose(scores: Mapping[str, float], entries: Sequence[ToolEntry]) -> VectorChoice:
     """The choice among these tools by their likeness to the message."""
     homes = {entry.name: entry.category for entry in entries}
     passed = sorted(
@@ -62,7 +62,7 @@ def choose(scores: Mapping[str, float], entries: Sequence[Entry]) -> Choice:
         for name, home in homes.items()
         if name not in taken
     }
-    return Choice(taken=taken, out=out, strategy=strategy(scores[passed[0]] if passed else 0.0))
+    return VectorChoice(taken=taken, out=out, strategy=strategy(scores[passed[0]] if passed else 0.0))
 
 
 def least(category: str) -> float:

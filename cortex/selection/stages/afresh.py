@@ -7,7 +7,7 @@ the provider's prefix.
 from dataclasses import replace
 
 from cortex.selection import talk, text
-from cortex.selection.draft import Draft, Vote
+from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, SentTool
 
@@ -17,7 +17,7 @@ ALWAYS = Vote(stage="pins", p=0.0, why="always sent in this house")
 CHOSEN = Vote(stage="all", p=0.0, why="chosen by this way")
 
 
-def afresh(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def afresh(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the whole set of this round; tools found or used in this turn stand at its end."""
     memory = given.memory
     is_closed = draft.is_shut or (given.is_last and given.round == 1)
@@ -43,7 +43,7 @@ def afresh(given: PlanInput, index: Index, draft: Draft) -> Draft:
     )
 
 
-def _everything(draft: Draft) -> tuple[SentTool, ...]:
+def _everything(draft: PlanDraft) -> tuple[SentTool, ...]:
     """Every permitted tool; nothing is left to discover."""
     why = "All: everything that the role permits"
     return tuple(
@@ -51,7 +51,7 @@ def _everything(draft: Draft) -> tuple[SentTool, ...]:
     )
 
 
-def _chosen(given: PlanInput, draft: Draft) -> tuple[SentTool, ...]:
+def _chosen(given: PlanInput, draft: PlanDraft) -> tuple[SentTool, ...]:
     """What the recipe's stages want, then what this turn found or used; permitted tools only.
 
     What this house always or never sends holds under every recipe: a name or a search still brings the latter.

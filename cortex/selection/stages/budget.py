@@ -6,14 +6,14 @@ conversation can still grow.
 
 from dataclasses import replace
 
-from cortex.selection.draft import Draft, Vote
+from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, SentTool
 
 ADDED_TOKENS = 560
 
 
-def budget(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def budget(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with what fits; at least the most probable tool stays.
 
     Where an epoch opens with everything permitted, there is nothing to discover: the way back is left out.
@@ -27,7 +27,7 @@ def budget(given: PlanInput, index: Index, draft: Draft) -> Draft:
     return replace(made, fresh=tuple(item for item in made.fresh if item.name in business))
 
 
-def _fitting(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def _fitting(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     allowed = ADDED_TOKENS
     if given.role.budget_tokens is not None:
         allowed = given.role.budget_tokens - sum(index.entries[item.name].cost(item.form) for item in draft.kept)
@@ -47,17 +47,17 @@ def _fitting(given: PlanInput, index: Index, draft: Draft) -> Draft:
     return replace(draft, fresh=tuple(item for item in draft.fresh if item.name in kept), dropped=dropped)
 
 
-def _is_whole(draft: Draft) -> bool:
+def _is_whole(draft: PlanDraft) -> bool:
     """Whether everything is declared at once, to keep the prefix as it is: leaving some out would save nothing."""
     return len(draft.kept) + len(draft.fresh) >= len(draft.rights.business)
 
 
-def _rank(draft: Draft, item: SentTool) -> tuple[int, float, int]:
+def _rank(draft: PlanDraft, item: SentTool) -> tuple[int, float, int]:
     """Pins first, then the wanted by probability, stubs of neighbours last."""
     kind = 0 if item.name in draft.pins else 2 if item.stage == "form" else 1
     return (kind, -_p(draft, item.name), 0 if item.form == "full" else 1)
 
 
-def _p(draft: Draft, name: str) -> float:
+def _p(draft: PlanDraft, name: str) -> float:
     vote = draft.chances.get(name)
     return vote.p if vote else 0.0

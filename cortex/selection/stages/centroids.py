@@ -10,15 +10,15 @@ from cortex.base import scan
 from cortex.base.errors import EncoderFailed
 from cortex.selection import sentence_models, text
 from cortex.selection.baselines import vector
-from cortex.selection.draft import Draft, Vote
+from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.index import Index
-from cortex.selection.types import Entry, PlanInput
+from cortex.selection.types import PlanInput, ToolEntry
 
 NAMED_P = 0.95
 BLANK = Vote(stage="centroids", p=0.0, why="the message is blank")
 
 
-def centroids(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def centroids(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with named tools in order of mention, then by likeness, then what their groups brought."""
     business = [entry for entry in draft.permitted if not entry.is_meta]
     if not given.message.strip():
@@ -46,7 +46,7 @@ def centroids(given: PlanInput, index: Index, draft: Draft) -> Draft:
     )
 
 
-def _missing(given: PlanInput, business: list[Entry]) -> dict[str, Vote]:
+def _missing(given: PlanInput, business: list[ToolEntry]) -> dict[str, Vote]:
     """What an answer of this turn lacked: unsent tools that its words fit well, and those that came so before."""
     memory = given.memory
     is_same_turn = memory.turn == given.turn and memory.recipe == given.recipe

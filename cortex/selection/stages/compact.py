@@ -5,14 +5,14 @@ What the arguments mean stands in round 1 of the same turn; an error of a call b
 
 from dataclasses import replace
 
-from cortex.selection.draft import Draft
+from cortex.selection.draft import PlanDraft
 from cortex.selection.index import Index
 from cortex.selection.types import Form, PlanInput
 
 SHORT: Form = "compact"
 
 
-def compact(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def compact(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the forms of this round; the user's own All is left whole."""
     is_first = given.round == 1 or given.memory.turn != given.turn
     if is_first or given.mode == "all":

@@ -7,7 +7,7 @@ the user has said yes to them.
 from dataclasses import replace
 
 from cortex.selection import evidence, talk, text
-from cortex.selection.draft import Draft, Vote
+from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import PastTurn, PlanInput
 
@@ -23,7 +23,7 @@ FADING = 0.7
 PROPOSAL_CHARACTERS = 600
 
 
-def context(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def context(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the votes of the last turns; none on thanks and goodbye."""
     past = given.past[-TURNS:]
     if not past or talk.is_parting(given.message):

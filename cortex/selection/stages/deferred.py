@@ -6,7 +6,7 @@ Scores nothing: the model looks for what it needs. What other stages scored stay
 from dataclasses import replace
 
 from cortex.selection.baselines import ora
-from cortex.selection.draft import Draft, Vote
+from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
@@ -16,7 +16,7 @@ DISCOVERY = Vote(stage="deferred", p=0.0, why="the way to the deferred tools")
 DEFERRED = Vote(stage="deferred", p=0.0, why="deferred: a line in the list until tools_discover finds it")
 
 
-def deferred(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def deferred(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with discovery, core and found tools in full, in the order in which they came, and the list."""
     business = [entry for entry in draft.permitted if not entry.is_meta]
     open_to = {entry.name for entry in business}

@@ -9,10 +9,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from cortex.selection.cache_economics import has_bridge, late_way, takes_early_stubs, threshold
-from cortex.selection.draft import Draft, Vote
+from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.index import Index
 from cortex.selection.rights import Rights
-from cortex.selection.types import Entry, Form, Memory, PlanInput, SentTool
+from cortex.selection.types import Form, PlanInput, PlannerMemory, SentTool, ToolEntry
 
 BRIDGE = "tool_call"
 EARLY_MOST = 12
@@ -23,7 +23,7 @@ WAY_BACK = "the way to the tools that were not sent"
 QUIET = frozenset({"nothing is cached here", "the cache had run out", "too short to be cached yet"})
 
 
-def epoch(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def epoch(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with what stays of the epoch, what this round adds, and the boundary if there is one."""
     memory = given.memory
     if draft.is_shut:
@@ -69,7 +69,7 @@ def boundary_of(given: PlanInput, rights: Rights, *, is_all: bool) -> str:
     return ""
 
 
-def _shut(memory: Memory, draft: Draft) -> Draft:
+def _shut(memory: PlannerMemory, draft: PlanDraft) -> PlanDraft:
     """Chat only: nothing goes out; an open epoch waits, this round counts as one of its own."""
     if memory.is_open:
         return replace(draft, number=memory.highest + 1, boundary="chat only")
@@ -77,7 +77,7 @@ def _shut(memory: Memory, draft: Draft) -> Draft:
     return replace(draft, number=max(1, memory.highest), boundary="a new conversation" if first else "")
 
 
-def _opening(given: PlanInput, draft: Draft) -> tuple[bool, str]:
+def _opening(given: PlanInput, draft: PlanDraft) -> tuple[bool, str]:
     """Whether the epoch opens with this round, and why."""
     has_tools = bool(draft.rights.business)
     if draft.is_all:
@@ -89,7 +89,7 @@ def _opening(given: PlanInput, draft: Draft) -> tuple[bool, str]:
     return has_tools and crosses, "before the request that begins to be cached"
 
 
-def _opened(given: PlanInput, index: Index, draft: Draft) -> tuple[SentTool, ...]:
+def _opened(given: PlanInput, index: Index, draft: PlanDraft) -> tuple[SentTool, ...]:
     """The tools of a new epoch: the way back first, then the wanted in registry order."""
     if draft.is_all:
         why = "All: everything that the role permits"
@@ -103,14 +103,14 @@ def _opened(given: PlanInput, index: Index, draft: Draft) -> tuple[SentTool, ...
     return (*(SentTool(name=entry.name, form=short, stage="epoch", reason=WAY_BACK) for entry in ways), *chosen)
 
 
-def _beside(index: Index, draft: Draft, chosen: Sequence[SentTool]) -> list[SentTool]:
+def _beside(index: Index, draft: PlanDraft, chosen: Sequence[SentTool]) -> list[SentTool]:
     """Stubs declared early: what is likely but not wanted, then the rest of the wanted ones' categories.
 
     With the chosen no more than twelve; the budget, which counts them after the wanted, keeps the tokens small.
     """
     known = {item.name for item in chosen}
     homes = {index.entries[name].category for name in draft.wanted}
-    near: list[tuple[float, Entry]] = []
+    near: list[tuple[float, ToolEntry]] = []
     for entry in draft.rights.business:
         p = draft.chances.get(entry.name, _NO_VOTE).p
         if entry.name not in known and not entry.is_shy and (p > 0 or entry.category in homes):
@@ -120,7 +120,7 @@ def _beside(index: Index, draft: Draft, chosen: Sequence[SentTool]) -> list[Sent
     return [SentTool(name=entry.name, form="stub", stage="form", reason=NEIGHBOUR) for _, entry in near[:room]]
 
 
-def _grow(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def _grow(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """An open epoch: what was sent stays as it is; what is new goes to the end, or behind the message."""
     memory = given.memory
     known = {item.name for item in memory.sent}
@@ -144,7 +144,7 @@ def _grow(given: PlanInput, index: Index, draft: Draft) -> Draft:
     return replace(draft, late=way, fresh=fresh)
 
 
-def _late(given: PlanInput, index: Index, draft: Draft, known: set[str]) -> list[str]:
+def _late(given: PlanInput, index: Index, draft: PlanDraft, known: set[str]) -> list[str]:
     """Wanted tools that were not sent: what was named or found, and what a new message speaks for more than weakly.
 
     What the bridge has told of, or called lately, stands in the history already.
@@ -165,7 +165,7 @@ def _late(given: PlanInput, index: Index, draft: Draft, known: set[str]) -> list
     return [name for name in missing if name in draft.pins or draft.chances[name].p >= bars[name]]
 
 
-def _sent(draft: Draft, entry: Entry) -> SentTool:
+def _sent(draft: PlanDraft, entry: ToolEntry) -> SentTool:
     """The tool with the strongest reason for it."""
     vote = draft.pins.get(entry.name) or draft.chances.get(entry.name) or draft.resting.get(entry.name) or _NO_VOTE
     return SentTool(name=entry.name, form="full", stage=vote.stage, reason=vote.why)

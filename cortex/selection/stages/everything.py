@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from cortex.selection.draft import Draft
+from cortex.selection.draft import PlanDraft
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
 
-def everything(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def everything(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with every permitted tool in."""
     return replace(draft, is_all=True)

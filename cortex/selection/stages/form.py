@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from cortex.selection.draft import Draft
+from cortex.selection.draft import PlanDraft
 from cortex.selection.index import Index
 from cortex.selection.types import Form, PlanInput, SentTool
 
 SURE_P = 0.75
 
 
-def form(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def form(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with each fresh tool's form: full for pins and the likely, a stub for the rest."""
     if draft.is_all:
         return draft
@@ -20,7 +20,7 @@ def form(given: PlanInput, index: Index, draft: Draft) -> Draft:
     return replace(draft, fresh=fresh, kept=kept)
 
 
-def _formed(item: SentTool, draft: Draft) -> SentTool:
+def _formed(item: SentTool, draft: PlanDraft) -> SentTool:
     chance = draft.chances.get(item.name)
     short: Form = "full" if item.name in draft.pins or (chance and chance.p >= SURE_P) else "stub"
     return replace(item, form="stub" if item.form == "stub" else short)

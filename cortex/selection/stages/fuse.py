@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from cortex.selection import evidence
 from cortex.selection.cache_economics import threshold
-from cortex.selection.draft import Draft, Vote
+from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.index import Index
-from cortex.selection.types import Entry, PlanInput
+from cortex.selection.types import PlanInput, ToolEntry
 
 STRONG = 0.7
 LEAST_WISH = 0.64
@@ -18,7 +18,7 @@ LEAST_WORK = 0.5
 LEAST, AGREEING = 0.01, 0.04
 
 
-def fuse(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def fuse(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with one chance a tool, and the wanted tools in registry order."""
     names = draft.rights.names
     voted = {name for name in draft.votes if name in names}
@@ -39,7 +39,7 @@ def fuse(given: PlanInput, index: Index, draft: Draft) -> Draft:
     return replace(draft, chances=chances, wanted=tuple(sorted((*wanted, *pinned), key=lambda name: index.place[name])))
 
 
-def _chance(draft: Draft, entry: Entry) -> Vote | None:
+def _chance(draft: PlanDraft, entry: ToolEntry) -> Vote | None:
     """All that speaks for the tool as one vote, with the reason of the strongest; None when nothing is left."""
     votes = list(draft.votes.get(entry.name, ()))
     p = draft.learned.chances.get(entry.name)
@@ -61,7 +61,7 @@ def _chance(draft: Draft, entry: Entry) -> Vote | None:
     return Vote(stage=best.stage, p=round(1 - doubt, 4), why=best.why)
 
 
-def _is_vetoed(draft: Draft, vote: Vote) -> bool:
+def _is_vetoed(draft: PlanDraft, vote: Vote) -> bool:
     """Whether a likeness in meaning is too weak for a text that reads like talk: all talk is like some tool."""
     return vote.stage == "vectors" and vote.p < STRONG and draft.learned.wish < LEAST_WISH
 
@@ -71,7 +71,7 @@ def _agrees(vote: Vote, p: float) -> bool:
     return vote.stage == "phrases" and vote.p >= STRONG and p >= AGREEING
 
 
-def _closed(draft: Draft, entry: Entry) -> str:
+def _closed(draft: PlanDraft, entry: ToolEntry) -> str:
     """Why the model's gates are closed to this tool; "" when they are open."""
     learned = draft.learned
     if learned.wish < LEAST_WISH:

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from cortex.selection.draft import Draft
+from cortex.selection.draft import PlanDraft
 from cortex.selection.index import Index
 from cortex.selection.rights import rights_of
 from cortex.selection.types import PlanInput
 
 
-def gate(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def gate(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the permitted tools in registry order; meta tools only where there is something to find."""
     return replace(draft, rights=rights_of(given))

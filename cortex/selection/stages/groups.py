@@ -6,9 +6,9 @@ Permission is per tool: a group brings those of its tools that are permitted. A 
 from dataclasses import replace
 
 from cortex.selection.baselines import punch
-from cortex.selection.draft import Draft, Vote
+from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.index import Index
-from cortex.selection.types import Entry, PlanInput
+from cortex.selection.types import PlanInput, ToolEntry
 
 CORE = Vote(stage="core", p=0.0, why="core of this way")
 FIXED = Vote(stage="groups", p=0.0, why="the role is a fixed list of tools")
@@ -16,7 +16,7 @@ EARLIER = "active since earlier in this conversation"
 GRANTED = "granted, and none of its tools is core"
 
 
-def groups(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def groups(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the core in its order, then each group in the order in which it was activated."""
     business = [entry for entry in draft.permitted if not entry.is_meta]
     if punch.is_fixed(given.role, index.names):
@@ -30,7 +30,7 @@ def groups(given: PlanInput, index: Index, draft: Draft) -> Draft:
     return _with(given, draft, pins, tuple(active), business)
 
 
-def _active(given: PlanInput, business: list[Entry]) -> dict[str, str]:
+def _active(given: PlanInput, business: list[ToolEntry]) -> dict[str, str]:
     """Group -> why, those of earlier messages first: nothing that grew goes away or moves."""
     active = dict.fromkeys(given.memory.grown_by(given.recipe), EARLIER)
     if punch.is_restricted(given.role, is_admin=given.is_admin):
@@ -44,8 +44,8 @@ def _active(given: PlanInput, business: list[Entry]) -> dict[str, str]:
 
 
 def _with(
-    given: PlanInput, draft: Draft, pins: dict[str, Vote], grown: tuple[str, ...], business: list[Entry]
-) -> Draft:
+    given: PlanInput, draft: PlanDraft, pins: dict[str, Vote], grown: tuple[str, ...], business: list[ToolEntry]
+) -> PlanDraft:
     sent = {entry.name: entry for entry in business if entry.name in pins}
     out = {entry.name: entry.category for entry in business if entry.name not in pins}
     return replace(

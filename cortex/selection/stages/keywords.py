@@ -6,14 +6,14 @@ Nothing matched means nothing sent; a role without one of the tools means that t
 from dataclasses import replace
 
 from cortex.selection.baselines import inara
-from cortex.selection.draft import Draft, Vote
+from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
 HOMES = inara.homes()
 
 
-def keywords(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def keywords(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the tools of the activated categories, in registry order, and the block's estimate."""
     last_answer = given.past[-1].assistant if given.past else ""
     met = inara.activated(given.message, last_answer)

@@ -7,12 +7,12 @@ message or a tool that was named goes past it.
 from dataclasses import replace
 
 from cortex.selection import evidence
-from cortex.selection.draft import Draft
+from cortex.selection.draft import PlanDraft
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
 
-def learned(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def learned(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the model's chances of the message, and how sure it is that anything is wished at all."""
     votes = dict(draft.votes)
     for name, vote in evidence.taught(index, given.message, draft.rights.names & index.learned).items():

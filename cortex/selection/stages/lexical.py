@@ -7,12 +7,12 @@ enough to be found from the first minute.
 from dataclasses import replace
 
 from cortex.selection import evidence, talk
-from cortex.selection.draft import Draft
+from cortex.selection.draft import PlanDraft
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
 
-def lexical(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def lexical(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with a vote for each tool whose words or examples are like the message."""
     if talk.is_small_talk(given.message):
         return draft

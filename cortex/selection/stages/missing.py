@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from cortex.selection import evidence
-from cortex.selection.draft import Draft, Vote
+from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
@@ -12,7 +12,7 @@ MOST = 4
 HINT_P = 0.4
 
 
-def missing(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def missing(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the best matches pinned; unchanged while no answer said so."""
     if not given.missing:
         return draft

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from cortex.selection.draft import Draft
+from cortex.selection.draft import PlanDraft
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
 
-def mode(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def mode(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft, shut or whole where the tool mode says so. The later stages still score, for the hints."""
     return replace(draft, is_shut=given.mode == "chat", is_all=draft.is_all or given.mode == "all")

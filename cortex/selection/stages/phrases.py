@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 from cortex.selection import evidence
-from cortex.selection.draft import Draft
+from cortex.selection.draft import PlanDraft
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
 
-def phrases(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def phrases(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with a vote for each tool that a phrase in the message speaks for."""
     votes = dict(draft.votes)
     for name, vote in evidence.phrases(index, given.message, draft.rights.names).items():

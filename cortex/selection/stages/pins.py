@@ -7,15 +7,15 @@ small role *rest* on small talk and are pinned by the first message that is more
 from dataclasses import replace
 
 from cortex.selection import talk, text
-from cortex.selection.draft import Draft, Vote
+from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.index import Index
-from cortex.selection.types import Entry, PlanInput
+from cortex.selection.types import PlanInput, ToolEntry
 
 SMALL_ROLE_TOKENS = 600
 NAMED_P = 0.95
 
 
-def pins(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def pins(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with its pins. Names count in the user's own words only.
 
     A pin's p is what the message itself says about it: a standing pin is sent, but is no hint that it be called.
@@ -32,7 +32,7 @@ def pins(given: PlanInput, index: Index, draft: Draft) -> Draft:
     return replace(draft, pins={**standing, **sure})
 
 
-def _standing(given: PlanInput, draft: Draft) -> list[tuple[str, str]]:
+def _standing(given: PlanInput, draft: PlanDraft) -> list[tuple[str, str]]:
     """The pins that do not depend on the message, with their reasons."""
     if draft.rights.tokens < SMALL_ROLE_TOKENS:
         return [(entry.name, "this role has few tools: nothing to choose") for entry in draft.rights.business]
@@ -43,5 +43,5 @@ def _standing(given: PlanInput, draft: Draft) -> list[tuple[str, str]]:
     ]
 
 
-def _is_core(entry: Entry, core: frozenset[str]) -> bool:
+def _is_core(entry: ToolEntry, core: frozenset[str]) -> bool:
     return entry.is_core or not core.isdisjoint({entry.name, entry.category})

@@ -5,7 +5,7 @@ Reads the user's own words alone. Without the right to read a skill none is show
 
 from dataclasses import replace
 
-from cortex.selection.draft import Draft, Vote
+from cortex.selection.draft import PlanDraft, Vote
 from cortex.selection.index import Index
 from cortex.selection.skill_search import fits
 from cortex.selection.types import PlanInput
@@ -14,7 +14,7 @@ READ = "skill_read"
 HINT_MOST = 0.9
 
 
-def skills(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def skills(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with the skills that fit; unchanged where nothing fits or nothing could be read."""
     is_closed = draft.is_shut or (given.is_last and given.round == 1)
     if is_closed or READ not in draft.rights.names:

@@ -6,12 +6,12 @@ Small talk is not scored. A sentence model that failed or was too slow leaves a 
 from dataclasses import replace
 
 from cortex.selection import semantic_votes, sentence_models
-from cortex.selection.draft import Draft
+from cortex.selection.draft import PlanDraft
 from cortex.selection.index import Index
 from cortex.selection.types import PlanInput
 
 
-def vectors(given: PlanInput, index: Index, draft: Draft) -> Draft:
+def vectors(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     """The draft with a vote for each tool that means what the message asks for."""
     if not (given.snapshot.encoder or given.encoder_skipped):
         return draft

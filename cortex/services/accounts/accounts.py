@@ -16,8 +16,8 @@ from cortex.base.user import User
 from cortex.services.accounts.passwords import Passwords, refuse_weak
 from cortex.services.accounts.people import People, as_user, refuse_odd_name
 from cortex.storage import accounts as rows
-from cortex.storage.accounts import Account, AllLoginsRepository, LoginsRepository, name_key, token_hash
-from cortex.storage.accounts import Login as Login
+from cortex.storage.accounts import AccountRow, AllLoginsRepository, LoginsRepository, name_key, token_hash
+from cortex.storage.accounts import LoginRow as LoginRow
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
 
@@ -71,7 +71,7 @@ class Accounts(People):
         refuse_odd_name(name)
         refuse_weak(password, name)
         hashed = await self._passwords.hash(password)
-        async with self._db.together() as opened:
+        async with self._db.transaction() as opened:
             accounts = opened(rows.AccountsRepository)
             if not await accounts.use_link(token) or await accounts.count():
                 raise NotAllowed(DEAD_LINK)
@@ -83,7 +83,7 @@ class Accounts(People):
         account = await self._db.open(rows.AccountsRepository).get(account_id)
         refuse_weak(password, account.name)
         hashed = await self._passwords.hash(password)
-        async with self._db.together(account.id) as opened:
+        async with self._db.transaction(account.id) as opened:
             if not await opened(rows.AccountsRepository).use_link(token):
                 raise NotAllowed(DEAD_LINK)
             await opened(rows.AccountsRepository).set_password(account.id, hashed)
@@ -106,7 +106,7 @@ class Accounts(People):
         ):
             account_key += f":{address}"  # strangers' tries do not hold up the owner where the owner is signed in
         address_key = f"address:{address}"
-        async with self._db.together() as opened:
+        async with self._db.transaction() as opened:
             accounts = opened(rows.AccountsRepository)
             wait_s = await accounts.try_now(address_key, 20, TRY_WINDOW, timedelta(minutes=15))
             wait_s = wait_s or await accounts.try_now(account_key, 6, TRY_WINDOW, timedelta(minutes=1))
@@ -120,7 +120,7 @@ class Accounts(People):
         await self._refresh_hash(account, password)
         await self._take_browsers_zone(account, time_zone)
         token, at = secrets.token_urlsafe(32), self._clock()
-        async with self._db.together(account.id) as opened:
+        async with self._db.transaction(account.id) as opened:
             login = await opened(LoginsRepository).add(new_id(self._clock), token, address, agent, at + LOGIN_LIFE)
             await opened(LoginsRepository).confirm(login.id, at + CONFIRMED_FOR)
             await opened(rows.AccountsRepository).forget_tries(account_key)
@@ -156,11 +156,11 @@ class Accounts(People):
             raise NotAllowed("You are signed out; sign in again.")
         await self._check_again(view, password)
         until = self._clock() + CONFIRMED_FOR
-        async with self._db.together(view.user.id) as opened:
+        async with self._db.transaction(view.user.id) as opened:
             await opened(LoginsRepository).confirm(view.login_id, until)
             await opened(AuditRepository).add(view.user.id, "login.confirmed", view.user.name, {"login": view.login_id})
 
-    async def logins(self, user: User) -> Sequence[Login]:
+    async def logins(self, user: User) -> Sequence[LoginRow]:
         """The user's signed-in browsers, the latest seen first."""
         return await self._db.open(LoginsRepository, user.id).list()
 
@@ -178,7 +178,7 @@ class Accounts(People):
         refuse_weak(new, view.user.name)
         await self._check_again(view, old)
         hashed = await self._passwords.hash(new)
-        async with self._db.together(view.user.id) as opened:
+        async with self._db.transaction(view.user.id) as opened:
             await opened(rows.AccountsRepository).set_password(view.user.id, hashed)
             await opened(LoginsRepository).end_all(but=view.login_id)
             await opened(AuditRepository).add(view.user.id, "user.password", view.user.name)
@@ -198,12 +198,12 @@ class Accounts(People):
             raise NotAllowed("The password is wrong.")
         await accounts.forget_tries(key)
 
-    async def _refresh_hash(self, account: Account, password: str) -> None:
+    async def _refresh_hash(self, account: AccountRow, password: str) -> None:
         if account.password_hash and self._passwords.is_outdated(account.password_hash):
             await self._db.open(rows.AccountsRepository).set_password(account.id, await self._passwords.hash(password))
 
     async def _end(self, user: User, login_id: str, action: str) -> bool:
-        async with self._db.together(user.id) as opened:
+        async with self._db.transaction(user.id) as opened:
             was_there = await opened(LoginsRepository).end(login_id)
             if was_there:
                 await opened(AuditRepository).add(user.id, action, user.name, {"login": login_id})

@@ -12,7 +12,7 @@ from cortex.base.user import Rank, User
 from cortex.services.accounts.passwords import Passwords, refuse_weak
 from cortex.services.zones import is_zone, zone_named
 from cortex.storage import accounts as rows
-from cortex.storage.accounts import Account as Account
+from cortex.storage.accounts import AccountRow as AccountRow
 from cortex.storage.accounts import LoginsRepository, name_key
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
@@ -25,7 +25,7 @@ Listener = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Invited:
+class Invitation:
     """A new account, and the token of the link that sets its password ("" when it has one)."""
 
     user: User
@@ -63,23 +63,23 @@ class People:
             as_user(account) for account in await self._db.open(rows.AccountsRepository).list() if account.is_active
         ]
 
-    async def all_accounts(self) -> Sequence[Account]:
+    async def all_accounts(self) -> Sequence[AccountRow]:
         """Every account, closed ones too, for the admin's page and the command line."""
         return await self._db.open(rows.AccountsRepository).list()
 
-    async def add_user(self, name: str, rank: Rank, password: str | None = None, *, by: str = "") -> Invited:
+    async def add_user(self, name: str, rank: Rank, password: str | None = None, *, by: str = "") -> Invitation:
         """A new account; without a password comes the token of a link that sets one. `by`: the acting user's id."""
         refuse_odd_name(name)
         hashed = None
         if password is not None:
             refuse_weak(password, name)
             hashed = await self._passwords.hash(password)
-        async with self._db.together() as opened:
+        async with self._db.transaction() as opened:
             account = await opened(rows.AccountsRepository).add(
                 new_id(self._clock), name, rank, hashed, self._time_zone
             )
             await opened(AuditRepository).add(by, "user.added", account.name, {"rank": rank})
-        return Invited(user=as_user(account), token="" if hashed else await self._new_link(account.id))
+        return Invitation(user=as_user(account), token="" if hashed else await self._new_link(account.id))
 
     async def reset(self, name: str, *, by: str = "") -> str:
         """The token of a link, good for 15 minutes, that gives this account another password and ends its logins."""
@@ -101,7 +101,7 @@ class People:
         await self._keep_time_zone(user.id, zone_named(time_zone))
         return await self.user(user.id)
 
-    async def _take_browsers_zone(self, account: Account, time_zone: str) -> None:
+    async def _take_browsers_zone(self, account: AccountRow, time_zone: str) -> None:
         """Take the zone a browser names for an account that still has the default; a name that is none is ignored."""
         is_default = account.time_zone == self._time_zone
         if (
@@ -113,7 +113,7 @@ class People:
         await self._keep_time_zone(account.id, time_zone)
 
     async def _keep_time_zone(self, user_id: str, time_zone: str) -> None:
-        async with self._db.together(user_id) as opened:
+        async with self._db.transaction(user_id) as opened:
             await opened(rows.AccountsRepository).set_time_zone(user_id, time_zone)
             await opened(PreferencesRepository).set(OWN_ZONE, True)
 
@@ -121,7 +121,7 @@ class People:
         self, name: str, action: str, by: str, *, rank: Rank | None = None, is_active: bool | None = None
     ) -> User:
         account = await self._account(name)
-        async with self._db.together(account.id) as opened:
+        async with self._db.transaction(account.id) as opened:
             accounts = opened(rows.AccountsRepository)
             is_leaving = account.rank == "admin" and account.is_active and (rank == "member" or is_active is False)
             if is_leaving and not await accounts.other_admins(account.id):
@@ -136,7 +136,7 @@ class People:
         await self._tell(account.id)
         return as_user(changed)
 
-    async def _account(self, name: str) -> Account:
+    async def _account(self, name: str) -> AccountRow:
         account = await self._db.open(rows.AccountsRepository).named(name)
         if account is None:
             raise NotFound(f"There is no account named {name[:60]!r}.")
@@ -152,7 +152,7 @@ class People:
             await listener(user_id)
 
 
-def as_user(account: Account) -> User:
+def as_user(account: AccountRow) -> User:
     """The account as the rest of the house sees it."""
     return User(id=account.id, name=account.name, rank=account.rank, time_zone=account.time_zone)
 

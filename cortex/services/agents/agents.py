@@ -46,7 +46,7 @@ class AgentsService:
             return (await self.view(user_id, id)).run
         parent = await self._house.db.open(TurnsRepository, user_id).get(parent_turn)
         await self._must_be_possible(user_id, parent, role)
-        async with self._house.telling(user_id, parent.conversation_id) as opened:
+        async with self._house.transaction_then_notify(user_id, parent.conversation_id) as opened:
             reads = await opened(TurnsRepository).reads(parent)
             await opened(ConversationsRepository).create(
                 role, "auto", title(task), id=id, source="agent", parent_id=parent.conversation_id

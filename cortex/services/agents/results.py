@@ -19,10 +19,10 @@ from cortex.base.turn import parent_of
 from cortex.services.agents.runs import STATES, card_row, reading, result_of, view_of
 from cortex.services.chat.transcript_views import key_of
 from cortex.services.context import House
-from cortex.services.notifier import Tell
+from cortex.services.notifier import Notifier
 from cortex.services.turns.answer_writer import Row, message_row
 from cortex.services.turns.turns import TurnRuns
-from cortex.storage.conversations import Conversation, ConversationsRepository
+from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.notices import NoticeValues
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 class AgentResults:
     """What follows on a run's end."""
 
-    def __init__(self, *, house: House, runs: TurnRuns, tell: Tell, is_watched: Callable[[str, str], bool]) -> None:
+    def __init__(self, *, house: House, runs: TurnRuns, tell: Notifier, is_watched: Callable[[str, str], bool]) -> None:
         """Hears of turns that end, from now on. `is_watched`: whether a user has a conversation open."""
         self._house = house
         self._tell = tell
@@ -81,14 +81,14 @@ class AgentResults:
         self._ended.append(row)
         return following
 
-    async def _as_turn(self, opened: Opener, parent: Conversation, row: TurnRow) -> tuple[TurnRow, bool]:
+    async def _as_turn(self, opened: Opener, parent: ConversationRow, row: TurnRow) -> tuple[TurnRow, bool]:
         """The result as a turn of the conversation; whether it waits behind another one."""
         text = FOUND.format(task=row.text, result=(await result_of(opened, row))[:RESULT_CHARACTERS])
         found = await self._turn(opened, parent, row, text)
         ahead = [turn for turn in await opened(TurnsRepository).queued(parent.id) if turn.ordinal < found.ordinal]
         return found, bool(ahead) or await opened(TurnsRepository).running(parent.id) is not None
 
-    async def _as_word(self, opened: Opener, parent: Conversation, row: TurnRow) -> list[Row]:
+    async def _as_word(self, opened: Opener, parent: ConversationRow, row: TurnRow) -> list[Row]:
         """That it was stopped or failed, as a turn that is answered already: no model is asked, so none tries anew."""
         why = "was stopped before it was done" if row.state == "stopped" else f"failed: {row.error.strip(' .')}"
         until = (await result_of(opened, row))[:RESULT_CHARACTERS] or "Nothing."
@@ -105,7 +105,7 @@ class AgentResults:
             ("turn.end", {"turn": made.id, "state": "done", "rounds": 0, "seconds": 0.0}, made.id),
         ]
 
-    async def _turn(self, opened: Opener, parent: Conversation, row: TurnRow, text: str) -> TurnRow:
+    async def _turn(self, opened: Opener, parent: ConversationRow, row: TurnRow, text: str) -> TurnRow:
         """A turn of the conversation in which it was started, with words of its own; the one that stands already."""
         return await opened(TurnsRepository).create(
             f"turn:{derived_id(row.id, 'result')}",
@@ -155,7 +155,7 @@ class AgentResults:
             is_tainted=True,
         )
         draft = await self._tell.draft(row.owner_id, f"agent:{row.id}", values)
-        async with self._house.db.together(row.owner_id) as opened:
+        async with self._house.db.transaction(row.owner_id) as opened:
             is_new = await draft.write(opened)
         if is_new:
             self._tell.ring(row.owner_id)

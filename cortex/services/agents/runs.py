@@ -7,7 +7,7 @@ from cortex.base.errors import NotFound
 from cortex.base.turn import LOOP_ENDS, TurnState, parent_of
 from cortex.ports.agents import AgentRun, RunState
 from cortex.services.turns.answer_writer import Row
-from cortex.storage.conversations import Conversation, ConversationsRepository
+from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.db import Database, Opener
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.repository import Repository
@@ -66,7 +66,7 @@ async def view_of(opened: Opener, run_id: str) -> AgentView:
     return AgentView(run=run, rounds=rounds, conversation_id=run_id, parent_id=parent_id, error=row.error)
 
 
-async def run_of(opened: Opener, run_id: str) -> tuple[Conversation, TurnRow]:
+async def run_of(opened: Opener, run_id: str) -> tuple[ConversationRow, TurnRow]:
     """The conversation of a run and its first turn, which is the run."""
     conversation = await opened(ConversationsRepository).get(run_id, with_deleted=True)
     row = await opened(TurnsRepository).at(run_id, 1)

@@ -19,7 +19,7 @@ from cortex.base.zone import midnight
 from cortex.services.context import House
 from cortex.services.models.models import Models
 from cortex.services.roles.roles import Roles
-from cortex.storage.budgets import AtLimit, Budget
+from cortex.storage.budgets import AtLimit, BudgetRow
 from cortex.storage.budgets import BudgetsRepository as BudgetRows
 from cortex.storage.db import Opener
 from cortex.storage.round_rows import Spent
@@ -181,12 +181,12 @@ class Budgets:
     async def spent_up(self, user: User, turn: Payer) -> str:
         """Why no further model call may be made for this turn, "" when one may."""
         limits = await self.limits(user, turn, await self.roles.role(user, turn.role, turn.job_id))
-        async with self.house.db.reading(user.id) as opened:
+        async with self.house.db.read_transaction(user.id) as opened:
             spent = [(limit, await self._spent(opened, turn, limit)) for limit in limits]
         reached = [limit.sentence(used) for limit, used in spent if limit.at_limit == "stop" and limit.share(used) >= 1]
         return next(iter(reached), "")
 
-    def _zone(self, row: Budget, user: User) -> str:
+    def _zone(self, row: BudgetRow, user: User) -> str:
         return self.house.settings.time_zone if row.kind == "house" else user.time_zone
 
     async def _look(
@@ -194,7 +194,7 @@ class Budgets:
     ) -> Admission | Limit:
         """One look at everything under a lock; the limit to wait for when others hold the rest of it."""
         until = self.house.clock() + HELD_FOR
-        async with self.house.db.together(user.id) as opened:
+        async with self.house.db.transaction(user.id) as opened:
             await opened(AllRoundsRepository).lock()
             spent = [(limit, await self._spent(opened, turn, limit, but=(turn.id, round))) for limit in limits]
             reached = [(limit, used) for limit, used in spent if limit.share(used) >= 1.0]
@@ -241,7 +241,7 @@ async def spent_today(opened: Opener, limit: Limit, now: datetime, *, but: tuple
     return await opened(RoundsRepository).spent(since, role=role, job_id=job, but=but)
 
 
-def limit_of(row: Budget, time_zone: str) -> Limit:
+def limit_of(row: BudgetRow, time_zone: str) -> Limit:
     """A stored budget as a limit of somebody's day."""
     return Limit(
         kind=row.kind,

@@ -19,7 +19,7 @@ from cortex.base.user import User
 from cortex.services.context import House
 from cortex.services.turns.answer_writer import Row, message_row
 from cortex.services.turns.turns import TurnRuns
-from cortex.storage.conversations import Conversation, ConversationsRepository
+from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.plans import PlansRepository
 from cortex.storage.summaries import SummariesRepository
@@ -35,7 +35,7 @@ NOT_SAID = ("agent", "result")  # channels whose texts no person wrote
 class LogPage:
     """A stretch of a conversation's log: whole turns. `earlier`: pass it as `before` for the stretch above, or None."""
 
-    conversation: Conversation
+    conversation: ConversationRow
     events: Sequence[Event]
     earlier: int | None
     seq: int
@@ -74,7 +74,7 @@ class Chat:
         While another turn runs it is queued: taken in at that turn's next tool boundary, or answered after it.
         """
         words = _checked(text, max_rounds)
-        async with self.house.telling(user.id, conversation_id) as opened:
+        async with self.house.transaction_then_notify(user.id, conversation_id) as opened:
             if role is not None and role != (await opened(ConversationsRepository).get(conversation_id)).role:
                 await opened(ConversationsRepository).set_role(conversation_id, role)
             if is_kept:
@@ -119,7 +119,7 @@ class Chat:
 
         Messages that wait their turn come on top: however many there are, the turn they wait for is among the newest.
         """
-        async with self.house.db.reading(user.id) as opened:
+        async with self.house.db.read_transaction(user.id) as opened:
             conversation = await opened(ConversationsRepository).get(conversation_id)
             turns += len(await opened(TurnsRepository).queued(conversation_id)) if before is None else 0
             rows = await opened(TurnsRepository).list(conversation_id, before=before, limit=turns + 1)
@@ -220,7 +220,7 @@ class Chat:
 
     async def undo_summary(self, user: User, conversation_id: str, summary_id: str) -> None:
         """Let the model see the summarised messages themselves again, from the next turn on."""
-        async with self.house.telling(user.id, conversation_id) as opened:
+        async with self.house.transaction_then_notify(user.id, conversation_id) as opened:
             row = await opened(SummariesRepository).undo(summary_id)
             payload = {
                 "summary": row.id,
@@ -247,7 +247,7 @@ class Chat:
 
         What was set aside has been seen, by a person at least: the new turn counts as having read it.
         """
-        async with self.house.telling(user.id, row.conversation_id) as opened:
+        async with self.house.transaction_then_notify(user.id, row.conversation_id) as opened:
             if await opened(TurnsRepository).running(row.conversation_id) is not None:
                 raise Conflict("An answer is being written. Stop it first.")
             reads = await opened(TurnsRepository).reads_from(row.conversation_id, row.ordinal)

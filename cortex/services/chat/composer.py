@@ -15,7 +15,7 @@ from cortex.services.roles.preferences import PreferencesService
 from cortex.services.roles.roles import Roles
 from cortex.services.roles.rounds import max_rounds
 from cortex.services.tools.tools import ToolsService
-from cortex.storage.conversations import Conversation
+from cortex.storage.conversations import ConversationRow
 from cortex.toolkit.registry import Registry
 
 EXAMPLES_SHOWN = 3
@@ -52,7 +52,7 @@ class ComposerService:
     models: Models
     tools: ToolsService
 
-    async def composer(self, user: User, conversation: Conversation | None = None, role: str = "") -> Composer:
+    async def composer(self, user: User, conversation: ConversationRow | None = None, role: str = "") -> Composer:
         """For this conversation, or for a new one in `role` (else the user's preferred role)."""
         chosen = await self.preferences.get(user)
         name = conversation.role if conversation else role or chosen.role

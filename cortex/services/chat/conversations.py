@@ -18,10 +18,10 @@ from cortex.base.user import User
 from cortex.ports.engine import Hub
 from cortex.selection.recipes import recipe as known_recipe
 from cortex.services.chat.exports import as_json, as_markdown
-from cortex.storage.conversations import Conversation, ConversationsRepository
+from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.db import Database, Opener
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.search import Hit, SearchRepository
+from cortex.storage.search import SearchHit, SearchRepository
 from cortex.storage.summaries import SummariesRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
 
@@ -34,7 +34,7 @@ class DayGroup:
     """Conversations under one label of the sidebar: Pinned, Today, Yesterday, … or a month."""
 
     label: str
-    conversations: tuple[Conversation, ...]
+    conversations: tuple[ConversationRow, ...]
 
 
 class ConversationsService:
@@ -59,11 +59,11 @@ class ConversationsService:
         pinned = [] if query.strip() or before else await conversations.pinned()
         return self._grouped(user, list({one.id: one for one in (*pinned, *newest)}.values()))
 
-    async def get(self, user: User, conversation_id: str) -> Conversation:
+    async def get(self, user: User, conversation_id: str) -> ConversationRow:
         """The conversation; NotFound when it is absent, deleted or another user's."""
         return await self._db.open(ConversationsRepository, user.id).get(conversation_id)
 
-    async def new(self, user: User, role: str = "orchestrator", mode: ToolMode = "auto") -> Conversation:
+    async def new(self, user: User, role: str = "orchestrator", mode: ToolMode = "auto") -> ConversationRow:
         """An empty conversation; a form that names no role begins with the usual one."""
         return await self._db.open(ConversationsRepository, user.id).create(role or "orchestrator", mode)
 
@@ -72,7 +72,7 @@ class ConversationsService:
         words = " ".join(title.split())[:MAX_TITLE]
         if not words:
             raise UserError("A title needs at least one word.", field="title")
-        async with self._db.together(user.id) as opened:
+        async with self._db.transaction(user.id) as opened:
             await opened(ConversationsRepository).rename(conversation_id, words, True)
             await opened(ConversationsRepository).append(conversation_id, [("title", {"title": words}, None)])
         self._hub.ring(conversation_id)
@@ -114,7 +114,7 @@ class ConversationsService:
             known_recipe(recipe)
         await self._db.open(ConversationsRepository, user.id).set_recipe(conversation_id, recipe)
 
-    async def search(self, user: User, query: str, limit: int = 30) -> Sequence[Hit]:
+    async def search(self, user: User, query: str, limit: int = 30) -> Sequence[SearchHit]:
         """The newest messages with these words; whatever is typed is words."""
         return await self._db.open(SearchRepository, user.id).messages_matching(query, limit)
 
@@ -135,7 +135,7 @@ class ConversationsService:
 
     async def branch(self, user: User, conversation_id: str, upto_turn: str) -> str:
         """The id of a new conversation that goes on from this turn: all up to and with it, under new ids."""
-        async with self._db.together(user.id) as opened:
+        async with self._db.transaction(user.id) as opened:
             original = await opened(ConversationsRepository).get(conversation_id)
             last = await opened(TurnsRepository).get(upto_turn)
             if last.conversation_id != original.id:
@@ -154,10 +154,10 @@ class ConversationsService:
             await _copy(opened, original.id, copy.id, turns)
         return copy.id
 
-    def _grouped(self, user: User, found: Sequence[Conversation]) -> Sequence[DayGroup]:
+    def _grouped(self, user: User, found: Sequence[ConversationRow]) -> Sequence[DayGroup]:
         zone = ZoneInfo(user.time_zone)
         today = self._clock().astimezone(zone).date()
-        groups: dict[str, list[Conversation]] = {}
+        groups: dict[str, list[ConversationRow]] = {}
         for one in sorted(found, key=lambda one: (one.is_pinned, one.updated_at), reverse=True):
             label = "Pinned" if one.is_pinned else day_label(one.updated_at.astimezone(zone).date(), today)
             groups.setdefault(label, []).append(one)

@@ -8,15 +8,15 @@ from typing import Any
 
 from cortex.base.events import Event
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, to_json
-from cortex.storage.conversations import Conversation
-from cortex.storage.messages import StoredMessage
+from cortex.storage.conversations import ConversationRow
+from cortex.storage.messages import MessageRow
 from cortex.storage.turns import TurnRow
 
 FORMAT = "cortex.conversation/1"
 
 
 def as_markdown(
-    conversation: Conversation, turns: Sequence[TurnRow], messages: Sequence[StoredMessage], zone: tzinfo
+    conversation: ConversationRow, turns: Sequence[TurnRow], messages: Sequence[MessageRow], zone: tzinfo
 ) -> str:
     """The turns in order: what the user said, what was answered, each tool used with its result."""
     of_turn: dict[str, list[Message]] = {}
@@ -37,7 +37,7 @@ def as_markdown(
 
 
 def as_json(
-    conversation: Conversation, turns: Sequence[TurnRow], messages: Sequence[StoredMessage], events: Sequence[Event]
+    conversation: ConversationRow, turns: Sequence[TurnRow], messages: Sequence[MessageRow], events: Sequence[Event]
 ) -> str:
     """Turns (superseded ones marked), the messages of those that stand, and the whole log."""
     of_turn: dict[str, list[dict[str, Any]]] = {}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from cortex.base.events import Event
 from cortex.services.chat.transcript_turn import FOLDS, part_of
-from cortex.services.chat.transcript_views import Change, Marker, Part, SteerPart, TurnView
+from cortex.services.chat.transcript_views import Marker, Part, SteerPart, TurnView, ViewChange
 
 
 class Transcript:
@@ -21,7 +21,7 @@ class Transcript:
         self.context_tokens = 0
         self.markers: dict[str, Marker] = {}
         self._turns: dict[str, TurnView] = {}
-        self._handlers: dict[str, Callable[[Event], list[Change]]] = {
+        self._handlers: dict[str, Callable[[Event], list[ViewChange]]] = {
             "message": self._on_message,
             "steer": self._on_steer,
             "turn.drop": self._on_drop,
@@ -55,7 +55,7 @@ class Transcript:
         ends_here = [marker for marker in self.markers.values() if marker.upto_ordinal == turn.ordinal]
         return ends_here[-1] if ends_here else None
 
-    def apply(self, event: Event) -> list[Change]:
+    def apply(self, event: Event) -> list[ViewChange]:
         """Take the next event; what changed. An event that was folded already changes nothing."""
         if event.seq <= self.seq:
             return []
@@ -66,17 +66,17 @@ class Transcript:
             self.context_tokens = (event.payload.get("input") or 0) + (event.payload.get("output") or 0)
         return self._fold(event)
 
-    def _fold(self, event: Event) -> list[Change]:
+    def _fold(self, event: Event) -> list[ViewChange]:
         turn_id = event.payload.get("turn", "")
         turn, fold = self._turns.get(turn_id), FOLDS.get(event.kind)
         if fold is None:
             return []
         if turn is None:  # older than the page; an undone card may still stand there
-            return [Change(kind="undo", turn=turn_id, part=event.payload["call"])] if event.kind == "undo" else []
+            return [ViewChange(kind="undo", turn=turn_id, part=event.payload["call"])] if event.kind == "undo" else []
         self._turns[turn_id], changes = fold(turn, event)
         return changes
 
-    def _on_message(self, event: Event) -> list[Change]:
+    def _on_message(self, event: Event) -> list[ViewChange]:
         data, turn_id = event.payload, event.payload["turn"]
         if turn_id in self._turns:
             return []
@@ -90,32 +90,32 @@ class Transcript:
             state="queued" if waits or data.get("is_steer") else "running",
             agent=data.get("agent") or "",
         )
-        return [Change(kind="turn.new", turn=turn_id)]
+        return [ViewChange(kind="turn.new", turn=turn_id)]
 
-    def _on_steer(self, event: Event) -> list[Change]:
+    def _on_steer(self, event: Event) -> list[ViewChange]:
         """A queued message becomes a part of the turn that took it in."""
         data = event.payload
         taken, into = self._turns.pop(data["turn"], None), self._turns.get(data["into"])
-        gone = [Change(kind="turn.drop", turn=data["turn"])]
+        gone = [ViewChange(kind="turn.drop", turn=data["turn"])]
         if taken is None or into is None:
             return gone
         part = SteerPart(id=f"steer-{event.seq}", text=taken.text)
         self._turns[into.id] = into.with_part(part)
-        return [*gone, Change(kind="part.new", turn=into.id, part=part.id)]
+        return [*gone, ViewChange(kind="part.new", turn=into.id, part=part.id)]
 
-    def _on_drop(self, event: Event) -> list[Change]:
+    def _on_drop(self, event: Event) -> list[ViewChange]:
         gone = event.payload["turns"]
         for turn_id in gone:
             self._turns.pop(turn_id, None)
-        return [Change(kind="turn.drop", turn=turn_id) for turn_id in gone]
+        return [ViewChange(kind="turn.drop", turn=turn_id) for turn_id in gone]
 
-    def _on_summary(self, event: Event) -> list[Change]:
+    def _on_summary(self, event: Event) -> list[ViewChange]:
         data = event.payload
         last = next((turn for turn in self._turns.values() if turn.ordinal == data["upto_turn"]), None)
         turn_id = last.id if last else ""
         if data["state"] == "undone":
             gone = self.markers.pop(data["summary"], None)
-            return [Change(kind="marker.drop", turn=turn_id, part=gone.id)] if gone else []
+            return [ViewChange(kind="marker.drop", turn=turn_id, part=gone.id)] if gone else []
         marker = Marker(
             id=data["summary"],
             upto_ordinal=data["upto_turn"],
@@ -123,8 +123,8 @@ class Transcript:
             is_tainted=bool(data.get("is_tainted")),
         )
         self.markers[marker.id] = marker
-        return [Change(kind="marker.new", turn=turn_id, part=marker.id)] if last else []
+        return [ViewChange(kind="marker.new", turn=turn_id, part=marker.id)] if last else []
 
-    def _on_title(self, event: Event) -> list[Change]:
+    def _on_title(self, event: Event) -> list[ViewChange]:
         self.title = event.payload["title"]
-        return [Change(kind="title")]
+        return [ViewChange(kind="title")]

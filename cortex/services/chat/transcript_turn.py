@@ -10,19 +10,19 @@ from cortex.services.chat.transcript_views import (
     AgentCard,
     ApprovalCard,
     CallCard,
-    Change,
-    Ending,
     FailurePart,
+    LiveStatus,
     NoticePart,
     Part,
-    Status,
     TextPart,
     ThinkingPart,
+    TurnEndView,
     TurnView,
+    ViewChange,
 )
 
 Phase = Literal["choosing", "asking", "thinking", "writing", "calling", "waiting"]
-Folded = tuple[TurnView, list[Change]]
+Folded = tuple[TurnView, list[ViewChange]]
 
 
 def part_of(turn: TurnView, part_id: str) -> Part | None:
@@ -45,13 +45,13 @@ def started(turn: TurnView, event: Event) -> Folded:
         max_rounds_from=data.get("max_rounds_from") or "",
         ending=None,
     )
-    return running, [Change(kind="turn.start" if turn.state != "running" else "status", turn=turn.id)]
+    return running, [ViewChange(kind="turn.start" if turn.state != "running" else "status", turn=turn.id)]
 
 
 def ended(turn: TurnView, event: Event) -> Folded:
     """It is over: open questions go, calls that never came back are of unknown outcome."""
     data = event.payload
-    ending = Ending(
+    ending = TurnEndView(
         state=data["state"],
         rounds=data.get("rounds") or 0,
         seconds=data.get("seconds") or 0.0,
@@ -61,10 +61,13 @@ def ended(turn: TurnView, event: Event) -> Folded:
         can_continue=bool(data.get("can_continue")),
     )
     parts = tuple(_settled(part) for part in turn.parts if not isinstance(part, ApprovalCard) and not _is_void(part))
-    changes = [Change(kind="body", turn=turn.id)] if parts != turn.parts else []
+    changes = [ViewChange(kind="body", turn=turn.id)] if parts != turn.parts else []
     if turn.state == "queued":  # it ended without an answer: now its place is shown, and says so
-        changes = [Change(kind="turn.start", turn=turn.id)]
-    return replace(turn, state="ended", ending=ending, parts=parts), [*changes, Change(kind="turn.end", turn=turn.id)]
+        changes = [ViewChange(kind="turn.start", turn=turn.id)]
+    return replace(turn, state="ended", ending=ending, parts=parts), [
+        *changes,
+        ViewChange(kind="turn.end", turn=turn.id),
+    ]
 
 
 def selected(turn: TurnView, event: Event) -> Folded:
@@ -94,7 +97,7 @@ def part_started(turn: TurnView, event: Event) -> Folded:
     is_new = part_of(turn, part.id) is None
     turn = turn.with_part(part) if is_new else _swap(turn, part)
     turn, changes = _phase(turn, "thinking" if thinks else "writing", data.get("round"))
-    return turn, [Change(kind="part.new" if is_new else "part.again", turn=turn.id, part=part.id), *changes]
+    return turn, [ViewChange(kind="part.new" if is_new else "part.again", turn=turn.id, part=part.id), *changes]
 
 
 def part_ended(turn: TurnView, event: Event) -> Folded:
@@ -103,11 +106,11 @@ def part_ended(turn: TurnView, event: Event) -> Folded:
     part = part_of(turn, data["part"])
     if not data["text"]:
         kept = tuple(other for other in turn.parts if other.id != data["part"])
-        return replace(turn, parts=kept), [Change(kind="body", turn=turn.id)] if part else []
+        return replace(turn, parts=kept), [ViewChange(kind="body", turn=turn.id)] if part else []
     whole = _whole(data, event.at, part)
     if part is None:
-        return turn.with_part(whole), [Change(kind="part.new", turn=turn.id, part=whole.id)]
-    return _swap(turn, whole), [Change(kind="part", turn=turn.id, part=part.id)]
+        return turn.with_part(whole), [ViewChange(kind="part.new", turn=turn.id, part=whole.id)]
+    return _swap(turn, whole), [ViewChange(kind="part", turn=turn.id, part=part.id)]
 
 
 def noticed(turn: TurnView, event: Event) -> Folded:
@@ -179,14 +182,14 @@ def approved(turn: TurnView, event: Event) -> Folded:
     turn = replace(turn, parts=tuple(part for part in turn.parts if part.id != data["approval"]))
     turn, _ = _card(turn, data["call"], decision=state, state="run" if state == "allowed" else "wait")
     turn, more = _phase(turn, "calling", None)
-    return turn, [Change(kind="body", turn=turn.id), *more]
+    return turn, [ViewChange(kind="body", turn=turn.id), *more]
 
 
 def undone(turn: TurnView, event: Event) -> Folded:
     """A call's effect was taken back, or could not be."""
     data = event.payload
     turn, _ = _card(turn, data["call"], undo_state=data["state"], undo_text=data.get("text") or "")
-    return turn, [Change(kind="undo", turn=turn.id, part=data["call"])]
+    return turn, [ViewChange(kind="undo", turn=turn.id, part=data["call"])]
 
 
 def agent_moved(turn: TurnView, event: Event) -> Folded:
@@ -201,7 +204,7 @@ def agent_moved(turn: TurnView, event: Event) -> Folded:
     )
     if part_of(turn, card.id) is None:
         return _add(turn, card)
-    return _swap(turn, card), [Change(kind="part", turn=turn.id, part=card.id)]
+    return _swap(turn, card), [ViewChange(kind="part", turn=turn.id, part=card.id)]
 
 
 FOLDS: Mapping[str, Callable[[TurnView, Event], Folded]] = {
@@ -222,7 +225,7 @@ FOLDS: Mapping[str, Callable[[TurnView, Event], Folded]] = {
 
 
 def _add(turn: TurnView, part: Part) -> Folded:
-    return turn.with_part(part), [Change(kind="part.new", turn=turn.id, part=part.id)]
+    return turn.with_part(part), [ViewChange(kind="part.new", turn=turn.id, part=part.id)]
 
 
 def _swap(turn: TurnView, part: Part) -> TurnView:
@@ -233,7 +236,7 @@ def _card(turn: TurnView, call_id: str, **new: Any) -> Folded:
     card = part_of(turn, call_id)
     if not isinstance(card, CallCard):
         return turn, []
-    return _swap(turn, replace(card, **new)), [Change(kind="part", turn=turn.id, part=card.id)]
+    return _swap(turn, replace(card, **new)), [ViewChange(kind="part", turn=turn.id, part=card.id)]
 
 
 def _phase(turn: TurnView, phase: Phase, round_number: int | None) -> Folded:
@@ -245,8 +248,8 @@ def _phase(turn: TurnView, phase: Phase, round_number: int | None) -> Folded:
         phase = "waiting"
     elif phase == "calling" and not busy:
         phase = "asking"
-    status = Status(phase=phase, round=turn.status.round if round_number is None else round_number, tools=busy)
-    return replace(turn, status=status), [] if status == turn.status else [Change(kind="status", turn=turn.id)]
+    status = LiveStatus(phase=phase, round=turn.status.round if round_number is None else round_number, tools=busy)
+    return replace(turn, status=status), [] if status == turn.status else [ViewChange(kind="status", turn=turn.id)]
 
 
 def _is_void(part: Part) -> bool:

@@ -31,7 +31,7 @@ ChangeKind = Literal[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ViewChange:
     """What an event changed in the view: a turn (id) and, for parts and calls, which one; markers by their id."""
 
     kind: ChangeKind
@@ -164,7 +164,7 @@ class CallGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class LiveStatus:
     """What a running turn does just now; `tools` are the calls under way."""
 
     phase: Literal["choosing", "asking", "thinking", "writing", "calling", "waiting"]
@@ -173,7 +173,7 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class TurnEndView:
     """How a turn ended and what its tools cost."""
 
     state: TurnState
@@ -202,11 +202,11 @@ class TurnView:
     model: str = ""
     max_rounds: int = 0
     max_rounds_from: str = ""
-    status: Status = Status(phase="choosing")
+    status: LiveStatus = LiveStatus(phase="choosing")
     parts: tuple[Part, ...] = ()
     receipt: dict[str, Any] | None = None
     cost_usd: float | None = None
-    ending: Ending | None = None
+    ending: TurnEndView | None = None
     agent: str = ""
 
     @property

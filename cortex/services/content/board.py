@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from cortex.base.clock import Clock
-from cortex.ports.aether import Card, Column
+from cortex.ports.aether import BoardColumn, Card
 from cortex.storage.db import Database
-from cortex.storage.tasks import Task, TasksRepository
+from cortex.storage.tasks import TaskRow, TasksRepository
 
 DONE = "done"
 DONE_FOR = timedelta(days=14)
@@ -24,7 +24,7 @@ class TaskBoard:
     user_id: str
     clock: Clock
 
-    async def columns(self, query: str, most: int) -> Sequence[Column]:
+    async def columns(self, query: str, most: int) -> Sequence[BoardColumn]:
         """The user's lists by name, empty ones too while a task of theirs is done; then what was finished lately."""
         tasks = self.db.open(TasksRepository, self.user_id)
         names = [one.name for one in await tasks.lists()]
@@ -37,9 +37,9 @@ class TaskBoard:
         return [*columns, _column(DONE, finished, most)] if names else []
 
 
-def _column(name: str, rows: Sequence[Task], most: int) -> Column:
-    return Column(name=name, cards=tuple(_card(row) for row in rows[:most]), total=len(rows))
+def _column(name: str, rows: Sequence[TaskRow], most: int) -> BoardColumn:
+    return BoardColumn(name=name, cards=tuple(_card(row) for row in rows[:most]), total=len(rows))
 
 
-def _card(row: Task) -> Card:
+def _card(row: TaskRow) -> Card:
     return Card(id=row.id, title=row.title, due=row.due, priority=row.priority, is_tainted=row.is_tainted)

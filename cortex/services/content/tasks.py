@@ -9,9 +9,9 @@ from cortex.base.errors import NotFound, UserError
 from cortex.base.user import User
 from cortex.storage.db import Database
 from cortex.storage.preferences import PreferencesRepository
-from cortex.storage.tasks import Task as Task
 from cortex.storage.tasks import TaskFields as TaskFields
-from cortex.storage.tasks import TaskList as TaskList
+from cortex.storage.tasks import TaskListRow as TaskListRow
+from cortex.storage.tasks import TaskRow as TaskRow
 from cortex.storage.tasks import TasksRepository
 
 TITLE_CHARS_MAX = 300
@@ -31,15 +31,17 @@ class TasksService:
         """Each method is its own short transaction."""
         self._db = db
 
-    async def list(self, user: User, *, list_name: str = "", is_done: bool = False, query: str = "") -> Sequence[Task]:
+    async def list(
+        self, user: User, *, list_name: str = "", is_done: bool = False, query: str = ""
+    ) -> Sequence[TaskRow]:
         """The open (or done) tasks of one list, or of all, in their order; `query`: words they hold."""
         return await self._of(user).list(list_name or None, is_done, query)
 
-    async def lists(self, user: User) -> Sequence[TaskList]:
+    async def lists(self, user: User) -> Sequence[TaskListRow]:
         """The lists that have tasks, with how many are open and done."""
         return await self._of(user).lists()
 
-    async def get(self, user: User, task_id: str) -> Task:
+    async def get(self, user: User, task_id: str) -> TaskRow:
         """One task; NotFound."""
         return await self._of(user).get(task_id)
 
@@ -52,44 +54,44 @@ class TasksService:
         due: date | None = None,
         priority: int = 0,
         notes: str = "",
-    ) -> Task:
+    ) -> TaskRow:
         """A new task at the end of its list."""
         fields = _checked({"title": title, "list_name": list_name or INBOX, "priority": priority, "notes": notes})
         return await self._of(user).create(
             None, fields["title"], fields["list_name"], due, fields["priority"], fields["notes"]
         )
 
-    async def update(self, user: User, task_id: str, version: int, fields: TaskFields) -> Task:
+    async def update(self, user: User, task_id: str, version: int, fields: TaskFields) -> TaskRow:
         """Change the fields given, if the task still stands at `version`; Conflict otherwise."""
         return await self._of(user).update(task_id, version, **_checked(fields))
 
-    async def complete(self, user: User, task_id: str) -> Task:
+    async def complete(self, user: User, task_id: str) -> TaskRow:
         """Tick it off."""
         return await self._of(user).complete(task_id)
 
-    async def reopen(self, user: User, task_id: str) -> Task:
+    async def reopen(self, user: User, task_id: str) -> TaskRow:
         """Untick it."""
         return await self._of(user).reopen(task_id)
 
     async def move(self, user: User, task_id: str, by: int) -> None:
         """Up (-1) or down (1) within its list; at an end it stays."""
-        async with self._db.together(user.id) as opened:
+        async with self._db.transaction(user.id) as opened:
             tasks = opened(TasksRepository)
             task = await tasks.get(task_id)
             row = [other.id for other in await tasks.list(task.list_name, task.is_done)]
             await tasks.move(task_id, max(0, row.index(task_id) + by))
 
-    async def delete(self, user: User, task_id: str, version: int | None = None) -> Task:
+    async def delete(self, user: User, task_id: str, version: int | None = None) -> TaskRow:
         """Delete it, if it still stands at `version`; `restore` brings the last few back."""
-        async with self._db.together(user.id) as opened:
+        async with self._db.transaction(user.id) as opened:
             task = await opened(TasksRepository).remove(task_id, version)
             kept = await opened(PreferencesRepository).get(REMOVED, [])
             await opened(PreferencesRepository).set(REMOVED, [*kept, _to_json(task)][-REMOVED_KEPT:])
         return task
 
-    async def restore(self, user: User, task_id: str) -> Task:
+    async def restore(self, user: User, task_id: str) -> TaskRow:
         """A task that was deleted lately, as it was; NotFound when it is not among the last few."""
-        async with self._db.together(user.id) as opened:
+        async with self._db.transaction(user.id) as opened:
             kept: list[dict[str, Any]] = await opened(PreferencesRepository).get(REMOVED, [])
             found = next((one for one in kept if one["id"] == task_id), None)
             if found is None:
@@ -123,12 +125,12 @@ def _line(text: str, longest: int, field: str, question: str) -> str:
     return words
 
 
-def _to_json(task: Task) -> dict[str, Any]:
+def _to_json(task: TaskRow) -> dict[str, Any]:
     plain = asdict(task)
     return {name: value.isoformat() if isinstance(value, date) else value for name, value in plain.items()}
 
 
-def _from_json(plain: dict[str, Any]) -> Task:
+def _from_json(plain: dict[str, Any]) -> TaskRow:
     times = {name: plain[name] and datetime.fromisoformat(plain[name]) for name in _TIMES}
     due = plain["due"] and date.fromisoformat(plain["due"])
-    return Task(**{**plain, **times, "due": due})
+    return TaskRow(**{**plain, **times, "due": due})

@@ -28,7 +28,7 @@ AT_ONCE = 8
 log = logging.getLogger(__name__)
 
 
-class Armed(Protocol):
+class ArmedRow(Protocol):
     """A row that waits for its time."""
 
     @property
@@ -128,7 +128,7 @@ class Alarm:
         is_still = self._is_still is not None and await self._is_still()
         return is_still and self._armed_until is not None and self._armed_until >= until
 
-    async def _arm(self, kind: _Kind, rows: Sequence[Armed]) -> None:
+    async def _arm(self, kind: _Kind, rows: Sequence[ArmedRow]) -> None:
         if rows and self._timers is None:
             loaded = await asyncio.to_thread(scan.load, "cortex.services.jobs.timers")
             self._timers = self._timers or loaded.Timers()
@@ -142,14 +142,14 @@ class Alarm:
                 kind.armed[id] = (row.next_at, row.version)
                 self._timers.set(_name(kind, id), row.next_at, self._begin, kind, row)
 
-    async def _begin(self, kind: _Kind, row: Armed) -> None:
+    async def _begin(self, kind: _Kind, row: ArmedRow) -> None:
         """Fire it in a worker of our own, which ends with `run`; the library would tell its cancelling as a fault."""
         kind.firing.add(row.id)
         firing = asyncio.create_task(self._fire(kind, row))  # noqa: TID251 - ended and heard by `run`
         self._firing.add(firing)
         firing.add_done_callback(self._firing.discard)
 
-    async def _fire(self, kind: _Kind, row: Armed) -> None:
+    async def _fire(self, kind: _Kind, row: ArmedRow) -> None:
         """Once at a time for each row; afterwards it is armed anew, wherever its table then says."""
         try:
             async with self._gate:

@@ -13,16 +13,16 @@ from cortex.schedule.policies import deadline, pauses, retry_at
 from cortex.services.context import House
 from cortex.services.jobs.firing import policy_of
 from cortex.services.jobs.starts import path_of, urgency_of
-from cortex.services.notifier import Draft, Tell
+from cortex.services.notifier import Notifier, PendingNotice
 from cortex.services.turns.approvals import PARKED_MINUTES
 from cortex.services.turns.turns import TurnRuns
-from cortex.storage.approvals import Approval, ApprovalsRepository
+from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.notices import NoticeValues
-from cortex.storage.round_rows import Round
+from cortex.storage.round_rows import RoundRow
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.slots import RunningSlot, SlotEnd, SlotRow, SlotsRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
@@ -39,9 +39,9 @@ class Facts:
 
     kind: JobKind
     turn: TurnRow
-    rounds: Sequence[Round]
+    rounds: Sequence[RoundRow]
     calls: Sequence[CallRow]
-    approvals: Sequence[Approval]
+    approvals: Sequence[ApprovalRow]
     text: str
     timeout_s: int
     timeout_at: datetime
@@ -93,7 +93,7 @@ class JobEndings:
 
     house: House
     runs: TurnRuns
-    tell: Tell
+    tell: Notifier
 
     async def settle(self, slot: RunningSlot) -> None:
         """End the slot by its ended turn, or let it wait for its next try. Who is second does nothing."""
@@ -109,7 +109,7 @@ class JobEndings:
         text = facts.text if facts else ""
         told = await self._told(job, slot, state, why, text, facts)
         paused = await self._paused(job, slot, why) if state == "failed" else None
-        async with self.house.db.together(slot.owner_id) as opened:
+        async with self.house.db.transaction(slot.owner_id) as opened:
             end = await opened(SlotsRepository).end(
                 slot.id, state, why=why, result=text, cost_usd=cost_usd, tokens=tokens
             )
@@ -144,7 +144,7 @@ class JobEndings:
 
     async def _facts(self, job: JobRow, slot: RunningSlot) -> Facts:
         turn_id = slot.turn_id or ""
-        async with self.house.db.reading(slot.owner_id) as opened:
+        async with self.house.db.read_transaction(slot.owner_id) as opened:
             turn = await opened(TurnsRepository).get(turn_id)
             approvals = await opened(ApprovalsRepository).of_turn(turn_id)
             rounds = await opened(RoundsRepository).of_turn(turn_id)
@@ -168,7 +168,7 @@ class JobEndings:
 
     async def _told(
         self, job: JobRow, slot: SlotRow, state: SlotState, why: str, text: str, facts: Facts | None
-    ) -> Draft | None:
+    ) -> PendingNotice | None:
         """The notice of this ending; None where none is wanted whatever came out."""
         if job.notify_on == "never" or state == "stopped":
             return None
@@ -185,7 +185,7 @@ class JobEndings:
         )
         return await self.tell.draft(job.owner_id, f"slot:{slot.id}", values, job.deliver_to or None)
 
-    async def _paused(self, job: JobRow, slot: SlotRow, why: str) -> Draft:
+    async def _paused(self, job: JobRow, slot: SlotRow, why: str) -> PendingNotice:
         values = NoticeValues(
             kind="job",
             title=f"{job.name} was paused",

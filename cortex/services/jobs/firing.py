@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.zone import moment
-from cortex.schedule.policies import QUEUE_MOST, Policy, on_overlap
-from cortex.schedule.slots import MADE_UP, Decision, Missed, due
+from cortex.schedule.policies import QUEUE_MOST, MissedPolicy, on_overlap
+from cortex.schedule.slots import MADE_UP, DueSlots, MissedSlot, due
 from cortex.services.context import House
 from cortex.services.jobs.starts import path_of
-from cortex.services.notifier import Draft, Tell
+from cortex.services.notifier import Notifier, PendingNotice
 from cortex.storage.db import Opener
 from cortex.storage.job_rows import ArmedJob, JobRow
 from cortex.storage.jobs import AllJobsRepository, JobsRepository
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class SlotOutcome:
     """What becomes of the slots of a decision: they begin or wait, are left out beside an earlier run, or are missed.
 
     `lost`: those of the missed that no other run stands in for.
@@ -37,8 +37,8 @@ class Outcome:
 
     begun: tuple[datetime, ...]
     skipped: tuple[datetime, ...]
-    missed: tuple[Missed, ...]
-    lost: tuple[Missed, ...]
+    missed: tuple[MissedSlot, ...]
+    lost: tuple[MissedSlot, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class JobFiring:
     """Decides slots, keeps the decision, and says what nobody will run."""
 
     house: House
-    tell: Tell
+    tell: Notifier
 
     async def armed(self, until: datetime) -> Sequence[ArmedJob]:
         """The jobs that are due by then."""
@@ -69,7 +69,7 @@ class JobFiring:
         going = await self.house.db.open(SlotsRepository, job.owner_id).open_of(job.id)
         outcome = outcome_of(policy_of(job), decision, going)
         draft = await self.missed_notice(job, outcome.lost, and_more=decision.unlisted is not None)
-        async with self.house.db.together(job.owner_id) as opened:
+        async with self.house.db.transaction(job.owner_id) as opened:
             if not await opened(JobsRepository).advance(job.id, job.next_at, job.version, decision.next_at):
                 return False
             await _write(opened, job, outcome, decision.unlisted)
@@ -79,7 +79,9 @@ class JobFiring:
             self.tell.ring(job.owner_id)
         return True
 
-    async def missed_notice(self, job: JobRow, lost: Sequence[Missed], *, and_more: bool = False) -> Draft | None:
+    async def missed_notice(
+        self, job: JobRow, lost: Sequence[MissedSlot], *, and_more: bool = False
+    ) -> PendingNotice | None:
         """The notice of these, in order, with those of the last one while that is unread; None where none is wanted.
 
         Write it with the slots. `and_more`: there were others, too many to name.
@@ -109,7 +111,7 @@ class JobFiring:
         return await self.tell.draft(job.owner_id, f"missed:{this}", values, job.deliver_to or None)
 
 
-def outcome_of(policy: Policy, decision: Decision, going: Sequence[SlotRow]) -> Outcome:
+def outcome_of(policy: MissedPolicy, decision: DueSlots, going: Sequence[SlotRow]) -> SlotOutcome:
     """What becomes of each slot beside the job's slots that have not ended."""
     begun, skipped, missed = list[datetime](), list[datetime](), list(decision.missed)
     is_running = any(slot.state == "running" for slot in going)
@@ -121,16 +123,16 @@ def outcome_of(policy: Policy, decision: Decision, going: Sequence[SlotRow]) -> 
         if told != "skip":
             begun.append(at)
         elif policy.overlap == "queue":
-            missed.append(Missed(slot=at, why=QUEUE_FULL))
+            missed.append(MissedSlot(slot=at, why=QUEUE_FULL))
         else:
             skipped.append(at)
     if not begun:
         missed = [replace(one, why=STILL_GOING) if one.why == MADE_UP else one for one in missed]
     lost = () if policy.on_miss == "once" and begun else tuple(missed)
-    return Outcome(begun=tuple(begun), skipped=tuple(skipped), missed=tuple(missed), lost=lost)
+    return SlotOutcome(begun=tuple(begun), skipped=tuple(skipped), missed=tuple(missed), lost=lost)
 
 
-async def _write(opened: Opener, job: JobRow, outcome: Outcome, unlisted: tuple[datetime, datetime] | None) -> None:
+async def _write(opened: Opener, job: JobRow, outcome: SlotOutcome, unlisted: tuple[datetime, datetime] | None) -> None:
     """Every slot under its own id; one that stands already stays as it is."""
     slots = opened(SlotsRepository)
     missed = {one.slot: one.why for one in outcome.missed}
@@ -144,9 +146,9 @@ async def _write(opened: Opener, job: JobRow, outcome: Outcome, unlisted: tuple[
         await slots.open(job.id, at, state="skipped", why=STILL_GOING)
 
 
-def policy_of(job: JobRow) -> Policy:
+def policy_of(job: JobRow) -> MissedPolicy:
     """The job's rules, with the house's own beside them."""
-    return Policy(
+    return MissedPolicy(
         on_miss=job.on_miss,
         fire_within_s=job.fire_within_s,
         overlap=job.overlap,

@@ -95,7 +95,7 @@ class JobForm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class JobChoices:
     """What there is to choose from. `words`: names and categories of tools; `registry`: what their arguments are."""
 
     registry: Registry
@@ -105,7 +105,7 @@ class Known:
     words: Collection[str]
 
 
-def checked(form: JobForm, timing: Timing, known: Known) -> JobValues:
+def checked(form: JobForm, timing: Timing, known: JobChoices) -> JobValues:
     """The job that the form says. UserError with its field for what cannot be."""
     kind = cast("JobKind", _choice(form, "kind", JobKind))
     prompt = "" if kind == "call" else _text(form.prompt, "prompt", PROMPT_CHARACTERS, "Write what it does or tells.")
@@ -164,7 +164,7 @@ def _one_of(value: str, field: str, known: Collection[str]) -> str:
     return value
 
 
-def _tools(form: JobForm, known: Known) -> tuple[str, ...] | None:
+def _tools(form: JobForm, known: JobChoices) -> tuple[str, ...] | None:
     if not form.own_tools:
         return None
     names = tuple(dict.fromkeys(form.tools.replace(",", " ").split()))
@@ -204,7 +204,7 @@ def _dollars(text: str) -> float | None:
     return value
 
 
-def _arguments(form: JobForm, known: Known) -> dict[str, Any]:
+def _arguments(form: JobForm, known: JobChoices) -> dict[str, Any]:
     """Those of a call, as the gate will take them."""
     if form.tool not in known.tools:
         raise UserError(f"There is no tool {form.tool!r} here that you may use in a job.", field="tool")

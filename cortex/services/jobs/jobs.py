@@ -18,8 +18,8 @@ from cortex.ports.schedule import Timing, Timings
 from cortex.schedule.clock_changes import ClockChange, clock_changes
 from cortex.services.context import House
 from cortex.services.jobs.crontab import CrontabLine, read_crontab, values_of
-from cortex.services.jobs.forms import JobForm, Known, checked
-from cortex.services.jobs.tools import Carried, JobTools, Wanted
+from cortex.services.jobs.forms import JobChoices, JobForm, checked
+from cortex.services.jobs.tools import JobToolPlan, JobToolRequest, JobTools
 from cortex.services.models.models import Models
 from cortex.services.notifier import notice_id
 from cortex.services.roles.preferences import DEFAULT_ROLE
@@ -30,7 +30,7 @@ from cortex.storage.deliveries import DeliveriesRepository, DeliveryRow
 from cortex.storage.job_rows import JobCounts, JobRow
 from cortex.storage.job_rows import JobFilter as JobFilter
 from cortex.storage.jobs import JobsRepository
-from cortex.storage.slot_history import Bar as Bar
+from cortex.storage.slot_history import RunBar as RunBar
 from cortex.storage.slot_history import RunMean, SlotHistoryRepository
 from cortex.storage.slots import SlotRow, SlotsRepository, slot_id
 from cortex.storage.turns import TurnsRepository
@@ -52,7 +52,7 @@ class JobView:
     job: JobRow
     chat: str
     last: SlotRow | None
-    bars: tuple[Bar, ...]
+    bars: tuple[RunBar, ...]
     mean: RunMean | None
 
 
@@ -76,7 +76,7 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class JobRun:
     """A slot of the history. `deliveries`: how what was told of it went out.
 
     `chat`: the conversation that has its transcript, "" where it has none (any more). `is_told`: a notice of it stands.
@@ -119,7 +119,7 @@ class JobsService:
 
     async def history(
         self, user: User, job_id: str, *, states: Sequence[SlotState] = (), before: datetime | None = None
-    ) -> tuple[Run, ...]:
+    ) -> tuple[JobRun, ...]:
         """Its slots, the newest first, 50 at a time; `before`: the `due_at` of the last one shown."""
         await self._jobs(user).get(job_id)
         history = self.house.db.open(SlotHistoryRepository, user.id)
@@ -131,7 +131,7 @@ class JobsService:
             [slot.turn_id for slot in slots if slot.turn_id]
         )
         return tuple(
-            Run(
+            JobRun(
                 slot=slot,
                 chat=chats.get(slot.turn_id or "", ""),
                 is_told=slot.id in noticed,
@@ -162,7 +162,7 @@ class JobsService:
         """When a job as it stands comes next, were it on; no times for one that is over. UserError: an unknown zone."""
         return self._next_times(job.timing, count)
 
-    async def carried(self, user: User, form: JobForm) -> Carried:
+    async def carried(self, user: User, form: JobForm) -> JobToolPlan:
         """What a run of this job would carry of its own tools: all of them, or what its prompt picks."""
         words = form.tools.replace(",", " ").split()
         channel: Channel = "maker" if form.may_make_jobs else "cron"
@@ -170,14 +170,14 @@ class JobsService:
         if found.is_whole or form.kind != "prompt" or form.mode not in ("", "auto") or not form.prompt:
             return found
         role = form.role or DEFAULT_ROLE
-        wanted = Wanted(user=user, words=words, prompt=form.prompt, role=role, channel=channel)
+        wanted = JobToolRequest(user=user, words=words, prompt=form.prompt, role=role, channel=channel)
         return replace(found, chosen=await self.tools.chosen(wanted))
 
-    async def known(self, user: User) -> Known:
+    async def known(self, user: User) -> JobChoices:
         """What there is to choose from: roles, models, tools and their categories."""
         names = await self.tools.tools.grantable(user, channel="cron")
         categories = {self.house.registry.tools[name].category for name in names}
-        return Known(
+        return JobChoices(
             registry=self.house.registry,
             roles=await self.roles.names(user),
             models=tuple(entry.name for entry in (await self.models.shown(user)).entries),

@@ -15,13 +15,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from cortex.base.errors import CortexError
 from cortex.base.turn import LOOP_ENDS
 from cortex.schedule.policies import is_too_late
-from cortex.schedule.slots import Missed
+from cortex.schedule.slots import MissedSlot
 from cortex.services.context import House
 from cortex.services.jobs.endings import JobEndings
 from cortex.services.jobs.firing import JobFiring, policy_of
 from cortex.services.jobs.starts import JobStarts
 from cortex.services.jobs.tools import JobTools
-from cortex.services.notifier import Tell
+from cortex.services.notifier import Notifier
 from cortex.services.turns.turns import TurnRuns
 from cortex.storage.job_rows import ArmedJob, JobRow
 from cortex.storage.jobs import JobsRepository
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 class JobRuns:
     """Jobs as they run."""
 
-    def __init__(self, *, house: House, runs: TurnRuns, tools: JobTools, tell: Tell) -> None:
+    def __init__(self, *, house: House, runs: TurnRuns, tools: JobTools, tell: Notifier) -> None:
         """Hears of turns that end in this process."""
         self._house = house
         self._tell = tell
@@ -116,9 +116,9 @@ class JobRuns:
         return kept
 
     async def _miss(self, job: JobRow, late: Sequence[SlotRow]) -> None:
-        lost = [Missed(slot=slot.due_at, why=WAITED_TOO_LONG) for slot in late]
+        lost = [MissedSlot(slot=slot.due_at, why=WAITED_TOO_LONG) for slot in late]
         draft = await self._firing.missed_notice(job, lost)
-        async with self._house.db.together(job.owner_id) as opened:
+        async with self._house.db.transaction(job.owner_id) as opened:
             is_ours = await opened(SlotsRepository).give_up([slot.id for slot in late], WAITED_TOO_LONG)
             if is_ours and draft is not None:
                 await draft.write(opened)

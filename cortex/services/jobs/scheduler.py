@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Self, cast
 
 from cortex.base import scan
-from cortex.base.beside import beside
+from cortex.base.background import background_tasks
 from cortex.ports.schedule import Jobs, Reminders, Timing, Timings
 from cortex.schedule import moments
 from cortex.services.accounts.accounts import Accounts
@@ -27,7 +27,7 @@ from cortex.services.scope import ToolScope
 from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.turns import TurnRuns
 from cortex.storage.jobs import AllJobsRepository
-from cortex.storage.pulse import PulseRepository
+from cortex.storage.pulse import HeartbeatsRepository
 from cortex.storage.reminders import AllRemindersRepository
 from cortex.storage.slots import AllSlotsRepository
 
@@ -60,7 +60,7 @@ def open_ports(house: House, scope: ToolScope, notices: Notices) -> RemindersSer
     return reminders
 
 
-class Clockwork:
+class Scheduler:
     """The parts: `jobs` for pages and commands, `runs` and the alarm for the clock."""
 
     def __init__(self, *, house: House, jobs: JobTools, runs: JobRuns, roles: Roles, models: Models, due: DueReminders):
@@ -100,12 +100,12 @@ class Clockwork:
         """For ever: fire what is due and look after what runs."""
         self._alarm.add("job", self.runs.armed, self.runs.fire)
         self._alarm.add("reminder", self._due.armed, self._due.fire)
-        async with beside(self.runs.run()):
+        async with background_tasks(self.runs.run()):
             await self._alarm.run()
 
     async def _pulse(self, until: datetime) -> frozenset[str]:
         """Which kinds have anything due by then. Where slots are open, the runner looks after them."""
-        beat = await self._house.db.open(PulseRepository).beat(until)
+        beat = await self._house.db.open(HeartbeatsRepository).beat(until)
         self._has_open_slots = beat.slots
         if beat.slots:
             self.runs.ring()

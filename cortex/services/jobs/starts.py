@@ -11,7 +11,7 @@ from cortex.base.ids import derived_id
 from cortex.ports.channels import Urgency
 from cortex.services.context import House
 from cortex.services.jobs.tools import JobTools, channel_of
-from cortex.services.notifier import Tell
+from cortex.services.notifier import Notifier
 from cortex.services.roles.preferences import DEFAULT_ROLE
 from cortex.services.turns.answer_writer import message_row
 from cortex.services.turns.turns import TurnRuns
@@ -30,7 +30,7 @@ class JobStarts:
     house: House
     runs: TurnRuns
     tools: JobTools
-    tell: Tell
+    tell: Notifier
 
     async def begin(self, job: JobRow, slot: SlotRow) -> str:
         """Begin it, unless another process did; the turn that now runs for it, "" for none."""
@@ -56,7 +56,7 @@ class JobStarts:
             is_tainted=job.is_tainted,
         )
         draft = await self.tell.draft(job.owner_id, f"slot:{slot.id}", values, job.deliver_to or None)
-        async with self.house.db.together(job.owner_id) as opened:
+        async with self.house.db.transaction(job.owner_id) as opened:
             if not await opened(SlotsRepository).start(slot.id):
                 return
             await draft.write(opened)
@@ -67,7 +67,7 @@ class JobStarts:
         """The slot's turn, and whether it waits behind another; None when the slot was begun elsewhere."""
         mode = await self.tools.mode(await self.tools.settle(job))
         turn_id = slot.id if slot.attempt == 0 else f"{slot.id}:{slot.attempt + 1}"
-        async with self.house.telling(job.owner_id, conversation_id) as opened:
+        async with self.house.transaction_then_notify(job.owner_id, conversation_id) as opened:
             if not await opened(SlotsRepository).start(slot.id, turn_id):
                 return None, False
             row = await opened(TurnsRepository).create(
@@ -97,7 +97,7 @@ class JobStarts:
             except NotFound:
                 pass  # deleted: the job does not go on into what nobody sees
         role, before = job.role or DEFAULT_ROLE, job.conversation_id
-        async with self.house.db.together(job.owner_id) as opened:
+        async with self.house.db.transaction(job.owner_id) as opened:
             id = derived_id("job", job.id, before or "")
             made = await opened(ConversationsRepository).create(role, job.mode or "auto", job.name, id=id, source="job")
             return await opened(JobsRepository).settle_in(job.id, made.id, in_place_of=before)

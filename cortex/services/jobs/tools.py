@@ -16,7 +16,7 @@ from cortex.services.accounts.accounts import Accounts
 from cortex.services.context import House
 from cortex.services.roles.preferences import DEFAULT_ROLE
 from cortex.services.roles.roles import Roles
-from cortex.services.tools.plans import Asked
+from cortex.services.tools.plans import PlanRequest
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import JobsRepository
@@ -25,7 +25,7 @@ WHOLE_TOKENS = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Carried:
+class JobToolPlan:
     """A list of tools as it would go out. `names`: those that the owner may use; `is_whole`: all in each request.
 
     `chosen`: those of a long list that its prompt picks, () where nothing is picked from it.
@@ -42,7 +42,7 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class JobToolRequest:
     """What decides on a job's tools: its owner, its own list, its words."""
 
     user: User
@@ -61,19 +61,19 @@ class JobTools:
     roles: Roles
     tools: ToolsService
 
-    async def carried(self, user: User, words: Sequence[str], channel: Channel = "cron") -> Carried:
+    async def carried(self, user: User, words: Sequence[str], channel: Channel = "cron") -> JobToolPlan:
         """What these names and categories come to for this owner."""
         tools = self.house.registry.tools
         open_to = await self.tools.grantable(user, channel=channel)
         names = tuple(name for name in sorted(open_to) if {"all", name, tools[name].category} & set(words))
         cost = {row["name"]: row["tokens_full"] for row in await self.tools.listing() if row["category"] != META}
-        return Carried(names=names, tokens=sum(cost[name] for name in names))
+        return JobToolPlan(names=names, tokens=sum(cost[name] for name in names))
 
-    async def chosen(self, wanted: Wanted) -> tuple[str, ...]:
+    async def chosen(self, wanted: JobToolRequest) -> tuple[str, ...]:
         """The names that its prompt picks from the list; no model is asked."""
         names = (await self.carried(wanted.user, wanted.words, wanted.channel)).names
         own = await self.roles.role(wanted.user, wanted.role)
-        asked = Asked(
+        asked = PlanRequest(
             user=wanted.user,
             role=await self.roles.with_tools(wanted.user, own, wanted.words),
             message=wanted.prompt,
@@ -96,7 +96,7 @@ class JobTools:
         if job.kind == "prompt" and job.tools is not None and await self.mode(job) == "auto":
             user = await self.accounts.user(job.owner_id)
             role = job.role or DEFAULT_ROLE
-            wanted = Wanted(user=user, words=job.tools, prompt=job.prompt, role=role, channel=channel_of(job))
+            wanted = JobToolRequest(user=user, words=job.tools, prompt=job.prompt, role=role, channel=channel_of(job))
             version = (await self.tools.snapshot()).version
             listed = (await self.carried(user, wanted.words, wanted.channel)).names
             planned_for = digest("\n".join((version, wanted.role, *listed, "", wanted.prompt)))

@@ -14,7 +14,7 @@ from typing import Literal, cast
 from cortex.base.errors import ProviderError
 from cortex.base.model import ModelEntry
 from cortex.base.turn import Reply
-from cortex.ports.loop import Delta, Finished, Provider, Request
+from cortex.ports.loop import Delta, Provider, Request, StreamEnd
 
 TRIES = 2
 WAIT_CAP_S = 30.0
@@ -82,12 +82,12 @@ async def ask(
     )
 
 
-async def _once(link: Link, request: Request, on_delta: OnDelta, attempt: int) -> Finished:
+async def _once(link: Link, request: Request, on_delta: OnDelta, attempt: int) -> StreamEnd:
     # Every provider's stream is an async generator; closing it closes the connection at once, not when it is collected.
-    stream = cast("AsyncGenerator[Delta | Finished, None]", link.provider.stream(request))
+    stream = cast("AsyncGenerator[Delta | StreamEnd, None]", link.provider.stream(request))
     async with aclosing(stream) as items:
         async for item in items:
-            if isinstance(item, Finished):
+            if isinstance(item, StreamEnd):
                 return item
             await on_delta(item.kind, item.text, attempt)
     raise ProviderError(f"{link.entry.name}: the answer was cut off.", kind="cut", is_retryable=True)

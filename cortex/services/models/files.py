@@ -233,7 +233,7 @@ def origin_of(model: FileModel) -> tuple[str, str, int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registry:
+class ModelRegistry:
     """A user's models as they stand. `default`: the chain of roles that name none; `with_key`: have a stored key."""
 
     entries: tuple[ModelEntry, ...] = ()
@@ -259,9 +259,9 @@ class Registry:
         return found or (OFFLINE if name == OFFLINE.name else None)
 
 
-def registry_of(file: RegistryFile) -> Registry:
+def registry_of(file: RegistryFile) -> ModelRegistry:
     """What the file says, as services read it."""
-    return Registry(
+    return ModelRegistry(
         entries=tuple(entry_of(model) for model in file.models),
         default=file.default,
         roles=file.roles,

@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from cortex.base.address import PUBLIC, Policy, named
+from cortex.base.address import PUBLIC, AddressPolicy, named
 from cortex.base.crypto import Vault
 from cortex.base.errors import ConfigError, Conflict, NotFound, ProviderError, UserError
 from cortex.base.ids import new_id
-from cortex.base.log import Blotter
+from cortex.base.log import SecretFilter
 from cortex.base.messages import Usage
 from cortex.base.model import OFFLINE, ModelEntry, Price
 from cortex.base.role import Role
 from cortex.base.user import User
-from cortex.ports.loop import Delta, Finished, Provider, Request
+from cortex.ports.loop import Delta, Provider, Request, StreamEnd
 from cortex.services.models import prices
 from cortex.services.models.asking import Link
 from cortex.services.models.files import (
     FILE,
     PRESETS,
     FileModel,
+    ModelRegistry,
     Preset,
-    Registry,
     RegistryFile,
     checked,
     entry_of,
@@ -41,7 +41,7 @@ from cortex.storage.db import Database
 from cortex.storage.home import ABSENT, Homes
 from cortex.storage.secrets import SecretsRepository
 
-Connect = Callable[[ModelEntry, str | None, Policy], Provider]
+Connect = Callable[[ModelEntry, str | None, AddressPolicy], Provider]
 MOST_MODELS = 50
 
 
@@ -51,7 +51,7 @@ class _Unavailable:
 
     error: ProviderError
 
-    async def stream(self, request: Request) -> AsyncIterator[Delta | Finished]:
+    async def stream(self, request: Request) -> AsyncIterator[Delta | StreamEnd]:
         raise self.error
         yield  # an async generator, like every provider's stream
 
@@ -72,18 +72,18 @@ class Models:
         self._vault = vault
         self._connect = connect
         self._hosts = frozenset(hosts)
-        self._open: dict[tuple[str, str], tuple[ModelEntry, str | None, Policy, Provider]] = {}
+        self._open: dict[tuple[str, str], tuple[ModelEntry, str | None, AddressPolicy, Provider]] = {}
 
-    async def registry(self, user: User) -> Registry:
+    async def registry(self, user: User) -> ModelRegistry:
         """All of it; UserError when the file has a slip (it is left as it is)."""
         return registry_of((await self._file(user.id))[0])
 
-    async def shown(self, user: User) -> Registry:
+    async def shown(self, user: User) -> ModelRegistry:
         """As far as a page can show it: an empty one when the file has a slip, which the frame tells."""
         try:
             return await self.registry(user)
         except UserError:
-            return Registry()
+            return ModelRegistry()
 
     async def names(self, user: User, role: Role) -> tuple[str, ...]:
         """The chain for a role: its own, else the registry's for it, else the default; at least one name, always."""
@@ -100,7 +100,7 @@ class Models:
             raise NotFound(f"There is no model {name!r}.")
         return found
 
-    async def open_chain(self, user: User, names: Sequence[str], registry: Registry | None = None) -> list[Link]:
+    async def open_chain(self, user: User, names: Sequence[str], registry: ModelRegistry | None = None) -> list[Link]:
         """The named models, connected. Names that are gone are passed over; with none left, the default chain.
 
         `registry`: the user's, where it was read already.
@@ -212,11 +212,11 @@ class Models:
         entry = registry_of((await self._file(user_id))[0]).get(name)
         return None if entry is None else await prices.cost_usd(entry, usage)
 
-    async def blotter(self, user_id: str) -> Blotter:
+    async def blotter(self, user_id: str) -> SecretFilter:
         """Takes every key of the user's models out of texts; the keys themselves stay in it."""
         names = [model.secret for model in (await self._file(user_id))[0].models if model.secret]
         keys = [await self._secret(user_id, name) for name in names]
-        return Blotter(*(key for key in keys if key))
+        return SecretFilter(*(key for key in keys if key))
 
     async def close(self) -> None:
         """Close every connection."""
@@ -238,7 +238,7 @@ class Models:
         sealed = await self._secrets(user_id).get(name) if name else None
         return None if sealed is None else self._vault.open(sealed)
 
-    def _policy(self, user: User, entry: ModelEntry) -> Policy:
+    def _policy(self, user: User, entry: ModelEntry) -> AddressPolicy:
         """Inside the network: only the very host and port that an admin named, in the registry or the settings."""
         parts = urlsplit(entry.base_url)
         place = ((parts.hostname or "").lower(), parts.port or (443 if parts.scheme == "https" else 80))

@@ -12,7 +12,7 @@ from cortex.base.clock import ticks_s
 from cortex.base.errors import ProviderError
 from cortex.base.messages import ToolSchema, user
 from cortex.base.model import ModelEntry
-from cortex.ports.loop import Delta, Finished, Provider, Request
+from cortex.ports.loop import Delta, Provider, Request, StreamEnd
 
 _HELLO = Request(
     system="You answer with one short sentence.",
@@ -90,7 +90,7 @@ async def _hello(provider: Provider) -> tuple[int, int]:
     first: float | None = None
     pieces = 0
     try:
-        stream = cast("AsyncGenerator[Delta | Finished, None]", provider.stream(_HELLO))
+        stream = cast("AsyncGenerator[Delta | StreamEnd, None]", provider.stream(_HELLO))
         async with aclosing(stream) as items:
             async for item in items:
                 first = first or ticks_s()
@@ -104,10 +104,10 @@ async def _tools(provider: Provider) -> tuple[bool | None, bool | None, str]:
     """Whether it calls tools, two at once, and that in words."""
     calls = 0
     try:
-        stream = cast("AsyncGenerator[Delta | Finished, None]", provider.stream(_TWO))
+        stream = cast("AsyncGenerator[Delta | StreamEnd, None]", provider.stream(_TWO))
         async with aclosing(stream) as items:
             async for item in items:
-                if isinstance(item, Finished):
+                if isinstance(item, StreamEnd):
                     calls = sum(call.name == _SUM.name for call in item.message.calls)
     except ProviderError as error:
         if error.kind in ("request", "malformed"):

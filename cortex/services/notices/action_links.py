@@ -53,7 +53,7 @@ class Buttons:
         """The buttons of a delivery, their links kept; made again they are the same."""
         found: list[Action] = []
         until = notice.expires_at or self.clock() + LINK_LIFE
-        async with self.db.together(notice.owner_id) as opened:
+        async with self.db.transaction(notice.owner_id) as opened:
             for kind in notice.actions:
                 token = self._token(delivery_id, kind)
                 await opened(ActionLinksRepository).add(token, notice.id, kind, until)

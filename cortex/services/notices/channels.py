@@ -58,9 +58,9 @@ class Channels:
             return error.message
         return ""
 
-    def _surroundings(self, keys: tuple[str, ...]) -> notify.Surroundings:
+    def _surroundings(self, keys: tuple[str, ...]) -> notify.ChannelContext:
         contact = notify.contact_from(self.settings)
-        return notify.Surroundings(
+        return notify.ChannelContext(
             site=self.settings.public_url or f"http://{self.settings.page_host}:{self.settings.port}",
             hosts=self.settings.notify_places,
             vapid=notify.Vapid(keys=keys, subject=contact) if keys and contact else None,

@@ -14,14 +14,14 @@ from cortex.ports.channels import DAY_S, Notice, Target
 from cortex.services.notices.action_links import Buttons
 from cortex.services.notices.channels import Channels
 from cortex.services.notices.devices import target_of
-from cortex.services.notices.notices import DeliveryRow, NoticeRow, Notices, Told
+from cortex.services.notices.notices import DeliveryRow, NoticeDraft, NoticeRow, Notices
 from cortex.services.notices.preferences import Choices, held_until, spare
-from cortex.services.notifier import Draft
+from cortex.services.notifier import PendingNotice
 from cortex.storage import notices as rows
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
 from cortex.storage.deliveries import DeliveriesRepository
-from cortex.storage.devices import Device, DevicesRepository
+from cortex.storage.devices import DeviceRow, DevicesRepository
 from cortex.storage.notices import Way
 
 BACK_OFF_S = (10, 30, 120, 600, 1_800, 3_600, 3 * 3_600)
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class DeliveryEnd:
     """How a try ended for good. `is_gone`: the address is dead."""
 
     state: Literal["delivered", "failed", "dropped"]
@@ -53,7 +53,7 @@ class _Unwanted(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sending:
+class Delivery:
     """Sends and books."""
 
     db: Database
@@ -68,7 +68,7 @@ class Sending:
         await self._book(row, outcome)
         self.notices.ring(row.owner_id)
 
-    async def _tried(self, row: DeliveryRow) -> Ended | Again:
+    async def _tried(self, row: DeliveryRow) -> DeliveryEnd | Again:
         try:
             notice = await self.db.open(rows.NoticesRepository, row.owner_id).get(row.notice_id)
             choices = await self.notices.choices.of(row.owner_id)
@@ -80,12 +80,12 @@ class Sending:
             channel = await self.channels.open(row.channel)
             await channel.send(await self._parcel(row, notice, choices), target)
         except _Unwanted as reason:
-            return Ended(state="dropped", why=str(reason))
+            return DeliveryEnd(state="dropped", why=str(reason))
         except DeliveryError as error:
             return self._failed(row, error)
         except CortexError as error:  # the channel is not set up, or a secret can't be opened
-            return Ended(state="failed", why=error.message)
-        return Ended(state="delivered")
+            return DeliveryEnd(state="failed", why=error.message)
+        return DeliveryEnd(state="delivered")
 
     async def _check(self, row: DeliveryRow, notice: NoticeRow) -> None:
         if not (await self.db.open(AccountsRepository).get(row.owner_id)).is_active:
@@ -114,7 +114,7 @@ class Sending:
             raise _Unwanted("the device was removed" if device is None else "the device was signed out")
         return target_of(device)
 
-    async def _device(self, row: DeliveryRow) -> Device | None:
+    async def _device(self, row: DeliveryRow) -> DeviceRow | None:
         try:
             return await self.db.open(DevicesRepository, row.owner_id).get(row.device_id)
         except NotFound:
@@ -136,25 +136,25 @@ class Sending:
             is_private=row.channel not in choices.content,
         )
 
-    def _failed(self, row: DeliveryRow, error: DeliveryError) -> Ended | Again:
+    def _failed(self, row: DeliveryRow, error: DeliveryError) -> DeliveryEnd | Again:
         why = f"{error.message} {UNKNOWN}" if error.is_unknown else error.message
         if error.fate != "later" or row.attempt > len(BACK_OFF_S):
-            return Ended(state="failed", why=why, is_gone=error.fate == "gone")
+            return DeliveryEnd(state="failed", why=why, is_gone=error.fate == "gone")
         wait_s = max(BACK_OFF_S[row.attempt - 1], error.retry_after_s or 0.0)
         return Again(at=self.clock() + timedelta(seconds=wait_s), why=why)
 
-    async def _book(self, row: DeliveryRow, outcome: Ended | Again) -> None:
+    async def _book(self, row: DeliveryRow, outcome: DeliveryEnd | Again) -> None:
         device = await self._device(row) if row.device_id else None
-        ended = outcome.state if isinstance(outcome, Ended) else ""
-        is_gone = isinstance(outcome, Ended) and outcome.is_gone
+        ended = outcome.state if isinstance(outcome, DeliveryEnd) else ""
+        is_gone = isinstance(outcome, DeliveryEnd) and outcome.is_gone
         lost = await self._lost(device) if is_gone and device is not None else None
         more = await self._spare(row) if ended == "failed" else ()
-        async with self.db.together(row.owner_id) as opened:
+        async with self.db.transaction(row.owner_id) as opened:
             deliveries, devices = opened(DeliveriesRepository), opened(DevicesRepository)
             match outcome:
                 case Again(at=at, why=why):
                     is_ours = await deliveries.again(row.id, row.attempt, at, why)
-                case Ended(state=state, why=why):
+                case DeliveryEnd(state=state, why=why):
                     is_ours = await deliveries.end(row.id, row.attempt, state, why)
             if not is_ours:
                 log.warning("delivery %s took longer than its lease; another try has it now", row.id)
@@ -176,9 +176,9 @@ class Sending:
         choices, means = await self.notices.choices.of(row.owner_id), await self.notices.means(row.owner_id)
         return spare(notice, choices, means, at, {sent.channel for sent in view.deliveries})
 
-    async def _lost(self, device: Device) -> Draft:
+    async def _lost(self, device: DeviceRow) -> PendingNotice:
         """What the person is told of a device that is gone, here and by every other way."""
-        told = Told(
+        told = NoticeDraft(
             key=f"device-gone:{device.id}:{device.created_at.isoformat()}",
             kind="system",
             title=f"{device.name} no longer takes notifications",

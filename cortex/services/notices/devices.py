@@ -18,7 +18,7 @@ from cortex.services.notices.channels import Channels
 from cortex.storage import devices as rows
 from cortex.storage.db import Database
 from cortex.storage.deliveries import DeliveriesRepository
-from cortex.storage.devices import Device
+from cortex.storage.devices import DeviceRow
 
 DEVICES_MOST = 20
 NAME_CHARACTERS = 60
@@ -93,7 +93,7 @@ class DevicesService:
             Target(address=subscription.endpoint, key=subscription.p256dh, secret=subscription.auth)
         )
         newest = (await self.channels.keys.public())[0]
-        async with self.db.together(login.user.id) as opened:
+        async with self.db.transaction(login.user.id) as opened:
             devices = opened(rows.DevicesRepository)
             known = {device.id: device for device in await devices.list()}
             former = known.get(_id(subscription.instead_of))
@@ -166,7 +166,7 @@ class DevicesService:
     def _rows(self, user_id: str) -> rows.DevicesRepository:
         return self.db.open(rows.DevicesRepository, user_id)
 
-    def _view(self, row: Device, keys: Sequence[str]) -> DeviceView:
+    def _view(self, row: DeviceRow, keys: Sequence[str]) -> DeviceView:
         heard = row.shown_at or row.created_at
         is_silent = (
             row.pushed_at is not None
@@ -193,7 +193,7 @@ class DevicesService:
         )
 
 
-def target_of(row: Device) -> Target:
+def target_of(row: DeviceRow) -> Target:
     """Where a push to this device goes."""
     return Target(address=row.endpoint, key=row.p256dh, secret=row.auth, signed_for=row.signed_for)
 

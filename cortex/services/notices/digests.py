@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.clock import Clock
 from cortex.base.errors import CortexError
-from cortex.services.notices.notices import NoticeFilter, NoticeRow, Notices, Told
+from cortex.services.notices.notices import NoticeDraft, NoticeFilter, NoticeRow, Notices
 from cortex.services.notices.preferences import KEY
 from cortex.storage import notices as rows
 from cortex.storage.db import Database
@@ -66,11 +66,11 @@ class Digests:
             await self.notices.tell(user_id, _digest(quiet, due_at))
 
 
-def _digest(found: list[NoticeRow], due_at: datetime) -> Told:
+def _digest(found: list[NoticeRow], due_at: datetime) -> NoticeDraft:
     """The oldest first, as they happened. Its subject is until when it reaches: the next one begins there."""
     lines = [f"- {row.title}" for row in reversed(found)]
     more = [f"and {len(lines) - LINES} more"] if len(lines) > LINES else []
-    return Told(
+    return NoticeDraft(
         key=f"digest:{due_at.isoformat()}",
         kind="digest",
         title=f"{len(found)} thing{'' if len(found) == 1 else 's'} in your digest",

@@ -14,7 +14,7 @@ from cortex.ports.channels import ChannelName, NoticeKind, must_be_ours
 from cortex.ports.engine import Hub
 from cortex.services.notices.addresses import Addresses
 from cortex.services.notices.preferences import Means, ReachChoices, ways
-from cortex.services.notifier import Draft, bell_of, notice_id
+from cortex.services.notifier import PendingNotice, bell_of, notice_id
 from cortex.storage import notices as rows
 from cortex.storage.db import Database
 from cortex.storage.deliveries import DeliveriesRepository
@@ -34,7 +34,7 @@ Listener = Callable[[str, NoticeRow, str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told(NoticeValues):
+class NoticeDraft(NoticeValues):
     """What one person is to be told. `key`: what is told under the same key is told once.
 
     `channels`: in place of what the person chose for this kind.
@@ -77,7 +77,7 @@ class Notices:
 
     # --- telling
 
-    async def prepare(self, user_id: str, told: Told, *, without: str = "") -> Draft:
+    async def prepare(self, user_id: str, told: NoticeDraft, *, without: str = "") -> PendingNotice:
         """The notice and its deliveries as the person's choices have them now; `write` it where it belongs.
 
         `without`: the id of a push device that is left out.
@@ -93,7 +93,7 @@ class Notices:
         channels: Sequence[ChannelName] | None = None,
         *,
         without: str = "",
-    ) -> Draft:
+    ) -> PendingNotice:
         """The same of values as they are kept: implements the `Tell` port."""
         must_be_ours(values.path)
         title = _cut(" ".join(values.title.split()), TITLE_CHARACTERS)
@@ -101,12 +101,12 @@ class Notices:
         choices, means = await self.choices.of(user_id), await self.means(user_id, without)
         found = ways(values, choices, means, self.clock(), only=channels)
         is_muted = values.kind in choices.muted
-        return Draft(id=notice_id(user_id, key), values=values, ways=found, is_muted=is_muted)
+        return PendingNotice(id=notice_id(user_id, key), values=values, ways=found, is_muted=is_muted)
 
-    async def tell(self, user_id: str, told: Told) -> str:
+    async def tell(self, user_id: str, told: NoticeDraft) -> str:
         """Tell it now, by itself; the notice's id, also when it was told before."""
         draft = await self.prepare(user_id, told)
-        async with self.db.together(user_id) as opened:
+        async with self.db.transaction(user_id) as opened:
             is_new = await draft.write(opened)
         if is_new:
             self.ring(user_id)

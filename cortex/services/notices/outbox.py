@@ -18,7 +18,7 @@ from cortex.base.clock import Clock
 from cortex.base.errors import CortexError
 from cortex.ports.channels import ChannelName
 from cortex.ports.engine import Hub
-from cortex.services.notices.delivery import Sending
+from cortex.services.notices.delivery import Delivery
 from cortex.services.notices.notices import OUTBOX, DeliveryRow
 from cortex.storage.db import Database
 from cortex.storage.deliveries import AllDeliveriesRepository
@@ -33,12 +33,12 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dispatch:
+class Outbox:
     """The loop."""
 
     db: Database
     hub: Hub
-    sending: Sending
+    sending: Delivery
     clock: Clock
     _at_work: dict["asyncio.Task[None]", DeliveryRow] = field(default_factory=dict)
 

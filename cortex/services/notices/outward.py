@@ -11,9 +11,9 @@ from typing import Protocol, cast
 from cortex.base.clock import Clock
 from cortex.base.errors import ToolFailed, UserError
 from cortex.ports.channels import DeliveryState
-from cortex.ports.outgoing import Pushed
+from cortex.ports.outgoing import PushCount
 from cortex.services.notices.addresses import Addresses
-from cortex.services.notices.notices import DeliveryRow, Notices, Told
+from cortex.services.notices.notices import DeliveryRow, NoticeDraft, Notices
 
 WAIT_S = 25.0  # a push service is given 20
 LOOK_S = 2.0
@@ -27,19 +27,21 @@ class _Poster(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnPush:
+class UserPush:
     """Implements `Push` for one user."""
 
     notices: Notices
     clock: Clock
     user_id: str
 
-    async def send(self, id: str, title: str, text: str) -> Pushed:
+    async def send(self, id: str, title: str, text: str) -> PushCount:
         """Hand it to the outbox and wait for the first try of each device; what is held or tried again is `waiting`."""
         choices = await self.notices.choices.of(self.user_id)
         if "message" in choices.muted:
             raise ToolFailed("The user muted messages on their devices; nothing was sent.")
-        told = Told(key=f"push:{id}", kind="message", title=title, text=text, channels=("web_push",), is_tainted=True)
+        told = NoticeDraft(
+            key=f"push:{id}", kind="message", title=title, text=text, channels=("web_push",), is_tainted=True
+        )
         notice_id = await self.notices.tell(self.user_id, told)
         try:
             async with asyncio.timeout(WAIT_S):
@@ -49,7 +51,7 @@ class OwnPush:
         rows = await self._pushes(notice_id)
         done = sum(row.state == "delivered" for row in rows)
         waiting = sum(row.state in UNDER_WAY for row in rows)
-        return Pushed(devices=done, failed=len(rows) - done - waiting, waiting=waiting)
+        return PushCount(devices=done, failed=len(rows) - done - waiting, waiting=waiting)
 
     async def _tried(self, notice_id: str) -> None:
         """Until each delivery was tried once or is held back."""
@@ -70,7 +72,7 @@ class OwnPush:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HouseMail:
+class UserMail:
     """Implements `Mail` for one user, through the house's mail server; answers go to the user's own address."""
 
     addresses: Addresses

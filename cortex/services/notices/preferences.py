@@ -179,7 +179,7 @@ class ReachChoices:
             choices = replace(choices, digest_hour=_hour(digest_hour))
         kept = asdict(choices)
         del kept["time_zone"]
-        async with self._db.together(user.id) as opened:
+        async with self._db.transaction(user.id) as opened:
             await opened(PreferencesRepository).set(KEY, kept)
             fallen_silent = [kind for kind in choices.muted if kind not in before.muted]
             if await opened(NoticesRepository).read_kinds(fallen_silent):

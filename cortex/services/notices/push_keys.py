@@ -53,7 +53,7 @@ class PushKeys:
             raise NotAllowed("Only admins change the keys of push.")
         former, keys = await self._stored(), await self.keys()
         sealed = await asyncio.to_thread(self._sealed, keys)
-        async with self._db.together() as opened:
+        async with self._db.transaction() as opened:
             if not await opened(HouseSecretsRepository).replace(NAME, former, sealed):
                 raise Conflict("Somebody else changed the keys at this moment.")
             await opened(AuditRepository).add(by.id, "push.rotated", "the keys of push")

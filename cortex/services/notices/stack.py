@@ -10,19 +10,19 @@ from typing import Self
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from cortex.base.beside import beside
+from cortex.base.background import background_tasks
 from cortex.base.crypto import Vault
 from cortex.ports.outgoing import Mail, Push
 from cortex.services.context import House
 from cortex.services.notices.action_links import Buttons
 from cortex.services.notices.addresses import Addresses
 from cortex.services.notices.channels import Channels
-from cortex.services.notices.delivery import Sending
+from cortex.services.notices.delivery import Delivery
 from cortex.services.notices.devices import DevicesService
 from cortex.services.notices.digests import Digests
 from cortex.services.notices.notices import Notices
-from cortex.services.notices.outbox import Dispatch
-from cortex.services.notices.outward import HouseMail, OwnPush
+from cortex.services.notices.outbox import Outbox
+from cortex.services.notices.outward import UserMail, UserPush
 from cortex.services.notices.preferences import ReachChoices
 from cortex.services.notices.push_keys import PushKeys
 from cortex.services.scope import ToolScope
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class NotificationStack:
     """The doors. `desk`: asks people for a yes, and tells them of it; `watched`: user -> conversation -> streams."""
 
     house: House
@@ -44,7 +44,7 @@ class Reach:
     notices: Notices
     devices: DevicesService
     buttons: Buttons
-    dispatch: Dispatch
+    dispatch: Outbox
     digests: Digests
     desk: ApprovalsService
     watched: dict[str, Counter[str]]
@@ -66,11 +66,11 @@ class Reach:
         desk = ApprovalsService(house=house, tell=notices, is_watched=is_watched)
         secret = house.settings.secret_key
         buttons = Buttons(db=db, notices=notices, answering=desk.answer, clock=clock, secret_key=secret)
-        sending = Sending(db=db, notices=notices, channels=channels, buttons=buttons, clock=clock)
+        sending = Delivery(db=db, notices=notices, channels=channels, buttons=buttons, clock=clock)
         if not channels.lacks("web_push"):
-            scope.add(Push, lambda user_id: OwnPush(notices=notices, clock=clock, user_id=user_id))
+            scope.add(Push, lambda user_id: UserPush(notices=notices, clock=clock, user_id=user_id))
         if not channels.lacks("email"):
-            scope.add(Mail, lambda user_id: HouseMail(addresses=addresses, user_id=user_id))
+            scope.add(Mail, lambda user_id: UserMail(addresses=addresses, user_id=user_id))
         return cls(
             house=house,
             keys=keys,
@@ -79,7 +79,7 @@ class Reach:
             notices=notices,
             devices=DevicesService(db=db, channels=channels, clock=clock),
             buttons=buttons,
-            dispatch=Dispatch(db=db, hub=house.hub, sending=sending, clock=clock),
+            dispatch=Outbox(db=db, hub=house.hub, sending=sending, clock=clock),
             digests=Digests(db=db, notices=notices, clock=clock),
             desk=desk,
             watched=watched,
@@ -91,7 +91,7 @@ class Reach:
             await self.keys.ensure()
         except SQLAlchemyError as error:
             log.warning("the keys of push are made with the first device: %s", error)
-        async with beside(self.digests.run()):
+        async with background_tasks(self.digests.run()):
             await self.dispatch.run()
 
     async def sweep(self) -> None:

@@ -12,7 +12,7 @@ from cortex.base.errors import NotFound
 from cortex.base.zone import local
 from cortex.ports.schedule import Timings
 from cortex.services.context import House
-from cortex.services.notifier import Tell
+from cortex.services.notifier import Notifier
 from cortex.storage.db import Opener
 from cortex.storage.notices import NoticeValues
 from cortex.storage.reminders import TOLD_MOST, AllRemindersRepository, ReminderRow, RemindersRepository
@@ -37,7 +37,7 @@ class DueReminders:
 
     house: House
     timings: Timings
-    tell: Tell
+    tell: Notifier
 
     async def armed(self, until: datetime) -> Sequence[Waking]:
         """The reminders of everybody that are told by then, the soonest first."""
@@ -62,7 +62,7 @@ class DueReminders:
             return False
         key = f"reminder:{reminder_id}:{max(moments).isoformat()}"
         draft = await self.tell.draft(user_id, key, _notice(row, now))
-        async with self.house.db.together(user_id) as opened:
+        async with self.house.db.transaction(user_id) as opened:
             is_told = await self._move_on(opened, row, now)
             if is_told:
                 await draft.write(opened)

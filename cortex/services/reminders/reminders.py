@@ -13,7 +13,7 @@ from cortex.base.user import User
 from cortex.ports.schedule import Reminder, Timing, Timings
 from cortex.schedule.parting import parted
 from cortex.services.context import House
-from cortex.services.notifier import Tell
+from cortex.services.notifier import Notifier
 from cortex.storage.notices import NoticeRow, NoticesRepository
 from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.reminders import TOLD_MOST as TOLD_MOST
@@ -39,7 +39,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class ReminderListing:
     """The reminders as the page shows them. `past`: a stretch of those that are over; `has_more` of them there are."""
 
     due: Sequence[ReminderRow]
@@ -55,7 +55,7 @@ class RemindersService:
 
     house: House
     timings: Timings
-    tell: Tell
+    tell: Notifier
 
     def read(self, user: User, words: str) -> Reading:
         """What a sentence such as "call mum tomorrow at 9" means now. UserError says what is missing."""
@@ -75,7 +75,7 @@ class RemindersService:
             raise UserError(f"{words.strip()!r} is in the past or never comes; give a time to come.", field=field)
         return timing, times
 
-    async def listing(self, user: User, *, query: str = "", start: int = 0, most: int = 50) -> Listing:
+    async def listing(self, user: User, *, query: str = "", start: int = 0, most: int = 50) -> ReminderListing:
         """All that is to come, those that have all words of `query`, and a stretch of the past from `start` on."""
         reminders = self._of(user)
         rows = await reminders.list(("planned", "due", "snoozed"), query)
@@ -84,7 +84,7 @@ class RemindersService:
         rhythm = [row for row in rows if row.timing_kind != "at" and row.next_at is not None]
         coming = [row for row in rows if row.state != "due" and row not in rhythm]
         coming += [row for row in rhythm if row.state == "snoozed"]
-        return Listing(
+        return ReminderListing(
             due=due,
             next=sorted(coming, key=lambda row: (row.again_at or row.next_at or row.created_at, row.id)),
             repeating=sorted(rhythm, key=lambda row: (row.next_at or row.created_at, row.id)),
@@ -121,7 +121,7 @@ class RemindersService:
         elif next_at is None:
             raise UserError("It was told already; say when to tell it again.", field="when")
         values = replace(_values(_text(text, "text"), timing, _repeat(repeat_s)), is_tainted=before.is_tainted)
-        async with self.house.db.together(user.id) as opened:
+        async with self.house.db.transaction(user.id) as opened:
             row = await opened(RemindersRepository).change(reminder_id, version, values, next_at)
             await opened(NoticesRepository).settle(reminder_id)
         self.tell.ring(user.id)
@@ -129,7 +129,7 @@ class RemindersService:
 
     async def acknowledge(self, user_id: str, reminder_id: str) -> ReminderRow:
         """Heard: it is not told again before its rhythm's next time, and its notices are answered."""
-        async with self.house.db.together(user_id) as opened:
+        async with self.house.db.transaction(user_id) as opened:
             row = await opened(RemindersRepository).acknowledge(reminder_id)
             await opened(NoticesRepository).settle(reminder_id)
         self.tell.ring(user_id)
@@ -137,7 +137,7 @@ class RemindersService:
 
     async def wait_again(self, user: User, reminder_id: str) -> ReminderRow:
         """Take back that it was heard or put off: it waits for an answer as before, and so does its notice."""
-        async with self.house.db.together(user.id) as opened:
+        async with self.house.db.transaction(user.id) as opened:
             row = await opened(RemindersRepository).wait_again(reminder_id)
             await opened(NoticesRepository).unsettle(reminder_id)
         self.tell.ring(user.id)
@@ -162,7 +162,7 @@ class RemindersService:
         await self._put_off(user_id, row.id, self._times(timing)[0])
 
     async def _put_off(self, user_id: str, reminder_id: str, until: datetime) -> ReminderRow:
-        async with self.house.db.together(user_id) as opened:
+        async with self.house.db.transaction(user_id) as opened:
             row = await opened(RemindersRepository).snooze(reminder_id, until)
             await opened(NoticesRepository).settle(reminder_id)
         self.tell.ring(user_id)
@@ -170,7 +170,7 @@ class RemindersService:
 
     async def remove(self, user_id: str, ids: Sequence[str]) -> int:
         """Take them away, kept for `restore` a day long; how many there were."""
-        async with self.house.db.together(user_id) as opened:
+        async with self.house.db.transaction(user_id) as opened:
             count = await opened(RemindersRepository).remove(ids)
             for reminder_id in ids:
                 await opened(NoticesRepository).settle(reminder_id)

@@ -153,7 +153,7 @@ class Roles:
         if kept == before:
             return
         fields_changed = sorted(key for key in {*kept, *before} if kept.get(key) != before.get(key))
-        async with self._db.together(user.id) as opened:
+        async with self._db.transaction(user.id) as opened:
             await opened(PreferencesRepository).set(_key(name), kept)
             if is_audited:
                 await opened(AuditRepository).add(user.id, "role.changed", name, {"fields": fields_changed})

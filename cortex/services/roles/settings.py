@@ -10,7 +10,7 @@ from cortex.base.errors import NotFound, UserError
 from cortex.base.role import Role, ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
-from cortex.services.models.files import Registry as ModelRegistry
+from cortex.services.models.files import ModelRegistry as ModelRegistry
 from cortex.services.models.models import Models
 from cortex.services.roles.roles import Origin, Roles
 from cortex.services.roles.rounds import max_rounds

@@ -17,7 +17,7 @@ from cortex.base.address import PUBLIC
 from cortex.base.clock import ticks_s
 from cortex.base.errors import EncoderFailed, UserError
 from cortex.base.settings import Settings
-from cortex.integrations.encoder_files import SHIPPED, SHIPPED_FROM, Pinned, fetch, policy_of
+from cortex.integrations.encoder_files import SHIPPED, SHIPPED_FROM, PinnedFile, fetch, policy_of
 from cortex.ports.encoder import Encoder
 from cortex.selection import sentence_models
 from cortex.selection.edits import with_encoder
@@ -49,7 +49,7 @@ class State:
     kept: int = 0
 
 
-class Opened(Encoder, Protocol):
+class SentenceModelHandle(Encoder, Protocol):
     """What `integrations/sentences.py` has beside the answers; known by its shape, for that module is heavy."""
 
     @property
@@ -79,7 +79,7 @@ class Encoders:
         settings: Settings,
         *,
         is_hasty: bool = True,
-        opened: Callable[[Path, Path, float | None], Opened] | None = None,
+        opened: Callable[[Path, Path, float | None], SentenceModelHandle] | None = None,
     ) -> None:
         """Open nothing yet."""
         self._own = settings.home / FOLDER
@@ -89,7 +89,7 @@ class Encoders:
         self._ready_s = READY_S if is_hasty else None
         self._answer_s = ANSWER_S if is_hasty else None
         self._opened = opened or _opened
-        self._encoder: Opened | None = None
+        self._encoder: SentenceModelHandle | None = None
         self._readying = threading.Lock()
         self._made: dict[str, Snapshot] = {}
         self._told = ""
@@ -172,20 +172,20 @@ class Encoders:
         return made
 
 
-def _opened(folder: Path, kept_in: Path, limit_s: float | None) -> Opened:
-    made: Opened = scan.load(SENTENCES).Sentences(folder, kept_in, limit_s=limit_s)
+def _opened(folder: Path, kept_in: Path, limit_s: float | None) -> SentenceModelHandle:
+    made: SentenceModelHandle = scan.load(SENTENCES).Sentences(folder, kept_in, limit_s=limit_s)
     return made
 
 
-def _taken_s(encoder: Opened, said: str) -> float:
+def _taken_s(encoder: SentenceModelHandle, said: str) -> float:
     started_s = ticks_s()
     encoder.asked([said])
     return ticks_s() - started_s
 
 
-def _files(address: str, digests: tuple[str, str] | None) -> tuple[Pinned, ...]:
+def _files(address: str, digests: tuple[str, str] | None) -> tuple[PinnedFile, ...]:
     """The pinned files: as published, or by their plain names below another address."""
     if digests:
         pairs = zip(SHIPPED, digests, strict=True)
-        return tuple(Pinned(name=one.name, path=one.name, sha256=digest) for one, digest in pairs)
+        return tuple(PinnedFile(name=one.name, path=one.name, sha256=digest) for one, digest in pairs)
     return tuple(replace(one, path=one.name) for one in SHIPPED) if address else SHIPPED

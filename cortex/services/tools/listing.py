@@ -11,15 +11,15 @@ from cortex.base.errors import NotFound
 from cortex.base.messages import ToolSchema
 from cortex.base.user import User
 from cortex.selection.edits import Sending, sending_of
-from cortex.selection.types import META, Domain, Entry, Example, Trigger
+from cortex.selection.types import META, Domain, Example, ToolEntry, Trigger
 from cortex.services.context import House
 from cortex.services.tools.settings import ToolSettingsService, asks_itself, shipped_sending
-from cortex.services.tools.tools import Ground, ToolsService
+from cortex.services.tools.tools import PlanGround, ToolsService
 from cortex.services.tools.words import Rival, rivals
 from cortex.storage.calls import CallRow, CallsRepository
-from cortex.storage.tool_settings import ToolSetting
-from cortex.storage.tool_uses import ToolUse, ToolUsesRepository, UseOfTool
-from cortex.toolkit.spec import Category, Phrase, Tool
+from cortex.storage.tool_settings import ToolSettingRow
+from cortex.storage.tool_uses import ToolOutcomes, ToolUsesRepository, UseOfTool
+from cortex.toolkit.spec import Category, Tool, TriggerPhrase
 
 DAYS = 28
 PAGE_TOOLS = 150
@@ -105,7 +105,7 @@ class CategoryWords:
     name: str
     summary: str
     tools: tuple[str, ...]
-    phrases: tuple[Phrase, ...]
+    phrases: tuple[TriggerPhrase, ...]
     missing: tuple[str, ...]
     rivals: tuple[Rival, ...]
 
@@ -176,10 +176,10 @@ class ToolListing:
             last_error=next((row for row in mine if row.state in ("failed", "unknown")), None),
         )
 
-    async def _lines(self) -> tuple[Ground, tuple[ToolLine, ...]]:
+    async def _lines(self) -> tuple[PlanGround, tuple[ToolLine, ...]]:
         """Every tool in registry order, meta tools where they stand."""
         ground = await self.tools.ground()
-        settings: Mapping[str, ToolSetting] = await self.settings.all()
+        settings: Mapping[str, ToolSettingRow] = await self.settings.all()
         since = self.house.clock() - timedelta(days=DAYS)
         uses = {use.name: use for use in await self.house.db.open(ToolUsesRepository).by_tool(since)}
         missing = {row["name"]: tuple(row["missing"]) for row in await self.tools.listing()}
@@ -189,7 +189,7 @@ class ToolListing:
             for tool in self.house.registry.tools.values()
         )
 
-    def _by_category(self, ground: Ground, lines: Sequence[ToolLine]) -> tuple[CategoryLines, ...]:
+    def _by_category(self, ground: PlanGround, lines: Sequence[ToolLine]) -> tuple[CategoryLines, ...]:
         by_name: dict[str, list[ToolLine]] = {}
         for line in lines:
             by_name.setdefault(line.category, []).append(line)
@@ -197,7 +197,7 @@ class ToolListing:
             self._category(ground, self.house.registry.categories[name], found) for name, found in by_name.items()
         )
 
-    def _category(self, ground: Ground, category: Category, lines: Sequence[ToolLine]) -> CategoryLines:
+    def _category(self, ground: PlanGround, category: Category, lines: Sequence[ToolLine]) -> CategoryLines:
         domain = _domain(ground, category.name)
         missing = _missing(lines)
         return CategoryLines(
@@ -209,15 +209,15 @@ class ToolListing:
             tools=tuple(lines),
         )
 
-    def _words_of(self, ground: Ground, line: ToolLine) -> str:
+    def _words_of(self, ground: PlanGround, line: ToolLine) -> str:
         domain = _domain(ground, line.category)
         return " ".join(each.text for each in domain.triggers) if domain else ""
 
 
 def _line(
-    tool: Tool, entry: Entry, setting: ToolSetting | None, use: ToolUse | None, missing: tuple[str, ...]
+    tool: Tool, entry: ToolEntry, setting: ToolSettingRow | None, use: ToolOutcomes | None, missing: tuple[str, ...]
 ) -> ToolLine:
-    kept = setting or ToolSetting(tool=tool.name)
+    kept = setting or ToolSettingRow(tool=tool.name)
     sending = sending_of(entry)
     changed = {
         "is_on": kept.is_on is False,
@@ -265,5 +265,5 @@ def _is_core(line: ToolLine) -> bool:
     return line.sending == "always" and line.is_on and not line.missing and not line.is_meta
 
 
-def _domain(ground: Ground, category: str) -> Domain | None:
+def _domain(ground: PlanGround, category: str) -> Domain | None:
     return next((domain for domain in ground.snapshot.domains if domain.name == category), None)

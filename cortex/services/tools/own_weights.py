@@ -6,14 +6,14 @@ import logging
 from cortex.base import scan
 from cortex.selection.edits import with_weights
 from cortex.selection.types import Snapshot
-from cortex.storage.refits import Refit
+from cortex.storage.refits import RefitRow
 
 WEIGHTS = "cortex.selection.weights"  # numpy is heavy: read with the first plan that needs it
 
 log = logging.getLogger(__name__)
 
 
-def is_loaded(refit: Refit) -> bool:
+def is_loaded(refit: RefitRow) -> bool:
     """Whether its bytes were read in this process."""
     return bool(scan.load(WEIGHTS).is_kept(refit.key))
 
@@ -23,12 +23,12 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-def is_current(refit: Refit) -> bool:
+def is_current(refit: RefitRow) -> bool:
     """Whether it rests on the model that ships now; after an update it has to be made anew."""
     return bool(refit.base == scan.load(WEIGHTS).shipped().examples)
 
 
-def with_own_model(snapshot: Snapshot, refit: Refit, data: bytes | None) -> Snapshot:
+def with_own_model(snapshot: Snapshot, refit: RefitRow, data: bytes | None) -> Snapshot:
     """The snapshot judged by the refit; by the shipped model, with a line in the log, where the refit cannot be used.
 
     data: its bytes, None where they are loaded.

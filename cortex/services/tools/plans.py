@@ -25,7 +25,7 @@ from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt
 from cortex.selection.semantic_votes import in_time
 from cortex.selection.skill_search import listing
-from cortex.selection.types import Memory, PastTurn, PlanInput, RoleView, Snapshot, ToolPlan
+from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, Snapshot, ToolPlan
 
 PAST_TURNS = 4
 PLANNED_FOR = "planned for"  # label of the receipts that read first what was sent while the turn ran
@@ -33,7 +33,7 @@ TAINTED_CHARACTERS = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PlanRequest:
     """What a round is planned from. `memory`: the conversation's `selection_state`, {} for a new one.
 
     `history_tokens`: what stands between system prompt and this message; an estimate will do. `recipe` overrides
@@ -60,7 +60,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class PlannedRound:
     """A round as it goes out, with what is stored: the receipt for the log, the memory for the conversation.
 
     `given`: what the plan was made from. `tools`: the declared schemas as one text, as they are stored.
@@ -74,7 +74,7 @@ class Planned:
     plan: ToolPlan
 
 
-def planned(asked: Asked, snapshot: Snapshot, ready: Sequence[str], persona: str) -> Planned:
+def planned(asked: PlanRequest, snapshot: Snapshot, ready: Sequence[str], persona: str) -> PlannedRound:
     """The round that this is asked for; UserError for an unknown recipe. Counts tokens: run it off the event loop."""
     bare = system_prompt(persona, asked.role.prompt, "")
     bare_tokens = tokens.count_text_message("system", bare)
@@ -118,7 +118,9 @@ def planned(asked: Asked, snapshot: Snapshot, ready: Sequence[str], persona: str
         late_from=late_from,
         revealed=made.added if made.late == "native" and late_from is not None else (),
     )
-    return Planned(round=out, given=given, tools=tools, receipt=told, memory=portable.plain(made.memory), plan=made)
+    return PlannedRound(
+        round=out, given=given, tools=tools, receipt=told, memory=portable.plain(made.memory), plan=made
+    )
 
 
 def request_tokens(receipt: dict[str, Any]) -> int:
@@ -127,7 +129,7 @@ def request_tokens(receipt: dict[str, Any]) -> int:
     return sum(receipt[key] for key in keys)
 
 
-def _late_from(asked: Asked, made: ToolPlan) -> int | None:
+def _late_from(asked: PlanRequest, made: ToolPlan) -> int | None:
     """From which place on the tools came after the epoch's prefix was cached, for a backend that declares late."""
     is_native = asked.profile.caches and asked.profile.late_tools == "native"
     return made.memory.opening if is_native and made.memory.is_open and made.memory.opening and made.sent else None
@@ -139,7 +141,7 @@ def declared(schemas: Sequence[ToolSchema]) -> str:
     return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
 
 
-def plan_input(asked: Asked, snapshot: Snapshot, ready: Sequence[str], fixed_tokens: int) -> PlanInput:
+def plan_input(asked: PlanRequest, snapshot: Snapshot, ready: Sequence[str], fixed_tokens: int) -> PlanInput:
     """The planner's input, recorded as it is: what a stored plan is replayed from."""
     role = asked.role
     return PlanInput(
@@ -152,7 +154,7 @@ def plan_input(asked: Asked, snapshot: Snapshot, ready: Sequence[str], fixed_tok
         mode=asked.mode,
         recipe=asked.recipe or role.recipe,
         past=asked.past,
-        memory=portable.read(Memory, asked.memory),
+        memory=portable.read(PlannerMemory, asked.memory),
         profile=asked.profile,
         model=asked.model,
         now=asked.now.isoformat(),

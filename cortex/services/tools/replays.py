@@ -18,11 +18,11 @@ from cortex.selection.receipt import receipt
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import PlanInput, Snapshot
 from cortex.services.context import House
-from cortex.services.tools.plans import PAST_TURNS, Planned, as_one, past_turns, with_so_far
+from cortex.services.tools.plans import PAST_TURNS, PlannedRound, as_one, past_turns, with_so_far
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.calls import CallsRepository
 from cortex.storage.messages import MessagesRepository, by_turn
-from cortex.storage.plans import Plan, PlansRepository
+from cortex.storage.plans import PlanRow, PlansRepository
 from cortex.storage.texts import TextsRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
 
@@ -30,7 +30,7 @@ ELSEWHERE = ("snapshot", "message", "past", "ready", "turn")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class ToolDifference:
     """A tool that one of the two plans sends and the other does not, with the reason of the one that does.
 
     Or one that both send: then `form` is what was sent and what would be.
@@ -52,9 +52,9 @@ class Replay:
     recipe: str
     before: dict[str, Any]
     after: dict[str, Any]
-    joined: tuple[Moved, ...]
-    left: tuple[Moved, ...]
-    reshaped: tuple[Moved, ...]
+    joined: tuple[ToolDifference, ...]
+    left: tuple[ToolDifference, ...]
+    reshaped: tuple[ToolDifference, ...]
     is_same_registry: bool
     is_exact: bool
 
@@ -73,7 +73,7 @@ class Replays:
 
     async def replay(self, user_id: str, turn_id: str, round: int, recipe: str) -> Replay:
         """The round under this recipe. NotFound for a round without a stored input; UserError for the recipe."""
-        async with self.house.db.reading(user_id) as opened:
+        async with self.house.db.read_transaction(user_id) as opened:
             turn = await opened(TurnsRepository).get(turn_id)
             kept = next((one for one in await opened(PlansRepository).of_turn(turn_id) if one.round == round), None)
             if kept is None or not kept.given:
@@ -94,7 +94,7 @@ class Replays:
         return _difference(recipe, kept, receipt(made), snapshot.version, fingerprint(given))
 
 
-def recorded(planned: Planned) -> tuple[dict[str, Any], Sequence[str]]:
+def recorded(planned: PlannedRound) -> tuple[dict[str, Any], Sequence[str]]:
     """What is stored of a plan's input, and the texts that it and the request name by their digest."""
     given = planned.given
     data = {name: value for name, value in portable.plain(replace(given, snapshot=_NO_TOOLS)).items()}
@@ -115,7 +115,7 @@ def fingerprint(given: PlanInput) -> str:
     return digest(portable.dumps(replace(given, snapshot=_NO_TOOLS)))
 
 
-def _difference(recipe: str, kept: Plan, after: dict[str, Any], version: str, found: str) -> Replay:
+def _difference(recipe: str, kept: PlanRow, after: dict[str, Any], version: str, found: str) -> Replay:
     sent = {one["name"]: one for one in kept.receipt["sent"]}
     would = {one["name"]: one for one in after["sent"]}
     return Replay(
@@ -134,8 +134,8 @@ def _difference(recipe: str, kept: Plan, after: dict[str, Any], version: str, fo
     )
 
 
-def _moved(one: dict[str, Any], form: str = "") -> Moved:
-    return Moved(name=one["name"], tokens=one["tokens"], reason=one["reason"], form=form)
+def _moved(one: dict[str, Any], form: str = "") -> ToolDifference:
+    return ToolDifference(name=one["name"], tokens=one["tokens"], reason=one["reason"], form=form)
 
 
 _NO_TOOLS = Snapshot(version="", entries=(), domains=())

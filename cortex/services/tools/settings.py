@@ -17,8 +17,8 @@ from cortex.services.tools.own_weights import is_loaded, with_own_model
 from cortex.services.tools.words import read_description, words_of
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
-from cortex.storage.refits import Refit, RefitsRepository
-from cortex.storage.tool_settings import ToolSetting, ToolSettingsRepository, ToolWord
+from cortex.storage.refits import RefitRow, RefitsRepository
+from cortex.storage.tool_settings import ToolSettingRow, ToolSettingsRepository, ToolWordRow
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Tool
 
@@ -36,7 +36,7 @@ class HouseTools:
     off: frozenset[str] = frozenset()
     asks_first: frozenset[str] = frozenset()
     edits: Edits = NO_EDITS
-    refit: Refit | None = None
+    refit: RefitRow | None = None
 
 
 AS_SHIPPED = HouseTools()
@@ -65,11 +65,11 @@ class ToolSettingsService:
         data = None if is_loaded(house.refit) else await self._db.open(RefitsRepository).weights(house.refit.number)
         return await asyncio.to_thread(with_own_model, snapshot, house.refit, data)
 
-    async def all(self) -> Mapping[str, ToolSetting]:
+    async def all(self) -> Mapping[str, ToolSettingRow]:
         """What was set, by tool."""
         return {setting.tool: setting for setting in await self._db.open(ToolSettingsRepository).all()}
 
-    async def words(self, category: str) -> Sequence[ToolWord]:
+    async def words(self, category: str) -> Sequence[ToolWordRow]:
         """What was added to a category and what was left out; NotFound for an unknown one."""
         self._category(category)
         return await self._db.open(ToolSettingsRepository).words(category)
@@ -105,7 +105,7 @@ class ToolSettingsService:
         if change is None:
             raise NotFound("There is no such change to undo.")
         before, after = change
-        if (await self.all()).get(name, ToolSetting(tool=name)).description != after:
+        if (await self.all()).get(name, ToolSettingRow(tool=name)).description != after:
             raise Conflict("The description was changed again since: it stays as it is now.")
         await self._set(user, name, description=None if before == tool.full.description else before)
 
@@ -116,11 +116,11 @@ class ToolSettingsService:
             raise UserError(f"{field!r} is nothing that can be taken back.")
         return await self._set(user, name, **{field: None})
 
-    async def save_words(self, user: User, category: str, words: Sequence[ToolWord]) -> int:
+    async def save_words(self, user: User, category: str, words: Sequence[ToolWordRow]) -> int:
         """Put these in the place of what was done to the category's words; how many lines that changes."""
         _admin(user)
         self._category(category)
-        async with self._db.together() as opened:
+        async with self._db.transaction() as opened:
             settings = opened(ToolSettingsRepository)
             before = await settings.words(category)
             gone = [word for word in before if word not in words]
@@ -134,10 +134,10 @@ class ToolSettingsService:
 
     async def _set(self, user: User, name: str, **values: Any) -> int:  # Any: a field's value
         """Set these, leave the rest; the audit log's number, 0 where nothing changed."""
-        async with self._db.together() as opened:
+        async with self._db.transaction() as opened:
             settings = opened(ToolSettingsRepository)
             found = [setting for setting in await settings.all() if setting.tool == name]
-            before = found[0] if found else ToolSetting(tool=name)
+            before = found[0] if found else ToolSettingRow(tool=name)
             changes = {field: [getattr(before, field), to] for field, to in values.items()}
             changes = {field: change for field, change in changes.items() if change[0] != change[1]}
             if not changes:
@@ -185,7 +185,7 @@ def asks_itself(tool: Tool) -> bool:
     return tool.confirm or tool.risk == "high"
 
 
-def _told(word: ToolWord) -> dict[str, Any]:  # Any: what the audit log takes
+def _told(word: ToolWordRow) -> dict[str, Any]:  # Any: what the audit log takes
     return {"kind": word.kind, "text": word.text, "tools": list(word.tools), "left_out": word.is_left_out}
 
 

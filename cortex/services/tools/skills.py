@@ -69,7 +69,7 @@ class SkillRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class SkillMatch:
     """A message and the skills that it would show, best first; `mine`: how well the one on trial fits, if at all."""
 
     message: str
@@ -83,14 +83,14 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class SkillTrial:
     """A skill's text as typed: what is wrong with it, else what it costs and which messages would show it."""
 
     error: str = ""
     line_tokens: int = 0
     read_tokens: int = 0
     unknown_tools: tuple[str, ...] = ()
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[SkillMatch, ...] = ()
 
 
 class SkillsService:
@@ -166,7 +166,7 @@ class SkillsService:
     async def remove(self, user: User, name: str) -> None:
         """Delete it; `restore` brings the last few back."""
         file = await self.read(user, name)
-        async with self._db.together(user.id) as opened:
+        async with self._db.transaction(user.id) as opened:
             kept = await opened(PreferencesRepository).get(REMOVED, [])
             gone = {"name": name, "text": file.text, "is_tainted": file.is_tainted}
             await opened(PreferencesRepository).set(REMOVED, [*kept, gone][-REMOVED_KEPT:])
@@ -187,32 +187,32 @@ class SkillsService:
         await self._files.home(user).write(path_of(name), found["text"], ABSENT)
         await marks.set(REMOVED, [one for one in kept if one is not found])
 
-    async def tried(self, user: User, message: str) -> Tried:
+    async def tried(self, user: User, message: str) -> SkillMatch:
         """Which skills this message would show as they are."""
         skills, snapshot = await self._files.skills(user), await self._tools.snapshot()
         shown = await asyncio.to_thread(fits, message, skills, snapshot)
-        return Tried(message=message, shown=shown)
+        return SkillMatch(message=message, shown=shown)
 
-    async def trial(self, user: User, name: str, text: str, messages: str) -> Trial:
+    async def trial(self, user: User, name: str, text: str, messages: str) -> SkillTrial:
         """The skill as typed, among the others as they are, held against up to MESSAGES_MAX messages, one a line."""
         try:
             skill, body = skill_of(name, text.replace("\r\n", "\n"))
         except UserError as error:
-            return Trial(error=error.message)
+            return SkillTrial(error=error.message)
         others = tuple(one for one in await self._files.skills(user) if one.name != name)
         snapshot = await self._tools.snapshot()
         asked = [line.strip() for line in messages.splitlines() if line.strip()][:MESSAGES_MAX]
         return await asyncio.to_thread(_trial, skill, body, others, asked, snapshot)
 
 
-def _trial(skill: Skill, body: str, others: tuple[Skill, ...], asked: Sequence[str], snapshot: Snapshot) -> Trial:
+def _trial(skill: Skill, body: str, others: tuple[Skill, ...], asked: Sequence[str], snapshot: Snapshot) -> SkillTrial:
     every = tuple(sorted((skill, *others), key=lambda one: one.name))
     known = {entry.name for entry in snapshot.entries}
     tried = []
     for message in asked:
         mine = next((fit for fit in judged(message, every, snapshot) if fit.name == skill.name), None)
-        tried.append(Tried(message=message, shown=fits(message, every, snapshot), mine=mine))
-    return Trial(
+        tried.append(SkillMatch(message=message, shown=fits(message, every, snapshot), mine=mine))
+    return SkillTrial(
         line_tokens=tokens.count(line(skill)),
         read_tokens=tokens.count(reading(skill, body)),
         unknown_tools=tuple(tool for tool in skill.tools if tool not in known),

@@ -15,13 +15,13 @@ from cortex.base.user import User
 from cortex.ports.system import Discovered
 from cortex.selection.discover import discover
 from cortex.selection.edits import edited
-from cortex.selection.grants import Grant, granted, permits
+from cortex.selection.grants import ToolGrant, granted, permits
 from cortex.selection.snapshot import snapshot_of
 from cortex.selection.stages.epoch import BRIDGE
 from cortex.selection.types import META, Snapshot
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.encoders import Encoders
-from cortex.services.tools.plans import Asked, Planned, planned
+from cortex.services.tools.plans import PlannedRound, PlanRequest, planned
 from cortex.services.tools.settings import AS_SHIPPED, HouseTools, ToolSettingsService
 from cortex.services.tools.skill_files import SkillFiles
 from cortex.toolkit.registry import Registry
@@ -30,7 +30,7 @@ REQUEST_FRAME = '{"messages":[,],"tools":[]}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class PlanGround:
     """What every plan stands on as the house has it now: `snapshot` with the admins' changes laid over `shipped`.
 
     `encoder_skipped`: why the sentence model is not at hand, "" where it is or none is wanted.
@@ -71,7 +71,7 @@ class ToolsService:
         self._ready = tuple(name for name in registry.tools if name in ready)
         self._missing = {name: () if name in ready else registry.missing(name, wired) for name in registry.tools}
         self._shipped: list[Snapshot] = []
-        self._ground: list[Ground] = []
+        self._ground: list[PlanGround] = []
 
     async def permitted(
         self,
@@ -91,7 +91,7 @@ class ToolsService:
         return self.permitted_on(await self.ground(), user, role, channel=channel, mode=mode)
 
     def permitted_on(
-        self, ground: Ground, user: User, role: Role, *, channel: Channel, mode: ToolMode
+        self, ground: PlanGround, user: User, role: Role, *, channel: Channel, mode: ToolMode
     ) -> frozenset[str]:
         """As `permitted`, from what was read already."""
         if mode == "chat":
@@ -102,9 +102,9 @@ class ToolsService:
 
     async def grantable(self, user: User, *, channel: Channel = "chat") -> frozenset[str]:
         """Names of all that this user could have in a chat, by some role, less what the channel lacks; no meta tool."""
-        return self._open_to(user, Grant(words=await self._roles.reach(user)), channel, await self.in_force())
+        return self._open_to(user, ToolGrant(words=await self._roles.reach(user)), channel, await self.in_force())
 
-    def _open_to(self, user: User, grant: Grant, channel: Channel, house: HouseTools) -> frozenset[str]:
+    def _open_to(self, user: User, grant: ToolGrant, channel: Channel, house: HouseTools) -> frozenset[str]:
         tools = self._registry.tools
         return frozenset(
             name
@@ -121,13 +121,13 @@ class ToolsService:
             )
         )
 
-    async def plan_turn(self, asked: Asked) -> Planned:
+    async def plan_turn(self, asked: PlanRequest) -> PlannedRound:
         """The plan of one round. Store `receipt` with the round and `memory` as the conversation's state."""
         persona = await self._roles.persona(asked.user)
         asked = replace(asked, skills=await self.skills.skills(asked.user))
         return await self.plan_on(await self.ground(), asked, persona)
 
-    async def plan_on(self, ground: Ground, asked: Asked, persona: str) -> Planned:
+    async def plan_on(self, ground: PlanGround, asked: PlanRequest, persona: str) -> PlannedRound:
         """As `plan_turn`, from what was read already; `asked` has the skills."""
         asked = replace(asked, encoder_skipped=ground.encoder_skipped)
         return await asyncio.to_thread(planned, asked, ground.snapshot, ground.ready, persona)
@@ -220,7 +220,7 @@ class ToolsService:
         """The registry as selection sees it, with what admins changed."""
         return (await self.ground()).snapshot
 
-    async def ground(self) -> Ground:
+    async def ground(self) -> PlanGround:
         """What plans stand on now. The registry is counted once; a change of words or settings counts nothing again."""
         house = await self.in_force()
         if not self._shipped:
@@ -230,7 +230,7 @@ class ToolsService:
             snapshot = await asyncio.to_thread(edited, shipped, house.edits)
             snapshot = await self._settings.judged(snapshot, house) if self._settings else snapshot
             ready = tuple(name for name in self._ready if name not in house.off)
-            self._ground[:] = [Ground(house=house, shipped=shipped, snapshot=snapshot, ready=ready)]
+            self._ground[:] = [PlanGround(house=house, shipped=shipped, snapshot=snapshot, ready=ready)]
         ground = self._ground[0]
         if self._encoders is None or not self._encoders.is_there:
             return ground
@@ -239,8 +239,10 @@ class ToolsService:
 
     async def _first(
         self, user: User, role_name: str, message: str, mode: ToolMode, recipe: str, profile: Profile
-    ) -> Planned:
+    ) -> PlannedRound:
         """The plan of a first message."""
         role = await self._roles.role(user, role_name)
-        asked = Asked(user=user, role=role, message=message, mode=mode, profile=profile, recipe=recipe, now=self._now())
+        asked = PlanRequest(
+            user=user, role=role, message=message, mode=mode, profile=profile, recipe=recipe, now=self._now()
+        )
         return await self.plan_turn(asked)

@@ -12,7 +12,7 @@ from cortex.base.errors import UserError
 from cortex.selection import text
 from cortex.selection.edits import WordEdits
 from cortex.selection.types import Domain, Example, Trigger
-from cortex.storage.tool_settings import Kind, ToolWord
+from cortex.storage.tool_settings import Kind, ToolWordRow
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.schema import SUMMARY_CHARACTERS
 
@@ -24,7 +24,7 @@ _LINE = re.compile(r"^(?P<text>.*?)\s*(?:\[(?P<tools>[^\[\]]*)\])?\s*$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Typed:
+class WordsText:
     """The four texts of the form, one phrase or example a line."""
 
     phrases: str = ""
@@ -41,13 +41,13 @@ class Rival:
     categories: tuple[str, ...]
 
 
-def typed_of(words: Sequence[ToolWord]) -> Typed:
+def typed_of(words: Sequence[ToolWordRow]) -> WordsText:
     """What is stored, as the form shows it."""
 
     def lines(kind: Kind, *, is_left_out: bool) -> str:
         return "\n".join(line(word) for word in words if word.kind == kind and word.is_left_out == is_left_out)
 
-    return Typed(
+    return WordsText(
         phrases=lines("phrase", is_left_out=False),
         no_phrases=lines("phrase", is_left_out=True),
         examples=lines("example", is_left_out=False),
@@ -55,12 +55,12 @@ def typed_of(words: Sequence[ToolWord]) -> Typed:
     )
 
 
-def line(word: ToolWord) -> str:
+def line(word: ToolWordRow) -> str:
     """A word as it is typed."""
     return f"{word.text} [{' '.join(word.tools)}]" if word.tools else word.text
 
 
-def read(registry: Registry, category: str, typed: Typed, default: str = "") -> tuple[ToolWord, ...]:
+def read(registry: Registry, category: str, typed: WordsText, default: str = "") -> tuple[ToolWordRow, ...]:
     """What the form says, each wording once. `default`: the tool meant where a line names none.
 
     UserError with the field for a line that names an unknown tool, says nothing, or leaves out what does not ship.
@@ -108,9 +108,9 @@ def read_description(typed: str) -> str:
     return made
 
 
-def words_of(words: Iterable[ToolWord]) -> Mapping[str, WordEdits]:
+def words_of(words: Iterable[ToolWordRow]) -> Mapping[str, WordEdits]:
     """Stored words as selection takes them, by category."""
-    by_category: dict[str, list[ToolWord]] = {}
+    by_category: dict[str, list[ToolWordRow]] = {}
     for word in words:
         by_category.setdefault(word.category, []).append(word)
     return {category: _words(found) for category, found in by_category.items()}
@@ -130,7 +130,7 @@ def rivals(domains: Sequence[Domain], category: str) -> tuple[Rival, ...]:
     )
 
 
-def _words(found: Sequence[ToolWord]) -> WordEdits:
+def _words(found: Sequence[ToolWordRow]) -> WordEdits:
     added = [word for word in found if not word.is_left_out]
     gone = [word for word in found if word.is_left_out]
     return WordEdits(
@@ -141,10 +141,10 @@ def _words(found: Sequence[ToolWord]) -> WordEdits:
     )
 
 
-def _added(kind: Kind, category: str, typed: str, own: set[str], default: str) -> list[ToolWord]:
+def _added(kind: Kind, category: str, typed: str, own: set[str], default: str) -> list[ToolWordRow]:
     """The lines as words that this house adds."""
     field = f"{kind}s"
-    made: dict[str, ToolWord] = {}
+    made: dict[str, ToolWordRow] = {}
     for said, names in _lines(typed, field):
         tools = names or ((default,) if default else ())
         unknown = [name for name in tools if name not in own]
@@ -154,19 +154,19 @@ def _added(kind: Kind, category: str, typed: str, own: set[str], default: str) -
         if kind == "example" and not tools:
             raise UserError(f"Say in brackets which tool {said!r} wants.", field=field)
         key = text.normal(said)
-        made[key] = ToolWord(category=category, kind=kind, text=said, text_key=key, tools=tools)
+        made[key] = ToolWordRow(category=category, kind=kind, text=said, text_key=key, tools=tools)
     return list(made.values())
 
 
-def _left_out(kind: Kind, category: str, typed: str, shipped: set[str]) -> list[ToolWord]:
+def _left_out(kind: Kind, category: str, typed: str, shipped: set[str]) -> list[ToolWordRow]:
     """The lines as shipped words that this house leaves out."""
     field = f"no_{kind}s"
-    made: dict[str, ToolWord] = {}
+    made: dict[str, ToolWordRow] = {}
     for said, _ in _lines(typed, field):
         key = text.normal(said)
         if key not in shipped:
             raise UserError(f"No {kind} that ships with {category} reads {said!r}.", field=field)
-        made[key] = ToolWord(category=category, kind=kind, text=said, text_key=key, is_left_out=True)
+        made[key] = ToolWordRow(category=category, kind=kind, text=said, text_key=key, is_left_out=True)
     return list(made.values())
 
 

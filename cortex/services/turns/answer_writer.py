@@ -1,6 +1,6 @@
 """Writes the parts of one answer while it arrives: start and end are rows of the log, what is between goes by the hub.
 
-`Writer` is used by `services/turns/model_calls.py` alone. A part is committed once, finished; deltas are never history.
+Used by `services/turns/model_calls.py` alone. A part is committed once, finished; deltas are never history.
 """
 
 from collections.abc import Awaitable, Callable
@@ -31,7 +31,7 @@ def message_row(row: TurnRow, is_queued: bool = False, *, agent: str = "") -> Ro
 
 
 @dataclass(slots=True, kw_only=True)
-class Writer:
+class AnswerWriter:
     """The open answer of one round. `attempt` counts the tries of this round, over retries and restarts.
 
     beside: what is written with its first rows, in the same transaction.
@@ -135,7 +135,7 @@ class Writer:
     async def _tell(self, rows: list[Row]) -> None:
         """Commit rows to the log and ring the bell."""
         beside, self.beside = self.beside, None
-        async with self.house.telling(self.turn.user_id, self.turn.conversation_id) as opened:
+        async with self.house.transaction_then_notify(self.turn.user_id, self.turn.conversation_id) as opened:
             if beside is not None:
                 await beside(opened)
             await opened(ConversationsRepository).append(self.turn.conversation_id, rows)

@@ -9,13 +9,13 @@ from cortex.agent.execute import HERE
 from cortex.base.errors import UserError
 from cortex.base.turn import Answer, Turn
 from cortex.base.user import User
-from cortex.ports.loop import CallRecord, Plea
+from cortex.ports.loop import ApprovalRequest, CallRecord
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.services.context import House
-from cortex.services.notifier import Draft, OnThePage, Tell
-from cortex.storage.approvals import Approval, ApprovalsRepository, GrantsRepository
-from cortex.storage.approvals import Grant as Grant
+from cortex.services.notifier import Notifier, PageOnlyNotifier, PendingNotice
+from cortex.storage.approvals import ApprovalRow, ApprovalsRepository, GrantsRepository
+from cortex.storage.approvals import GrantRow as GrantRow
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.notices import NoticesRepository, NoticeValues
 from cortex.storage.turns import TurnRow, TurnsRepository
@@ -30,13 +30,13 @@ GRANT_CHARS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalsService:
-    """Implements the `Desk` port, and the page's side. `is_watched`: whether a user has a conversation open."""
+    """Implements the `Approvals` port, and the page's side. `is_watched`: whether a user has a conversation open."""
 
     house: House
-    tell: Tell = field(default_factory=OnThePage)
+    tell: Notifier = field(default_factory=PageOnlyNotifier)
     is_watched: Callable[[str, str], bool] = lambda user_id, conversation_id: True
 
-    async def granted(self, turn: Turn, call: CallRecord, plea: Plea) -> bool:
+    async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> bool:
         """Whether a live grant of this conversation covers this call; the gate asks in an untainted turn only."""
         scope = scope_of(plea.destination, plea.detail, call.hash)
         return (
@@ -44,7 +44,7 @@ class ApprovalsService:
             is not None
         )
 
-    async def ask(self, turn: Turn, call: CallRecord, plea: Plea) -> str:
+    async def ask(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> str:
         """Put the card up; the approval's id. One row per call: a repeat shows nothing twice.
 
         Where nobody watches the person is told in the same commit, and has longer to answer.
@@ -53,7 +53,7 @@ class ApprovalsService:
         minutes = WATCHED_MINUTES if is_seen or await self._has_parked_enough(turn) else PARKED_MINUTES
         expires_at = self.house.clock() + timedelta(minutes=minutes)
         draft = None if is_seen else await self._draft(turn, call, plea, expires_at)
-        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             is_new = await opened(ApprovalsRepository).of_call(call.id) is None
             row = await opened(ApprovalsRepository).ask(
                 call_id=call.id,
@@ -77,7 +77,7 @@ class ApprovalsService:
             self.tell.ring(turn.user_id)
         return row.id
 
-    def _can_be_granted(self, row: Approval) -> bool:
+    def _can_be_granted(self, row: ApprovalRow) -> bool:
         """Whether a grant could ever hold: not where outside text was read, nor for a tool that itself brings some."""
         tool = self.house.registry.get(row.tool)
         return not row.why and tool is not None and not tool.reads_untrusted
@@ -90,7 +90,7 @@ class ApprovalsService:
             await self.house.db.open(ApprovalsRepository, turn.user_id).others_waiting(turn.id, CHATS) >= PARKED_CHATS
         )
 
-    async def _draft(self, turn: Turn, call: CallRecord, plea: Plea, expires_at: datetime) -> Draft:
+    async def _draft(self, turn: Turn, call: CallRecord, plea: ApprovalRequest, expires_at: datetime) -> PendingNotice:
         values = NoticeValues(
             kind="approval",
             title=f"{plea.verb}?",
@@ -122,7 +122,7 @@ class ApprovalsService:
 
         The answer that counts is the row's: one that was given in the last moment is not lost.
         """
-        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             await opened(TurnsRepository).set_state(turn.id, "running")
             is_expired = heard == "expired" and await opened(ApprovalsRepository).expire(approval_id)
             row = await opened(ApprovalsRepository).get(approval_id)
@@ -133,7 +133,7 @@ class ApprovalsService:
                 )
         return "allowed" if row.state in ("allowed", "used") else "denied" if row.state == "denied" else "expired"
 
-    async def pending(self, user: User) -> Sequence[Approval]:
+    async def pending(self, user: User) -> Sequence[ApprovalRow]:
         """What waits for this user's word, oldest first."""
         return await self.house.db.open(ApprovalsRepository, user.id).pending()
 
@@ -151,7 +151,7 @@ class ApprovalsService:
             raise UserError(
                 "Text from outside is in this conversation, or comes with this call, so each call is asked for."
             )
-        async with self.house.telling(user.id, waiting.conversation_id) as opened:
+        async with self.house.transaction_then_notify(user.id, waiting.conversation_id) as opened:
             row = await opened(ApprovalsRepository).answer(approval_id, state, user.id)
             if choice == "conversation":
                 await opened(GrantsRepository).add(
@@ -173,10 +173,10 @@ class ApprovalsService:
             if row.state in ("allowed", "denied"):
                 await self._signal(row)
 
-    async def _signal(self, row: Approval) -> None:
+    async def _signal(self, row: ApprovalRow) -> None:
         await self.house.signals.signal(row.turn_id, f"approval:{row.id}", row.state)
 
-    async def grants(self, user: User) -> Sequence[Grant]:
+    async def grants(self, user: User) -> Sequence[GrantRow]:
         """What the user allowed beyond a single call and is still in force, the newest first."""
         return await self.house.db.open(GrantsRepository, user.id).list()
 
@@ -193,7 +193,7 @@ def scope_of(destination: str, detail: str, arguments_hash: str) -> str:
     return f"{words[:GRANT_CHARS]}{'…' if len(words) > GRANT_CHARS else ''} #{arguments_hash[:16]}"
 
 
-def told(row: Approval, state: str) -> dict[str, object]:
+def told(row: ApprovalRow, state: str) -> dict[str, object]:
     """The approval as the log tells it."""
     return {
         "turn": row.turn_id,

@@ -8,7 +8,7 @@ from typing import Literal
 
 from cortex.base.ids import derived_id
 from cortex.base.turn import Turn
-from cortex.ports.loop import CallRecord, Ending, Standing
+from cortex.ports.loop import CallEnding, CallFacts, CallRecord
 from cortex.selection.baselines import ora
 from cortex.services.context import House
 from cortex.services.turns.tool_outcomes import came, was_late
@@ -28,17 +28,17 @@ CALLS_A_TURN = {"ora": ora.CALLS_A_TURN}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Book:
-    """Implements the `CallBook` port over the database and the user's folder."""
+class CallLog:
+    """Implements the `CallLogPort` port over the database and the user's folder."""
 
     house: House
     contexts: TurnContexts
     homes: Homes
 
-    async def standing(self, turn: Turn, *, is_renewed: bool = False) -> Standing:
+    async def standing(self, turn: Turn, *, is_renewed: bool = False) -> CallFacts:
         """The facts the gate decides on. `is_renewed`: time went by, and rights may have changed meanwhile."""
         context = await (self.contexts.renewed(turn) if is_renewed else self.contexts.of(turn))
-        async with self.house.db.reading(turn.user_id) as opened:
+        async with self.house.db.read_transaction(turn.user_id) as opened:
             earlier = await opened(CallsRepository).of_conversation(turn.conversation_id)
             turns = await opened(TurnsRepository).list(turn.conversation_id)
             reads = await opened(TurnsRepository).reads(await opened(TurnsRepository).get(turn.id))
@@ -48,7 +48,7 @@ class Book:
             earlier, turns = mine, [row for row in turns if row.id == turn.id]
         typed = [row.text for row in turns if row.channel not in ("agent", "result") and not row.is_tainted]
         tainted = [row for row in earlier if row.is_tainted]
-        return Standing(
+        return CallFacts(
             user=context.user,
             role=turn.role,
             permitted=context.permitted,
@@ -71,7 +71,7 @@ class Book:
         made = sum(row.state != "refused" and not (row.name in tools and tools[row.name].free) for row in mine)
         return max(0, CALLS_A_TURN[recipe] - made)
 
-    def _reads(self, call: CallRecord, ending: Ending) -> Reads:
+    def _reads(self, call: CallRecord, ending: CallEnding) -> Reads:
         """What this call put before the model; a tool that is gone counts as one that reads private data."""
         tool = self.house.registry.get(call.tool)
         is_private = ending.state in ("ok", "err") and (tool is None or tool.reads_private)
@@ -79,7 +79,7 @@ class Book:
 
     async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:
         """Note the call and show its card; a repeat is a no-op."""
-        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             plans = await opened(PlansRepository).of_turn(turn.id)
             earlier = [row for row in await opened(CallsRepository).of_turn(turn.id) if row.id != call.id]
             row = CallRow(
@@ -108,7 +108,7 @@ class Book:
 
     async def intend(self, turn: Turn, call_id: str) -> Literal["first", "again", "ended"]:
         """Note that the effect is about to happen (high risk: audited); `again` when an earlier try never ended."""
-        async with self.house.db.together(turn.user_id) as opened:
+        async with self.house.db.transaction(turn.user_id) as opened:
             is_first = await opened(CallsRepository).intend(call_id)
             row = await opened(CallsRepository).get(call_id)
             if not is_first:
@@ -118,9 +118,9 @@ class Book:
                 await opened(AuditRepository).add(turn.user_id, "call.intended", row.name, detail)
             return "first"
 
-    async def end(self, turn: Turn, call: CallRecord, ending: Ending) -> Ending:
+    async def end(self, turn: Turn, call: CallRecord, ending: CallEnding) -> CallEnding:
         """Store the result once; a repeat gives the stored one back and tells the log nothing new."""
-        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             calls = opened(CallsRepository)
             is_new = await calls.finish(
                 call.id,
@@ -150,7 +150,7 @@ class Book:
             await opened(ConversationsRepository).append(turn.conversation_id, [("tool.result", payload, turn.id)])
         return ending
 
-    async def _offer(self, undos: UndosRepository, call: CallRecord, ending: Ending) -> str:
+    async def _offer(self, undos: UndosRepository, call: CallRecord, ending: CallEnding) -> str:
         """The id of the undo row that this call leaves, or ""."""
         if ending.undo is None:
             return ""
@@ -181,6 +181,6 @@ _ENDINGS: dict[str, Literal["ok", "err", "unknown", "refused"]] = {
 }
 
 
-def _stored(row: CallRow, ending: Ending) -> Ending:
+def _stored(row: CallRow, ending: CallEnding) -> CallEnding:
     """The ending that stands in the book already."""
     return replace(ending, text=row.text, state=_ENDINGS.get(row.state, "err"), is_tainted=row.is_tainted, undo=None)

@@ -22,7 +22,7 @@ from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.messages import MessagesRepository, is_from_outside
-from cortex.storage.plans import Plan, PlansRepository
+from cortex.storage.plans import PlanRow, PlansRepository
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
 
@@ -38,7 +38,7 @@ With = Callable[[Opener, TurnRow], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Endings:
+class TurnEnd:
     """The ways a turn ends. Each gives back the id of the queued turn to start next, or ""."""
 
     house: House
@@ -59,7 +59,7 @@ class Endings:
     @step(StepName.CLOSE)
     async def close(self, turn: Turn, outcome: Outcome) -> str:
         """The loop came to its end: keep its messages, say how it ended, name the conversation."""
-        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             row = await opened(TurnsRepository).get(turn.id)
             if row.state not in LIVING:
                 return ""
@@ -80,7 +80,7 @@ class Endings:
     async def refuse(self, user_id: str, turn_id: str, text: str) -> str:
         """It could not begin, and this is why: a file with a slip. The message stays and can be asked again."""
         row = await self.house.db.open(TurnsRepository, user_id).get(turn_id)
-        async with self.house.telling(user_id, row.conversation_id) as opened:
+        async with self.house.transaction_then_notify(user_id, row.conversation_id) as opened:
             if (await opened(TurnsRepository).get(turn_id)).state not in LIVING:
                 return ""
             await self._mend(opened, row, "", NOT_BEGUN)
@@ -94,7 +94,7 @@ class Endings:
 
     async def stop(self, row: TurnRow, partial: Sequence[OpenPart]) -> str:
         """The user stopped it: the words so far stay, marked as partial; open calls are told as stopped."""
-        async with self.house.telling(row.owner_id, row.conversation_id) as opened:
+        async with self.house.transaction_then_notify(row.owner_id, row.conversation_id) as opened:
             if (await opened(TurnsRepository).get(row.id)).state not in LIVING:
                 return ""
             await self._mend(opened, row, "".join(part.text for part in partial if part.kind == "text"), STOPPED)
@@ -108,7 +108,7 @@ class Endings:
 
     async def interrupt(self, row: TurnRow, text: str) -> str:
         """No run will end it: say so and offer to go on."""
-        async with self.house.telling(row.owner_id, row.conversation_id) as opened:
+        async with self.house.transaction_then_notify(row.owner_id, row.conversation_id) as opened:
             if (await opened(TurnsRepository).get(row.id)).state not in LIVING:
                 return ""
             await self._mend(opened, row, "", BROKEN_OFF)
@@ -203,7 +203,7 @@ class Endings:
         return next(iter([*(turn.id for turn in waiting), *filter(None, elsewhere)]), "")
 
 
-def carried(plans: Sequence[Plan]) -> set[str]:
+def carried(plans: Sequence[PlanRow]) -> set[str]:
     """Names of the tools that a turn's requests carried; meta tools count as tokens, never as a tool carried."""
     sent = (tool for plan in plans for tool in plan.receipt.get("sent", ()))
     return {tool["name"] for tool in sent if tool["category"] != META}

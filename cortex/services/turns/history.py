@@ -1,6 +1,6 @@
 """The conversation around a turn: the past fitted into the window, messages sent meanwhile, Cortex's own words.
 
-Serves the loop as its `Story`. `summarise` is called when a turn opens; `past` then is the same for ever.
+Serves the loop as its `History`. `summarise` is called when a turn opens; `past` then is the same for ever.
 """
 
 from collections.abc import Sequence
@@ -23,15 +23,15 @@ from cortex.services.turns.turn_context import TurnContext, TurnContexts
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.messages import by_turn
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.summaries import SummariesRepository, Summary
+from cortex.storage.summaries import SummariesRepository, SummaryRow
 from cortex.storage.turns import TurnRow, TurnsRepository
 
 SUMMARY_ROUND = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
-    """Implements the `Story` port over the stored transcript."""
+class ConversationHistory:
+    """Implements the `History` port over the stored transcript."""
 
     house: House
     contexts: TurnContexts
@@ -60,7 +60,7 @@ class Telling:
         """The messages that were queued while the turn ran, taken into it now."""
         if not await self.house.db.open(TurnsRepository, turn.user_id).queued(turn.conversation_id):
             return ()
-        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             taken = await opened(TurnsRepository).take_queued(turn.conversation_id, turn.id, after_round)
             if taken:
                 rows: list[Row] = [
@@ -90,10 +90,10 @@ class Telling:
             ]
         else:
             rows = [("notice", {"turn": turn.id, "level": "info", "text": text}, turn.id)]
-        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             await opened(ConversationsRepository).append(turn.conversation_id, rows)
 
-    async def summarise(self, context: TurnContext, row: TurnRow) -> Summary | None:
+    async def summarise(self, context: TurnContext, row: TurnRow) -> SummaryRow | None:
         """The summary that this turn's view uses; written now when the past outgrew the window.
 
         A failing model is told in the log and costs the oldest turns their place in the view, nothing else.
@@ -110,7 +110,7 @@ class Telling:
         if not text:
             return known
         is_tainted = any(stored.is_tainted for stored in context.stored if stored.ordinal <= upto)
-        async with self.house.telling(row.owner_id, row.conversation_id) as opened:
+        async with self.house.transaction_then_notify(row.owner_id, row.conversation_id) as opened:
             made = await opened(SummariesRepository).add(row.conversation_id, upto, text, is_tainted)
             payload = {"summary": made.id, "upto_turn": upto, "text": text, "state": "made", "is_tainted": is_tainted}
             await opened(ConversationsRepository).append(row.conversation_id, [("summary", payload, row.id)])
@@ -141,7 +141,7 @@ class Telling:
 
     async def _not_distilled(self, row: TurnRow, failure: str) -> str:
         text = f"The older part of this conversation could not be summarised ({failure}); it is left out."
-        async with self.house.telling(row.owner_id, row.conversation_id) as opened:
+        async with self.house.transaction_then_notify(row.owner_id, row.conversation_id) as opened:
             await opened(ConversationsRepository).append(
                 row.conversation_id, [("notice", {"turn": row.id, "level": "warn", "text": text}, row.id)]
             )

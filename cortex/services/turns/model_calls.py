@@ -1,6 +1,6 @@
 """Asks the chain of models for one round: keeps the transcript, streams parts into the log, counts the cost.
 
-Serves the loop as its `Thinker`. The retry and fallback rule is `services/models/asking.py`.
+Serves the loop as its `ModelCalls`. The retry and fallback rule is `services/models/asking.py`.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ from cortex.services.context import House
 from cortex.services.models.asking import ask
 from cortex.services.models.prices import cost_usd
 from cortex.services.models.profiles import endpoint_of
-from cortex.services.turns.answer_writer import Row, Writer
+from cortex.services.turns.answer_writer import AnswerWriter, Row
 from cortex.services.turns.history import count_message, spoken
 from cortex.services.turns.turn_context import TurnContext, TurnContexts
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.messages import MessagesRepository, is_from_outside
-from cortex.storage.round_rows import Before, Spent
+from cortex.storage.round_rows import RoundBefore, Spent
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import TurnsRepository
 
@@ -38,8 +38,8 @@ TOO_LONG = "The answer reached the model's output limit and was cut there."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thinking:
-    """Implements the `Thinker` port."""
+class ModelCaller:
+    """Implements the `ModelCalls` port."""
 
     house: House
     contexts: TurnContexts
@@ -68,7 +68,7 @@ class Thinking:
             parallel_calls=turn.parallel_calls,
             hints=plan.hints,
         )
-        writer = Writer(house=self.house, turn=turn, round_number=plan.round, beside=partial(_keep, turn, added))
+        writer = AnswerWriter(house=self.house, turn=turn, round_number=plan.round, beside=partial(_keep, turn, added))
         if not is_first_life.get():
             await writer.begin()
         chain = await self.contexts.models.open_chain(context.user, plan.models or turn.models, context.models)
@@ -101,7 +101,7 @@ class Thinking:
         turn: Turn,
         plan: RoundPlan,
         reply: Reply,
-        writer: Writer,
+        writer: AnswerWriter,
         added: Sequence[Message],
         known: dict[str, Any],
     ) -> None:
@@ -125,7 +125,7 @@ class Thinking:
             rows.append(("notice", {"turn": turn.id, "level": "warn", "text": TOO_LONG}, turn.id))
         is_first = entry.name == context.entry.name
         profile = context.profile if is_first else (await self.contexts.profiles.of(context.user, entry)).profile
-        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             await _keep(turn, (*added, message), opened)
             known = {**known, **await self._cache(opened, turn, plan, reply, entry, profile, known["history"])}
             await opened(RoundsRepository).answered(turn.id, plan.round, reply.model, usage, cost, **known)
@@ -169,7 +169,7 @@ async def _keep(turn: Turn, messages: Sequence[Message], opened: Opener) -> None
         await opened(MessagesRepository).add(turn.id, index, message, is_from_outside(message, turn.is_tainted, reads))
 
 
-def _sight(before: Before | None) -> Sight | None:
+def _sight(before: RoundBefore | None) -> Sight | None:
     """An earlier request as a cache sees it."""
     if before is None:
         return None

@@ -20,8 +20,8 @@ from cortex.services.context import House
 from cortex.services.models.profiles import endpoint_of
 from cortex.services.tools.plans import (
     PAST_TURNS,
-    Asked,
-    Planned,
+    PlannedRound,
+    PlanRequest,
     as_one,
     past_turns,
     request_tokens,
@@ -77,7 +77,7 @@ class Planning:
         self.contexts.hold(turn.id, context.remembering(planned.memory))
         return planned.round
 
-    async def _most(self, context: TurnContext, turn: Turn, planned: Planned) -> int:
+    async def _most(self, context: TurnContext, turn: Turn, planned: PlannedRound) -> int:
         """Tokens that the request will hardly go beyond: as planned, or as long as the one before, and a quarter."""
         before = None
         if context.limits and planned.round.round > 1:
@@ -87,7 +87,7 @@ class Planning:
 
     async def _planned(
         self, context: TurnContext, turn: Turn, need: Need, entry: ModelEntry, mode: ToolMode
-    ) -> Planned:
+    ) -> PlannedRound:
         """The round as this model and mode would have it; nothing is stored."""
         asked = await self._asked(context, turn.text, mode, entry)
         if turn.job_id:  # each run of a job begins anew
@@ -104,7 +104,7 @@ class Planning:
         asked = await self._heard(turn, asked) if need.heard else asked
         return await self.tools.plan_on(context.ground, asked, context.persona)
 
-    async def _heard(self, turn: Turn, asked: Asked) -> Asked:
+    async def _heard(self, turn: Turn, asked: PlanRequest) -> PlanRequest:
         """With what was sent meanwhile as a message of its own, after all that the turn has done so far."""
         calls = await self.house.db.open(CallsRepository, turn.user_id).of_turn(turn.id)
         used = [call.name for call in calls]
@@ -117,14 +117,14 @@ class Planning:
             history_tokens=asked.history_tokens + len(turn.text.encode()) // BYTES_A_TOKEN,
         )
 
-    async def _keep(self, turn: Turn, need: Need, planned: Planned, entry: ModelEntry, limited: str) -> None:
+    async def _keep(self, turn: Turn, need: Need, planned: PlannedRound, entry: ModelEntry, limited: str) -> None:
         """Store the receipt, its figures, the texts and the planner's memory; tell the log, once, what limits it."""
         receipt = planned.receipt
         if limited:
             receipt = {**receipt, "labels": {**receipt["labels"], "budget": limited}}
         rows: list[Row] = [("selection", {"turn": turn.id, "round": need.round, "receipt": receipt}, turn.id)]
         given, texts = recorded(planned)
-        async with self.house.telling(turn.user_id, turn.conversation_id) as opened:
+        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             earlier = [plan for plan in await opened(PlansRepository).of_turn(turn.id) if plan.round < need.round]
             if limited and not (earlier and earlier[-1].receipt["labels"].get("budget") == limited):
                 rows.append(("notice", {"turn": turn.id, "level": "warn", "text": limited}, turn.id))
@@ -156,12 +156,12 @@ class Planning:
             return "orchestrator"
         return (await self.house.db.open(ConversationsRepository, user.id).get(conversation_id)).role
 
-    async def _asked(self, context: TurnContext, text: str, mode: ToolMode, entry: ModelEntry) -> Asked:
+    async def _asked(self, context: TurnContext, text: str, mode: ToolMode, entry: ModelEntry) -> PlanRequest:
         """The planner's inputs for this model; one that takes no tools gets none."""
         past, conversation = by_turn(context.stored), context.conversation
         is_first = entry.name == context.entry.name
         profile = context.profile if is_first else (await self.contexts.profiles.of(context.user, entry)).profile
-        return Asked(
+        return PlanRequest(
             user=context.user,
             role=context.role,
             message=text,

@@ -10,7 +10,7 @@ from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.services.context import House
 from cortex.services.roles.rounds import max_rounds
-from cortex.services.turns.history import Telling
+from cortex.services.turns.history import ConversationHistory
 from cortex.services.turns.turn_context import TurnContexts
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.summaries import SummariesRepository
@@ -18,12 +18,12 @@ from cortex.storage.turns import TurnRow, TurnsRepository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Openings:
+class TurnStart:
     """Makes `Turn` values from stored rows."""
 
     house: House
     contexts: TurnContexts
-    story: Telling
+    story: ConversationHistory
 
     @step(StepName.OPEN)
     async def open(self, user_id: str, turn_id: str) -> Turn | None:
@@ -66,7 +66,7 @@ class Openings:
 
     async def _tell(self, user: User, row: TurnRow, role: Role, entry: ModelEntry, rounds: int, origin: str) -> None:
         """The state and its log row, once: a re-run of the step finds the turn running and says nothing twice."""
-        async with self.house.telling(user.id, row.conversation_id) as opened:
+        async with self.house.transaction_then_notify(user.id, row.conversation_id) as opened:
             if row.state != "queued":
                 return
             await opened(TurnsRepository).set_state(row.id, "running", models=(entry.name,), only_from=("queued",))

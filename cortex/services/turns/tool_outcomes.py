@@ -14,7 +14,7 @@ from cortex.services.tools.plans import PLANNED_FOR
 from cortex.storage.calls import CallRow, CallsRepository, Came
 from cortex.storage.db import Opener
 from cortex.storage.learning import CasesRepository
-from cortex.storage.plans import Plan, PlansRepository
+from cortex.storage.plans import PlanRow, PlansRepository
 from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.turns import TurnRow
 
@@ -45,13 +45,13 @@ def came_late(first: Mapping[str, Any], name: str) -> bool:
     )
 
 
-def was_late(plans: Sequence[Plan], name: str) -> bool:
+def was_late(plans: Sequence[PlanRow], name: str) -> bool:
     """Whether each plan that read new words of the person, the first and those for what was sent later, left it out."""
     firsts = [plan.receipt for at, plan in enumerate(plans) if not at or _is_for_later_words(plan)]
     return bool(firsts) and all(came_late(first, name) for first in firsts)
 
 
-def came(plans: Sequence[Plan], round_number: int, earlier: Sequence[CallRow], name: str) -> Came:
+def came(plans: Sequence[PlanRow], round_number: int, earlier: Sequence[CallRow], name: str) -> Came:
     """How the tool of a call was had; "" where the first request had it or an earlier call of the turn told already."""
     if not was_late(plans, name) or any(row.name == name for row in earlier):
         return ""
@@ -65,7 +65,7 @@ def came(plans: Sequence[Plan], round_number: int, earlier: Sequence[CallRow], n
     return "" if is_in else "rescued"
 
 
-def lesson(plans: Sequence[Plan], calls: Sequence[CallRow]) -> Lesson | None:
+def lesson(plans: Sequence[PlanRow], calls: Sequence[CallRow]) -> Lesson | None:
     """What the turn teaches; None where its first request fitted, or where two messages wanted tools.
 
     Of those nobody can tell which words asked for what.
@@ -82,7 +82,7 @@ def lesson(plans: Sequence[Plan], calls: Sequence[CallRow]) -> Lesson | None:
     return Lesson(needed=needed, called=tuple(called), unused=tuple(dict.fromkeys(unused)))
 
 
-def _is_for_later_words(plan: Plan) -> bool:
+def _is_for_later_words(plan: PlanRow) -> bool:
     """Whether this round was the first to read what was sent while the turn ran."""
     return PLANNED_FOR in plan.receipt.get("labels", {})
 

@@ -18,14 +18,14 @@ from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import Budgets, Limit, Payer
 from cortex.services.context import House
-from cortex.services.models.files import Registry
+from cortex.services.models.files import ModelRegistry
 from cortex.services.models.models import Models
 from cortex.services.models.profiles import Profiles
 from cortex.services.roles.roles import Roles
-from cortex.services.tools.tools import Ground, ToolsService
-from cortex.storage.conversations import Conversation, ConversationsRepository
-from cortex.storage.messages import MessagesRepository, StoredMessage
-from cortex.storage.summaries import SummariesRepository, Summary
+from cortex.services.tools.tools import PlanGround, ToolsService
+from cortex.storage.conversations import ConversationRow, ConversationsRepository
+from cortex.storage.messages import MessageRow, MessagesRepository
+from cortex.storage.summaries import SummariesRepository, SummaryRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,18 +39,18 @@ class TurnContext:
 
     user: User
     role: Role
-    models: Registry
+    models: ModelRegistry
     chain: tuple[str, ...]
     entry: ModelEntry
     profile: Profile
-    ground: Ground
+    ground: PlanGround
     persona: str
     skills: tuple[Skill, ...] = ()
     permitted: frozenset[str] = frozenset()
     limits: Sequence[Limit] = ()
-    conversation: Conversation | None = None
-    stored: Sequence[StoredMessage] = ()
-    summary: Summary | None = None
+    conversation: ConversationRow | None = None
+    stored: Sequence[MessageRow] = ()
+    summary: SummaryRow | None = None
 
     def remembering(self, memory: dict[str, Any]) -> Self:
         """With what the planner keeps for the next round of this conversation, which is stored already."""
@@ -147,8 +147,8 @@ class TurnContexts:
         entry = models.get(names[0])
         if entry is None:
             raise NotFound(f"There is no model {names[0]!r}.")
-        conversation: Conversation | None = None
-        stored: Sequence[StoredMessage] = ()
+        conversation: ConversationRow | None = None
+        stored: Sequence[MessageRow] = ()
         if conversation_id is not None:
             conversation = await self.house.db.open(ConversationsRepository, user.id).get(conversation_id)
             stored = await self.house.db.open(MessagesRepository, user.id).of_conversation(conversation_id, ordinal)

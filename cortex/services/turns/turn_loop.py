@@ -3,12 +3,12 @@
 from cortex.agent.execute import Executor
 from cortex.services.context import House
 from cortex.services.turns.approvals import ApprovalsService
-from cortex.services.turns.calls import Book
-from cortex.services.turns.end import Endings
-from cortex.services.turns.history import Telling
-from cortex.services.turns.model_calls import Thinking
+from cortex.services.turns.calls import CallLog
+from cortex.services.turns.end import TurnEnd
+from cortex.services.turns.history import ConversationHistory
+from cortex.services.turns.model_calls import ModelCaller
 from cortex.services.turns.planning import Planning
-from cortex.services.turns.start import Openings
+from cortex.services.turns.start import TurnStart
 from cortex.services.turns.turn_context import TurnContexts
 from cortex.services.turns.turns import TurnRuns
 from cortex.storage.home import Homes
@@ -18,18 +18,18 @@ def turn_runs(
     house: House, homes: Homes, contexts: TurnContexts, planning: Planning, desk: ApprovalsService
 ) -> TurnRuns:
     """The loop's world over its services."""
-    story = Telling(house=house, contexts=contexts)
+    story = ConversationHistory(house=house, contexts=contexts)
     return TurnRuns(
         house=house,
         contexts=contexts,
-        openings=Openings(house=house, contexts=contexts, story=story),
-        endings=Endings(house=house),
+        openings=TurnStart(house=house, contexts=contexts, story=story),
+        endings=TurnEnd(house=house),
         story=story,
         planning=planning,
-        thinking=Thinking(house=house, contexts=contexts),
+        thinking=ModelCaller(house=house, contexts=contexts),
         executor=Executor(
             registry=house.registry,
-            book=Book(house=house, contexts=contexts, homes=homes),
+            book=CallLog(house=house, contexts=contexts, homes=homes),
             desk=desk,
             scope=house.scope,
             ticks_s=house.ticks_s,

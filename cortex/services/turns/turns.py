@@ -15,18 +15,18 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.agent.execute import Executor
-from cortex.agent.react import World, run_turn
+from cortex.agent.react import LoopPorts, run_turn
 from cortex.agent.single import run_call
 from cortex.base.errors import CortexError
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Answer, Decision, Outcome, Performed, Turn, parent_of
 from cortex.services.context import House
 from cortex.services.turns.approvals import ApprovalsService
-from cortex.services.turns.end import Endings
-from cortex.services.turns.history import Telling
-from cortex.services.turns.model_calls import Thinking
+from cortex.services.turns.end import TurnEnd
+from cortex.services.turns.history import ConversationHistory
+from cortex.services.turns.model_calls import ModelCaller
 from cortex.services.turns.planning import Planning
-from cortex.services.turns.start import Openings
+from cortex.services.turns.start import TurnStart
 from cortex.services.turns.turn_context import TurnContexts
 from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import JobsRepository
@@ -48,7 +48,7 @@ FAULT = "Something went wrong inside Cortex; the log has the details. Nothing yo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Hands:
-    """Implements `Hands`: decide and perform are steps of the executor, the wait between them is the engine's."""
+    """Implements `ToolRunner`: decide and perform are steps of the executor, the wait between them is the engine's."""
 
     executor: Executor
     desk: ApprovalsService
@@ -74,11 +74,11 @@ class TurnRuns:
         *,
         house: House,
         contexts: TurnContexts,
-        openings: Openings,
-        endings: Endings,
-        story: Telling,
+        openings: TurnStart,
+        endings: TurnEnd,
+        story: ConversationHistory,
         planning: Planning,
-        thinking: Thinking,
+        thinking: ModelCaller,
         executor: Executor,
         desk: ApprovalsService,
     ) -> None:
@@ -86,7 +86,9 @@ class TurnRuns:
         self.house, self.contexts = house, contexts
         self.openings, self.endings, self.desk = openings, endings, desk
         self._left: set[str] = set()  # turns that the last look found without a living run
-        self.world = World(story=story, planner=planning, thinker=thinking, hands=_Hands(executor=executor, desk=desk))
+        self.world = LoopPorts(
+            story=story, planner=planning, thinker=thinking, hands=_Hands(executor=executor, desk=desk)
+        )
 
     async def start(self, row: TurnRow) -> None:
         """Start the turn's run; a second start of the same turn is a no-op.

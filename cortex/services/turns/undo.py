@@ -9,7 +9,7 @@ from cortex.services.tools.tools import ToolsService
 from cortex.storage.calls import CallsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
-from cortex.storage.undo import Undo, UndosRepository
+from cortex.storage.undo import UndoRow, UndosRepository
 from cortex.toolkit.context import Ctx
 
 
@@ -43,7 +43,7 @@ class UndoService:
         await self._tell(user, turn, offer, "undone", text)
         return text
 
-    def _ctx(self, user: User, turn: TurnRow, offer: Undo) -> Ctx:
+    def _ctx(self, user: User, turn: TurnRow, offer: UndoRow) -> Ctx:
         """The context of the inverse call, under an id of its own."""
         return Ctx(
             user=user,
@@ -55,8 +55,8 @@ class UndoService:
             scope=self.house.scope,
         )
 
-    async def _tell(self, user: User, turn: TurnRow, offer: Undo, state: str, text: str) -> None:
+    async def _tell(self, user: User, turn: TurnRow, offer: UndoRow, state: str, text: str) -> None:
         """The card says what became of it."""
         payload = {"turn": turn.id, "call": offer.call_id, "undo": offer.id, "state": state, "text": text}
-        async with self.house.telling(user.id, turn.conversation_id) as opened:
+        async with self.house.transaction_then_notify(user.id, turn.conversation_id) as opened:
             await opened(ConversationsRepository).append(turn.conversation_id, [("undo", payload, turn.id)])

@@ -15,7 +15,7 @@ from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import WARN_SHARE, limit_of, spent_today
 from cortex.services.context import House
 from cortex.storage.audit import AuditRepository
-from cortex.storage.budgets import AtLimit, Budget, Kind
+from cortex.storage.budgets import AtLimit, BudgetRow, Kind
 from cortex.storage.budgets import BudgetsRepository as BudgetRows
 from cortex.storage.jobs import AllJobsRepository
 from cortex.storage.round_rows import Spent
@@ -26,13 +26,13 @@ TOKENS_MOST, USD_MOST = 2_000_000_000, 1_000_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class BudgetStanding:
     """A budget and one person's day under it; `subject`: what the person, role or job is called, "" for all.
 
     `who` is "" where it counts everybody together.
     """
 
-    budget: Budget
+    budget: BudgetRow
     subject: str
     who: str
     spent: Spent
@@ -51,15 +51,15 @@ class BudgetDesk:
     house: House
     accounts: Accounts
 
-    async def list(self) -> Sequence[Budget]:
+    async def list(self) -> Sequence[BudgetRow]:
         """Every budget of the house."""
         return await self.house.db.open(BudgetRows).list()
 
-    async def get(self, budget_id: str) -> Budget:
+    async def get(self, budget_id: str) -> BudgetRow:
         """One; NotFound when it is gone."""
         return await self.house.db.open(BudgetRows).get(budget_id)
 
-    async def standings(self, people: Sequence[User], roles: Sequence[str] | None = None) -> Sequence[Standing]:
+    async def standings(self, people: Sequence[User], roles: Sequence[str] | None = None) -> Sequence[BudgetStanding]:
         """How far each budget is used today by each of these people, as far as it holds for them.
 
         roles: the roles that the reader may know; then jobs of which nothing ran are left out too. None = all.
@@ -84,7 +84,7 @@ class BudgetDesk:
                     found.append(standing)
         return found
 
-    async def put(self, by: User, values: dict[str, str]) -> Budget:
+    async def put(self, by: User, values: dict[str, str]) -> BudgetRow:
         """Set a budget from a form's texts. UserError names the field that is wrong."""
         kind, at_limit = values["kind"], values["at_limit"]
         if kind not in KINDS:
@@ -98,7 +98,7 @@ class BudgetDesk:
         if at_limit == "model" and not model:
             raise UserError("Name the model that takes over.", field="model")
         subject = await self._subject(kind, values["subject"].strip())
-        async with self.house.db.together() as opened:
+        async with self.house.db.transaction() as opened:
             made = await opened(BudgetRows).put(
                 kind,
                 subject,
@@ -116,7 +116,7 @@ class BudgetDesk:
 
     async def remove(self, by: User, budget_id: str) -> None:
         """Take a budget away; NotFound when it is gone."""
-        async with self.house.db.together() as opened:
+        async with self.house.db.transaction() as opened:
             row = await opened(BudgetRows).get(budget_id)
             await opened(BudgetRows).remove(budget_id)
             await opened(AuditRepository).add(by.id, "budget.removed", f"{row.kind} {row.subject}".strip())
@@ -165,14 +165,14 @@ class BudgetDesk:
             raise UserError(f"Name the {kind}.", field="subject")
         return await self._job(typed) if kind == "job" else typed
 
-    async def _standing(self, row: Budget, person: User, names: dict[str, str]) -> Standing:
+    async def _standing(self, row: BudgetRow, person: User, names: dict[str, str]) -> BudgetStanding:
         zone = self.house.settings.time_zone if row.kind == "house" else person.time_zone
         limit = limit_of(row, zone)
-        async with self.house.db.together(person.id) as opened:
+        async with self.house.db.transaction(person.id) as opened:
             spent = await spent_today(opened, limit, self.house.clock())
         subject = names.get(row.subject, row.subject) if row.kind in ("user", "job") else row.subject
         who = "" if row.kind == "house" else person.name
-        return Standing(budget=row, subject=subject, who=who, spent=spent, share=limit.share(spent))
+        return BudgetStanding(budget=row, subject=subject, who=who, spent=spent, share=limit.share(spent))
 
 
 def _tokens(typed: str) -> int | None:

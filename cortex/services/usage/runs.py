@@ -32,7 +32,7 @@ TEXT_CHARS = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RunQuery:
     """The filter as asked for; what is empty narrows nothing. `person`: empty for the reader, all, or an account."""
 
     status: str = ""
@@ -45,7 +45,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class RunLine:
     """One line. `text` and `title` are "" for another person's; `ms` None = it has not begun."""
 
     key: str
@@ -75,7 +75,7 @@ class RunList:
     `jobs`: what the reader's own jobs are called, by their ids.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[RunLine, ...]
     page: int
     has_more: bool
     roles: tuple[str, ...]
@@ -97,7 +97,7 @@ class RunsService:
     accounts: Accounts
     models: Models
 
-    async def list(self, user: User, wanted: Wanted) -> RunList:
+    async def list(self, user: User, wanted: RunQuery) -> RunList:
         """The newest first, 40 a page. NotAllowed for anybody else's unless an admin asks."""
         is_own = wanted.person in ("", user.id)
         if not (is_own or user.is_admin):
@@ -118,7 +118,7 @@ class RunsService:
             jobs={job.id: job.name for job in await self.house.db.open(AllJobsRepository).names(user.id)},
         )
 
-    async def _rows(self, user: User, wanted: Wanted, skip: int) -> tuple[Sequence[RunRow], Sequence[str]]:
+    async def _rows(self, user: User, wanted: RunQuery, skip: int) -> tuple[Sequence[RunRow], Sequence[str]]:
         fits = RunFilter(
             states=next((states for status, states in STATES.items() if status == wanted.status), ()),
             role=wanted.role,
@@ -133,7 +133,7 @@ class RunsService:
         owner_id = "" if wanted.person == ALL else wanted.person
         return await everybody.list(fits, skip=skip, limit=PAGE + 1, owner_id=owner_id), await everybody.roles()
 
-    async def _runs(self, user: User, rows: Sequence[RunRow], names: dict[str, str]) -> tuple[Run, ...]:
+    async def _runs(self, user: User, rows: Sequence[RunRow], names: dict[str, str]) -> tuple[RunLine, ...]:
         ids = [row.id for row in rows]
         sums, tools = (
             await self.house.db.open(AllRunsRepository).sums(ids),
@@ -143,7 +143,7 @@ class RunsService:
         blotter.add(self.house.settings.secret_key, self.house.settings.brave_api_key)
         now = self.house.clock()
         return tuple(
-            Run(
+            RunLine(
                 key=key_of(row.id),
                 row=_quiet(row, user),
                 who="" if row.owner_id == user.id else names.get(row.owner_id, ""),

@@ -12,20 +12,20 @@ from typing import Any
 from cortex.agent.history import view
 from cortex.agent.react import as_text
 from cortex.base.errors import NotFound
-from cortex.base.log import Blotter
+from cortex.base.log import SecretFilter
 from cortex.base.messages import Message
 from cortex.base.user import User
 from cortex.selection.cache_misses import WORDS
 from cortex.services.context import House
 from cortex.services.models.models import Models
 from cortex.services.turns.history import spoken
-from cortex.storage.approvals import Approval, ApprovalsRepository
+from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
 from cortex.storage.audit import AuditRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.db import Opener
 from cortex.storage.messages import MessagesRepository, by_turn
-from cortex.storage.plans import Plan, PlansRepository
-from cortex.storage.round_rows import Round
+from cortex.storage.plans import PlanRow, PlansRepository
+from cortex.storage.round_rows import RoundRow
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.summaries import SummariesRepository
 from cortex.storage.texts import TextsRepository
@@ -33,7 +33,7 @@ from cortex.storage.turns import AllTurnsRepository, TurnRow, TurnsRepository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spoken:
+class TracedMessage:
     """A message of a request, in words."""
 
     speaker: str
@@ -53,12 +53,12 @@ class RoundTrace:
     """One model call. `receipt` None = it was never planned (a refusal, a summary)."""
 
     number: int
-    round: Round
+    round: RoundRow
     receipt: dict[str, Any] | None
     system: str
     tools: tuple[dict[str, Any], ...]
-    messages: tuple[Spoken, ...]
-    answer: Spoken | None
+    messages: tuple[TracedMessage, ...]
+    answer: TracedMessage | None
     calls: tuple[CallTrace, ...]
     cache_words: str
     can_replay: bool
@@ -75,7 +75,7 @@ class Trace:
 
     turn: TurnRow
     text: str
-    past: tuple[Spoken, ...]
+    past: tuple[TracedMessage, ...]
     rounds: tuple[RoundTrace, ...]
     beside: tuple[CallTrace, ...] = ()
 
@@ -109,7 +109,7 @@ class Traces:
         owner = await self.owner_of(user, turn_id)
         blotter = await self.models.blotter(owner)
         blotter.add(*self.house.settings.known_secrets)
-        async with self.house.db.together(owner) as opened:
+        async with self.house.db.transaction(owner) as opened:
             if owner != user.id:
                 await opened(AuditRepository).add(user.id, "trace.read", owner, {"turn": turn_id})
             turn = await opened(TurnsRepository).get(turn_id)
@@ -129,7 +129,7 @@ class Traces:
             beside=tuple(call for call in calls if call.call.round not in {row.round for row in rounds}),
         )
 
-    async def _past(self, opened: Opener, turn: TurnRow, rounds: Sequence[Round]) -> tuple[Message, ...]:
+    async def _past(self, opened: Opener, turn: TurnRow, rounds: Sequence[RoundRow]) -> tuple[Message, ...]:
         """What stood ahead of the turn in its first request: whole, after a summary, or without what did not fit."""
         turns = by_turn(await opened(MessagesRepository).of_conversation(turn.conversation_id, turn.ordinal))
         history = next((row.history for row in rounds if row.round > 0), "")
@@ -141,8 +141,8 @@ class Traces:
             whole = view(turns, summary=summary.text, upto=summary.upto_ordinal)
         return whole[int(less) if less.isdigit() else 0 :]
 
-    async def _call(self, opened: Opener, call: CallRow, blotter: Blotter) -> CallTrace:
-        asked: Approval | None = await opened(ApprovalsRepository).of_call(call.id)
+    async def _call(self, opened: Opener, call: CallRow, blotter: SecretFilter) -> CallTrace:
+        asked: ApprovalRow | None = await opened(ApprovalsRepository).of_call(call.id)
         told = replace(call, arguments=blotter.blot(call.arguments), text=blotter.blot(call.text))
         return CallTrace(call=told, approval=asked.state if asked else "")
 
@@ -151,14 +151,14 @@ class Traces:
 class _Made:
     """What the rounds of one turn are put together from."""
 
-    plans: dict[int, Plan]
+    plans: dict[int, PlanRow]
     texts: dict[str, str]
     calls: Sequence[CallTrace]
     past: tuple[Message, ...]
     said: Sequence[Message]
-    blotter: Blotter
+    blotter: SecretFilter
 
-    def round(self, row: Round, upto: int) -> RoundTrace:
+    def round(self, row: RoundRow, upto: int) -> RoundTrace:
         """One model call, whose request ended ahead of the message at `upto`."""
         plan = self.plans.get(row.round)
         given = plan.given if plan else {}
@@ -179,7 +179,7 @@ class _Made:
         )
 
 
-def _asked(rounds: Sequence[Round], row: Round, said: Sequence[Message]) -> int:
+def _asked(rounds: Sequence[RoundRow], row: RoundRow, said: Sequence[Message]) -> int:
     """How many of the turn's messages this round's request carried: all ahead of its own answer."""
     answered = [one.round for one in rounds if one.state == "answered" and one.round > 0]
     answers = [place for place, message in enumerate(said) if message.speaker == "assistant"]
@@ -189,12 +189,12 @@ def _asked(rounds: Sequence[Round], row: Round, said: Sequence[Message]) -> int:
     return len(said) if earlier >= len(answers) else answers[earlier]
 
 
-def _named(plan: Plan) -> list[str]:
+def _named(plan: PlanRow) -> list[str]:
     return [plan.given[name] for name in ("system", "tools") if name in plan.given]
 
 
-def _spoken(messages: Sequence[Message], blotter: Blotter) -> tuple[Spoken, ...]:
-    return tuple(Spoken(speaker=one.speaker, text=blotter.blot(spoken(one))) for one in messages)
+def _spoken(messages: Sequence[Message], blotter: SecretFilter) -> tuple[TracedMessage, ...]:
+    return tuple(TracedMessage(speaker=one.speaker, text=blotter.blot(spoken(one))) for one in messages)
 
 
 def _plain(trace: Trace) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def _plain(trace: Trace) -> dict[str, Any]:
         "past": [[one.speaker, one.text] for one in trace.past],
         "rounds": [
             {
-                "took": {name: getattr(one.round, name) for name in Round.__dataclass_fields__ if name != "sent"},
+                "took": {name: getattr(one.round, name) for name in RoundRow.__dataclass_fields__ if name != "sent"},
                 "cache": one.cache_words,
                 "receipt": one.receipt,
                 "system": one.system,

@@ -15,10 +15,10 @@ from cortex.base.user import User
 from cortex.base.zone import local, midnight
 from cortex.selection.cache_misses import WORDS
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.accounts.people import Account
+from cortex.services.accounts.people import AccountRow
 from cortex.services.context import House
 from cortex.storage.jobs import AllJobsRepository
-from cortex.storage.usage import SUMMED, AllUsageRepository, Cell, Dear, Span, ToolUse
+from cortex.storage.usage import SUMMED, AllUsageRepository, Cell, ExpensiveTurn, Span, ToolUsage
 from cortex.storage.usage import UsageRepository as OwnUsage
 
 By = Literal["model", "role", "tool", "job", "person"]
@@ -60,7 +60,7 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class UsageRow:
     """One model, role, job or person with its sum over the range, and what it cost on each day."""
 
     key: str
@@ -87,13 +87,13 @@ class View:
     by: By
     whole: Sum
     days: tuple[tuple[date, Sum], ...]
-    rows: tuple[Row, ...]
+    rows: tuple[UsageRow, ...]
     misses: tuple[Miss, ...]
     histogram: tuple[tuple[int, int], ...]
-    dear: tuple[Dear, ...]
-    tools: tuple[ToolUse, ...]
-    never: tuple[ToolUse, ...]
-    people: tuple[Account, ...]
+    dear: tuple[ExpensiveTurn, ...]
+    tools: tuple[ToolUsage, ...]
+    never: tuple[ToolUsage, ...]
+    people: tuple[AccountRow, ...]
 
     @property
     def turns(self) -> int:
@@ -153,7 +153,7 @@ class UsageService:
             people=people,
         )
 
-    async def _people(self, user: User, person: str) -> tuple[Account, ...]:
+    async def _people(self, user: User, person: str) -> tuple[AccountRow, ...]:
         """Whom the page can show: everybody for an admin, who else only themselves."""
         is_own = person in ("", user.id)
         if not user.is_admin and not is_own:
@@ -174,15 +174,17 @@ class UsageService:
         edges = [midnight(now, user.time_zone, offset) for offset in range(1 - days, 2)]
         return list(pairwise(edges))
 
-    def _never(self, used: Sequence[ToolUse]) -> tuple[ToolUse, ...]:
+    def _never(self, used: Sequence[ToolUsage]) -> tuple[ToolUsage, ...]:
         """Tools of the house that nobody called in the range, those first that cost most to send."""
         known = {one.name: one for one in used}
         names = [name for name, tool in self.house.registry.tools.items() if tool.category != META]
-        idle = [known.get(name, ToolUse(name=name)) for name in names if not known.get(name, ToolUse(name=name)).calls]
+        idle = [
+            known.get(name, ToolUsage(name=name)) for name in names if not known.get(name, ToolUsage(name=name)).calls
+        ]
         return tuple(sorted(idle, key=lambda one: (-one.tokens, one.name)))
 
 
-async def _none() -> Sequence[ToolUse]:
+async def _none() -> Sequence[ToolUsage]:
     return ()
 
 
@@ -193,14 +195,14 @@ def _sum(cells: Iterable[Cell]) -> Sum:
     return Sum(**{name: sum(getattr(cell, name) for cell in given) for name in names})
 
 
-def _rows(cells: Sequence[Cell], by: By, days: int, names: dict[str, str]) -> tuple[Row, ...]:
+def _rows(cells: Sequence[Cell], by: By, days: int, names: dict[str, str]) -> tuple[UsageRow, ...]:
     """A row a key, the dearest first."""
     rows = []
     for key in sorted({cell.key for cell in cells}):
         mine = [cell for cell in cells if cell.key == key]
         costs = [sum(cell.cost_usd for cell in mine if cell.day == place) for place in range(days)]
         label = (names.get(key, key) if by in ("person", "job") else key) or NAMELESS.get(by, "")
-        rows.append(Row(key=key, label=label, sum=_sum(mine), cost_by_day=tuple(costs)))
+        rows.append(UsageRow(key=key, label=label, sum=_sum(mine), cost_by_day=tuple(costs)))
     return tuple(sorted(rows, key=lambda row: (-row.sum.cost_usd, -row.sum.input_tokens, row.label)))
 
 

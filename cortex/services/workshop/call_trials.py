@@ -6,7 +6,7 @@ Each is a turn of its own without a model call, in a conversation that the sideb
 import json
 from dataclasses import dataclass
 
-from cortex.agent.arguments import Checked, check, digest, visible
+from cortex.agent.arguments import CheckedCall, check, digest, visible
 from cortex.base.errors import NotAllowed, NotFound, UserError
 from cortex.base.ids import new_id
 from cortex.base.messages import ToolCall
@@ -29,7 +29,7 @@ WIRE_ID = "hand"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class CallResult:
     """A call by hand as it stands. `call` None = not decided yet."""
 
     key: str
@@ -45,7 +45,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class TrialCall:
     """A call that can be made. `sure`: what to hand back with a yes, "" where none is needed before it runs."""
 
     arguments: str
@@ -75,10 +75,10 @@ class CallTrials:
             return f"It is not set up in this house: it waits for {', '.join(missing)}."
         return "It is switched off. Switch it on to try it." if name in (await self.tools.in_force()).off else ""
 
-    async def ask(self, user: User, name: str, role: str, arguments: str) -> Asked:
+    async def ask(self, user: User, name: str, role: str, arguments: str) -> TrialCall:
         """The call as the gate will see it; UserError says why it cannot be made."""
         checked = await self._checked(user, name, role, arguments)
-        return Asked(
+        return TrialCall(
             arguments=checked.canonical,
             risk=checked.risk,
             detail=visible(checked),
@@ -89,7 +89,7 @@ class CallTrials:
         """Make the call: the key of its turn, which runs on whoever looks. Call `ask` first."""
         checked = await self._checked(user, name, role, arguments)
         turn_id = f"turn:{new_id()}"
-        async with self.house.db.together(user.id) as opened:
+        async with self.house.db.transaction(user.id) as opened:
             made = await opened(ConversationsRepository).create(role, "auto", f"Tried: {name}", source="try")
             text = f"Call {name} with {json.dumps(checked.said, ensure_ascii=False)}"
             row = await opened(TurnsRepository).create(turn_id, made.id, text, mode="auto", role=role, state="running")
@@ -98,7 +98,7 @@ class CallTrials:
         await self.runs.start_call(row, ToolCall(id=WIRE_ID, name=name, arguments=checked.canonical))
         return turn_id.removeprefix("turn:")
 
-    async def look(self, user: User, name: str, key: str, *, patience_s: float = 0.0) -> Tried:
+    async def look(self, user: User, name: str, key: str, *, patience_s: float = 0.0) -> CallResult:
         """The call as it stands, once it has ended or asks, or after so long; NotFound for another tool's or user's."""
         row = await self.house.db.open(TurnsRepository, user.id).get(turn_of(key))
         ends_s, bell = self.house.ticks_s() + patience_s, -1
@@ -111,13 +111,13 @@ class CallTrials:
                 return tried
             bell = await self.house.hub.changed(row.conversation_id, bell, left_s)
 
-    async def _look(self, user: User, row: TurnRow, key: str) -> Tried:
+    async def _look(self, user: User, row: TurnRow, key: str) -> CallResult:
         page = await self.chat.log(user, row.conversation_id)
         turn = Transcript(page.events).turn(row.id)
         if turn is None or row.ordinal != 1 or page.conversation.source != "try":
             raise NotFound("There is no such call.")
         cards = [part for part in turn.parts if isinstance(part, CallCard)]
-        return Tried(
+        return CallResult(
             key=key,
             conversation_id=row.conversation_id,
             turn=turn,
@@ -125,7 +125,7 @@ class CallTrials:
             asks=any(isinstance(part, ApprovalCard) for part in turn.parts),
         )
 
-    async def _checked(self, user: User, name: str, role: str, arguments: str) -> Checked:
+    async def _checked(self, user: User, name: str, role: str, arguments: str) -> CheckedCall:
         if not user.is_admin:
             raise NotAllowed("Only an admin calls tools by hand.")
         if why := await self.why_not(name):
@@ -138,7 +138,7 @@ class CallTrials:
             raise UserError(checked)
         return checked
 
-    async def _needs_word(self, checked: Checked) -> bool:
+    async def _needs_word(self, checked: CheckedCall) -> bool:
         """Whether a yes is asked for here: it acts outside one's own things, and the gate will not ask by itself."""
         tool = checked.tool
         is_asked = asks_itself(tool) or checked.risk == "high" or tool.name in (await self.tools.in_force()).asks_first

@@ -13,13 +13,19 @@ from cortex.selection import text
 from cortex.selection.types import META, Snapshot
 from cortex.services.tools.settings import ToolSettingsService
 from cortex.services.tools.tools import ToolsService
-from cortex.services.tools.words import Typed, line, read, typed_of
+from cortex.services.tools.words import WordsText, line, read, typed_of
 from cortex.services.turns.tool_outcomes import SHARES
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
-from cortex.storage.learning import AllCasesRepository, Answer, AnswersRepository, Case, CasesRepository
+from cortex.storage.learning import (
+    AllCasesRepository,
+    AnswersRepository,
+    CasesRepository,
+    LearningCaseRow,
+    WordingAnswerRow,
+)
 from cortex.storage.preferences import PreferencesRepository
-from cortex.storage.tool_settings import Kind, ToolWord
+from cortex.storage.tool_settings import Kind, ToolWordRow
 from cortex.toolkit.registry import Registry
 
 CASES_READ = 2_000
@@ -57,18 +63,18 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Learned:
+class LearningPage:
     """The page: open suggestions, most needed first; tools sent for nothing; answers, newest first."""
 
     suggestions: tuple[Suggestion, ...]
     unused: tuple[tuple[str, int], ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[WordingAnswerRow, ...]
     cases: int
 
 
 @dataclass(slots=True, kw_only=True)
 class _Group:
-    cases: list[Case] = field(default_factory=list)
+    cases: list[LearningCaseRow] = field(default_factory=list)
     said: dict[str, str] = field(default_factory=dict)
 
 
@@ -87,12 +93,12 @@ class LearningService:
 
     async def share(self, user: User, *, is_shared: bool) -> None:
         """Consent from now on, or take it back: then the words that were kept go at once."""
-        async with self.db.together(user.id) as opened:
+        async with self.db.transaction(user.id) as opened:
             await opened(PreferencesRepository).set(SHARES, is_shared)
             if not is_shared:
                 await opened(CasesRepository).forget_words()
 
-    async def page(self, user: User) -> Learned:
+    async def page(self, user: User) -> LearningPage:
         """What is to be learned, as far as this admin may see it."""
         _admin(user)
         cases = await self.db.open(AllCasesRepository).recent(CASES_READ)
@@ -102,7 +108,7 @@ class LearningService:
         groups = self._groups(cases, own, answers)
         found = [_suggestion(tool, self._category(tool), group, snapshot) for tool, group in groups.items()]
         unused = Counter(name for case in cases for name in case.unused if self.registry.get(name))
-        return Learned(
+        return LearningPage(
             suggestions=tuple(sorted(found, key=lambda each: (-each.total, each.tool))),
             unused=tuple(unused.most_common(UNUSED_SHOWN)),
             answers=tuple(answers),
@@ -127,17 +133,17 @@ class LearningService:
     async def turn_down(self, user: User, tool: str, text_hash: str) -> None:
         """This wording is no way to ask for the tool: do not suggest it again."""
         wording = await self._wording(user, tool, text_hash)
-        async with self.db.together() as opened:
+        async with self.db.transaction() as opened:
             category = self._category(tool)
             await opened(AnswersRepository).put(
                 tool, text_hash, kind="", category=category, text=wording.text, by=user.id
             )
             await opened(AuditRepository).add(user.id, "learning.turned_down", tool, {"wording": text_hash})
 
-    async def take_back(self, user: User, answer_id: str) -> Answer:
+    async def take_back(self, user: User, answer_id: str) -> WordingAnswerRow:
         """Undo an answer: a word that it added goes, the suggestion is open again."""
         _admin(user)
-        async with self.db.together() as opened:
+        async with self.db.transaction() as opened:
             answer = await opened(AnswersRepository).remove(answer_id)
             await opened(AuditRepository).add(user.id, "learning.taken_back", answer.tool, {"kind": answer.kind})
         if answer.kind:
@@ -153,7 +159,7 @@ class LearningService:
         words = await self.settings.words(category)
         typed = _with(typed_of(words), kind, line(_word(category, kind, said, tools)))
         await self.settings.save_words(user, category, read(self.registry, category, typed))
-        async with self.db.together() as opened:
+        async with self.db.transaction() as opened:
             await opened(AnswersRepository).put(tool, text_hash, kind=kind, category=category, text=said, by=user.id)
 
     async def _wording(self, user: User, tool: str, text_hash: str) -> Wording:
@@ -165,7 +171,9 @@ class LearningService:
                     return wording
         raise NotFound("This wording is not to be seen, or was answered meanwhile.")
 
-    def _groups(self, cases: Sequence[Case], own: Mapping[str, str], answers: Sequence[Answer]) -> dict[str, _Group]:
+    def _groups(
+        self, cases: Sequence[LearningCaseRow], own: Mapping[str, str], answers: Sequence[WordingAnswerRow]
+    ) -> dict[str, _Group]:
         """The open cases by the tool that they needed, with the words that may be seen."""
         settled = {(answer.tool, answer.text_hash) for answer in answers}
         phrases = [(answer.tool, text.words(answer.text)) for answer in answers if answer.kind == "phrase"]
@@ -195,7 +203,7 @@ class LearningService:
 
 def _suggestion(tool: str, category: str, group: _Group, snapshot: Snapshot) -> Suggestion:
     """The group as the page shows it."""
-    by_wording: dict[str, list[Case]] = {}
+    by_wording: dict[str, list[LearningCaseRow]] = {}
     for case in group.cases:
         by_wording.setdefault(case.text_hash, []).append(case)
     wordings = [
@@ -222,7 +230,7 @@ def _suggestion(tool: str, category: str, group: _Group, snapshot: Snapshot) -> 
     )
 
 
-def _tools(tool: str, cases: Sequence[Case]) -> tuple[str, ...]:
+def _tools(tool: str, cases: Sequence[LearningCaseRow]) -> tuple[str, ...]:
     """The tool, and what was called beside it each time."""
     beside = set(cases[0].called).intersection(*(case.called for case in cases)) - {tool}
     return (tool, *(name for name in cases[0].called if name in beside))
@@ -252,11 +260,11 @@ def _holds(said: tuple[str, ...], part: tuple[str, ...]) -> bool:
     return bool(part) and any(said[at : at + len(part)] == part for at in range(len(said) - len(part) + 1))
 
 
-def _word(category: str, kind: Kind, said: str, tools: tuple[str, ...]) -> ToolWord:
-    return ToolWord(category=category, kind=kind, text=said, text_key=text.normal(said), tools=tools)
+def _word(category: str, kind: Kind, said: str, tools: tuple[str, ...]) -> ToolWordRow:
+    return ToolWordRow(category=category, kind=kind, text=said, text_key=text.normal(said), tools=tools)
 
 
-def _with(typed: Typed, kind: Kind, more: str) -> Typed:
+def _with(typed: WordsText, kind: Kind, more: str) -> WordsText:
     """The form's texts with a line more."""
     if kind == "phrase":
         return replace(typed, phrases=f"{typed.phrases}\n{more}".strip())

@@ -21,7 +21,7 @@ from cortex.services.tools.tools import ToolsService
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
 from cortex.storage.learning import AllCasesRepository
-from cortex.storage.refits import Refit, RefitsRepository
+from cortex.storage.refits import RefitRow, RefitsRepository
 from cortex.storage.tool_settings import ToolSettingsRepository
 
 REFIT = "cortex.selection.refit"
@@ -69,7 +69,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class RefitResult:
     """A refit that was judged: stored under a number, or refused because of `worse`."""
 
     report: Report
@@ -81,7 +81,7 @@ class Tried:
 class Version:
     """A stored refit as the page shows it. `is_current`: it rests on the model that ships now."""
 
-    refit: Refit
+    refit: RefitRow
     report: Report
     is_current: bool
 
@@ -119,13 +119,13 @@ class RefitsService:
                 cases.setdefault(case.text_hash, made)
         return tuple(cases.values())
 
-    async def make(self, user: User) -> Tried:
+    async def make(self, user: User) -> RefitResult:
         """Fit, judge, and put it in force if nothing got worse. UserError when there is too little to learn from."""
         _admin(user)
         cases = await self.cases()
         shipped = (await self.tools.ground()).shipped
         tried, data = await asyncio.to_thread(_judged, shipped, cases, f"{self.clock():%Y-%m-%d}")
-        async with self.db.together() as opened:
+        async with self.db.transaction() as opened:
             if tried.worse:
                 await opened(AuditRepository).add(
                     user.id, "refit.refused", "", {"why": tried.worse, **asdict(tried.report)}
@@ -136,7 +136,7 @@ class RefitsService:
             await opened(RefitsRepository).choose(number)
             await opened(ToolSettingsRepository).changed()
             await opened(AuditRepository).add(user.id, "refit.made", str(number), asdict(tried.report))
-        return Tried(report=tried.report, number=number)
+        return RefitResult(report=tried.report, number=number)
 
     async def choose(self, user: User, number: int) -> None:
         """Put a stored refit in force, or with 0 the shipped model. UserError for one of an older version."""
@@ -144,7 +144,7 @@ class RefitsService:
         found = {version.refit.number: version for version in await self.versions(user)}
         if number in found and not found[number].is_current:
             raise UserError(f"Refit {number} rests on an older model than the one that ships now. Make a new one.")
-        async with self.db.together() as opened:
+        async with self.db.transaction() as opened:
             await opened(RefitsRepository).choose(number)
             await opened(ToolSettingsRepository).changed()
             await opened(AuditRepository).add(user.id, "refit.chosen", str(number), {})
@@ -156,7 +156,7 @@ def report_of(stored: dict[str, Any]) -> Report:
     return Report(**{**stored, **figures})
 
 
-def _judged(shipped: Snapshot, cases: Sequence[Any], day: str) -> tuple[Tried, bytes]:
+def _judged(shipped: Snapshot, cases: Sequence[Any], day: str) -> tuple[RefitResult, bytes]:
     """Off the event loop: the model of all cases, judged; what is held back is judged by a fit that did not see it."""
     refit, weights = scan.load(REFIT), scan.load(WEIGHTS)
     base = weights.shipped()
@@ -182,7 +182,7 @@ def _judged(shipped: Snapshot, cases: Sequence[Any], day: str) -> tuple[Tried, b
         shipped_before=_figure(shipped, sample),
         shipped_after=_figure(_with(shipped, weights.from_bytes(data)), sample),
     )
-    return Tried(report=report, worse=report.worse), data
+    return RefitResult(report=report, worse=report.worse), data
 
 
 def _with(snapshot: Snapshot, model: Any) -> Snapshot:

@@ -11,7 +11,7 @@ from cortex.base.errors import NotAllowed, NotFound, UserError
 from cortex.base.role import Role
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
-from cortex.selection.grants import Grant, granted, permits
+from cortex.selection.grants import ToolGrant, granted, permits
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import META
 from cortex.services.roles.roles import Origin, Roles
@@ -39,7 +39,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Priced:
+class PricedTools:
     """What a list of tools amounts to: those that can be used now, their tokens in full, and those not set up."""
 
     tools: int
@@ -48,7 +48,7 @@ class Priced:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class CategoryChoice:
     """A category of the checklist: its tools by name, and those of them that are not set up here."""
 
     name: str
@@ -67,7 +67,7 @@ class RoleSheet:
     words_beneath: tuple[str, ...]
     words_from: Origin
     is_admin_only: bool
-    priced: Priced
+    priced: PricedTools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,11 +101,11 @@ class RoleEditing:
             priced=await self.priced(words),
         )
 
-    async def choices(self) -> Sequence[Choice]:
+    async def choices(self) -> Sequence[CategoryChoice]:
         """The checklist: every category that a role can have."""
         missing = {row["name"]: row["missing"] for row in await self.tools.listing()}
         return [
-            Choice(
+            CategoryChoice(
                 name=category.name,
                 summary=category.summary,
                 tools=tuple(tool.name for tool in category.tools),
@@ -150,10 +150,10 @@ class RoleEditing:
             raise UserError(f"{field!r} is nothing that can be taken back.")
         await self.roles.change(user, name, {field: None}, is_audited=True)
 
-    async def priced(self, words: Sequence[str]) -> Priced:
+    async def priced(self, words: Sequence[str]) -> PricedTools:
         """What these words let an admin use, in full."""
         ground = await self.tools.ground()
-        ready, given = frozenset(ground.ready), Grant(words=frozenset(words))
+        ready, given = frozenset(ground.ready), ToolGrant(words=frozenset(words))
         found = [
             entry
             for entry in ground.snapshot.entries
@@ -163,7 +163,7 @@ class RoleEditing:
             )
         ]
         awake = [entry for entry in found if entry.name in ready]
-        return Priced(
+        return PricedTools(
             tools=len(awake), tokens=sum(entry.tokens_full for entry in awake), asleep=len(found) - len(awake)
         )
 

@@ -17,11 +17,11 @@ from cortex.selection.edits import Edits, edited, with_encoder
 from cortex.selection.pipeline import plan
 from cortex.selection.talk import common_terms
 from cortex.selection.types import Domain, Example, Snapshot, ToolPlan
-from cortex.services.tools.plans import Asked, plan_input
-from cortex.services.tools.tools import Ground
+from cortex.services.tools.plans import PlanRequest, plan_input
+from cortex.services.tools.tools import PlanGround
 from cortex.services.tools.words import Rival, rivals, words_of
 from cortex.services.workshop.tool_trials import ToolTrials
-from cortex.storage.tool_settings import ToolWord
+from cortex.storage.tool_settings import ToolWordRow
 
 OWN_MOST = 40
 ELSEWHERE_MOST = 40
@@ -34,7 +34,7 @@ Source = Literal["typed", "here", "elsewhere"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class PlanChange:
     """A message whose tools change. `source`: typed by the admin, an utterance of this category, or of another."""
 
     text: str
@@ -63,12 +63,12 @@ class Effect:
     before: Side
     after: Side
     changed: int
-    changes: tuple[Change, ...]
+    changes: tuple[PlanChange, ...]
     rivals: tuple[Rival, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class RankChange:
     """A wording with the tool's place in what `tools_discover` finds; None = not among it."""
 
     text: str
@@ -77,7 +77,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class DescriptionEffect:
     """A tool under other words: tokens before and after in full and in short, what changes in plans and in the search.
 
     `searched`: how many wordings were searched with; `found`: those of them that found the tool, before and after;
@@ -89,7 +89,7 @@ class Described:
     effect: Effect
     searched: int
     found: tuple[int, int]
-    moved: tuple[Moved, ...]
+    moved: tuple[RankChange, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ class ToolEffects:
     trials: ToolTrials
 
     async def of(
-        self, user: User, category: str, words: Sequence[ToolWord], typed: Sequence[str], recipe: str
+        self, user: User, category: str, words: Sequence[ToolWordRow], typed: Sequence[str], recipe: str
     ) -> Effect:
         """What these words in place of the category's own ones would change for an admin who may use everything."""
         ground = await self.trials.ground(is_assumed=False)
@@ -116,7 +116,7 @@ class ToolEffects:
 
     async def of_description(
         self, user: User, name: str, description: str, typed: Sequence[str], recipe: str
-    ) -> Described:
+    ) -> DescriptionEffect:
         """What this description in place of the tool's present one would cost and change, for the same admin."""
         tool = self.trials.house.registry.tools[name]
         ground = await self.trials.ground(is_assumed=False)
@@ -127,7 +127,7 @@ class ToolEffects:
         return await asyncio.to_thread(_described, name, ground.snapshot, after, effect, typed)
 
     async def _of(
-        self, user: User, ground: Ground, category: str, edits: Edits, typed: Sequence[str], recipe: str
+        self, user: User, ground: PlanGround, category: str, edits: Edits, typed: Sequence[str], recipe: str
     ) -> Effect:
         asked = await self.trials.asked(user, "orchestrator", "admin", "")
         asked = replace(asked, role=EVERYTHING, recipe=recipe)
@@ -139,7 +139,7 @@ class ToolEffects:
 
 
 def _effect(
-    asked: Asked,
+    asked: PlanRequest,
     before: Snapshot,
     shipped: Snapshot,
     edits: Edits,
@@ -165,14 +165,14 @@ def _effect(
     )
 
 
-def _described(name: str, before: Snapshot, after: Snapshot, effect: Effect, typed: Sequence[str]) -> Described:
+def _described(name: str, before: Snapshot, after: Snapshot, effect: Effect, typed: Sequence[str]) -> DescriptionEffect:
     """Off the event loop: the costs, and the search with what was typed and with the tool's own examples."""
     old, new = (next(entry for entry in one.entries if entry.name == name) for one in (before, after))
     own = [each for each in _domain(before, new.category).examples if name in each.tools]
     said = dict.fromkeys((*typed[:TYPED_MOST], *(each.text for each in _spread(own, SEARCHED_MOST))))
     places = [(one, _place(before, one, name), _place(after, one, name)) for one in said]
-    moved = [Moved(text=one, before=was, after=now) for one, was, now in places if was != now]
-    return Described(
+    moved = [RankChange(text=one, before=was, after=now) for one, was, now in places if was != now]
+    return DescriptionEffect(
         full=(old.tokens_full, new.tokens_full),
         stub=(old.tokens_stub, new.tokens_stub),
         effect=effect,
@@ -213,7 +213,7 @@ def messages(before: Snapshot, after: Snapshot, category: str, typed: Sequence[s
     return tuple(once.values())
 
 
-def _plan(asked: Asked, snapshot: Snapshot, ready: tuple[str, ...], said: str) -> ToolPlan:
+def _plan(asked: PlanRequest, snapshot: Snapshot, ready: tuple[str, ...], said: str) -> ToolPlan:
     return plan(plan_input(replace(asked, message=said), snapshot, ready, FIXED_TOKENS))
 
 
@@ -221,11 +221,11 @@ def _names(made: ToolPlan) -> tuple[str, ...]:
     return tuple(item.name for item in made.sent if item.name in made.reachable)
 
 
-def _change(said: _Said, old: ToolPlan, new: ToolPlan) -> Change | None:
+def _change(said: _Said, old: ToolPlan, new: ToolPlan) -> PlanChange | None:
     before, after = _names(old), _names(new)
     if set(before) == set(after):
         return None
-    return Change(
+    return PlanChange(
         text=said.text,
         source=said.source,
         plus=tuple(name for name in after if name not in before),

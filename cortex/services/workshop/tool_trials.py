@@ -18,10 +18,10 @@ from cortex.services.context import House
 from cortex.services.models.models import Models
 from cortex.services.models.profiles import Profiles
 from cortex.services.roles.roles import Roles
-from cortex.services.tools.plans import Asked, Planned, planned
-from cortex.services.tools.tools import Ground, ToolsService
+from cortex.services.tools.plans import PlannedRound, PlanRequest, planned
+from cortex.services.tools.tools import PlanGround, ToolsService
 from cortex.storage.audit import AuditRepository
-from cortex.storage.tool_cases import ToolCase as ToolCase
+from cortex.storage.tool_cases import ToolCaseRow as ToolCaseRow
 from cortex.storage.tool_cases import ToolCasesRepository
 
 TEXT_MAX = 4_000
@@ -41,7 +41,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class RecipeResult:
     """What a recipe makes of a message: the receipt's tools, tokens a round, their share of all, the time to choose."""
 
     recipe: str
@@ -57,19 +57,19 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class MessageTrial:
     """Every recipe, and one of them step by step with its receipt."""
 
-    rows: tuple[Tried, ...]
+    rows: tuple[RecipeResult, ...]
     steps: tuple[Step, ...]
     receipt: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class CaseVerdict:
     """A case that was run. `missing`: expected and not sent; `extra`: sent although none was to be."""
 
-    case: ToolCase
+    case: ToolCaseRow
     sent: tuple[str, ...]
     missing: tuple[str, ...]
     extra: tuple[str, ...]
@@ -90,25 +90,25 @@ class ToolTrials:
     models: Models
     profiles: Profiles
 
-    async def ask(self, user: User, question: Question) -> Trial:
+    async def ask(self, user: User, question: Question) -> MessageTrial:
         """The message as the first of a new conversation, under every recipe. UserError for a wrong question."""
         text = _checked(question)
         asked = await self.asked(user, question.role, question.rank, text)
         ground, persona = await self.ground(is_assumed=question.is_assumed), await self.roles.persona(user)
         return await asyncio.to_thread(self._trial, asked, ground, persona, question.recipe)
 
-    async def cases(self) -> Sequence[ToolCase]:
+    async def cases(self) -> Sequence[ToolCaseRow]:
         """The kept cases, oldest first."""
         return await self.house.db.open(ToolCasesRepository).all()
 
-    async def add_case(self, user: User, question: Question, tools: str) -> ToolCase:
+    async def add_case(self, user: User, question: Question, tools: str) -> ToolCaseRow:
         """Keep a message with the tools it must be given, names apart by blanks or commas; none = it must get none."""
         text, names = _checked(question), tuple(dict.fromkeys(tools.replace(",", " ").split()))
         _admin(user)
         unknown = [name for name in names if self.house.registry.get(name) is None]
         if unknown:
             raise UserError(f"There is no tool {unknown[0]!r}.", field="tools")
-        async with self.house.db.together() as opened:
+        async with self.house.db.transaction() as opened:
             if len(await opened(ToolCasesRepository).all()) >= CASES_MAX:
                 raise UserError(f"{CASES_MAX} messages are enough; remove one first.", field="text")
             case = await opened(ToolCasesRepository).add(text, question.role, question.rank, names, user.id)
@@ -118,11 +118,11 @@ class ToolTrials:
     async def remove_case(self, user: User, case_id: str) -> None:
         """Forget a case; NotFound when there is none."""
         _admin(user)
-        async with self.house.db.together() as opened:
+        async with self.house.db.transaction() as opened:
             await opened(ToolCasesRepository).remove(case_id)
             await opened(AuditRepository).add(user.id, "tool.case_removed", case_id)
 
-    async def run(self, user: User, recipe: str, *, is_assumed: bool = False) -> tuple[Verdict, ...]:
+    async def run(self, user: User, recipe: str, *, is_assumed: bool = False) -> tuple[CaseVerdict, ...]:
         """Every case under this recipe."""
         if recipe not in RECIPES:
             raise UserError(f"There is no recipe {recipe!r}.", field="recipe")
@@ -134,37 +134,39 @@ class ToolTrials:
             found.append(_verdict(case, made))
         return tuple(found)
 
-    async def asked(self, user: User, role_name: str, rank: Rank, text: str) -> Asked:
+    async def asked(self, user: User, role_name: str, rank: Rank, text: str) -> PlanRequest:
         """The planner's inputs for a first message of this user, were they of this rank."""
         somebody = replace(user, rank=rank)
         role = await self.roles.role(user, role_name)
         entry = await self.models.entry(user, (await self.models.names(user, role))[0])
         profile = (await self.profiles.of(user, entry)).profile
-        return Asked(user=somebody, role=role, message=text, profile=profile, model=entry.name, now=self.house.clock())
+        return PlanRequest(
+            user=somebody, role=role, message=text, profile=profile, model=entry.name, now=self.house.clock()
+        )
 
-    async def ground(self, *, is_assumed: bool) -> Ground:
+    async def ground(self, *, is_assumed: bool) -> PlanGround:
         """What plans stand on here, or would if every tool that is on were set up."""
         ground = await self.tools.ground()
         if not is_assumed:
             return ground
         return replace(ground, ready=tuple(name for name in self.house.registry.tools if name not in ground.house.off))
 
-    def _trial(self, asked: Asked, ground: Ground, persona: str, recipe: str) -> Trial:
+    def _trial(self, asked: PlanRequest, ground: PlanGround, persona: str, recipe: str) -> MessageTrial:
         """Off the event loop: plans, counts and times."""
         made = {
             name: planned(replace(asked, recipe=name), ground.snapshot, ground.ready, persona) for name in RECIPE_NAMES
         }
         chosen = made[recipe]
         rows = tuple(self._row(name, each) for name, each in made.items())
-        return Trial(rows=rows, steps=steps(chosen.given), receipt=chosen.receipt)
+        return MessageTrial(rows=rows, steps=steps(chosen.given), receipt=chosen.receipt)
 
-    def _row(self, name: str, made: Planned) -> Tried:
+    def _row(self, name: str, made: PlannedRound) -> RecipeResult:
         started_s = self.house.ticks_s()
         plan(made.given)  # once more: by now its search structures stand
         took_s = self.house.ticks_s() - started_s
         receipt = made.receipt
         total = receipt["total_tokens"]
-        return Tried(
+        return RecipeResult(
             recipe=name,
             sent=tuple(receipt["sent"]),
             tokens=receipt["tokens"],
@@ -173,9 +175,9 @@ class ToolTrials:
         )
 
 
-def _verdict(case: ToolCase, made: Planned) -> Verdict:
+def _verdict(case: ToolCaseRow, made: PlannedRound) -> CaseVerdict:
     sent = tuple(item["name"] for item in made.receipt["sent"] if item["category"] != META)
-    return Verdict(
+    return CaseVerdict(
         case=case,
         sent=sent,
         missing=tuple(name for name in case.tools if name not in sent),

@@ -72,7 +72,7 @@ async def _fill(url: str, dice: random.Random) -> None:
     jobs = [first, *(replace(first, id=f"job{number}", name=f"Job {number:04}") for number in range(1, JOBS))]
     owners = [*jobs * (SLOTS // 2 // JOBS), *jobs[:BUSY] * (SLOTS // 2 // BUSY)]
     slots = [_slot(job, number, dice) for number, job in enumerate(owners)]
-    async with db.together(owner_id) as opened:
+    async with db.transaction(owner_id) as opened:
         session = opened(JobsRepository).session
         await session.execute(insert(JobTable), [asdict(job) for job in jobs[1:]])
         await session.execute(insert(SlotTable), [asdict(slot) for slot in slots])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from cortex.base.messages import ToolSchema
 from cortex.selection.pipeline import plan
 from cortex.selection.snapshot import snapshot_of
-from cortex.selection.types import Domain, Entry, Example, PlanInput, RoleView, Snapshot, Trigger
+from cortex.selection.types import Domain, Example, PlanInput, RoleView, Snapshot, ToolEntry, Trigger
 from cortex.tools import load
 from tests.bench.figure import Bench, Figure, percentile
 
@@ -60,7 +60,7 @@ def _ms(act: Callable[[], object]) -> float:
 
 def _made(size: int, dice: random.Random) -> Snapshot:
     """Ten tools a category, each about a thing of its own; words are made of syllables."""
-    entries: list[Entry] = []
+    entries: list[ToolEntry] = []
     domains: list[Domain] = []
     for number in range(size // 10 + bool(size % 10)):
         thing = "".join(dice.choices(SYLLABLES, k=3))
@@ -79,10 +79,10 @@ def _made(size: int, dice: random.Random) -> Snapshot:
     return Snapshot(version=f"made-{size}", entries=tuple(entries), domains=tuple(domains))
 
 
-def _entry(name: str, category: str, verb: str, thing: str) -> Entry:
+def _entry(name: str, category: str, verb: str, thing: str) -> ToolEntry:
     summary = f"{verb.capitalize()} a {thing} by its name"
     schema = ToolSchema(name=name, description=summary, parameters={"type": "object", "properties": {}})
-    return Entry(
+    return ToolEntry(
         name=name,
         category=category,
         summary=summary,

@@ -6,7 +6,7 @@ import pytest
 from cortex.base.errors import NotFound, UserError
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant, results, user
 from cortex.base.user import User
-from cortex.engine.hub import Hub
+from cortex.engine.hub import LocalHub
 from cortex.services.chat.conversations import ConversationsService
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.conversations import ConversationsRepository
@@ -41,14 +41,14 @@ async def ben(db: Database) -> User:
 
 @pytest.fixture
 def service(db: Database, clock: StillClock) -> ConversationsService:
-    return ConversationsService(db, Hub(), clock)
+    return ConversationsService(db, LocalHub(), clock)
 
 
 @pytest.fixture
 def say(db: Database, ann: User) -> Say:
     async def turn(conversation_id: str, id: str, *messages: Message, state: str = "done") -> None:
         said = messages or (user(f"say {id}"), assistant(f"said {id}"))
-        async with db.together(ann.id) as opened:
+        async with db.transaction(ann.id) as opened:
             turns, log = opened(TurnsRepository), opened(ConversationsRepository)
             await turns.create(id, conversation_id, said[0].text, mode="auto", role="orchestrator")
             await log.append(conversation_id, [("message", {"turn": id, "text": said[0].text}, id)])

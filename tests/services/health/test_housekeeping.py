@@ -11,7 +11,7 @@ from cortex.base.settings import load_settings
 from cortex.engine.dbos import Engine
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.health.housekeeping import EVERY_S, FIRST_AFTER_S, RUNS_KEPT, Housekeeping
-from cortex.services.notices.notices import Told
+from cortex.services.notices.notices import NoticeDraft
 from cortex.storage.db import Database
 from cortex.storage.schema import ActionLinkTable
 from tests.living_house import living_house
@@ -59,7 +59,7 @@ async def test_a_round_a_minute_after_the_start_then_daily_whatever_happens(
 async def test_old_links_and_notices_go_with_the_daily_round(tmp_path: Path, clock: StillClock) -> None:
     async with living_house(tmp_path, clock=clock) as house:
         reach, user_id = house.cortex.reach, house.admin.id
-        told = Told(key="tea", kind="reminder", title="Tea", text="", actions=("ack",))
+        told = NoticeDraft(key="tea", kind="reminder", title="Tea", text="", actions=("ack",))
         old = await reach.notices.tell(user_id, told)
         await reach.buttons.made((await reach.notices.get(user_id, old)).row, "delivery-1")
         engine = house.cortex.house.runner

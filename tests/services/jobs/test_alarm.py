@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from cortex.base import scan
-from cortex.base.beside import beside
+from cortex.base.background import background_tasks
 from cortex.base.clock import now
 from cortex.base.errors import ToolFailed
 from cortex.services.jobs.alarm import ARMED_AHEAD, AT_ONCE, STILL_AHEAD, Alarm
@@ -70,7 +70,7 @@ async def ringing(*tables: Table) -> AsyncIterator[Alarm]:
     alarm = Alarm()
     for number, table in enumerate(tables):
         alarm.add(f"kind{number}", table.due, table.fire)
-    async with beside(alarm.run()):
+    async with background_tasks(alarm.run()):
         await asyncio.sleep(0)
         yield alarm
 
@@ -174,6 +174,6 @@ async def test_one_that_could_not_be_fired_is_fired_again_though_nobody_wrote_an
     table.put("stubborn", timedelta())
     alarm = Alarm(is_still=table.still)
     alarm.add("kind", table.due, table.fire)
-    async with beside(alarm.run()):
+    async with background_tasks(alarm.run()):
         await until(table, 1)
     assert table.failures == 0

@@ -10,8 +10,8 @@ from cortex.base.errors import ProviderError
 from cortex.base.messages import Usage, assistant, user
 from cortex.base.model import ModelEntry
 from cortex.base.turn import Reply
-from cortex.ports.loop import Delta, Finished, Request
-from cortex.providers import Surroundings, connect
+from cortex.ports.loop import Delta, Request, StreamEnd
+from cortex.providers import ProviderContext, connect
 from cortex.services.models.asking import Link, ask
 from tests.scripted_server import Fault, ScriptedServer, rule
 
@@ -25,14 +25,14 @@ class Scripted:
     tries: list[tuple[str, ProviderError | None]]
     closed: int = 0
 
-    async def stream(self, request: Request) -> AsyncIterator[Delta | Finished]:
+    async def stream(self, request: Request) -> AsyncIterator[Delta | StreamEnd]:
         words, error = self.tries.pop(0)
         try:
             if words:
                 yield Delta(kind="text", text=words)
             if error is not None:
                 raise error
-            yield Finished(message=assistant(words), usage=Usage(input_tokens=1), finish="stop")
+            yield StreamEnd(message=assistant(words), usage=Usage(input_tokens=1), finish="stop")
         finally:
             self.closed += 1
 
@@ -112,7 +112,7 @@ async def test_a_refused_key_is_not_tried_twice() -> None:
 
 async def test_a_stream_without_an_end_counts_as_cut() -> None:
     class Endless(Scripted):
-        async def stream(self, request: Request) -> AsyncIterator[Delta | Finished]:
+        async def stream(self, request: Request) -> AsyncIterator[Delta | StreamEnd]:
             yield Delta(kind="text", text="Hal")
 
     reply = await Page().ask(Link(entry=ModelEntry(name="a", provider="x"), provider=Endless([])))
@@ -145,7 +145,7 @@ async def test_through_the_real_wire_the_second_model_answers(scripted: Scripted
     scripted.rules = [rule("hello", "Hello, how are you today?")]
     scripted.fail(Fault(kind="status", status=429, retry_after="1"), Fault(kind="cut", after_bytes=700))
     base_url = scripted.base_url if kind == "openai" else scripted.origin
-    surroundings = Surroundings(policy=named(("127.0.0.1", scripted.port)))
+    surroundings = ProviderContext(policy=named(("127.0.0.1", scripted.port)))
     entries = [ModelEntry(name=n, provider=kind, model=n, base_url=base_url) for n in ("first", "second")]
     links = [Link(entry=entry, provider=connect(entry, "test-key", surroundings)) for entry in entries]
     page = Page()

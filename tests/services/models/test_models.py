@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cortex.base.address import Policy
+from cortex.base.address import AddressPolicy
 from cortex.base.crypto import Vault
 from cortex.base.errors import NotFound, UserError
 from cortex.base.ids import new_id
@@ -17,7 +17,7 @@ from cortex.base.model import OFFLINE, ModelEntry
 from cortex.base.role import Role
 from cortex.base.user import User
 from cortex.ports.loop import Provider, Request
-from cortex.providers import Surroundings, connect
+from cortex.providers import ProviderContext, connect
 from cortex.services.models.asking import ask
 from cortex.services.models.models import Models
 from cortex.storage.accounts import AccountsRepository
@@ -29,8 +29,8 @@ from tests.scripted_server import Fault, Say, ScriptedServer, Use, rule
 CHAT = Role(name="chat", prompt="")
 
 
-def dial(entry: ModelEntry, secret: str | None, policy: Policy) -> Provider:
-    return connect(entry, secret, Surroundings(policy=policy, chunk_delay_s=0))
+def dial(entry: ModelEntry, secret: str | None, policy: AddressPolicy) -> Provider:
+    return connect(entry, secret, ProviderContext(policy=policy, chunk_delay_s=0))
 
 
 class Place:

@@ -8,18 +8,18 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from cortex.base.beside import beside
+from cortex.base.background import background_tasks
 from cortex.base.clock import ticks_s
 from cortex.base.settings import load_settings
 from cortex.base.user import User
-from cortex.engine.hub import Hub
-from cortex.engine.resting import Resting
+from cortex.engine.hub import LocalHub
+from cortex.engine.null_engine import NullEngine
 from cortex.services.accounts.accounts import LoginView
 from cortex.services.context import House
 from cortex.services.notices.devices import DeviceView, Subscription
-from cortex.services.notices.notices import DeliveryRow, Told
+from cortex.services.notices.notices import DeliveryRow, NoticeDraft
 from cortex.services.notices.outbox import LEASE_S
-from cortex.services.notices.stack import Reach
+from cortex.services.notices.stack import NotificationStack
 from cortex.services.scope import ToolScope
 from cortex.storage.accounts import AccountsRepository, LoginsRepository
 from cortex.storage.db import Database
@@ -33,21 +33,21 @@ ADA = User(id="ada", name="Ada", rank="admin", time_zone="Europe/Berlin")
 BOB = User(id="bob", name="Bob", rank="member", time_zone="Europe/Berlin")
 SUBJECT = "mailto:ada@example.org"
 AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
-TEA = Told(key="tea", kind="reminder", title="Water the plants", text="The fern first.", path="/reminders")
+TEA = NoticeDraft(key="tea", kind="reminder", title="Water the plants", text="The fern first.", path="/reminders")
 
 
 @dataclass(frozen=True, slots=True)
 class ReachWorld:
-    reach: Reach
+    reach: NotificationStack
     scope: ToolScope
-    hub: Hub
+    hub: LocalHub
     db: Database
     clock: StillClock
 
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[None]:
         """While the outbox is at work."""
-        async with beside(self.reach.dispatch.run()):
+        async with background_tasks(self.reach.dispatch.run()):
             yield
 
     async def login(self, user: User = ADA, id: str = "login-1") -> LoginView:
@@ -100,7 +100,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 async def made_world(db: Database, clock: StillClock, home: Path, **settings: Any) -> ReachWorld:
     """The world over a migrated database; a second one over the same is the house after a restart."""
     given = {"push_subject": SUBJECT, "secret_key": "k" * 40, "public_url": "https://cortex.example.org", **settings}
-    hub, scope, resting = Hub(), ToolScope(db, {}), Resting()
+    hub, scope, resting = LocalHub(), ToolScope(db, {}), NullEngine()
     for user in (ADA, BOB):
         if await db.open(AccountsRepository).named(user.name) is None:
             await db.open(AccountsRepository).add(user.id, user.name, user.rank, None, user.time_zone)
@@ -115,4 +115,4 @@ async def made_world(db: Database, clock: StillClock, home: Path, **settings: An
         clock=clock,
         ticks_s=ticks_s,
     )
-    return ReachWorld(Reach.over(house, scope), scope, hub, db, clock)
+    return ReachWorld(NotificationStack.over(house, scope), scope, hub, db, clock)

@@ -14,7 +14,7 @@ from cortex.services.notices.action_links import PATH
 from cortex.services.notices.notices import NoticeFilter, NoticeRow
 from cortex.services.notices.preferences import Choices, Means, ways
 from cortex.storage import notices as rows
-from cortex.storage.approvals import Approval
+from cortex.storage.approvals import ApprovalRow
 from cortex.storage.db import Database
 from cortex.storage.notices import NoticeValues
 from cortex.storage.secrets import SecretsRepository
@@ -114,14 +114,14 @@ async def test_a_draft_stands_and_falls_with_what_it_tells_of(world: ReachWorld)
     draft = await world.reach.notices.prepare(ADA.id, TEA)
 
     async def tell_and_fail() -> None:
-        async with world.db.together(ADA.id) as opened:
+        async with world.db.transaction(ADA.id) as opened:
             await draft.write(opened)
             await opened(rows.NoticesRepository).get("nowhere")
 
     with pytest.raises(NotFound):
         await tell_and_fail()
     assert await world.reach.notices.unread(ADA.id) == 0
-    async with world.db.together(ADA.id) as opened:
+    async with world.db.transaction(ADA.id) as opened:
         assert await draft.write(opened)
     assert await world.reach.notices.unread(ADA.id) == 1
 
@@ -383,7 +383,7 @@ async def unwatched(house: LivingHouse, conversation_id: str) -> str:
     """The same with no stream open: that would be somebody who watches."""
     before = len(await house.cortex.approvals.pending(house.admin))
     await house.cortex.chat.send(house.admin, conversation_id, "run `echo hi` in the shell")
-    pending: Sequence[Approval] = []
+    pending: Sequence[ApprovalRow] = []
     async with asyncio.timeout(PATIENCE_S):
         while len(pending) <= before:
             await asyncio.sleep(0.05)

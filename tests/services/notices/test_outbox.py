@@ -14,13 +14,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cortex.base.errors import Conflict, ToolFailed
-from cortex.engine.hub import Hub
+from cortex.engine.hub import LocalHub
 from cortex.notify import SmtpServer
 from cortex.ports.channels import PRIVATE_TEXT
-from cortex.ports.outgoing import Mail, Push, Pushed
+from cortex.ports.outgoing import Mail, Push, PushCount
 from cortex.services.notices.delivery import BACK_OFF_S, opening
 from cortex.services.notices.notices import OUTBOX, NoticeFilter, NoticeRow
-from cortex.services.notices.outbox import LEASE_S, LOOK_S, PLACES, Dispatch
+from cortex.services.notices.outbox import LEASE_S, LOOK_S, PLACES, Outbox
 from cortex.services.notices.preferences import KINDS
 from cortex.storage.accounts import LoginsRepository
 from cortex.storage.db import Database
@@ -522,7 +522,7 @@ async def test_two_processes_send_it_once(db: Database, clock: StillClock, tmp_p
     assert len(sent) == len(set(sent)) == 20
 
 
-class Bell(Hub):
+class Bell(LocalHub):
     """A hub that keeps how long it was asked to wait for the outbox."""
 
     def __init__(self) -> None:
@@ -539,7 +539,7 @@ async def test_with_nothing_to_send_it_looks_twice_a_minute_at_most(
     db: Database, clock: StillClock, tmp_path: Path
 ) -> None:
     world, bell = await made_world(db, clock, tmp_path, notify_hosts=("127.0.0.1:9",)), Bell()
-    loop = Dispatch(db=db, hub=bell, sending=world.reach.dispatch.sending, clock=clock)
+    loop = Outbox(db=db, hub=bell, sending=world.reach.dispatch.sending, clock=clock)
     worker = asyncio.create_task(loop.run())
 
     async def has_looked() -> bool:
@@ -661,11 +661,11 @@ async def test_a_tools_push_says_what_became_of_it(db: Database, clock: StillClo
         world = await made_world(db, clock, tmp_path, **inside(push))
         port = world.scope.open(Push, ADA.id)
         async with world.sending():
-            assert await port.send("call-0", "Cortex", "hello") == Pushed(devices=0, failed=0)
+            assert await port.send("call-0", "Cortex", "hello") == PushCount(devices=0, failed=0)
             await world.subscribed(browser, f"{push.origin}/p")
-            assert await port.send("call-1", "Cortex", "hello") == Pushed(devices=1, failed=0)
-            assert await port.send("call-1", "Cortex", "hello") == Pushed(devices=1, failed=0)
-            assert await port.send("call-2", "Cortex", "hello") == Pushed(devices=0, failed=0, waiting=1)
+            assert await port.send("call-1", "Cortex", "hello") == PushCount(devices=1, failed=0)
+            assert await port.send("call-1", "Cortex", "hello") == PushCount(devices=1, failed=0)
+            assert await port.send("call-2", "Cortex", "hello") == PushCount(devices=0, failed=0, waiting=1)
             await world.reach.choices.change(ADA, muted=["message"])
             with pytest.raises(ToolFailed, match="muted"):
                 await port.send("call-3", "Cortex", "hello")

@@ -13,7 +13,7 @@ from cortex.base.errors import Conflict, NotFound, ToolFailed, UserError
 from cortex.base.user import User
 from cortex.ports.schedule import Timing
 from cortex.schedule.reading import Reader
-from cortex.services.notifier import OnThePage
+from cortex.services.notifier import PageOnlyNotifier
 from cortex.services.reminders.due import DueReminders, Waking
 from cortex.services.reminders.reminders import REPEATS_S, TOLD_MOST, ReminderRow, RemindersService, Snooze
 from cortex.storage.accounts import AccountsRepository
@@ -25,7 +25,7 @@ BERLIN = "Europe/Berlin"
 
 
 @dataclass(frozen=True, slots=True)
-class Heard(OnThePage):
+class Heard(PageOnlyNotifier):
     """Tells on the page alone, and notes whose pages were told to look."""
 
     rung: list[str]

@@ -11,8 +11,8 @@ from cortex.ports.loop import CallRecord
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.settings import ToolSettingsService
 from cortex.services.tools.tools import ToolsService
-from cortex.services.tools.words import Typed, line, read, typed_of
-from cortex.services.turns.calls import Book
+from cortex.services.tools.words import WordsText, line, read, typed_of
+from cortex.services.turns.calls import CallLog
 from cortex.storage.calls import CallsRepository
 from cortex.storage.home import Homes
 from cortex.storage.plans import PlansRepository
@@ -121,7 +121,7 @@ async def test_a_call_of_a_tool_that_the_first_plan_left_out_is_counted_as_rescu
     conversation = await house.conversation()
     turn_id = await house.say(conversation, MILK)
     first = (await cortex.house.db.open(PlansRepository, user.id).of_turn(turn_id))[0].receipt
-    book = Book(house=cortex.house, contexts=cortex.planning.contexts, homes=Homes(cortex.settings.home))
+    book = CallLog(house=cortex.house, contexts=cortex.planning.contexts, homes=Homes(cortex.settings.home))
     turn = Turn(
         id=turn_id,
         conversation_id=conversation,
@@ -150,7 +150,7 @@ def record(call_id: str, tool: str) -> CallRecord:
 
 async def test_words_are_read_as_they_are_shown(house: LivingHouse) -> None:
     registry = house.cortex.house.registry
-    typed = Typed(
+    typed = WordsText(
         phrases="Groceries [task_create, task_list]\n\n  pantry  ",
         no_phrases=registry.categories["tasks"].phrases[0].text,
         examples="we are out of bread\nWE are  out of bread [task_list]",
@@ -170,8 +170,8 @@ async def test_a_shipped_phrase_with_other_tools_takes_the_place_of_the_shipped_
     registry = house.cortex.house.registry
     shipped = registry.categories["tasks"].phrases[0].text
     with pytest.raises(UserError, match="as it ships"):
-        read(registry, "tasks", Typed(phrases=f"{shipped} [task_update]"))
-    words = read(registry, "tasks", Typed(phrases=f"{shipped} [task_update]", no_phrases=shipped))
+        read(registry, "tasks", WordsText(phrases=f"{shipped} [task_update]"))
+    words = read(registry, "tasks", WordsText(phrases=f"{shipped} [task_update]", no_phrases=shipped))
     assert await house.cortex.tool_settings.save_words(house.admin, "tasks", words) == 1
     tasks = next(domain for domain in (await house.cortex.tools.snapshot()).domains if domain.name == "tasks")
     assert [(each.tools, each.is_own) for each in tasks.triggers if each.text == shipped] == [(("task_update",), True)]

@@ -13,7 +13,7 @@ from cortex.base.messages import Text
 from cortex.base.skill import SKILLS_MAX
 from cortex.base.turn import Need
 from cortex.base.user import User
-from cortex.services.tools.plans import Asked
+from cortex.services.tools.plans import PlanRequest
 from cortex.services.tools.skills import REMOVED_KEPT, SkillsService
 from cortex.storage.home import Home
 from cortex.storage.messages import MessagesRepository
@@ -240,7 +240,9 @@ async def test_titles_stand_in_the_first_rounds_tail_and_nowhere_else(
 ) -> None:
     await invoices(skills, house.admin)
     role = await house.cortex.roles.role(house.admin, "orchestrator")
-    asked = Asked(user=house.admin, role=role, message="write the invoice for Acme", now=house.cortex.house.clock())
+    asked = PlanRequest(
+        user=house.admin, role=role, message="write the invoice for Acme", now=house.cortex.house.clock()
+    )
     first = await house.cortex.tools.plan_turn(asked)
     second = await house.cortex.tools.plan_turn(replace(asked, need=Need(round=2), memory=first.memory))
     assert "Writing invoices" in first.round.tail

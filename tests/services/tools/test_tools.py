@@ -9,7 +9,7 @@ from cortex.base.model import Profile
 from cortex.base.turn import Need
 from cortex.base.user import User
 from cortex.services.roles.roles import Roles
-from cortex.services.tools.plans import Asked, past_turns
+from cortex.services.tools.plans import PlanRequest, past_turns
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.home import Homes
 from cortex.toolkit.registry import Registry
@@ -63,7 +63,7 @@ async def test_a_tool_turn_costs_at_most_900_tokens(tools: ToolsService, message
 async def test_the_price_is_that_of_the_request_that_goes_out(tools: ToolsService) -> None:
     message = "what's on my list"
     role = await Roles().role(ROOT, "orchestrator")
-    out = await tools.plan_turn(Asked(user=ROOT, role=role, message=message, now=NOON))
+    out = await tools.plan_turn(PlanRequest(user=ROOT, role=role, message=message, now=NOON))
     body = {
         "messages": [
             {"role": "system", "content": out.round.system},
@@ -101,7 +101,7 @@ async def test_discovery_finds_permitted_tools_alone(tools: ToolsService) -> Non
 async def test_a_conversation_is_planned_from_what_was_stored(tools: ToolsService) -> None:
     role = await Roles().role(ROOT, "orchestrator")
     first = await tools.plan_turn(
-        Asked(
+        PlanRequest(
             user=ROOT,
             role=role,
             message="what's on my list",
@@ -112,7 +112,7 @@ async def test_a_conversation_is_planned_from_what_was_stored(tools: ToolsServic
         )
     )
     second = await tools.plan_turn(
-        Asked(
+        PlanRequest(
             user=ROOT,
             role=role,
             message="what's on my list",

@@ -12,10 +12,10 @@ import pytest
 from cortex.agent.execute import Executor
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Decision, Performed, Turn
-from cortex.ports.loop import CallRecord, Ending
+from cortex.ports.loop import CallEnding, CallRecord
 from cortex.ports.schedule import Jobs, Reminders, Timing
-from cortex.services.turns.calls import Book
-from cortex.services.turns.end import Endings
+from cortex.services.turns.calls import CallLog
+from cortex.services.turns.end import TurnEnd
 from cortex.storage.calls import CallsRepository
 from cortex.storage.home import Homes
 from cortex.storage.tasks import TasksRepository
@@ -31,10 +31,10 @@ class Killed(Exception):
     """The process dies here."""
 
 
-class DyingBook(Book):
+class DyingBook(CallLog):
     """Dies ahead of each record of an end."""
 
-    async def end(self, turn: Turn, call: CallRecord, ending: Ending) -> Ending:
+    async def end(self, turn: Turn, call: CallRecord, ending: CallEnding) -> CallEnding:
         raise Killed
 
 
@@ -43,11 +43,11 @@ class Shop:
     """A house with a turn that is at work, and a gate of our own in front of the real tools."""
 
     house: LivingHouse
-    book: Book
+    book: CallLog
     turn: Turn
     meanwhile: Callable[[], Awaitable[object]]
 
-    def gate(self, book: Book) -> Executor:
+    def gate(self, book: CallLog) -> Executor:
         inside = self.house.cortex.house
         return Executor(
             registry=inside.registry,
@@ -62,7 +62,7 @@ class Shop:
         call = ToolCall(id="c1", name=name, arguments=json.dumps(arguments))
         decision = await self.gate(self.book).decide(self.turn, 1, call)
         assert decision.verdict == "run"
-        dying = DyingBook(**{field.name: getattr(self.book, field.name) for field in fields(Book)})
+        dying = DyingBook(**{field.name: getattr(self.book, field.name) for field in fields(CallLog)})
         with pytest.raises(Killed):
             await self.gate(dying).perform(self.turn, 1, call, decision, None)
         return call, decision
@@ -103,7 +103,7 @@ async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
             now=AT.isoformat(),
         )
         homes = Homes(tmp_path / "home")
-        book = Book(house=inside, contexts=house.cortex.planning.contexts, homes=homes)
+        book = CallLog(house=inside, contexts=house.cortex.planning.contexts, homes=homes)
         yield Shop(house=house, book=book, turn=turn, meanwhile=nothing)
 
 
@@ -263,7 +263,7 @@ async def test_a_call_that_nobody_runs_again_keeps_nothing(shop: Shop) -> None:
     _, decision = await shop.cut("file_write", path="own.txt", text="mine")
     calls = inside.db.open(CallsRepository, user_id)
     assert await calls.target(decision.call_id) == {"before": b"before".hex()}
-    await Endings(house=inside).interrupt(
+    await TurnEnd(house=inside).interrupt(
         await inside.db.open(TurnsRepository, user_id).get(shop.turn.id), "It broke off."
     )
     assert await calls.target(decision.call_id) is None

@@ -6,12 +6,12 @@ import pytest
 
 from cortex.services.turns.tool_outcomes import came, lesson
 from cortex.storage.calls import CallRow, Came
-from cortex.storage.plans import Plan
+from cortex.storage.plans import PlanRow
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def planned(number: int, *tools: tuple[str, str], added: tuple[str, ...] = (), mode: str = "auto") -> Plan:
+def planned(number: int, *tools: tuple[str, str], added: tuple[str, ...] = (), mode: str = "auto") -> PlanRow:
     """A round that sends these tools, each with the stage that brought it."""
     sent = [{"name": name, "stage": stage, "category": "x"} for name, stage in tools]
     known = {name: stage for name, stage in tools}
@@ -20,7 +20,7 @@ def planned(number: int, *tools: tuple[str, str], added: tuple[str, ...] = (), m
         for name in dict.fromkeys([*known, "note_list", "note_add", "task_create"])
     ]
     receipt: dict[str, Any] = {"mode": mode, "sent": sent, "decisions": decisions, "added": list(added)}
-    return Plan(turn_id="t1", round=number, receipt=receipt, given={}, created_at=NOON)
+    return PlanRow(turn_id="t1", round=number, receipt=receipt, given={}, created_at=NOON)
 
 
 def made(name: str, *, how: Came = "", state: Any = "done", text: str = "ok") -> CallRow:
@@ -68,7 +68,7 @@ SEARCH = made("tools_discover", text="- note_list(): Your notes.\nThey can be ca
         "a model that takes no tools",
     ],
 )
-def test_how_a_called_tool_was_had(plans: list[Plan], earlier: list[CallRow], name: str, how: str) -> None:
+def test_how_a_called_tool_was_had(plans: list[PlanRow], earlier: list[CallRow], name: str, how: str) -> None:
     assert came(plans, len(plans), earlier, name) == how
 
 
@@ -94,7 +94,7 @@ def test_what_was_needed_and_what_was_sent_for_nothing_are_told() -> None:
     ],
     ids=["a pin", "sent for an earlier message"],
 )
-def test_what_the_message_did_not_bring_in_was_not_sent_for_nothing(first: Plan) -> None:
+def test_what_the_message_did_not_bring_in_was_not_sent_for_nothing(first: PlanRow) -> None:
     assert lesson([first], []) is None
 
 

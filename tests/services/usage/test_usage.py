@@ -13,7 +13,7 @@ from cortex.base.messages import Usage
 from cortex.base.user import User
 from cortex.services.usage.usage import View
 from cortex.storage.plans import PlansRepository
-from cortex.storage.round_rows import Round
+from cortex.storage.round_rows import RoundRow
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
@@ -36,7 +36,7 @@ async def use_model(house: LivingHouse, scripted: ScriptedServer, **more: Any) -
     await house.cortex.models.save(house.admin, {**form, "cache": cache, **more})
 
 
-async def on_record(house: LivingHouse, turns: list[str], who: User) -> tuple[list[dict[str, Any]], list[Round]]:
+async def on_record(house: LivingHouse, turns: list[str], who: User) -> tuple[list[dict[str, Any]], list[RoundRow]]:
     """Receipts and rows of these turns, those whose call was answered."""
     receipts, rows = [], []
     for turn in turns:

@@ -9,7 +9,7 @@ log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def beside(*bodies: Coroutine[None, None, None]) -> AsyncIterator[None]:
+async def background_tasks(*bodies: Coroutine[None, None, None]) -> AsyncIterator[None]:
     """Run them until the block ends; one that fails before is told in the log at once and takes nothing with it."""
     workers = [asyncio.create_task(body) for body in bodies]  # noqa: TID251 - this is the place
     for worker in workers:

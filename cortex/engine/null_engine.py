@@ -5,8 +5,8 @@ from typing import Any
 from cortex.base.errors import Conflict
 
 
-class Resting:
-    """Implements `base.ports.Runner` and `Signals`."""
+class NullEngine:
+    """Implements `Runner` and `Signals` of `ports/engine.py`."""
 
     async def start(
         self, run_id: str, workflow: str, argument: dict[str, Any], *, queue: str = "", key: str = ""

@@ -3,7 +3,7 @@ import logging
 
 import pytest
 
-from cortex.base.beside import beside
+from cortex.base.background import background_tasks
 
 
 async def test_what_runs_beside_a_block_ends_with_it() -> None:
@@ -16,7 +16,7 @@ async def test_what_runs_beside_a_block_ends_with_it() -> None:
             await asyncio.sleep(0)
             ended.append(name)
 
-    async with beside(forever("a"), forever("b")):
+    async with background_tasks(forever("a"), forever("b")):
         await asyncio.sleep(0)
         assert ended == []
     assert sorted(ended) == ["a", "b"]
@@ -27,6 +27,6 @@ async def test_a_failure_is_told_and_the_block_goes_on(caplog: pytest.LogCapture
         raise RuntimeError("out of cheese")
 
     with caplog.at_level(logging.ERROR):
-        async with beside(fails()):
+        async with background_tasks(fails()):
             await asyncio.sleep(0.01)
     assert "out of cheese" in caplog.text
