@@ -271,7 +271,7 @@ async def relayed(url: str) -> AsyncIterator[RelayHub]:
     except ModuleNotFoundError as error:
         raise ConfigError("PostgreSQL needs its driver: install Cortex with the extra 'postgres'.") from error
     relay = RelayHub()
-    wire = wires.Wire(url, relay.heard)
+    wire = wires.NotifyConnection(url, relay.heard)
     relay.line = wire
     async with background_tasks(wire.listen(), wire.speak(), relay.flush(), relay.renew(), relay.look()):
         try:
