@@ -8,16 +8,22 @@ def close(loop: asyncio.AbstractEventLoop) -> None:
 
     A line that is left to the garbage collector is told of in whatever test runs then.
     """
-    tasks = asyncio.all_tasks(loop)
-    for task in tasks:
-        task.cancel()
-    loop.run_until_complete(_ended(tasks))
-    for transport in list(getattr(loop, "_transports", {}).values()):  # the one list of them, until asyncio has its own
-        transport.abort()
-    loop.run_until_complete(asyncio.sleep(0))
+    while loop.run_until_complete(_has_ended_some()):
+        pass  # ending one thing can begin another: a connection that was accepted meanwhile
     loop.run_until_complete(loop.shutdown_asyncgens())
     loop.close()
 
 
-async def _ended(tasks: set["asyncio.Task[object]"]) -> None:
+async def _has_ended_some() -> bool:
+    """Whether there was anything to end."""
+    loop = asyncio.get_running_loop()
+    tasks = asyncio.all_tasks(loop) - {asyncio.current_task()}
+    lines = list(getattr(loop, "_transports", {}).values())  # the one list of them, until asyncio has its own
+    has_open = any(not line.is_closing() for line in lines)
+    for task in tasks:
+        task.cancel()
+    for line in lines:
+        line.abort()
     await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.sleep(0)
+    return bool(tasks) or has_open
