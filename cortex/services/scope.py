@@ -43,8 +43,8 @@ class ToolScope:
 
     @property
     def wired(self) -> frozenset[str]:
-        """Class names of what can be opened: the registry's `needs` are checked against these."""
-        return frozenset(kind.__name__ for kind in (*REPOSITORIES, *self._clients))
+        """Names of what can be opened, a repository by its noun: the registry's `needs` are checked against these."""
+        return frozenset(kind.__name__.removesuffix("Repository") for kind in (*REPOSITORIES, *self._clients))
 
     def open(self, kind: type[T], user_id: str) -> T:
         """The repository or client, bound to the user; ToolFailed for a kind that nobody wired."""
