@@ -173,7 +173,7 @@ async def _running(settings: Settings, clock: Clock, engine: Engine, hub: Shared
                 accounts=cortex.accounts,
                 prune=engine.prune,
                 clock=clock,
-                also=(cortex.reach.sweep, cortex.clockwork.sweep),
+                also=(cortex.reach.sweep, cortex.clockwork.sweep, cortex.records.sweep),
             )
             work = (cortex.reach.run(), cortex.clockwork.run(), cortex.agents.results.run())
             async with background_tasks(keeping.run(), runs.look_after(), *work):

@@ -18,6 +18,8 @@ from cortex.app import Cortex
 from cortex.base.clock import Clock, now
 from cortex.base.events import Event
 from cortex.base.user import User
+from cortex.storage.plans import PlansRepository
+from cortex.storage.turns import TurnsRepository
 from tests.databases import copy_home, house_settings
 from tests.patience import PATIENCE_S
 
@@ -50,6 +52,12 @@ class LivingHouse:
     async def events(self, conversation_id: str, *kinds: str, user: User | None = None) -> list[Event]:
         page = await self.cortex.chat.log(user or self.admin, conversation_id)
         return [event for event in page.events if not kinds or event.kind in kinds]
+
+    async def receipts(self, conversation_id: str) -> list[dict[str, Any]]:
+        """What was sent and why, by round, of every turn in order."""
+        async with self.cortex.house.db.read_transaction(self.admin.id) as opened:
+            turns = await opened(TurnsRepository).list(conversation_id)
+            return [plan.receipt for turn in turns for plan in await opened(PlansRepository).of_turn(turn.id)]
 
 
 @asynccontextmanager

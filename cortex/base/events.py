@@ -4,7 +4,7 @@ Kinds and payloads (every payload of a turn carries `turn`):
 message      {turn, text, at, mode, is_steer, agent?}   a user's message; or, with `agent`, what that run found
 steer        {turn, into, round}                        a queued message was taken into the running turn
 turn.start   {turn, role, model, max_rounds, max_rounds_from}
-selection    {turn, round, receipt}                     receipt: see selection/types.py `receipt()`
+selection    {turn, round, total}                       total: tools that there are; the receipt stands with the plan
 part.start   {turn, round, part, kind, attempt}         kind text | thinking; deltas of it go through the hub
 part.end     {turn, round, part, kind, text, attempt, is_partial?}   "" drops the part; is_partial: cut, no history
 tool.call    {turn, round, call, name, arguments, brief, risk}

@@ -82,6 +82,9 @@ class Settings(ReachSettings):
         description="Folder of a sentence model (model.onnx, tokenizer.json), with the extra `semantic`; empty: "
         "HOME/encoder, once `cortex encoder install` put one there.",
     )
+    plans_kept_days: int = Field(
+        0, ge=0, description="Days for which traces keep how tools were chosen; 0: as long as the conversation."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much is logged.")
     allow_second_process: bool = Field(
         default=False, description="Do not lock HOME against a second `cortex serve` (PostgreSQL only)."

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from cortex.storage.repository import Repository, reading
+from sqlalchemy import delete
+
+from cortex.storage.repository import HouseRepository, Repository, reading
 from cortex.storage.schema import PlanTable, TurnTable
 
 
@@ -44,3 +46,11 @@ class PlansRepository(Repository):
         """The rounds of a turn, in order."""
         statement = self._mine(PlanRow, PlanTable).where(PlanTable.turn_id == turn_id)
         return await self._all(PlanRow, statement.order_by(PlanTable.round))
+
+
+class AllPlansRepository(HouseRepository):
+    """The receipts of everybody, for housekeeping."""
+
+    async def forget(self, before: datetime) -> None:
+        """Throw away those that were made before this moment."""
+        await self.session.execute(delete(PlanTable).where(PlanTable.created_at < before))

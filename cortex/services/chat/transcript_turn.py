@@ -71,9 +71,10 @@ def ended(turn: TurnView, event: Event) -> Folded:
 
 
 def selected(turn: TurnView, event: Event) -> Folded:
-    """The tools of a round are chosen; the last receipt is the one that is shown."""
+    """The tools of a round are chosen. Logs from before hold the whole receipt."""
     data = event.payload
-    return _phase(replace(turn, receipt=data.get("receipt")), "asking", data.get("round"))
+    total = data["total"] if "total" in data else (data.get("receipt") or {}).get("total", 0)
+    return _phase(replace(turn, tools_total=total), "asking", data.get("round"))
 
 
 def paid(turn: TurnView, event: Event) -> Folded:

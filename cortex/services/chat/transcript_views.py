@@ -6,7 +6,7 @@ Made by the fold in `services/chat/transcript.py`; the browser's macros and the 
 import re
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from cortex.base.turn import SUB, TurnState
 from cortex.ports.agents import RunState
@@ -204,7 +204,7 @@ class TurnView:
     max_rounds_from: str = ""
     status: LiveStatus = LiveStatus(phase="choosing")
     parts: tuple[Part, ...] = ()
-    receipt: dict[str, Any] | None = None
+    tools_total: int | None = None
     cost_usd: float | None = None
     ending: TurnEndView | None = None
     agent: str = ""

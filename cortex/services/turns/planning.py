@@ -122,7 +122,8 @@ class Planning:
         receipt = planned.receipt
         if limited:
             receipt = {**receipt, "labels": {**receipt["labels"], "budget": limited}}
-        rows: list[Row] = [("selection", {"turn": turn.id, "round": need.round, "receipt": receipt}, turn.id)]
+        payload = {"turn": turn.id, "round": need.round, "total": receipt["total"]}
+        rows: list[Row] = [("selection", payload, turn.id)]
         given, texts = recorded(planned)
         async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             earlier = [plan for plan in await opened(PlansRepository).of_turn(turn.id) if plan.round < need.round]

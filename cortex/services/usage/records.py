@@ -1,6 +1,7 @@
 """What is on record about model calls, as the pages ask for it: sums, budgets, one turn's trace, its replay."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Self
 
 from cortex.services.accounts.accounts import Accounts
@@ -13,12 +14,14 @@ from cortex.services.usage.budget_admin import BudgetDesk
 from cortex.services.usage.runs import RunsService
 from cortex.services.usage.traces import Traces
 from cortex.services.usage.usage import UsageService
+from cortex.storage.plans import AllPlansRepository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
     """Five doors over the same ledger, and what is learned from it about caches."""
 
+    house: House
     usage: UsageService
     budgets: BudgetDesk
     traces: Traces
@@ -30,6 +33,7 @@ class Records:
     def over(cls, house: House, accounts: Accounts, models: Models, tools: ToolsService, profiles: Profiles) -> Self:
         """All of them over the house's ground."""
         return cls(
+            house=house,
             usage=UsageService(house=house, accounts=accounts),
             budgets=BudgetDesk(house=house, accounts=accounts),
             traces=Traces(house=house, models=models),
@@ -37,3 +41,9 @@ class Records:
             runs=RunsService(house=house, accounts=accounts, models=models),
             profiles=profiles,
         )
+
+    async def sweep(self) -> None:
+        """Throw away how tools were chosen longer ago than the setting keeps it."""
+        days = self.house.settings.plans_kept_days
+        if days:
+            await self.house.db.open(AllPlansRepository).forget(self.house.clock() - timedelta(days=days))

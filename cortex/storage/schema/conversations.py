@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cortex.storage.table import Serial, Table, in_conversation, owner
+from cortex.storage.table import PackedJson, Serial, Table, in_conversation, owner
 
 
 class ConversationTable(Table):
@@ -108,8 +108,8 @@ class PlanTable(Table):
     turn_id: Mapped[str] = mapped_column(ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True)
     round: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     owner_id: Mapped[str] = owner()
-    receipt: Mapped[dict[str, Any]]
-    given: Mapped[dict[str, Any]]
+    receipt: Mapped[dict[str, Any]] = mapped_column(PackedJson())
+    given: Mapped[dict[str, Any]] = mapped_column(PackedJson())
     created_at: Mapped[datetime]
 
 

@@ -216,7 +216,7 @@ async def test_titles_ride_behind_the_message_and_the_answer_uses_the_body_that_
     (card,) = await house.events(here, "tool.result")
     assert BODY in card.payload["text"]
     assert BODY in stored[-1].message.text
-    first, *_, last = (event.payload["receipt"] for event in await house.events(here, "selection"))
+    first, *_, last = await house.receipts(here)
     assert [one["name"] for one in first["skills"]] == [one["name"] for one in last["skills"]] == [name]
     assert first["skills_tokens"] > 10
     assert last["skills_tokens"] == 0, "titles are told once a message"

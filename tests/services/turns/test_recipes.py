@@ -19,10 +19,6 @@ async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
         yield opened
 
 
-async def receipts(house: LivingHouse, cid: str) -> list[dict[str, object]]:
-    return [event.payload["receipt"] for event in await house.events(cid, "selection")]
-
-
 async def connect(house: LivingHouse, scripted: ScriptedServer) -> None:
     form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
     await house.cortex.models.save(house.admin, form)
@@ -37,7 +33,7 @@ async def test_a_conversation_chooses_its_own_way(house: LivingHouse, recipe: st
     cid = await house.conversation()
     await house.cortex.conversations.set_recipe(house.admin, cid, recipe)
     await house.say(cid, "hello")
-    assert [made["recipe"] for made in await receipts(house, cid)] == [recipe]
+    assert [made["recipe"] for made in await house.receipts(cid)] == [recipe]
     head = await house.cortex.conversations.get(house.admin, cid)
     assert (await house.cortex.composer.composer(house.admin, head)).recipe == recipe
 
@@ -46,13 +42,13 @@ async def test_a_role_chooses_a_way_and_the_conversation_stands_above_it(house: 
     await house.cortex.roles.change(house.admin, "orchestrator", {"recipe": "inara"})
     cid = await house.conversation()
     await house.say(cid, "create a task: water the plants")
-    assert {made["recipe"] for made in await receipts(house, cid)} == {"inara"}
+    assert {made["recipe"] for made in await house.receipts(cid)} == {"inara"}
     await house.cortex.conversations.set_recipe(house.admin, cid, "punch")
     await house.say(cid, "hello")
-    assert (await receipts(house, cid))[-1]["recipe"] == "punch"
+    assert (await house.receipts(cid))[-1]["recipe"] == "punch"
     await house.cortex.conversations.set_recipe(house.admin, cid, "")
     await house.say(cid, "hello")
-    assert (await receipts(house, cid))[-1]["recipe"] == "inara"
+    assert (await house.receipts(cid))[-1]["recipe"] == "inara"
 
 
 async def test_an_unknown_way_is_refused_and_the_known_ones_are_named(house: LivingHouse) -> None:
