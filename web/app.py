@@ -1,6 +1,6 @@
 """`create_app(cortex)`: middleware, pages found by a scan, static files, health, errors. No rule and no query.
 
-Called by `web/__main__.py` and by tests with an opened house.
+Called by `web/serve.py` and by tests with an opened house.
 """
 
 import asyncio

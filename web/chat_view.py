@@ -1,6 +1,6 @@
 """What the chat's pages share: the context of `chat.html`, and how a POST answers with and without htmx.
 
-Not a page: `web/pages/chat.py`, `turns.py` and `conversations.py` call it.
+Not a page: `web/pages/chat.py`, `turns.py`, `agents.py` and `whole.py` call it.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The one gate: decides every call from every surface, then performs it (SECURITY section 1).
+"""The one gate: decides every call from every surface, then performs it.
 
 Known tool and valid arguments -> user, role, channel -> admin only -> discovery cap and loop breaker -> taint rule
 -> approval -> intent -> effect -> result. What was sent to a model grants nothing here. Any exception is a no.
@@ -47,7 +47,7 @@ UNKNOWN = "Interrupted: it may or may not have happened. Tell the user and ask b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Executor:
-    """Decides and performs calls over the registry, the call book and the approval desk.
+    """Decides and performs calls over the registry, the call log and the approvals.
 
     The wait between the two is the engine's (`services/turns/turns.py`), durable and outside any step.
     """
@@ -231,7 +231,7 @@ def still_no(
 
 
 def taint_refusal(standing: CallFacts, checked: CheckedCall) -> str:
-    """The rule that no person can wave through: private data may not leave on a stranger's word (SECURITY 2)."""
+    """The rule that no person can wave through: private data may not leave on a stranger's word."""
     if not (checked.tool.sends_out and standing.is_tainted and standing.has_read_private):
         return ""
     host = destination(checked)

@@ -1,6 +1,6 @@
 """Composes the words that stand around a conversation: the system prompt of an epoch, and the tail of a request.
 
-The prefix (`system_prompt`) holds nothing that moves; the date and usage notes go to the tail (SELECTION section 2).
+The prefix (`system_prompt`) holds nothing that moves; the date and usage notes go to the tail.
 """
 
 from dataclasses import replace
@@ -28,7 +28,7 @@ def tail(now: datetime, time_zone: str, *, round_number: int, notes: str = "", i
 def with_tail(messages: list[Message], text: str) -> list[Message]:
     """The turn's messages with `text` behind them: in the user's message if that is the last, else as one more.
 
-    It stays there in every later request (SELECTION section 2: a request only ever extends the one before).
+    It stays there in every later request (a request only ever extends the one before).
     """
     if not text:
         return messages

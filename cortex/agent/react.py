@@ -125,7 +125,7 @@ async def _answer(run: _Run, plan: RoundPlan) -> Reply:
 async def _missing_round(run: _Run, reply: Reply, *, is_last: bool) -> tuple[RoundPlan, Reply] | None:
     """One extra round when an answer says that a tool is missing and the planner finds it; None = the answer stands.
 
-    Not counted as a round; once a turn (SELECTION section 3, "Missing tool").
+    Not counted as a round; once a turn.
     """
     text = reply.message.text if reply.message else ""
     if is_last or run.has_retried_missing or run.turn.mode != "auto" or not says_missing(text):
@@ -247,7 +247,7 @@ def _result(call: ToolCall, text: str) -> ToolResult:
 def as_text(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """The same story with past calls and results told in words, for a request that declares no tool.
 
-    Providers refuse tool parts without tool definitions (DESIGN section 5); the words stay with their speaker, and
+    Providers refuse tool parts without tool definitions; the words stay with their speaker, and
     results become the user's side of the talk so that speakers still take turns.
     """
     told: list[Message] = []

@@ -10,8 +10,8 @@ Strength = Literal["strong", "weak"]
 class Profile:
     """What a backend caches and at what price, relative to a plain input token.
 
-    `read_factor` c and `write_factor` w as in SELECTION section 2; `minimum_tokens` below which nothing is cached;
-    `life_s` after which the cache is cold. `late_tools`: the first way it has to add a tool mid-conversation.
+    `read_factor` c and `write_factor` w of `selection/cache_economics.py`; `minimum_tokens` below which nothing is
+    cached; `life_s` after which the cache is cold. `late_tools`: the first way it has to add a tool mid-conversation.
     """
 
     caches: bool = False

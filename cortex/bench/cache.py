@@ -1,7 +1,7 @@
 """A provider's prompt cache in small: what a request costs after the one before it.
 
 `c x LCP + w x (length - LCP) + output`, in tokens; LCP = the common prefix with the request before, 0 after the cache's
-life or under its minimum (SELECTION section 2). A piece that changed counts as changed from its beginning.
+life or under its minimum. A piece that changed counts as changed from its beginning.
 """
 
 from collections.abc import Sequence

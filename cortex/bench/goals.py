@@ -1,4 +1,4 @@
-"""The goals of SELECTION section 5, by kind of set and key, and by regime."""
+"""What recipes are held against: the goals, by kind of set and key, and by regime."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

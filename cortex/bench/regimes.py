@@ -1,4 +1,4 @@
-"""The regimes of SELECTION section 2: what the backend caches, how fast messages follow, what kind of work is done."""
+"""Regimes of cost: what the backend caches, how fast messages follow, what kind of work is done."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

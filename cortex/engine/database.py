@@ -23,7 +23,7 @@ def is_postgres(url: str) -> bool:
 
 
 def open_database(url: str) -> sa.Engine:
-    """A synchronous SQLAlchemy engine with the pragmas of ENGINE section 2, or a small PostgreSQL pool."""
+    """A synchronous SQLAlchemy engine with our pragmas, or a small PostgreSQL pool."""
     if is_postgres(url):
         address = sa.make_url(url).set(drivername="postgresql+psycopg")
         return sa.create_engine(

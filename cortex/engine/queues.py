@@ -14,7 +14,7 @@ async def register() -> None:
 
 
 async def adopt(version: str) -> None:
-    """Take what stands in the queues: where the all-in-one process runs, there are no workers (ENGINE section 1)."""
+    """Take what stands in the queues: where the all-in-one process runs, there are no workers."""
     waiting = await DBOS.list_workflows_async(
         status="ENQUEUED", queue_name=list(AT_ONCE), app_version=version, load_input=False, load_output=False
     )

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One model call, provider-neutral. Wire providers drop `hints` and `purpose` (DESIGN section 6).
+    """One model call, provider-neutral. Wire providers drop `hints` and `purpose`.
 
     `late_from`: the place in `tools` from which they came after the prefix was cached. A wire that can declare late
     does so where the messages reveal them; any other takes `tools` as they are.

@@ -1,1 +1,1 @@
-"""Which tools a model call carries, in which form, and why. Pure: recorded inputs in, a plan out; see SELECTION."""
+"""Which tools a model call carries, in which form, and why (docs/selection.md). Pure: inputs in, a plan out."""

@@ -1,6 +1,6 @@
 """What a backend's cache makes worth doing: from which probability a tool is sent, and how a late tool travels.
 
-Prices relative to a plain input token: a cached read costs c, a cache write w (SELECTION section 2).
+Prices relative to a plain input token: a cached read costs c, a cache write w.
 """
 
 from typing import Literal

@@ -52,8 +52,8 @@ class PlanDraft:
     that a recipe holds them against; None = each tool's own. `fresh`: what this round adds to
     `kept`. `dropped`: why a wanted tool stays out. `is_afresh`: no epoch, `fresh` is the whole set of this round.
     `listing`: a catalog that a stage wrote itself; None leaves it to the epoch. `labels` ride in the receipt.
-    `grown`: what the recipe keeps for the whole conversation (`Memory.grown`). `forms`: of tools not sent in full.
-    `skills`: those of the user that fit.
+    `grown`: what the recipe keeps for the whole conversation (`PlannerMemory.grown`). `forms`: of tools not sent in
+    full. `skills`: those of the user that fit.
     """
 
     rights: Rights = NO_RIGHTS

@@ -1,4 +1,4 @@
-"""How alike two words are spelt. Loaded late by `index.py` and `discover.py`: rapidfuzz brings forty modules."""
+"""How alike two words are spelt. Loaded late, by indexes and searches: rapidfuzz brings forty modules."""
 
 from collections.abc import Mapping, Sequence
 

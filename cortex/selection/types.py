@@ -156,7 +156,7 @@ class SentTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerMemory:
-    """What the planner knows of the conversation so far; can be re-derived from its receipts (`memory.py`).
+    """What the planner knows of the conversation so far; can be re-derived from its receipts (`receipt.py`).
 
     `opening`: how many of `sent` stood there when the epoch opened; the frozen catalog lists what they leave out.
     `recipe` made it; `grown` is what a recipe without epochs keeps for the whole conversation, in its own words.

@@ -98,7 +98,7 @@ class Database:
     async def transaction(self, owner_id: str = "") -> AsyncIterator[Opener]:
         """One transaction for several repositories of a user: all that they write stands, or nothing.
 
-        `async with db.transaction(user.id) as open: await open(Turns).create(...)`
+        `async with db.transaction(user.id) as opened: await opened(TurnsRepository).create(...)`
         """
         async with self.session_scope() as session:
 

@@ -159,7 +159,7 @@ class RemindersRepository(Repository):
     async def come_due(self, id: str, due: datetime, next_at: datetime | None) -> ReminderRow | None:
         """Note that the time `due` of its rhythm is told now, once, and what comes after; None when another did it.
 
-        Add the notice in the same transaction (`Database.together`).
+        Add the notice in the same transaction (`Database.transaction`).
         """
         return await self._told(
             self._at(id).where(ReminderTable.next_at == due), due_at=due, next_at=next_at, told_count=1

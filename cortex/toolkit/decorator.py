@@ -29,7 +29,7 @@ def tool(
 ) -> Callable[[Function], Tool]:
     """A decorator that makes a `Tool` of a function; TypeError at import when the function is not fit to be one.
 
-    Reads are idempotent by nature; high risk always asks (SECURITY section 2), so both follow without being said.
+    Reads are idempotent by nature; high risk always asks, so both follow without being said.
     """
 
     def make(function: Function) -> Tool:

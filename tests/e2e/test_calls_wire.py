@@ -1,4 +1,4 @@
-"""What SELECTION promises of calls, through the whole house: late tools in each way, rescue, search, the missing tool.
+"""What selection promises of calls, through the whole house: late tools in each way, rescue, search, the missing tool.
 
 Only the model is scripted; its server is as strict as the real ones and checks that no cached prefix is left.
 """

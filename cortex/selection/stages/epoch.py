@@ -1,6 +1,6 @@
 """When the prefix may change: bare until the first need, then only growing, rebuilt only where it costs nothing.
 
-The free boundaries are those of SELECTION section 2. A chat-only round leaves an open epoch standing: the provider
+The free boundaries are those of `boundary_of`. A chat-only round leaves an open epoch standing: the provider
 still holds its prefix, so the next round in Auto goes on with it.
 """
 

@@ -1,6 +1,6 @@
 """What the fitted model makes of the user's message: a chance a tool, and two gates for wishes that need none.
 
-A way of needing no tool can only veto weak scores (SELECTION section 3): a strong one, a phrase that stands in the
+A way of needing no tool can only veto weak scores: a strong one, a phrase that stands in the
 message or a tool that was named goes past it.
 """
 

@@ -1,6 +1,6 @@
 """Tools that are in whatever the score: named by the user, in use in this turn, the role's core, ambient, few in all.
 
-A conversation begins bare (SELECTION section 2): a greeting must cost nothing. So core, ambient and the tools of a
+A conversation begins bare: a greeting must cost nothing. So core, ambient and the tools of a
 small role *rest* on small talk and are pinned by the first message that is more; a name or a use pins at once.
 """
 

@@ -1,4 +1,4 @@
-"""What a turn may still take, settled before each model call (SECURITY section 3, "money, time").
+"""What a turn may still take, settled before each model call.
 
 A call sets aside the most it can take, so that two turns at once cannot both slip under a limit. A limit that is
 reached ends in a text, another model or a chat without tools, never in an error.

@@ -1,4 +1,4 @@
-"""One user's jobs as tools see them: fills the port `JobsRepository`. Pages have `jobs.py`."""
+"""One user's jobs as tools see them: implements the port `Jobs`. Pages have `jobs.py`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from cortex.storage.slots import SlotRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobBook:
-    """Implements the port `JobsRepository`."""
+    """Implements the port `Jobs`."""
 
     house: House
     timings: Timings

@@ -94,7 +94,7 @@ class Notices:
         *,
         without: str = "",
     ) -> PendingNotice:
-        """The same of values as they are kept: implements the `Tell` port."""
+        """The same of values as they are kept: implements `Notifier`."""
         must_be_ours(values.path)
         title = _cut(" ".join(values.title.split()), TITLE_CHARACTERS)
         values = replace(values, title=title, text=_cut(values.text.strip(), TEXT_CHARACTERS))

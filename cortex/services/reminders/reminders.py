@@ -207,7 +207,7 @@ class RemindersService:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserReminders:
-    """Implements the port `RemindersRepository` for one person."""
+    """Implements the port `Reminders` for one person."""
 
     service: RemindersService
     user_id: str

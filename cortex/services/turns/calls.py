@@ -1,4 +1,4 @@
-"""The book of calls: rows, cards and results of tool calls, each method one transaction. Serves `agent/execute.py`."""
+"""The log of calls: rows, cards and results of tool calls, each method one transaction. Serves `agent/execute.py`."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The arguments of a tool as a form: its fields from the schema, and what was typed back as arguments.
 
-Pure. `services/workshop/call_trials.py` calls it; the gate checks the arguments again as it checks a model's.
+Pure. `web/pages/tool_call.py` calls it; the gate checks the arguments again as it checks a model's.
 """
 
 import json
