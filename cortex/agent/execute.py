@@ -98,7 +98,7 @@ class Executor:
         """Check again, note the intent, do it, store the result; at most one effect however often it is re-run."""
         if decision.result is not None:
             return Performed(result=decision.result)
-        standing = await self.book.standing(turn, is_renewed=decision.verdict == "ask")
+        standing = await self.book.standing(turn)
         checked = check(self.registry, standing.permitted, call)
         if isinstance(checked, str):
             return Performed(result=_result(call, checked, is_error=True))

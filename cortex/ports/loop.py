@@ -195,8 +195,8 @@ class ApprovalRequest:
 class CallLogPort(Protocol):
     """Rows and log events of calls; each method is one transaction."""
 
-    async def standing(self, turn: Turn, *, is_renewed: bool = False) -> CallFacts:
-        """The facts the gate decides on; `is_renewed`: with rights as they are by now, not as the turn began with."""
+    async def standing(self, turn: Turn) -> CallFacts:
+        """The facts the gate decides on."""
         ...
 
     async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:

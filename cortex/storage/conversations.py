@@ -151,7 +151,7 @@ class ConversationsRepository(Repository):
             raise NotFound("There is no such conversation.")
 
     async def set_recipe(self, id: str, recipe: str) -> None:
-        """Choose its tools in another way from the next round on; "" = as its role does."""
+        """Choose its tools in another way from the next message on; "" = as its role does."""
         await self._set(id, recipe=recipe)
 
     async def set_role(self, id: str, role: str) -> None:

@@ -60,6 +60,7 @@ class Database:
             self.commits = Commits(Path(self.url.database or ""))
         self._writing = async_sessionmaker(self.write, expire_on_commit=False)
         self._reading = async_sessionmaker(self.read, expire_on_commit=False)
+        self._views = asyncio.Semaphore(READERS // 2)  # half of the readers are left to single reads
 
     @asynccontextmanager
     async def session_scope(self, *, reading: bool = False) -> AsyncIterator[AsyncSession]:
@@ -178,7 +179,9 @@ class _View:
     @asynccontextmanager
     async def session(self) -> AsyncIterator[AsyncSession]:
         """The session of the reads; its transaction begins with the first of them, and ends with one that fails."""
-        self._session = self._session or self.database._reading()
+        if self._session is None:
+            await self.database._views.acquire()
+            self._session = self.database._reading()
         try:
             yield self._session
         except SQLAlchemyError:
@@ -189,7 +192,8 @@ class _View:
         """Let go of the connection; the next read begins another transaction."""
         session, self._session = self._session, None
         if session is not None:
-            await session.close()
+            self.database._views.release()
+            await asyncio.shield(session.close())  # a task that is cancelled here would keep the connection
 
 
 _view: ContextVar[_View | None] = ContextVar("cortex_database_view", default=None)

@@ -4,6 +4,7 @@ The file names a key and never holds it; keys are sealed rows and leave this mod
 offline model stands in only where nothing is configured.
 """
 
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -72,7 +73,12 @@ class Models:
         self._vault = vault
         self._connect = connect
         self._hosts = frozenset(hosts)
+        self._revisions: Counter[str] = Counter()
         self._open: dict[tuple[str, str], tuple[ModelEntry, str | None, AddressPolicy, Provider]] = {}
+
+    def revision(self, user_id: str) -> int:
+        """Grows with each change of the user's models that is made through here, in this process."""
+        return self._revisions[user_id]
 
     async def registry(self, user: User) -> ModelRegistry:
         """All of it; UserError when the file has a slip (it is left as it is)."""
@@ -230,6 +236,7 @@ class Models:
 
     async def _write(self, user_id: str, file: RegistryFile, version: str) -> None:
         await self._homes.of(user_id).write(FILE, written(file), expected_version=version)
+        self._revisions[user_id] += 1
 
     def _secrets(self, user_id: str) -> SecretsRepository:
         return self._db.open(SecretsRepository, user_id)

@@ -35,14 +35,17 @@ class CallLog:
     contexts: TurnContexts
     homes: Homes
 
-    async def standing(self, turn: Turn, *, is_renewed: bool = False) -> CallFacts:
-        """The facts the gate decides on. `is_renewed`: time went by, and rights may have changed meanwhile."""
-        context = await (self.contexts.renewed(turn) if is_renewed else self.contexts.of(turn))
-        async with self.house.db.read_transaction(turn.user_id) as opened:
+    async def standing(self, turn: Turn) -> CallFacts:
+        """The facts the gate decides on. What an admin switched off since the turn began holds at once."""
+        context = await self.contexts.of(turn)
+        async with self.house.db.one_view(), self.house.db.read_transaction(turn.user_id) as opened:
             earlier = await opened(CallsRepository).of_conversation(turn.conversation_id)
             turns = await opened(TurnsRepository).list(turn.conversation_id)
             reads = await opened(TurnsRepository).reads(await opened(TurnsRepository).get(turn.id))
             state = (await opened(ConversationsRepository).get(turn.conversation_id)).selection_state
+            tools = await self.contexts.tools.in_force()
+        if tools is not context.ground.house:
+            context = await self.contexts.renewed(turn)
         mine = [row for row in earlier if row.turn_id == turn.id]
         if turn.job_id:  # it knows nothing of the runs before it
             earlier, turns = mine, [row for row in turns if row.id == turn.id]

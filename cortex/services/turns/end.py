@@ -136,8 +136,9 @@ class TurnEnd:
             messages.append(user(row.text))
         last = messages[-1]
         if last.calls:
-            messages.append(await self._results(opened, row, last))
-        said = [message.text for message in messages if message.speaker == "user"]
+            answered = sum(message.speaker == "assistant" for message in messages)  # one answer a round
+            messages.append(await self._results(opened, row, last, answered))
+        said = [message.said for message in messages if message.speaker == "user"]
         taken = [
             turn.text for turn in await opened(TurnsRepository).list(row.conversation_id) if turn.taken_by == row.id
         ]
@@ -155,10 +156,9 @@ class TurnEnd:
                 row.id, index, message, is_from_outside(message, row.is_tainted, reads)
             )
 
-    async def _results(self, opened: Opener, row: TurnRow, last: Message) -> Message:
-        """The results of the calls that the last message made, as far as they came."""
-        plans = await opened(PlansRepository).of_turn(row.id)
-        ids = {derived_id(row.id, str(plans[-1].round), call.id): call.id for call in last.calls} if plans else {}
+    async def _results(self, opened: Opener, row: TurnRow, last: Message, round_number: int) -> Message:
+        """The results of the calls that the last message made in this round, as far as they came."""
+        ids = {derived_id(row.id, str(round_number), call.id): call.id for call in last.calls}
         made = {ids[call.id]: call for call in await opened(CallsRepository).of_turn(row.id) if call.id in ids}
         return results(*(_result_of(call, made.get(call.id)) for call in last.calls))
 

@@ -62,9 +62,11 @@ class Planning:
         planned = await self._planned(context, turn, need, entry, turn.mode)
         if need.missing and not planned.round.added:
             return planned.round
-        most = await self._most(context, turn, planned)
-        budgets = self.contexts.budgets
-        admission = await budgets.admit(context.user, turn, context.limits, need.round, entry, most)
+        budgets, limits = self.contexts.budgets, context.limits
+        if need.round > 1:  # a limit that is set while a turn runs away stops it
+            limits = await budgets.limits(context.user, turn, context.role)
+        most = await self._most(turn, planned) if limits else 0
+        admission = await budgets.admit(context.user, turn, limits, need.round, entry, most)
         if admission.action == "stop":
             return replace(planned.round, refusal=admission.text)
         if admission.action == "chat":
@@ -77,11 +79,9 @@ class Planning:
         self.contexts.hold(turn.id, context.remembering(planned.memory))
         return planned.round
 
-    async def _most(self, context: TurnContext, turn: Turn, planned: PlannedRound) -> int:
+    async def _most(self, turn: Turn, planned: PlannedRound) -> int:
         """Tokens that the request will hardly go beyond: as planned, or as long as the one before, and a quarter."""
-        before = None
-        if context.limits and planned.round.round > 1:
-            before = await self.house.db.open(RoundsRepository, turn.user_id).at(turn.id, planned.round.round - 1)
+        before = await self.house.db.open(RoundsRepository, turn.user_id).at(turn.id, planned.round.round - 1)
         grown = before.input_tokens + before.output_tokens if before else 0
         return max(request_tokens(planned.receipt), grown) * 5 // 4
 
@@ -193,12 +193,12 @@ class Finder:
             user = await self.accounts.user(self.user_id)
             turn = await self.house.db.open(TurnsRepository, user.id).get(turn_id)
             conversation = await self.house.db.open(ConversationsRepository, user.id).get(turn.conversation_id)
-            return await self.tools.discover(
-                user,
-                turn.role,
-                query,
-                channel=turn.channel,
-                mode=turn.mode,
-                memory=conversation.selection_state,
-                job_id=turn.job_id,
-            )
+        return await self.tools.discover(
+            user,
+            turn.role,
+            query,
+            channel=turn.channel,
+            mode=turn.mode,
+            memory=conversation.selection_state,
+            job_id=turn.job_id,
+        )

@@ -40,6 +40,7 @@ class TurnContext:
     user: User
     role: Role
     models: ModelRegistry
+    models_revision: int
     chain: tuple[str, ...]
     entry: ModelEntry
     profile: Profile
@@ -104,8 +105,11 @@ class TurnContexts:
     held: dict[str, TurnContext] = field(default_factory=dict)
 
     async def of(self, turn: Turn) -> TurnContext:
-        """The turn's context; read anew where this process has not opened the turn itself."""
-        return self.held.get(turn.id) or await self.renewed(turn)
+        """The turn's context; read anew where this process does not hold it, or its models were changed since."""
+        held = self.held.get(turn.id)
+        if held is None or held.models_revision != self.models.revision(turn.user_id):
+            return await self.renewed(turn)
+        return held
 
     async def renewed(self, turn: Turn) -> TurnContext:
         """The turn's context as it is by now: time went by, and rights may have changed."""
@@ -142,8 +146,9 @@ class TurnContexts:
     async def _facts(
         self, user: User, role: Role, conversation_id: str | None, ordinal: int | None, chain: Sequence[str]
     ) -> TurnContext:
+        revision = self.models.revision(user.id)
         models = await self.models.registry(user)
-        names = tuple(chain) or models.chain(role)
+        names = tuple(name for name in chain if models.get(name)) or models.chain(role)
         entry = models.get(names[0])
         if entry is None:
             raise NotFound(f"There is no model {names[0]!r}.")
@@ -156,6 +161,7 @@ class TurnContexts:
             user=user,
             role=role,
             models=models,
+            models_revision=revision,
             chain=names,
             entry=entry,
             profile=(await self.profiles.of(user, entry)).profile,

@@ -52,13 +52,16 @@ class _Hands:
 
     executor: Executor
     desk: ApprovalsService
+    contexts: TurnContexts
 
     async def decide(self, turn: Turn, round_number: int, call: ToolCall) -> Decision:
         return await self.executor.decide(turn, round_number, call)
 
     async def wait(self, turn: Turn, decision: Decision) -> Answer:
         heard = await self.desk.wait(turn, decision.approval_id)
-        return await self.desk.settle(turn, decision.approval_id, heard)
+        answer = await self.desk.settle(turn, decision.approval_id, heard)
+        self.contexts.let_go(turn.id)  # time went by, for the calls beside this one too: rights are read anew
+        return answer
 
     async def perform(
         self, turn: Turn, round_number: int, call: ToolCall, decision: Decision, answer: Answer | None
@@ -87,7 +90,10 @@ class TurnRuns:
         self.openings, self.endings, self.desk = openings, endings, desk
         self._left: set[str] = set()  # turns that the last look found without a living run
         self.world = LoopPorts(
-            story=story, planner=planning, thinker=thinking, hands=_Hands(executor=executor, desk=desk)
+            story=story,
+            planner=planning,
+            thinker=thinking,
+            hands=_Hands(executor=executor, desk=desk, contexts=contexts),
         )
 
     async def start(self, row: TurnRow) -> None:

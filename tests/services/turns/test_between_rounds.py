@@ -1,0 +1,87 @@
+"""What holds between two rounds of a turn: what was done is known when it ends, what was switched off is off."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from cortex.base.messages import ToolCall, ToolResult
+from cortex.base.turn import Turn
+from cortex.storage.messages import MessagesRepository
+from cortex.storage.turns import TurnsRepository
+from tests.living_house import LivingHouse, living_house
+from tests.patience import PATIENCE_S
+from tests.scripted_server import Fault, Say, ScriptedServer, Use, rule
+
+WRITE = Use("file_write", {"path": "milk.txt", "text": "milk"})
+
+
+@pytest.fixture
+async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
+    async with living_house(tmp_path / "home") as opened:
+        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+        await opened.cortex.models.save(opened.admin, form)
+        yield opened
+
+
+async def results_of(house: LivingHouse, turn_id: str) -> list[ToolResult]:
+    stored = await house.cortex.house.db.open(MessagesRepository, house.admin.id).of_turn(turn_id)
+    return [part for row in stored for part in row.message.parts if isinstance(part, ToolResult)]
+
+
+async def test_a_call_that_was_made_stands_as_made_when_the_next_answer_never_begins(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    scripted.rules = [rule("milk", Say("I put it down.", (WRITE,)), "Done.")]
+    scripted.fail(Fault(kind="slow"), Fault(kind="stall"))  # the second answer never begins
+    cid = await house.conversation()
+    turn_id = await house.cortex.chat.send(house.admin, cid, "write milk.txt with the word milk", mode="all")
+    await until(lambda: len(scripted.log) == 2)  # the call is done, and the model thinks about the next words
+    await house.cortex.chat.stop(house.admin, cid)
+    (result,) = await results_of(house, turn_id)
+    assert (result.is_error, "milk.txt" in result.text) == (False, True)
+
+
+async def opened_turn(house: LivingHouse) -> Turn:
+    """A turn that was opened and not run."""
+    cid = await house.conversation()
+    turns = house.cortex.house.db.open(TurnsRepository, house.admin.id)
+    row = await turns.create("turn:1", cid, "write a file", mode="all", role="orchestrator")
+    turn = await house.cortex.chat.runs.openings.open(house.admin.id, row.id)
+    assert turn is not None
+    return turn
+
+
+async def test_a_tool_that_is_switched_off_is_not_run_any_more_in_a_turn_that_goes_on(house: LivingHouse) -> None:
+    turn, hands = await opened_turn(house), house.cortex.chat.runs.world.hands
+    call = ToolCall(id="c1", name="file_write", arguments='{"path": "a.txt", "text": "x"}')
+    decision = await hands.decide(turn, 1, call)
+    assert decision.verdict == "run"
+    await house.cortex.tool_settings.change(house.admin, "file_write", is_on=False, sending="needed", asks_first=False)
+    done = await hands.perform(turn, 1, call, decision, None)
+    assert done.result.is_error
+    assert (
+        await hands.decide(turn, 2, ToolCall(id="c2", name=call.name, arguments=call.arguments))
+    ).verdict == "refuse"
+
+
+async def test_a_limit_that_is_set_while_a_turn_goes_on_holds_in_its_next_round(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    scripted.rules = [rule("milk", Say("I put it down.", (WRITE,)), "Done.")]
+    scripted.fail(Fault(kind="pause"))
+    cid = await house.conversation()
+    turn_id = await house.cortex.chat.send(house.admin, cid, "write milk.txt with the word milk", mode="all")
+    await until(lambda: len(scripted.log) == 1)
+    form = {"kind": "user", "subject": "", "limit_tokens": "1", "limit_usd": "", "at_limit": "stop", "model": ""}
+    await house.cortex.records.budgets.put(house.admin, form)
+    scripted.go_on(99)
+    await house.until(cid, "turn.end", turn=turn_id)
+    assert len(scripted.log) == 1
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():  # noqa: ASYNC110 - the server tells nobody of its requests
+            await asyncio.sleep(0.01)
