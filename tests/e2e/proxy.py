@@ -68,9 +68,16 @@ class Proxy:
         try:
             there, back = await asyncio.open_connection("127.0.0.1", self._target_port)
             self._open.add(back)
-            await asyncio.gather(_pour(reader, back), _pour(there, writer))
-            self._open.discard(back)
-        except (ConnectionError, asyncio.CancelledError):
+            try:
+                async with asyncio.TaskGroup() as ways:  # one that fails ends the other: nobody else holds its line
+                    ways.create_task(_pour(reader, back))
+                    ways.create_task(_pour(there, writer))
+            except BaseException:
+                back.transport.abort()
+                raise
+            finally:
+                self._open.discard(back)
+        except (ConnectionError, asyncio.CancelledError, ExceptionGroup):
             writer.transport.abort()
         finally:
             self._workers.discard(worker)
