@@ -13,7 +13,7 @@ TRIES = 3  # a look of the scheduler or of the outbox may fall into one of them
 
 def measured() -> dict[str, dict[str, int]]:
     command = [sys.executable, "-m", "tests.bench", "turn", "--json"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3 * PATIENCE_S, check=True)
     found = json.loads(done.stdout)
     return {name: found[name] for name in GOALS}
 

@@ -30,6 +30,7 @@ MESSAGES = {"hello": "hello", "one_tool": "add milk to my shopping list"}
 GOALS = {"hello": {"commits": 12}, "one_tool": {"commits": 30, "file_reads": 3}}
 WORDS = {"commits": "transactions ended", "statements": "statements", "file_reads": "files of HOME opened"}
 SETTLED_S = 0.5
+TRIES = 3  # the least counts: looks of the daemon after jobs and turns fall into some of them
 HOW = "in one process, offline model, a page open, the conversation's second message"
 
 
@@ -119,18 +120,22 @@ def counted(home: Path, meter: Meter) -> dict[str, dict[str, int]]:
         house = await stack.enter_async_context(living_house(home))
         return create_app(house.cortex), house
 
-    server, found = Served(make), {}
+    server = Served(make)
+    found: dict[str, dict[str, int]] = {}
     house = server.held
     with httpx.Client(base_url=server.url, headers={"Origin": server.url}, timeout=PATIENCE_S, trust_env=False) as http:
         http.post("/login", data={"name": "ada", "password": PASSWORD})
         for name, text in MESSAGES.items():
-            conversation = server.do(_talked(house))
-            page = OpenPage(http, conversation)
-            meter.settle(home)
-            with meter.on(home):
-                _send(http, conversation, text)
-                page.wait()
-            found[name] = {what: meter.counted[what] for what in WORDS}
+            for _ in range(TRIES):
+                conversation = server.do(_talked(house))
+                page = OpenPage(http, conversation)
+                meter.settle(home)
+                with meter.on(home):
+                    _send(http, conversation, text)
+                    page.wait()
+                counts = {what: meter.counted[what] for what in WORDS}
+                least = found.setdefault(name, counts)
+                found[name] = {what: min(least[what], count) for what, count in counts.items()}
     server.close()
     return found
 
