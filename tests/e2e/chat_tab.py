@@ -101,11 +101,12 @@ class Tab:
 
     def send(self, text: str, *, waits: bool = True) -> None:
         """Write a message, send it, and wait for the end of the answer."""
-        before = self.page.locator(".turn.user").count()
+        before, ended = self.page.locator(".turn.user").count(), self.page.locator(".turn.bot .foot").count()
         self.page.fill("#text", text)
         self.page.click(".send:not(.stop)")
         self.until(f"() => document.querySelectorAll('.turn.user').length > {before}")
-        if waits:
+        if waits:  # the message is shown a moment before the composer knows that it is being answered
+            self.until(f"() => document.querySelectorAll('.turn.bot .foot').length > {ended}")
             self.idle()
 
     def body(self) -> str:
