@@ -131,7 +131,8 @@ class TurnContexts:
     async def read(self, user: User, turn: Begun, chain: Sequence[str] = ()) -> TurnContext:
         """The context of a turn without its summary. `chain`: the models that it was opened with."""
         role = await self.roles.role(user, turn.role, turn.job_id)
-        context = await self._facts(user, role, turn.conversation_id, turn.ordinal, chain)
+        ahead = 0 if turn.job_id else turn.ordinal  # a job's run knows nothing of the runs before it
+        context = await self._facts(user, role, turn.conversation_id, ahead, chain)
         return replace(
             context,
             permitted=self.tools.permitted_on(context.ground, user, role, channel=turn.channel, mode=turn.mode),
