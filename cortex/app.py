@@ -1,7 +1,7 @@
-"""Wires the house once. The only module that knows tools, providers and the engine together; read it top to bottom.
+"""Wires the services once. The only module that knows tools, providers and the engine together; read it top to bottom.
 
 `Cortex.open(settings)` is the running daemon; `web` and `worker` are its two halves, several of each on PostgreSQL;
-`Cortex.at_rest(settings)` is the same house without engine and timers, for the commands.
+`Cortex.at_rest(settings)` is the same services without engine and timers, for the commands.
 """
 
 import logging
@@ -43,7 +43,7 @@ from cortex.services.clients import clients
 from cortex.services.content.board import TaskBoard
 from cortex.services.content.notes import NotesService
 from cortex.services.content.tasks import TasksService
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.health.doctor import Doctor
 from cortex.services.health.home_files import HomeFiles
 from cortex.services.health.housekeeping import Housekeeping
@@ -78,10 +78,10 @@ ACCESS_ENDED = "access.ended"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cortex:
-    """The opened house: what the browser and the command line may call."""
+    """The opened services: what the browser and the command line may call."""
 
     settings: Settings
-    house: House
+    runtime: Runtime
     accounts: Accounts
     conversations: ConversationsService
     chat: Chat
@@ -108,7 +108,7 @@ class Cortex:
     @classmethod
     @asynccontextmanager
     async def open(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
-        """The running house: migrated, engine launched, unfinished turns taken up again; closed behind the block."""
+        """The running daemon: migrated, engine launched, unfinished turns taken up again; closed behind the block."""
         async with _running(settings, clock, Engine.open(settings.engine_database), LocalHub()) as cortex:
             yield cortex
 
@@ -131,8 +131,8 @@ class Cortex:
             remote = await Remote.open(settings.engine_database, tell=relay.tell)
             try:
                 async with _opened(settings, clock, remote, remote, relay) as (cortex, _):
-                    await cortex.house.db.migrate()
-                    relay.newest = cortex.house.db.open(AllConversationsRepository).seqs
+                    await cortex.runtime.db.migrate()
+                    relay.newest = cortex.runtime.db.open(AllConversationsRepository).seqs
                     relay.on(ACCESS_ENDED, cortex.chat.end_streams)
                     cortex.accounts.on_access_ended(partial(_tell_access_ended, relay))
                     yield cortex
@@ -144,27 +144,27 @@ class Cortex:
     async def at_rest(
         cls, settings: Settings, *, is_migrating: bool = True, clock: Clock = now
     ) -> AsyncIterator["Cortex"]:
-        """The same house without engine and timers, for the commands: it looks and explains, and starts no turn.
+        """The same services without engine and timers, for the commands: it looks and explains, and starts no turn.
 
         is_migrating: bring the tables up to date first; the doctor would rather see them as they are.
         """
         resting = NullEngine()
         async with _opened(settings, clock, resting, resting, LocalHub()) as (cortex, _):
             if is_migrating:
-                await cortex.house.db.migrate()
+                await cortex.runtime.db.migrate()
             yield cortex
 
 
 def shipped_registry() -> Registry:
-    """The tools that ship, for commands that open no house."""
+    """The tools that ship, for commands that open no services."""
     return tool_files.load()
 
 
 @asynccontextmanager
 async def _running(settings: Settings, clock: Clock, engine: Engine, hub: SharedHub) -> AsyncIterator[Cortex]:
-    """The house with its engine launched; beside it the daily round, and a look after turns that nobody runs."""
+    """The services with their engine launched; beside it the daily round, and a look after turns that nobody runs."""
     async with _opened(settings, clock, engine, engine, hub) as (cortex, runs):
-        await cortex.house.db.migrate()
+        await cortex.runtime.db.migrate()
         engine.register(WORKFLOW, runs.run)
         try:
             await engine.launch()
@@ -200,7 +200,7 @@ async def _opened(
     book = LogBook()
     book.setFormatter(LineFormatter(SecretFilter(*settings.known_secrets)))
     scope = ToolScope(db, await clients(settings, accounts, homes, sandbox, book))
-    house = House(
+    runtime = Runtime(
         settings=settings,
         db=db,
         hub=hub,
@@ -212,7 +212,7 @@ async def _opened(
         ticks_s=ticks_s,
     )
     files = HomeFiles(roles=Roles(homes, db), models=models)
-    cortex, runs = _services(house, scope, homes, accounts, files, Doctor(settings, db, sandbox, accounts, files))
+    cortex, runs = _services(runtime, scope, homes, accounts, files, Doctor(settings, db, sandbox, accounts, files))
     accounts.on_access_ended(cortex.chat.access_ended)
     logging.getLogger().addHandler(book)
     try:
@@ -225,70 +225,75 @@ async def _opened(
 
 
 def _services(
-    house: House, scope: ToolScope, homes: Homes, accounts: Accounts, files: HomeFiles, doctor: Doctor
+    runtime: Runtime, scope: ToolScope, homes: Homes, accounts: Accounts, files: HomeFiles, doctor: Doctor
 ) -> tuple[Cortex, TurnRuns]:
     """The services over their shared ground."""
-    roles, models, skills = files.roles, files.models, SkillFiles(homes, house.db)
-    status = StatusService(house=house, doctor=doctor, started_at=house.clock())
-    scope.add(Targets, partial(house.db.open, CallsRepository))
+    roles, models, skills = files.roles, files.models, SkillFiles(homes, runtime.db)
+    status = StatusService(runtime=runtime, doctor=doctor, started_at=runtime.clock())
+    scope.add(Targets, partial(runtime.db.open, CallsRepository))
     scope.add(Status, lambda _: status)
-    scope.add(Board, lambda user_id: TaskBoard(db=house.db, user_id=user_id, clock=house.clock))
-    reach = NotificationStack.over(house, scope)
-    reminders = open_ports(house, scope, reach.notices)
-    settings = ToolSettingsService(house.db, house.registry)
-    encoders = Encoders(house.settings, is_hasty=not isinstance(house.runner, NullEngine))
-    tools = _tools(house, scope, roles, settings, skills, encoders)
-    scope.add(Discovery, lambda user_id: Finder(house=house, accounts=accounts, tools=tools, user_id=user_id))
-    preferences = PreferencesService(house.db, homes)
-    profiles, budgets = Profiles(db=house.db, models=models), Budgets(house=house, roles=roles, models=models)
+    scope.add(Board, lambda user_id: TaskBoard(db=runtime.db, user_id=user_id, clock=runtime.clock))
+    reach = NotificationStack.over(runtime, scope)
+    reminders = open_ports(runtime, scope, reach.notices)
+    settings = ToolSettingsService(runtime.db, runtime.registry)
+    encoders = Encoders(runtime.settings, is_hasty=not isinstance(runtime.runner, NullEngine))
+    tools = _tools(runtime, scope, roles, settings, skills, encoders)
+    scope.add(Discovery, lambda user_id: Finder(runtime=runtime, accounts=accounts, tools=tools, user_id=user_id))
+    preferences = PreferencesService(runtime.db, homes)
+    profiles, budgets = Profiles(db=runtime.db, models=models), Budgets(runtime=runtime, roles=roles, models=models)
     contexts = TurnContexts(
-        house=house, accounts=accounts, roles=roles, models=models, tools=tools, profiles=profiles, budgets=budgets
+        runtime=runtime, accounts=accounts, roles=roles, models=models, tools=tools, profiles=profiles, budgets=budgets
     )
-    planning = Planning(house=house, contexts=contexts, tools=tools)
-    runs = turn_runs(house, homes, contexts, planning, reach.desk)
-    results = AgentResults(house=house, runs=runs, tell=reach.notices, is_watched=reach.desk.is_watched)
-    agents = AgentsService(house=house, accounts=accounts, roles=roles, budgets=budgets, runs=runs, results=results)
+    planning = Planning(runtime=runtime, contexts=contexts, tools=tools)
+    runs = turn_runs(runtime, homes, contexts, planning, reach.desk)
+    results = AgentResults(runtime=runtime, runs=runs, tell=reach.notices, is_watched=reach.desk.is_watched)
+    agents = AgentsService(runtime=runtime, accounts=accounts, roles=roles, budgets=budgets, runs=runs, results=results)
     scope.add(Agents, agents.opened)
-    conversations = ConversationsService(house.db, house.hub, house.clock)
+    conversations = ConversationsService(runtime.db, runtime.hub, runtime.clock)
     conversations.on_deleted(agents.cancel_all_of)
     cortex = Cortex(
-        settings=house.settings,
-        house=house,
+        settings=runtime.settings,
+        runtime=runtime,
         accounts=accounts,
         conversations=conversations,
-        chat=Chat(house=house, runs=runs, watched=reach.watched),
+        chat=Chat(runtime=runtime, runs=runs, watched=reach.watched),
         approvals=reach.desk,
         reach=reach,
-        clockwork=Scheduler.over(house, reach.notices, accounts, roles, models, tools, runs),
+        clockwork=Scheduler.over(runtime, reach.notices, accounts, roles, models, tools, runs),
         reminders=reminders,
         agents=agents,
-        undo=UndoService(house=house, tools=tools),
+        undo=UndoService(runtime=runtime, tools=tools),
         models=models,
         roles=roles,
         tools=tools,
         tool_settings=settings,
         encoders=encoders,
         planning=planning,
-        records=Records.over(house, accounts, models, tools, profiles),
-        composer=ComposerService(house=house, preferences=preferences, roles=roles, models=models, tools=tools),
-        tasks=TasksService(house.db),
-        notes=NotesService(homes, house.db),
+        records=Records.over(runtime, accounts, models, tools, profiles),
+        composer=ComposerService(runtime=runtime, preferences=preferences, roles=roles, models=models, tools=tools),
+        tasks=TasksService(runtime.db),
+        notes=NotesService(homes, runtime.db),
         preferences=preferences,
         doctor=doctor,
-        hub=house.hub,
+        hub=runtime.hub,
     )
     return cortex, runs
 
 
 def _tools(
-    house: House, scope: ToolScope, roles: Roles, settings: ToolSettingsService, skills: SkillFiles, encoders: Encoders
+    runtime: Runtime,
+    scope: ToolScope,
+    roles: Roles,
+    settings: ToolSettingsService,
+    skills: SkillFiles,
+    encoders: Encoders,
 ) -> ToolsService:
     """The tools as they can be used: what is opened last counts as there."""
     return ToolsService(
-        registry=house.registry,
+        registry=runtime.registry,
         wired=scope.wired | {Discovery.__name__, Agents.__name__},
         roles=roles,
-        clock=house.clock,
+        clock=runtime.clock,
         settings=settings,
         skills=skills,
         encoders=encoders,

@@ -55,7 +55,7 @@ class LivingHouse:
 
     async def receipts(self, conversation_id: str) -> list[dict[str, Any]]:
         """What was sent and why, by round, of every turn in order."""
-        async with self.cortex.house.db.read_transaction(self.admin.id) as opened:
+        async with self.cortex.runtime.db.read_transaction(self.admin.id) as opened:
             turns = await opened(TurnsRepository).list(conversation_id)
             return [plan.receipt for turn in turns for plan in await opened(PlansRepository).of_turn(turn.id)]
 

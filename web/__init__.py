@@ -1,1 +1,1 @@
-"""The browser's side of the house: routes, templates, static files. No rule and no query in here."""
+"""The browser's side of the server: routes, templates, static files. No rule and no query in here."""

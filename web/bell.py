@@ -14,11 +14,11 @@ from web.render import Context, Renderer
 from web.sse import KEEP_ALIVE, RETRY_MS, SseMessage, partial
 
 
-async def bell(house: Cortex, pages: Renderer, user: User, shown: int) -> AsyncGenerator[str, None]:
+async def bell(services: Cortex, pages: Renderer, user: User, shown: int) -> AsyncGenerator[str, None]:
     """The messages that keep the number current on a page that showed `shown`, and say what is new, encoded."""
     macros = pages.macros("ui.html", Context())
     yield SseMessage(data="", event="ready", retry_ms=RETRY_MS).encode()
-    async for ring in Bell(notices=house.reach.notices, chat=house.chat).follow(user, shown):
+    async for ring in Bell(notices=services.reach.notices, chat=services.chat).follow(user, shown):
         if isinstance(ring, Tick):
             yield KEEP_ALIVE
             continue

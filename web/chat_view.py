@@ -15,7 +15,7 @@ from cortex.services.chat.chat import LogPage
 from cortex.services.chat.composer import Composer
 from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import TurnView
-from web.deps import House
+from web.deps import Services
 from web.frame import frame_of
 from web.render import Renderer, described
 from web.security import local_path
@@ -44,7 +44,7 @@ class ChatContext(TurnViewContext):
 
 async def chat_context(
     request: Request,
-    house: House,
+    services: Services,
     user: User,
     page: LogPage | None,
     *,
@@ -57,12 +57,12 @@ async def chat_context(
     conversation = page.conversation if page else None
     cid = conversation.id if conversation else "new"
     pages: Renderer = request.app.state.pages
-    composer = await house.composer.composer(user, conversation, role)
+    composer = await services.composer.composer(user, conversation, role)
     log = Transcript(page.events if page else (), title=conversation.title if conversation else "")
     return ChatContext(
-        frame=await frame_of(request, house, user, here="/" if page is None else "", conversation_id=cid),
+        frame=await frame_of(request, services, user, here="/" if page is None else "", conversation_id=cid),
         cid=cid,
-        opens=await pages.aside(open_streams, house.hub.open_parts(cid)) if page else {},
+        opens=await pages.aside(open_streams, services.hub.open_parts(cid)) if page else {},
         conversation=conversation,
         title=log.title or "New chat",
         log=log,
@@ -72,7 +72,7 @@ async def chat_context(
         is_past=before is not None,
         seq=page.seq if page else 0,
         composer=composer,
-        receipt=await house.planning.preview(user, cid if page else None, "", "all", role=composer.role)
+        receipt=await services.planning.preview(user, cid if page else None, "", "all", role=composer.role)
         if composer.mode == "all"
         else None,
         draft=draft,
@@ -95,11 +95,11 @@ def back_to(place: str) -> str:
     return local_path(place, "/")
 
 
-async def find_turn(house: House, user: User, cid: str, turn_id: str) -> tuple[TurnView, int | None]:
+async def find_turn(services: Services, user: User, cid: str, turn_id: str) -> tuple[TurnView, int | None]:
     """One turn of a conversation and the `before` of the stretch it stands in; NotFound when it was replaced."""
     before: int | None = None
     while True:
-        page = await house.chat.log(user, cid, before=before)
+        page = await services.chat.log(user, cid, before=before)
         turn = Transcript(page.events).turn(turn_id)
         if turn is not None:
             return turn, before

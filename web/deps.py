@@ -1,4 +1,4 @@
-"""What handlers ask for by type: the house, who is logged in, and whether an admin confirmed the password lately.
+"""What handlers ask for by type: the server, who is logged in, and whether an admin confirmed the password lately.
 
 Each takes the request alone and calls the one below it: FastAPI analyses a chain of dependencies anew for each of the
 routes, which was a twentieth of the start.
@@ -33,91 +33,98 @@ class ConfirmNeeded(Exception):
     """An admin page wants the password again: 10 minutes have passed since it was last given."""
 
 
-def house(request: Request) -> Cortex:
-    """The wired house."""
+def services(request: Request) -> Cortex:
+    """The wired services."""
     return cast(Cortex, request.app.state.cortex)  # starlette's state is untyped
 
 
-House = Annotated[Cortex, Depends(house)]
+Services = Annotated[Cortex, Depends(services)]
 
 
-def role_defaults(house: House) -> RoleDefaults:
+def role_defaults(services: Services) -> RoleDefaults:
     """What a person may set for a role."""
     return RoleDefaults(
-        roles=house.roles, models=house.models, registry=house.house.registry, setting_rounds=house.settings.max_rounds
+        roles=services.roles,
+        models=services.models,
+        registry=services.runtime.registry,
+        setting_rounds=services.settings.max_rounds,
     )
 
 
 Defaults = Annotated[RoleDefaults, Depends(role_defaults)]
 
 
-def role_editing(house: House, defaults: Defaults) -> RoleEditing:
+def role_editing(services: Services, defaults: Defaults) -> RoleEditing:
     """Whole roles, for the admin's page."""
-    inside = house.house
-    return RoleEditing(db=inside.db, roles=house.roles, defaults=defaults, tools=house.tools, registry=inside.registry)
+    inside = services.runtime
+    return RoleEditing(
+        db=inside.db, roles=services.roles, defaults=defaults, tools=services.tools, registry=inside.registry
+    )
 
 
 RoleEdits = Annotated[RoleEditing, Depends(role_editing)]
 
 
-def skills_service(house: House) -> SkillsService:
+def skills_service(services: Services) -> SkillsService:
     """A person's how-tos."""
-    return SkillsService(house.house.db, house.tools)
+    return SkillsService(services.runtime.db, services.tools)
 
 
 Skills = Annotated[SkillsService, Depends(skills_service)]
 
 
-def tool_listing(house: House) -> ToolListing:
+def tool_listing(services: Services) -> ToolListing:
     """What stands about tools."""
-    return ToolListing(house=house.house, tools=house.tools, settings=house.tool_settings)
+    return ToolListing(runtime=services.runtime, tools=services.tools, settings=services.tool_settings)
 
 
 Listing = Annotated[ToolListing, Depends(tool_listing)]
 
 
-def tool_trials(house: House) -> ToolTrials:
+def tool_trials(services: Services) -> ToolTrials:
     """Messages tried out."""
     return ToolTrials(
-        house=house.house,
-        tools=house.tools,
-        roles=house.roles,
-        models=house.models,
-        profiles=house.planning.contexts.profiles,
+        runtime=services.runtime,
+        tools=services.tools,
+        roles=services.roles,
+        models=services.models,
+        profiles=services.planning.contexts.profiles,
     )
 
 
 Trials = Annotated[ToolTrials, Depends(tool_trials)]
 
 
-def tool_effects(house: House) -> ToolEffects:
+def tool_effects(services: Services) -> ToolEffects:
     """What other words would change."""
-    return ToolEffects(trials=tool_trials(house))
+    return ToolEffects(trials=tool_trials(services))
 
 
 Effects = Annotated[ToolEffects, Depends(tool_effects)]
 
 
-def calls_by_hand(house: House) -> CallTrials:
+def calls_by_hand(services: Services) -> CallTrials:
     """Calls that an admin makes."""
-    return CallTrials(house=house.house, tools=house.tools, chat=house.chat, runs=house.chat.runs)
+    return CallTrials(runtime=services.runtime, tools=services.tools, chat=services.chat, runs=services.chat.runs)
 
 
 CallsByHand = Annotated[CallTrials, Depends(calls_by_hand)]
 
 
-def learning(house: House) -> LearningService:
+def learning(services: Services) -> LearningService:
     """What use teaches about the choice of tools."""
-    inside = house.house
-    return LearningService(db=inside.db, registry=inside.registry, tools=house.tools, settings=house.tool_settings)
+    inside = services.runtime
+    return LearningService(
+        db=inside.db, registry=inside.registry, tools=services.tools, settings=services.tool_settings
+    )
 
 
 Learning = Annotated[LearningService, Depends(learning)]
 
 
-def refits(house: House) -> RefitsService:
-    """The model fitted to this house."""
-    return RefitsService(db=house.house.db, tools=house.tools, clock=house.house.clock)
+def refits(services: Services) -> RefitsService:
+    """The model fitted to this server."""
+    return RefitsService(db=services.runtime.db, tools=services.tools, clock=services.runtime.clock)
 
 
 Refitting = Annotated[RefitsService, Depends(refits)]
@@ -127,7 +134,7 @@ async def login_or_none(request: Request) -> LoginView | None:
     """The login of the request's cookie, read once a request."""
     if not hasattr(request.state, "login"):
         token = login_token(request)
-        request.state.login = await house(request).accounts.who(token) if token else None
+        request.state.login = await services(request).accounts.who(token) if token else None
     return cast(LoginView | None, request.state.login)
 
 

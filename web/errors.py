@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cortex.base.errors import CortexError, NotFound, Throttled
-from web.deps import ConfirmNeeded, LoginNeeded, house, login_or_none
+from web.deps import ConfirmNeeded, LoginNeeded, login_or_none, services
 from web.frame import frame_of
 from web.render import Context, Frame, described, respond, wants_fragment
 from web.security import SAFE_METHODS
@@ -103,7 +103,7 @@ async def _bare(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def _to_login(request: Request, _error: Exception) -> Response:
-    accounts = house(request).accounts
+    accounts = services(request).accounts
     first = "/login" if await accounts.has_users() else "/setup"
     return _send_to(request, first)
 
@@ -192,6 +192,6 @@ def _as_json(request: Request, status: int, text: str) -> Response:
 
 async def _frame(request: Request) -> Frame:
     """The reader's own frame, or that of a visitor."""
-    cortex = house(request)
+    cortex = services(request)
     login = await login_or_none(request)
     return await frame_of(request, cortex, login.user) if login else Frame()

@@ -13,12 +13,18 @@ from web.toast import take
 
 
 async def frame_of(
-    request: Request, house: Any, user: User, *, here: str = "", conversation_id: str = "", toast: Toast | None = None
+    request: Request,
+    services: Any,
+    user: User,
+    *,
+    here: str = "",
+    conversation_id: str = "",
+    toast: Toast | None = None,
 ) -> Frame:
     """The frame of a logged-in user's page. `house`: the wired Cortex; `here`: the href of the open nav entry."""
     nav: tuple[NavEntry, ...] = getattr(request.app.state, "nav", ())
-    chosen = await house.preferences.get(user)
-    warnings = (getattr(request.app.state, "warning", ""), *await house.doctor.slips(user))
+    chosen = await services.preferences.get(user)
+    warnings = (getattr(request.app.state, "warning", ""), *await services.doctor.slips(user))
     return Frame(
         user=user,
         theme=chosen.theme,
@@ -26,11 +32,11 @@ async def frame_of(
         keys=chosen.keys,
         here=here,
         nav=tuple(entry for entry in nav if user.is_admin or not entry.is_admin_only),
-        groups=side_groups(await house.conversations.list(user, "")),
+        groups=side_groups(await services.conversations.list(user, "")),
         conversation_id=conversation_id,
-        waiting=tuple(dict.fromkeys(one.conversation_id for one in await house.approvals.pending(user))),
-        unread=await house.reach.notices.unread(user.id),
-        is_well=await house.doctor.is_well(),
+        waiting=tuple(dict.fromkeys(one.conversation_id for one in await services.approvals.pending(user))),
+        unread=await services.reach.notices.unread(user.id),
+        is_well=await services.doctor.is_well(),
         warning=" ".join(filter(None, warnings)),
         toast=toast or take(request),
     )

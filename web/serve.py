@@ -34,7 +34,7 @@ BACKLOG = 256
 
 
 class Server(uvicorn.Server):
-    """Uvicorn that tells the streams to end, and leaves the rest of the shutdown to whoever opened the house."""
+    """Uvicorn that tells the streams to end, and leaves the rest of the shutdown to whoever opened the server."""
 
     def __init__(
         self, config: uvicorn.Config, app: FastAPI, on_ready: Callable[[], None], on_end: Callable[[], None]
@@ -54,7 +54,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End on SIGTERM and SIGINT without raising them again afterwards: the house still has to close."""
+        """End on SIGTERM and SIGINT without raising them again afterwards: the server still has to close."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.end)
@@ -65,7 +65,7 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     async def main_loop(self) -> None:
-        """Until `end`. Uvicorn's own looks for it ten times a second, which was a tenth of what an idle house costs."""
+        """Until `end`. Uvicorn's own looks ten times a second, which was a tenth of what an idle server costs."""
         closing: asyncio.Event = self._app.state.closing
         while not await self.on_tick(0):
             with suppress(TimeoutError):
@@ -102,7 +102,7 @@ def main_shared() -> None:
 
 
 async def serve(settings: Settings, opened: Opened = Cortex.open) -> None:
-    """Open the house, listen, print where and how to set up, serve, close."""
+    """Open the server, listen, print where and how to set up, serve, close."""
     async with opened(settings) as cortex:
         has_account = await cortex.accounts.has_users()
         why_not = refusal(settings, has_account=has_account)

@@ -29,7 +29,7 @@ def run(settings: Settings) -> None:
 
 
 async def work(settings: Settings) -> None:
-    """Open the house, say so, wait for SIGTERM or SIGINT, bring open turns to a safe point."""
+    """Open the server, say so, wait for SIGTERM or SIGINT, bring open turns to a safe point."""
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

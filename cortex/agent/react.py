@@ -19,7 +19,7 @@ SAME_MAX = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopPorts:
-    """The four ports a turn reaches the house through."""
+    """The four ports a turn reaches the server through."""
 
     story: History
     planner: Planner

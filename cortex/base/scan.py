@@ -1,4 +1,4 @@
-"""The folder is the register: finds and loads modules of ours by name. The only user of importlib in the house.
+"""The folder is the register: finds and loads modules of ours by name. The only user of importlib here.
 
 What is heavy is loaded here on its first use, never at the daemon's start. Loads nothing outside `cortex` and `web`.
 """

@@ -1,6 +1,6 @@
 """The lock that says who serves a HOME: `cortex serve` holds it, commands that need the daemon ask for it.
 
-It says nothing of a house that several processes share (PostgreSQL): those may serve from other machines.
+It says nothing of a server that several processes share (PostgreSQL): those may serve from other machines.
 """
 
 import fcntl

@@ -1,4 +1,4 @@
-"""The settings of the whole house, read once from the environment and `.env` (prefix CORTEX_).
+"""The settings of the whole server, read once from the environment and `.env` (prefix CORTEX_).
 
 A wrong value stops the start with one line that names it (`ConfigError`). `python -m cortex.base.settings` prints
 `.env.example`, which is generated from the descriptions here and checked by a test.

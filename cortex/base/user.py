@@ -8,7 +8,7 @@ Rank = Literal["admin", "member"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """An account as the rest of the house sees it. `time_zone` is an IANA name."""
+    """An account as the rest of the server sees it. `time_zone` is an IANA name."""
 
     id: str
     name: str

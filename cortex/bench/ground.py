@@ -34,7 +34,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchWords:
-    """The house's own words around a conversation, as every real turn has them (`agent/prompt.py`, `agent/react.py`).
+    """The server's own words around a conversation, as every real turn has them (`agent/prompt.py`, `agent/react.py`).
 
     `system`: the system prompt with this catalog. `tail`: moment, round, notes -> the moving text of a round;
     `with_tail` puts it behind the messages of the turn. `as_text`: past calls told in words. `past_turns`: finished

@@ -1,4 +1,4 @@
-"""`cortex bench` judges the recipes by utterances and by what conversations cost; `cortex train` fits. Opens no house.
+"""`cortex bench` judges recipes by utterances and by cost; `cortex train` fits. Opens no services.
 
 Progress goes to stderr, so that stdout holds the table or the JSON alone.
 """

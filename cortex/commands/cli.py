@@ -1,6 +1,6 @@
 """The commands of `cortex` that need neither a running daemon nor a network. `web/commands.py` adds `serve`.
 
-Each opens the house at rest (no engine, no timers), asks one service and prints; `--json` for programs.
+Each opens the services at rest (no engine, no timers), asks one service and prints; `--json` for programs.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ Name = Annotated[str, typer.Argument(help="The account's name.")]
 @app.command()
 def migrate() -> None:
     """Bring the database's tables up to date."""
-    _say(f"The tables are at {_at_rest(lambda cortex: cortex.house.db.migrate())}.")
+    _say(f"The tables are at {_at_rest(lambda cortex: cortex.runtime.db.migrate())}.")
 
 
 @app.command()
@@ -206,7 +206,7 @@ def list_tools(
 
 
 def _at_rest(ask: Callable[[Cortex], Awaitable[T]], *, is_migrating: bool = True) -> T:
-    """Ask the house without starting it."""
+    """Ask the server without starting it."""
 
     async def asked() -> T:
         settings = settings_in_force(is_looking=not is_migrating)
@@ -233,12 +233,12 @@ def _tools(cortex: Cortex, assume_configured: bool) -> ToolsService:
     """The tools as they are set up here, or as if all were."""
     if not assume_configured:
         return cortex.tools
-    house = cortex.house
+    runtime = cortex.runtime
     return ToolsService(
-        registry=house.registry,
-        wired=cast("ToolScope", house.scope).wired,  # what `app.py` wires is one
+        registry=runtime.registry,
+        wired=cast("ToolScope", runtime.scope).wired,  # what `app.py` wires is one
         roles=cortex.roles,
-        clock=house.clock,
+        clock=runtime.clock,
         settings=cortex.tool_settings,
         encoders=cortex.encoders,
         assume_configured=True,

@@ -1,4 +1,4 @@
-"""`cortex encoder`: fetch the optional sentence model, and say how it stands. Opens no house."""
+"""`cortex encoder`: fetch the optional sentence model, and say how it stands. Opens no services."""
 
 import asyncio
 import json

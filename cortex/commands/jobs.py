@@ -1,6 +1,6 @@
 """`cortex jobs`: list them, and run one now, while the daemon runs. `preview` stands by itself in `preview.py`.
 
-Both open the house at rest: a run is noted in the ledger, where the running daemon finds it within two seconds.
+Both open the services at rest: a run is noted in the ledger, where the running daemon finds it within two seconds.
 Where it can be known that none runs, nothing is noted; on a shared database what nobody begins is withdrawn.
 """
 
@@ -96,7 +96,7 @@ async def _run(wanted: str, name: str, wait_s: float) -> SlotRow:
 
 
 def _is_shared(settings: Settings) -> bool:
-    """Whether others may serve this house without the lock of HOME, so that the lock says nothing."""
+    """Whether others may serve this server without the lock of HOME, so that the lock says nothing."""
     return settings.is_postgresql or settings.allow_second_process
 
 

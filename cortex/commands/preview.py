@@ -1,4 +1,4 @@
-"""`cortex jobs preview`: when a cron line or words about time come next. Opens no house and reads no database.
+"""`cortex jobs preview`: when a cron line or words about time come next. Opens no services and reads no database.
 
 `web/__main__.py` runs it by itself, so that it need not wait for what the other commands load.
 """

@@ -1,4 +1,4 @@
-"""Stands where the engine would in a house at rest (the commands): nothing runs, nothing can be started."""
+"""Stands where the engine would in services at rest (the commands): nothing runs, nothing can be started."""
 
 from typing import Any
 

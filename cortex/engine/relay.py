@@ -1,4 +1,4 @@
-"""The hub of a house of several processes: bells and open parts reach the browsers of the others.
+"""The hub of a server of several processes: bells and open parts reach the browsers of the others.
 
 Bells are told to everybody. The text of an open part is told only while somebody elsewhere watches: who watches says
 so every few seconds with what it knows, and the process that writes the part tells the rest. Nothing is stored.

@@ -1,4 +1,4 @@
-"""The line between the processes of one house: PostgreSQL's LISTEN and NOTIFY on one channel, texts under 8,000 bytes.
+"""The line between the processes of one installation: LISTEN and NOTIFY on one channel, texts under 8,000 bytes.
 
 Nothing is stored: what is told while nobody listens is gone, and whoever uses it has a second way to learn of it
 (`engine/relay.py`). Loaded on use, for it needs the PostgreSQL driver.

@@ -1,6 +1,6 @@
 """Finds lines by a regular expression that a stranger may have written; time-limited. Loaded late (`regex` is heavy).
 
-Nothing that is searched can hang the house: the lock is let go while it searches.
+Nothing that is searched can hang the server: the lock is let go while it searches.
 """
 
 import asyncio

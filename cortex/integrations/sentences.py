@@ -1,6 +1,6 @@
 """A sentence model with a time limit and a memory: what is asked is answered soon or not at all, tools are read once.
 
-Two threads: one answers, one reads what comes again and keeps it in a file beside the house. Loads the model at the
+Two threads: one answers, one reads what comes again and keeps it in a file beside the server. Loads the model at the
 first need. `services/tools/encoders.py` opens and closes it; selection knows it as `Encoder`.
 """
 

@@ -23,7 +23,7 @@ PORTS = {"starttls": 587, "tls": 465, "none": 25}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vapid:
-    """The keys by which push services know this house, newest first, and whom they may write to."""
+    """The keys by which push services know this server, newest first, and whom they may write to."""
 
     keys: tuple[str, ...] = field(repr=False)
     subject: str
@@ -44,7 +44,7 @@ class SmtpServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelContext:
-    """What channels need from the house.
+    """What channels need from the server.
 
     `site`: the page's address as people type it, in which every link begins. `hosts`: servers inside the network that
     notices may go to, all others must be public. `vapid`, `smtp`: None where that channel is not set up.

@@ -40,7 +40,7 @@ class Email:
     async def post(self, id: str, to: Sequence[str], subject: str, text: str, reply_to: str = "") -> None:
         """Mail it to others; ToolFailed says whom the server refused, and who got it all the same.
 
-        `reply_to`: where answers go, else to the house's own address.
+        `reply_to`: where answers go, else to the server's own address.
         """
         try:
             addresses = [mail_address(address) for address in to]

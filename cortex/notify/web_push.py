@@ -1,4 +1,4 @@
-"""Web Push to one browser: declarative JSON, encrypted for that browser, signed with the house's VAPID key.
+"""Web Push to one browser: declarative JSON, encrypted for that browser, signed with the server's VAPID key.
 
 pywebpush encrypts and signs; the request leaves through Cortex's own guarded client, which pywebpush's would not.
 """
@@ -38,7 +38,7 @@ _HINTS = {
 
 
 def open_channel(surroundings: ChannelContext) -> "WebPush":
-    """The channel; UserError when the house has no key or no contact."""
+    """The channel; UserError when the server has no key or no contact."""
     if surroundings.vapid is None or not surroundings.vapid.keys or not surroundings.vapid.subject:
         raise UserError(
             "Push is not set up: an administrator sets CORTEX_PUSH_SUBJECT to mailto:you@example.org, "
@@ -85,7 +85,7 @@ class WebPush:
         _settle(answer)
 
     def _signed(self, target: Target) -> dict[str, str]:
-        """The header that names this house, under the key with which the device subscribed while that is still kept."""
+        """The header that names this server, under the key with which the device subscribed while it is still kept."""
         signer = Signer.from_raw(self._keys.get(target.signed_for, self._newest).encode())
         signer.conf["no-strict"] = True  # its own check of `sub` refuses an address with a port; ours ran before
         until = int(self._surroundings.clock().timestamp()) + SIGNED_S

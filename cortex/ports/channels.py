@@ -39,7 +39,7 @@ class Notice:
     `id`: of the delivery; a second try bears the same one. `kind`: its category, such as reminder or approval.
     `path`: the page that it opens, from "/" on. `tag`: a later notice of the same tag takes the place of this one.
     `ttl_s`: how long a device that is off may still be told. `badge`: the number on the app's icon.
-    `is_private`: no word of title, text or kind leaves the house, only that there is something; the person may choose
+    `is_private`: no word of title, text or kind leaves the server, only that there is something; the person may choose
     otherwise.
     """
 

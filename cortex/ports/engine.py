@@ -74,7 +74,7 @@ class Hub(Protocol):
 
 
 class SharedHub(Hub, Protocol):
-    """A hub that also knows of the house's other processes."""
+    """A hub that also knows of the server's other processes."""
 
     def is_watched_elsewhere(self, conversation_id: str) -> bool:
         """Whether another process waits on this conversation; seen up to 15 seconds after it stopped."""

@@ -1,4 +1,4 @@
-"""The sockets of the house: every protocol that the pure floors (agent, selection, toolkit) reach the world through.
+"""The sockets of the server: every protocol that the pure floors (agent, selection, toolkit) reach the world through.
 
 Five methods at most each. Implementations stand on the floors above or beside; `app.py` plugs them in.
 """

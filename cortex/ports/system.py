@@ -21,7 +21,7 @@ class Discovery(Protocol):
 
 
 class Status(Protocol):
-    """How the house is doing; behind `cortex_status`."""
+    """How the server is doing; behind `cortex_status`."""
 
     async def lines(self) -> tuple[str, ...]:
         """One line a fact (version, up since, models, database, sandbox, what is not configured); no secret."""

@@ -25,7 +25,7 @@ class MissedPolicy:
     `fire_within_s`: later than this no slot runs. `grace_s`: within this a slot counts as on time.
     `retries`: further tries of a failed slot, `backoff_s` after the first, twice that after the next, up to
     `backoff_most_s`. `pause_after`: failures in a row, 0 for never. `timeout_s`: how long a run may take.
-    What a job keeps has the same name there; the rest is the house's.
+    What a job keeps has the same name there; the rest is the server's.
     """
 
     on_miss: OnMiss = "once"

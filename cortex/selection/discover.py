@@ -1,6 +1,6 @@
 """The search behind `tools_discover`, over the permitted tools only, in the words that the model reads.
 
-Each recipe may bring its own ranking; this house's is `ranking.py`. May answer that nothing fits and name the domains
+Each recipe may bring its own ranking; this server's is `ranking.py`. May answer that nothing fits and name the domains
 that exist. Grants nothing.
 """
 
@@ -35,7 +35,7 @@ def discover(
 ) -> DiscoveryResult:
     """What of the permitted tools fits the query. `is_bridged`: say that they are called through tool_call.
 
-    `recipe`: one that brings its own ranking is asked for it; all others share this house's.
+    `recipe`: one that brings its own ranking is asked for it; all others share this server's.
     """
     allowed = frozenset(permitted)
     hits = RANKINGS.get(recipe, rank)(query, snapshot, permitted, MOST)

@@ -15,7 +15,7 @@ from cortex.selection.types import Form, SentTool, StageName, ToolEntry
 class Vote:
     """One stage's belief that a tool is needed, with its reason in words for the person.
 
-    `is_own`: it rests on what this house taught, so no gate of the model stops it.
+    `is_own`: it rests on what this server taught, so no gate of the model stops it.
     """
 
     stage: StageName

@@ -1,4 +1,4 @@
-"""What a house changes about how its tools are chosen, laid over the snapshot of those that ship. Pure.
+"""What a server changes about how its tools are chosen, laid over the snapshot of those that ship. Pure.
 
 What nobody changed stays the very same value: no form is counted again, and an index can tell what is new.
 """
@@ -85,7 +85,7 @@ def edited(snapshot: Snapshot, edits: Edits) -> Snapshot:
 
 
 def with_weights(snapshot: Snapshot, weights: str) -> Snapshot:
-    """The snapshot judged by this house's own model, under a version of its own."""
+    """The snapshot judged by this server's own model, under a version of its own."""
     version = blake2b(f"{snapshot.version} {weights}".encode(), digest_size=8).hexdigest()
     return replace(snapshot, version=version, weights=weights)
 
@@ -103,7 +103,7 @@ def _sent(entry: ToolEntry, sending: Sending) -> ToolEntry:
 
 
 def _reworded(domain: Domain, words: WordEdits | None, entries: Mapping[str, ToolEntry]) -> Domain:
-    """The domain with its words as this house has them; what speaks for tools that are gone is gone too."""
+    """The domain with its words as this server has them; what speaks for tools that are gone is gone too."""
     if words is None:
         return domain
     no_phrases, no_examples = frozenset(words.no_phrases), frozenset(words.no_examples)

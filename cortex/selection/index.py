@@ -101,7 +101,7 @@ class Index:
 
     @cached_property
     def utterances(self) -> Documents:
-        """What people say for tools that the model does not know, and what this house taught, as documents."""
+        """What people say for tools that the model does not know, and what this server taught, as documents."""
         texts = {
             f"{example.text}\n{' '.join(example.tools)}": (example.text, example.tools)
             for domain in self.snapshot.domains
@@ -187,7 +187,7 @@ class Index:
         return found
 
     def nearest_taught(self, asked: str, names: frozenset[str]) -> Mapping[str, float]:
-        """The best cosine of the text with an utterance that this house taught, for the named tools that it taught."""
+        """The best cosine of the text with an utterance that this server taught, for the named tools that it taught."""
         taught = names & self._taught
         said = dict.fromkeys(text.terms(asked), 1.0)
         return self._nearest(said, taught) if taught and said else {}

@@ -1,4 +1,4 @@
-"""Fits the shipped model to a house: a ridge regression of its own cases on what the shipped weights leave over.
+"""Fits the shipped model to a server: a ridge regression of its own cases on what the shipped weights leave over.
 
 `W' = W + X^T (K + ridge I)^-1 (Y - scores(X))`, X the cases' vectors, K = X X^T: the smallest change that brings the
 cases near their labels, so that what no case speaks of stays as it is. Milliseconds for hundreds of cases. Loaded
@@ -18,7 +18,7 @@ RIDGE = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnCase:
-    """A message of this house: the tools that it wants, and those that it was given for nothing."""
+    """A message of this server: the tools that it wants, and those that it was given for nothing."""
 
     text: str
     tools: tuple[str, ...] = ()

@@ -63,7 +63,7 @@ def rights_of(given: PlanInput) -> Rights:
 
 
 def ready_of(given: PlanInput) -> ReadyTools:
-    """What is ready in this house."""
+    """What is ready on this server."""
     return _ready(SnapshotKey(given.snapshot), given.ready)
 
 

@@ -100,7 +100,7 @@ def worded(entry: ToolEntry) -> str:
 
 
 def told(snapshot: Snapshot, names: frozenset[str], learned: frozenset[str]) -> dict[str, list[str]]:
-    """What people say for tools that the fitted model does not know, and what this house taught for any."""
+    """What people say for tools that the fitted model does not know, and what this server taught for any."""
     found: dict[str, list[str]] = {}
     for domain in snapshot.domains:
         for example in domain.examples:

@@ -26,7 +26,7 @@ PLAIN = Profile()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """A phrase of a category. `tools` = () speaks for all of them. `is_own`: added in this house."""
+    """A phrase of a category. `tools` = () speaks for all of them. `is_own`: added on this server."""
 
     text: str
     weight: float = 1.0
@@ -37,7 +37,7 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """An utterance as people speak, and the tools that it wants. `is_own`: added in this house."""
+    """An utterance as people speak, and the tools that it wants. `is_own`: added on this server."""
 
     text: str
     tools: tuple[str, ...]
@@ -98,7 +98,7 @@ class Snapshot:
     """All tools in registry order. Equal content has an equal `version`; the index is cached under it.
 
     several: utterances with needs of more than one domain. none: such as need no tool, their kind (chat, llm, open)
-    in place of the tools. weights: key of the house's own fitted model, "" for the shipped one. encoder: key of the
+    in place of the tools. weights: key of the server's own fitted model, "" for the shipped one. encoder: key of the
     sentence model, "" for none.
     """
 

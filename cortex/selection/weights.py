@@ -241,7 +241,7 @@ OWN_KEPT = 4
 
 
 def keep(key: str, weights: Weights) -> None:
-    """Have a house's own model at hand under this key; the oldest of several goes."""
+    """Have a server's own model at hand under this key; the oldest of several goes."""
     _OWN.pop(key, None)
     _OWN[key] = weights
     while len(_OWN) > OWN_KEPT:

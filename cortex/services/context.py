@@ -14,7 +14,7 @@ from cortex.toolkit.registry import Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class House:
+class Runtime:
     """The collaborators of every service."""
 
     settings: Settings

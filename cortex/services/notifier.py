@@ -52,7 +52,7 @@ class Notifier(Protocol):
 
 
 class PageOnlyNotifier:
-    """Implements `Notifier` with no way out of the house: the notice stands in the person's list."""
+    """Implements `Notifier` with no way out of the server: the notice stands in the person's list."""
 
     async def draft(
         self, user_id: str, key: str, values: NoticeValues, channels: Sequence[ChannelName] | None = None

@@ -11,7 +11,7 @@ from sqlalchemy import Select, case, delete, func, insert, select, update
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.user import Rank
-from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import AccountTable, AttemptTable, LoginTable, SetupLinkTable
 
 
@@ -61,8 +61,8 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-class AccountsRepository(HouseRepository):
-    """The accounts of the house."""
+class AccountsRepository(SharedRepository):
+    """The accounts of the server."""
 
     @reading
     async def count(self) -> int:
@@ -256,7 +256,7 @@ class LoginsRepository(Repository):
         return len(await self._touched(self._remove(LoginTable).where(LoginTable.id != but), LoginTable.id))
 
 
-class AllLoginsRepository(HouseRepository):
+class AllLoginsRepository(SharedRepository):
     """Whose a token is: the one question asked before the user is known."""
 
     @reading

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Select, insert, select, text
 
-from cortex.storage.repository import HouseRepository, reading
+from cortex.storage.repository import SharedRepository, reading
 from cortex.storage.schema import AuditTable
 
 _START = "0" * 64
@@ -39,8 +39,8 @@ class ChainVerdict:
     broken_at: int | None
 
 
-class AuditRepository(HouseRepository):
-    """The log of the whole house; who may read it is the services' matter."""
+class AuditRepository(SharedRepository):
+    """The log of the whole server; who may read it is the services' matter."""
 
     async def add(self, actor: str, action: str, subject: str, detail: dict[str, Any] | None = None) -> AuditRow:
         """Add a row, in this transaction. Secrets do not belong in it."""

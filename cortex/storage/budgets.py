@@ -1,4 +1,4 @@
-"""Budgets of the house: what a person, a role, a job or everybody together may take in a day."""
+"""Budgets of the server: what a person, a role, a job or everybody together may take in a day."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from sqlalchemy import Select, delete, select
 
 from cortex.base.errors import NotFound
 from cortex.base.ids import new_id
-from cortex.storage.repository import HouseRepository, reading
+from cortex.storage.repository import SharedRepository, reading
 from cortex.storage.schema import BudgetTable
 
 Kind = Literal["user", "role", "job", "house"]
@@ -35,7 +35,7 @@ class BudgetRow:
     changed_at: datetime
 
 
-class BudgetsRepository(HouseRepository):
+class BudgetsRepository(SharedRepository):
     """What the admins set."""
 
     @reading

@@ -17,7 +17,7 @@ CallState = Literal["decided", "intended", "done", "failed", "unknown", "refused
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRow:
-    """A call. `id` is unique in the house; `arguments` is canonical JSON; `spill` names the file of a long result.
+    """A call. `id` is unique on the server; `arguments` is canonical JSON; `spill` names the file of a long result.
 
     is_rescued: the turn's first request did not carry this tool. came: how it was had then, at its first call.
     """

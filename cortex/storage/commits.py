@@ -1,6 +1,6 @@
 """Whether anything was written since the last look, by whatever process: one read of a counter, no query.
 
-The alarm asks it every two seconds, so that an idle house reads no table. Knows of one SQLite file; on PostgreSQL,
+The alarm asks it every two seconds, so that an idle server reads no table. Knows of one SQLite file; on PostgreSQL,
 which keeps no such counter, the answer is always yes.
 """
 

@@ -11,7 +11,7 @@ from cortex.base.errors import NotFound
 from cortex.base.events import Event, EventKind
 from cortex.base.ids import new_id
 from cortex.base.role import ToolMode
-from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import ConversationTable, EventTable, TurnTable
 
 Source = Literal["chat", "job", "try", "agent"]
@@ -285,7 +285,7 @@ class ConversationsRepository(Repository):
             await self.session.execute(insert(EventTable), rows)
 
 
-class AllConversationsRepository(HouseRepository):
+class AllConversationsRepository(SharedRepository):
     """The logs of everybody, for the bells between processes only (`engine/relay.py`)."""
 
     @reading

@@ -12,7 +12,7 @@ from sqlalchemy import Select, func, select, update
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.ports.channels import ChannelName, DeliveryState
-from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import DeliveryTable
 
 
@@ -91,7 +91,7 @@ class DeliveriesRepository(Repository):
         return bool(await self._touched(change.values(**values), DeliveryTable.id))
 
 
-class AllDeliveriesRepository(HouseRepository):
+class AllDeliveriesRepository(SharedRepository):
     """The deliveries to everybody."""
 
     async def take(

@@ -11,7 +11,7 @@ from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import derived_id
 from cortex.ports.channels import ActionKind
 from cortex.storage.accounts import token_hash
-from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import ActionLinkTable, DeliveryTable, NoticeTable, PushDeviceTable
 
 
@@ -157,7 +157,7 @@ class ActionLinksRepository(Repository):
         return link
 
 
-class AllActionLinksRepository(HouseRepository):
+class AllActionLinksRepository(SharedRepository):
     """The buttons of everybody."""
 
     async def prune(self) -> int:

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Select, case, delete, func, or_, select
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
 from cortex.storage.job_rows import ArmedJob, JobCounts, JobFilter, JobName, JobRow, JobValues
-from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import AccountTable, ConversationTable, JobTable, SlotTable
 from cortex.storage.table import moment
 
@@ -114,7 +114,7 @@ class JobsRepository(Repository):
     async def pause(self, id: str, expected_version: int | None, because: str = "") -> JobRow:
         """Switch it off; its slots that wait are skipped, but for those begun by hand. Conflict as above.
 
-        `expected_version` None: the house pauses it, whatever its version.
+        `expected_version` None: the server pauses it, whatever its version.
         """
         made = await self._guarded(id, expected_version, is_enabled=False, paused_because=because, next_at=None)
         await self._skip_waiting(id, "the job was paused", ~SlotTable.is_by_hand)
@@ -183,7 +183,7 @@ class JobsRepository(Repository):
         return self._mine(JobRow, JobTable).where(JobTable.removed_at.is_(None))
 
 
-class AllJobsRepository(HouseRepository):
+class AllJobsRepository(SharedRepository):
     """The jobs of everybody."""
 
     @reading

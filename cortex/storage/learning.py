@@ -9,7 +9,7 @@ from sqlalchemy import delete, select
 
 from cortex.base.errors import NotFound
 from cortex.base.ids import new_id
-from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import ConversationTable, LearningAnswerTable, LearningCaseTable, TurnTable
 
 
@@ -92,7 +92,7 @@ class CasesRepository(Repository):
         return {row.turn_id: row.text for row in await self._all(_Said, statement)}
 
 
-class AllCasesRepository(HouseRepository):
+class AllCasesRepository(SharedRepository):
     """The cases of everybody, without what their writers did not share."""
 
     @reading
@@ -109,7 +109,7 @@ class AllCasesRepository(HouseRepository):
         return await self._all(LearningCaseRow, statement.limit(limit))
 
 
-class AnswersRepository(HouseRepository):
+class AnswersRepository(SharedRepository):
     """What the admins made of the cases."""
 
     @reading

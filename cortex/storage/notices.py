@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, case, delete, exists, func, or_, select, t
 from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id, new_id
 from cortex.ports.channels import ActionKind, ChannelName, NoticeKind, Urgency
-from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import DeliveryTable, NoticeTable
 from cortex.storage.table import moment
 
@@ -220,7 +220,7 @@ class NoticesRepository(Repository):
         return len(await self._touched(change.values(read_at=self.clock()), NoticeTable.id))
 
 
-class AllNoticesRepository(HouseRepository):
+class AllNoticesRepository(SharedRepository):
     """The notices of everybody."""
 
     async def prune(self, before: datetime | None = None, keep: int = KEPT_A_PERSON) -> int:

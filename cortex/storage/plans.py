@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import delete
 
-from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import PlanTable, TurnTable
 
 
@@ -48,7 +48,7 @@ class PlansRepository(Repository):
         return await self._all(PlanRow, statement.order_by(PlanTable.round))
 
 
-class AllPlansRepository(HouseRepository):
+class AllPlansRepository(SharedRepository):
     """The receipts of everybody, for housekeeping."""
 
     async def forget(self, before: datetime) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import AccountTable, PreferenceTable
 
 
@@ -50,7 +50,7 @@ class PreferencesRepository(Repository):
         return [row.key for row in kept]
 
 
-class AllPreferencesRepository(HouseRepository):
+class AllPreferencesRepository(SharedRepository):
     """The preferences of everybody."""
 
     @reading

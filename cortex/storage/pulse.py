@@ -1,6 +1,6 @@
 """One look at all tables that go by the clock: whether anything stirs at all. The alarm asks every two seconds.
 
-An idle house pays for this one query; what stirs is then read by `jobs.py`, `reminders.py` and `slots.py`.
+An idle server pays for this one query; what stirs is then read by `jobs.py`, `reminders.py` and `slots.py`.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import or_, select
 
-from cortex.storage.repository import HouseRepository, reading
+from cortex.storage.repository import SharedRepository, reading
 from cortex.storage.schema import JobTable, ReminderTable, SlotTable
 
 
@@ -21,7 +21,7 @@ class HeartbeatRow:
     slots: bool
 
 
-class HeartbeatsRepository(HouseRepository):
+class HeartbeatsRepository(SharedRepository):
     """What stirs, of everybody."""
 
     @reading

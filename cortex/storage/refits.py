@@ -1,4 +1,4 @@
-"""Fitted models of this house, numbered; at most one is in force. The bytes are read only when they are needed."""
+"""Fitted models of this server, numbered; at most one is in force. The bytes are read only when they are needed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import func, insert, select, update
 
 from cortex.base.errors import NotFound
-from cortex.storage.repository import HouseRepository, reading
+from cortex.storage.repository import SharedRepository, reading
 from cortex.storage.schema import RefitTable
 
 
@@ -30,8 +30,8 @@ class RefitRow:
         return f"{self.number}:{self.digest}"
 
 
-class RefitsRepository(HouseRepository):
-    """The models of the house; who may make and choose them is the services' matter."""
+class RefitsRepository(SharedRepository):
+    """The models of the server; who may make and choose them is the services' matter."""
 
     @reading
     async def all(self) -> Sequence[RefitRow]:

@@ -14,7 +14,7 @@ from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
 from cortex.base.job import ReminderState, TimingKind
 from cortex.ports.schedule import Timing
-from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import AccountTable, ReminderTable
 
 KEPT_FOR_RESTORE = timedelta(days=1)
@@ -234,7 +234,7 @@ class RemindersRepository(Repository):
         return self._mine(ReminderRow, ReminderTable).where(ReminderTable.removed_at.is_(None))
 
 
-class AllRemindersRepository(HouseRepository):
+class AllRemindersRepository(SharedRepository):
     """The reminders of everybody."""
 
     @reading

@@ -133,8 +133,8 @@ class Repository:
         return (await self.session.execute(statement.returning(key))).scalars().all()
 
 
-class HouseRepository(Repository):
-    """For what belongs to the house and not to a user: accounts, the audit log, the engine's start."""
+class SharedRepository(Repository):
+    """For what belongs to the server and not to a user: accounts, the audit log, the engine's start."""
 
     is_of_the_house: ClassVar[bool] = True
 

@@ -14,7 +14,7 @@ from cortex.base.errors import NotFound
 from cortex.base.messages import Usage
 from cortex.base.role import Channel
 from cortex.base.turn import SUB
-from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.round_rows import CacheSample, RoundBefore, RoundRow, Spent, figures
 from cortex.storage.schema import RoundTable, TurnTable
 
@@ -162,7 +162,7 @@ class RoundsRepository(Repository):
         )
 
 
-class AllRoundsRepository(HouseRepository):
+class AllRoundsRepository(SharedRepository):
     """The model calls of everybody."""
 
     async def lock(self) -> None:

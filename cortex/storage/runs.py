@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Select, case, func, select
 from cortex.base.role import Channel
 from cortex.base.turn import TurnState
 from cortex.storage.conversations import Source
-from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import CallTable, ConversationTable, RoundTable, TurnTable
 
 
@@ -72,7 +72,7 @@ class RunsRepository(Repository):
         return await _roles(self, TurnTable.owner_id == self.owner_id)
 
 
-class AllRunsRepository(HouseRepository):
+class AllRunsRepository(SharedRepository):
     """The runs of everybody, for an admin; and what belongs to runs that were read before."""
 
     @reading

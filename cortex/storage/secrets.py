@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import select, update
 
-from cortex.storage.repository import HouseRepository, Repository, reading
-from cortex.storage.schema import HouseSecretTable, SecretTable
+from cortex.storage.repository import Repository, SharedRepository, reading
+from cortex.storage.schema import SecretTable, ServerSecretTable
 
 
 class SecretsRepository(Repository):
@@ -36,23 +36,23 @@ class SecretsRepository(Repository):
         return bool(await self._touched(self._remove(SecretTable).where(SecretTable.name == name), SecretTable.name))
 
 
-class HouseSecretsRepository(HouseRepository):
-    """The secrets of the house itself."""
+class ServerSecretsRepository(SharedRepository):
+    """The secrets of the server itself."""
 
     @reading
     async def get(self, name: str) -> bytes | None:
         """The sealed secret, None when there is none."""
-        statement = select(HouseSecretTable.ciphertext).where(HouseSecretTable.name == name)
+        statement = select(ServerSecretTable.ciphertext).where(ServerSecretTable.name == name)
         return (await self.session.execute(statement)).scalar_one_or_none()
 
     async def add(self, name: str, ciphertext: bytes) -> bool:
         """Keep it unless one of that name stands: of several who make it at one start, one has made it."""
         row = {"name": name, "ciphertext": ciphertext, "updated_at": self.clock()}
-        statement = self._upsert(HouseSecretTable, row).on_conflict_do_nothing().returning(HouseSecretTable.name)
+        statement = self._upsert(ServerSecretTable, row).on_conflict_do_nothing().returning(ServerSecretTable.name)
         return (await self.session.execute(statement)).first() is not None
 
     async def replace(self, name: str, former: bytes, ciphertext: bytes) -> bool:
         """Put it in place of the former one; False when that one does not stand any more."""
-        change = update(HouseSecretTable).where(HouseSecretTable.name == name, HouseSecretTable.ciphertext == former)
+        change = update(ServerSecretTable).where(ServerSecretTable.name == name, ServerSecretTable.ciphertext == former)
         values = {"ciphertext": ciphertext, "updated_at": self.clock()}
-        return bool(await self._touched(change.values(**values), HouseSecretTable.name))
+        return bool(await self._touched(change.values(**values), ServerSecretTable.name))

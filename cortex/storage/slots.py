@@ -14,7 +14,7 @@ from cortex.base.errors import NotFound
 from cortex.base.ids import digest
 from cortex.base.job import SLOT_ENDS, SlotState
 from cortex.base.turn import TurnState
-from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import AccountTable, JobTable, SlotTable, TurnTable
 
 RESULT_CHARACTERS = 2_000
@@ -244,7 +244,7 @@ class SlotsRepository(Repository):
         return (await self.session.execute(statement.order_by(SlotTable.due_at.desc()).limit(1))).scalar()
 
 
-class AllSlotsRepository(HouseRepository):
+class AllSlotsRepository(SharedRepository):
     """The slots of everybody."""
 
     @reading

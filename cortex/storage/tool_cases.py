@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, select
 from cortex.base.errors import NotFound
 from cortex.base.ids import new_id
 from cortex.base.user import Rank
-from cortex.storage.repository import HouseRepository, reading
+from cortex.storage.repository import SharedRepository, reading
 from cortex.storage.schema import ToolCaseTable
 
 
@@ -26,7 +26,7 @@ class ToolCaseRow:
     added_at: datetime
 
 
-class ToolCasesRepository(HouseRepository):
+class ToolCasesRepository(SharedRepository):
     """The cases of the house."""
 
     @reading

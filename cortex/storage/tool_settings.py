@@ -1,4 +1,4 @@
-"""What the house changed about its tools: settings of single tools, words of categories, and the number that tells."""
+"""What the server changed about its tools: settings of single tools, words of categories, and the number that tells."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, Literal
 from sqlalchemy import delete, select, update
 
 from cortex.base.ids import new_id
-from cortex.storage.repository import HouseRepository, reading
+from cortex.storage.repository import SharedRepository, reading
 from cortex.storage.schema import CounterTable, ToolSettingTable, ToolWordTable
 
 Kind = Literal["phrase", "example"]
@@ -40,8 +40,8 @@ class ToolWordRow:
     is_left_out: bool = False
 
 
-class ToolSettingsRepository(HouseRepository):
-    """Settings and words of the whole house; who may change them is the services' matter."""
+class ToolSettingsRepository(SharedRepository):
+    """Settings and words of the whole server; who may change them is the services' matter."""
 
     @reading
     async def number(self) -> int:

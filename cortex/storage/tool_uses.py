@@ -1,4 +1,4 @@
-"""How tools fare over the whole house: counts of calls by tool. What was said in a call stays its owner's."""
+"""How tools fare over the whole server: counts of calls by tool. What was said in a call stays its owner's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, case, func, select
 
 from cortex.storage.calls import CallState
-from cortex.storage.repository import HouseRepository, reading
+from cortex.storage.repository import SharedRepository, reading
 from cortex.storage.schema import CallTable
 
 RAN: tuple[CallState, ...] = ("done", "failed", "unknown")
@@ -39,7 +39,7 @@ class UseOfTool:
     created_at: datetime
 
 
-class ToolUsesRepository(HouseRepository):
+class ToolUsesRepository(SharedRepository):
     """Reads the calls of everybody, as figures."""
 
     @reading

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Select, select
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.role import Channel, ToolMode
 from cortex.base.turn import LOOP_ENDS, SUB, TurnState
-from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import ConversationTable, TurnTable
 
 AGENT_MOST = timedelta(days=1)  # longer than that no background agent is at work
@@ -300,7 +300,7 @@ class TurnsRepository(Repository):
         return self._of(conversation_id).where(TurnTable.state == "queued", ~TurnTable.is_dropped)
 
 
-class AllTurnsRepository(HouseRepository):
+class AllTurnsRepository(SharedRepository):
     """The turns of everybody: for the engine's start, and to know whose trace is asked for."""
 
     @reading

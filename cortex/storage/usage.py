@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Integer, Select, and_, case, cast, func, literal, select, union_all
 
-from cortex.storage.repository import HouseRepository, Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import CallTable, RoundTable
 from cortex.storage.table import Moment
 
@@ -187,7 +187,7 @@ class UsageRepository(_Sums):
         return (table.owner_id == self.owner_id,)
 
 
-class AllUsageRepository(_Sums, HouseRepository):
+class AllUsageRepository(_Sums, SharedRepository):
     """What everybody's calls took."""
 
     def _whose(self, table: type[RoundTable] | type[CallTable]) -> Sequence[ColumnElement[bool]]:

@@ -133,7 +133,7 @@ def look(page: Daemon, conversations: Sequence[str]) -> Found:
     """What is kept, when all processes have ended."""
 
     async def found(cortex: Cortex, ada: User) -> Found:
-        opened = cortex.house.db
+        opened = cortex.runtime.db
         stories = {}
         for conversation in conversations:
             turns = list(await opened.open(TurnsRepository, ada.id).list(conversation))

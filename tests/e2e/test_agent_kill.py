@@ -50,7 +50,7 @@ class Kept:
 
 
 async def _kept(cortex: Cortex, ada: User) -> Kept:
-    opened = cortex.house.db
+    opened = cortex.runtime.db
     chats = await opened.open(ConversationsRepository, ada.id).list(limit=100)
     own = await opened.open(ConversationsRepository, ada.id).list(limit=100, source="agent")
     runs = [row for one in own if (row := await opened.open(TurnsRepository, ada.id).at(one.id, 1))]

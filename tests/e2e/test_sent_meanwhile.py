@@ -131,7 +131,7 @@ def test_a_later_message_finds_it_as_the_last_thing_that_was_asked_for() -> None
 async def test_a_message_is_not_read_at_a_step_that_carries_no_tools(house: LivingHouse) -> None:
     turn_id = await sent_meanwhile(house, REMINDER, max_rounds=2)
     assert [row.name for row in await calls_of(house, turn_id)] == ["shell_exec"]
-    async with house.cortex.house.db.transaction(house.admin.id) as opened:
+    async with house.cortex.runtime.db.transaction(house.admin.id) as opened:
         after = (await opened(TurnsRepository).list((await opened(TurnsRepository).get(turn_id)).conversation_id))[-1]
     await house.until(after.conversation_id, "turn.end", turn=after.id)
     assert await reminders(house) == ["call the dentist"]

@@ -5,7 +5,7 @@ import pytest
 from cortex.base.errors import Conflict, NotFound
 from cortex.storage.db import Database
 from cortex.storage.preferences import PreferencesRepository
-from cortex.storage.secrets import HouseSecretsRepository, SecretsRepository
+from cortex.storage.secrets import SecretsRepository, ServerSecretsRepository
 from cortex.storage.tasks import TaskListRow, TasksRepository
 
 
@@ -123,7 +123,7 @@ async def test_a_secret_is_kept_by_name(db: Database, ann: str) -> None:
 
 
 async def test_of_several_who_make_a_secret_of_the_house_one_has_made_it(db: Database) -> None:
-    secrets = db.open(HouseSecretsRepository)
+    secrets = db.open(ServerSecretsRepository)
     assert await secrets.get("push") is None
     assert await secrets.add("push", b"first")
     assert not await secrets.add("push", b"second")

@@ -138,7 +138,7 @@ class Talks:
         of, key = self.held.kitchen, self.held.keys[-1]
         made = await living.conversation()
         events = [event for event in await living.events(of) if event.turn_id == f"turn:{key}"]
-        async with living.cortex.house.db.transaction(user.id) as opened:
+        async with living.cortex.runtime.db.transaction(user.id) as opened:
             await opened(ConversationsRepository).rename(made, f"{turns} turns", by_user=True)
             for number in range(1, turns + 1):
                 new = new_id()

@@ -66,8 +66,8 @@ async def test_a_name_and_a_password_that_were_refused_say_so_beside_their_field
 async def test_what_was_allowed_is_listed_and_can_be_taken_back(house: Cortex, ada: Browser) -> None:
     assert "Nothing. When you allow" in (await ada.get("/account")).text
     conversation = await house.conversations.new(ada.user)
-    later = house.house.clock() + timedelta(hours=1)
-    grants = house.house.db.open(GrantsRepository, ada.user.id)
+    later = house.runtime.clock() + timedelta(hours=1)
+    grants = house.runtime.db.open(GrantsRepository, ada.user.id)
     made = await grants.add("shell_exec", "df -h #ab12", conversation.id, later)
     assert "df -h #ab12" in (await ada.get("/account")).text
     await ada.post(f"/account/grants/{made.id}/revoke")

@@ -58,7 +58,7 @@ async def test_exactly_what_is_ticked_may_be_used(house: Cortex, ada: Browser) -
     answer = await ada.http.post(f"{PAGE}/tools", data={"tools": ["tasks", "git_log", "task_create"]})
     assert answer.status_code == 303
     permitted = await house.tools.permitted(ada.user, "orchestrator")
-    own = {name for name in permitted if house.house.registry.tools[name].category != "meta"}
+    own = {name for name in permitted if house.runtime.registry.tools[name].category != "meta"}
     assert own == {"task_list", "task_create", "task_update", "task_complete", "git_log"}
     await ada.post(f"{PAGE}/tools")
     assert await house.tools.permitted(ada.user, "orchestrator") == frozenset()
@@ -132,7 +132,7 @@ async def test_what_is_no_tool_and_no_value_is_refused(ada: Browser) -> None:
 async def test_every_change_is_in_the_audit_log(house: Cortex, ada: Browser) -> None:
     await ada.post(PAGE, prompt="Speak in rhyme.", max_rounds="7")
     await ada.http.post(f"{PAGE}/tools", data={"tools": ["notes"]})
-    entries = await house.house.db.open(AuditRepository).list(subject="orchestrator")
+    entries = await house.runtime.db.open(AuditRepository).list(subject="orchestrator")
     assert [(entry.action, json.loads(entry.detail)) for entry in entries] == [
         ("role.changed", {"fields": ["admin_tools", "tools"]}),
         ("role.changed", {"fields": ["max_rounds", "prompt"]}),

@@ -42,7 +42,7 @@ def spoil(home: Path, user_id: str, path: str, content: bytes | None) -> None:
 @pytest.fixture(params=list(SLIPS.values()), ids=list(SLIPS))
 def slip(request: pytest.FixtureRequest, house: Cortex, ada: Browser) -> tuple[str, str]:
     path, content, told = request.param
-    spoil(house.house.settings.home, ada.user.id, path, content)
+    spoil(house.runtime.settings.home, ada.user.id, path, content)
     return path, told
 
 

@@ -60,7 +60,7 @@ async def test_a_stream_under_an_ended_login_is_refused_without_a_place_to_go(
 async def test_when_the_database_breaks_there_is_still_a_page_with_its_headers(
     house: Cortex, ada: Browser, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with house.house.db.connection() as connection:
+    async with house.runtime.db.connection() as connection:
         await connection.exec_driver_sql("ALTER TABLE logins RENAME TO gone")
         await connection.commit()
     answer = await ada.get("/tasks")
@@ -79,7 +79,7 @@ async def test_foreign_hosts_and_endless_bodies_are_refused(app: FastAPI, ada: B
 
 async def test_readiness_follows_the_tables(house: Cortex, visitor: httpx.AsyncClient) -> None:
     assert (await visitor.get("/readyz")).status_code == 200
-    await house.house.db.move_to("base")
+    await house.runtime.db.move_to("base")
     assert (await visitor.get("/readyz")).status_code == 503
 
 

@@ -48,7 +48,7 @@ async def added(house: Cortex, person: Browser, name: str = "") -> str:
     target = push.Browser().target(ENDPOINT)
     view = await house.accounts.who(person.http.cookies["cortex"])
     assert view
-    row = await house.house.db.open(DevicesRepository, person.user.id).add(
+    row = await house.runtime.db.open(DevicesRepository, person.user.id).add(
         endpoint=ENDPOINT,
         p256dh=target.key,
         auth=target.secret,
@@ -308,20 +308,20 @@ async def test_a_way_that_failed_is_told_where_it_is_set_and_what_took_its_place
     await house.reach.addresses.put(ada.user, "webhook", "https://hook.example.org/plants")
     await house.reach.choices.change(ada.user, channels={"system": ["ntfy"]})
     notice = await told(house, ada)
-    (row,) = await house.house.db.open(AllDeliveriesRepository).take("ntfy", 1, 90.0)
-    await house.house.db.open(DeliveriesRepository, ada.user.id).again(
+    (row,) = await house.runtime.db.open(AllDeliveriesRepository).take("ntfy", 1, 90.0)
+    await house.runtime.db.open(DeliveriesRepository, ada.user.id).again(
         row.id, row.attempt, clock(), "The server sleeps."
     )
     page = (await ada.get("/notifications/settings")).text
     assert "The newest delivery failed and is tried again" in page
     assert "The server sleeps." in page
-    (row,) = await house.house.db.open(AllDeliveriesRepository).take("ntfy", 1, 90.0)
+    (row,) = await house.runtime.db.open(AllDeliveriesRepository).take("ntfy", 1, 90.0)
     clock.forward(seconds=1)
-    await house.house.db.open(DeliveriesRepository, ada.user.id).end(
+    await house.runtime.db.open(DeliveriesRepository, ada.user.id).end(
         row.id, row.attempt, "failed", "The token is wrong."
     )
-    assert await house.house.db.open(NoticesRepository, ada.user.id).send_instead(notice, [Way(channel="webhook")])
-    assert not await house.house.db.open(NoticesRepository, ada.user.id).send_instead(notice, [Way(channel="email")])
+    assert await house.runtime.db.open(NoticesRepository, ada.user.id).send_instead(notice, [Way(channel="webhook")])
+    assert not await house.runtime.db.open(NoticesRepository, ada.user.id).send_instead(notice, [Way(channel="email")])
     page = (await ada.get("/notifications/settings")).text
     assert "The newest delivery failed," in page
     page = (await ada.get("/notifications")).text
@@ -392,8 +392,8 @@ async def test_a_browser_gives_its_subscription_up(house: Cortex, ada: Browser) 
 
 async def linked(house: Cortex, person: Browser, action: ActionKind = "ack") -> str:
     notice = await told(house, person)
-    until = house.house.clock() + timedelta(hours=1)
-    await house.house.db.open(ActionLinksRepository, person.user.id).add("a-token", notice, action, until)
+    until = house.runtime.clock() + timedelta(hours=1)
+    await house.runtime.db.open(ActionLinksRepository, person.user.id).add("a-token", notice, action, until)
     return notice
 
 

@@ -147,7 +147,7 @@ async def test_every_answer_carries_the_policy_and_an_id(ada: Browser) -> None:
 
 async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     """One of everything that has an id, all of it this person's and all of it about truffles."""
-    user, db = person.user, house.house.db
+    user, db = person.user, house.runtime.db
     conversation = await house.conversations.new(user)
     turn_id, call_id = f"turn:{new_id()}", new_id()
     later = db.clock() + timedelta(hours=1)
@@ -218,7 +218,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
 
 async def agent_run(house: Cortex, person: Browser, parent_id: str, turn_id: str) -> str:
     """A background agent that looks for truffles, on paper: no engine runs it."""
-    async with house.house.db.transaction(person.user.id) as opened:
+    async with house.runtime.db.transaction(person.user.id) as opened:
         made = await opened(ConversationsRepository).create(
             "truffler", "auto", "Truffles", source="agent", parent_id=parent_id
         )
@@ -230,7 +230,7 @@ async def agent_run(house: Cortex, person: Browser, parent_id: str, turn_id: str
 
 async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
     """A notice about truffles with a delivery that failed and a button, and a browser that takes push."""
-    user, reach, db = person.user, house.reach, house.house.db
+    user, reach, db = person.user, house.reach, house.runtime.db
     browser = push.Browser().target("https://push.example/truffles")
     device = await db.open(DevicesRepository, user.id).add(
         endpoint=browser.address,
@@ -253,7 +253,7 @@ async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
 
 async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[object]:
     """Everything that another could have changed."""
-    user, db = person.user, house.house.db
+    user, db = person.user, house.runtime.db
     return [
         await house.tasks.list(user),
         await house.reminders.listing(user),

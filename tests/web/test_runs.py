@@ -19,7 +19,9 @@ from tests.web.conftest import Browser
 
 
 async def conversation(house: Cortex, person: Browser, title: str = "Garden") -> str:
-    return (await house.house.db.open(ConversationsRepository, person.user.id).create("orchestrator", "auto", title)).id
+    return (
+        await house.runtime.db.open(ConversationsRepository, person.user.id).create("orchestrator", "auto", title)
+    ).id
 
 
 async def run(
@@ -35,7 +37,7 @@ async def run(
     cost_usd: float | None = 0.25,
 ) -> str:
     """A run with one answered round; its key."""
-    db, key = house.house.db, re.sub(r"\W", "", text)
+    db, key = house.runtime.db, re.sub(r"\W", "", text)
     turn_id = f"turn:{key}"
     turns, rounds = db.open(TurnsRepository, person.user.id), db.open(RoundsRepository, person.user.id)
     await turns.create(turn_id, cid, text, mode="auto", role=role, job_id=job_id, state="running")
@@ -135,7 +137,7 @@ async def test_a_page_with_a_run_that_goes_on_looks_again_and_any_other_does_not
 async def test_deleted_conversations_and_messages_that_were_taken_in_are_no_runs(house: Cortex, ada: Browser) -> None:
     cid = await conversation(house, ada)
     await run(house, ada, cid, "main", "running")
-    turns = house.house.db.open(TurnsRepository, ada.user.id)
+    turns = house.runtime.db.open(TurnsRepository, ada.user.id)
     await turns.create("turn:aside", cid, "aside", mode="auto", role="orchestrator")
     await turns.take_queued(cid, "turn:main", 1)
     assert keys((await ada.get("/runs")).text) == ["main"]
@@ -172,7 +174,7 @@ async def test_an_admin_sees_the_figures_of_all_and_the_words_of_none_but_their_
 
 async def test_an_admin_who_gave_no_password_lately_is_asked_for_it(house: Cortex, ada: Browser) -> None:
     (login, *_) = await house.accounts.logins(ada.user)
-    await house.house.db.open(LoginsRepository, ada.user.id).confirm(login.id, house.house.clock())
+    await house.runtime.db.open(LoginsRepository, ada.user.id).confirm(login.id, house.runtime.clock())
     assert (await ada.get("/runs")).status_code == 200
     assert (await ada.get("/runs?person=all")).headers["location"].startswith("/confirm")
 

@@ -17,7 +17,7 @@ TEXT = "---\ntitle: Invoices <b>\ndescription: How we number invoices\n---\nNumb
 
 @pytest.fixture
 def skills(house: Cortex) -> SkillsService:
-    return SkillsService(house.house.db, house.tools)
+    return SkillsService(house.runtime.db, house.tools)
 
 
 async def written(skills: SkillsService, ada: Browser) -> str:
@@ -156,7 +156,7 @@ async def test_words_from_outside_say_so_until_they_are_saved(
     house: Cortex, ada: Browser, skills: SkillsService
 ) -> None:
     name = await written(skills, ada)
-    await house.house.db.open(PreferencesRepository, ada.user.id).set(mark_of(f"skills/{name}.md"), True)
+    await house.runtime.db.open(PreferencesRepository, ada.user.id).set(mark_of(f"skills/{name}.md"), True)
     assert "from outside" in (await ada.get("/skills")).text
     assert "A tool wrote this from words of outside" in (await ada.get(f"/skills/{name}")).text
     await ada.post(f"/skills/{name}", text=TEXT, version=(await skills.read(ada.user, name)).version)

@@ -35,7 +35,7 @@ async def hand(alive: LivingHouse) -> AsyncIterator[Browser]:
 
 
 async def calls_of(alive: LivingHouse, tool: str) -> list[CallRow]:
-    return list(await alive.cortex.house.db.open(CallsRepository, alive.admin.id).of_tool(tool, 10))
+    return list(await alive.cortex.runtime.db.open(CallsRepository, alive.admin.id).of_tool(tool, 10))
 
 
 async def ended(browser: Browser, place: str) -> str:
@@ -72,7 +72,9 @@ async def test_a_call_is_made_in_the_admins_name_recorded_and_shown(alive: Livin
     assert row.text.partition("\n")[0][:20] in page
     assert ">Oil the gate</textarea>" in page
     assert re.search(r'action="/undo/\w+"', page)
-    actions = [entry.action for entry in await alive.cortex.house.db.open(AuditRepository).list(subject="task_create")]
+    actions = [
+        entry.action for entry in await alive.cortex.runtime.db.open(AuditRepository).list(subject="task_create")
+    ]
     assert actions == ["tool.tried"]
 
 

@@ -41,14 +41,14 @@ async def test_what_was_added_and_taken_back_is_in_the_audit_log(house: Cortex, 
     await ada.post(PLACE, phrases="frobnicate", do="save")
     await ada.post(PLACE, phrases="frobnicate", do="save")
     await ada.post(PLACE, do="save")
-    entries = await house.house.db.open(AuditRepository).list(subject="tasks")
+    entries = await house.runtime.db.open(AuditRepository).list(subject="tasks")
     assert [entry.action for entry in entries] == ["tool.words", "tool.words"]
     assert '"taken_back":[{"kind":"phrase"' in entries[0].detail
     assert '"added":[{"kind":"phrase"' in entries[1].detail
 
 
 async def test_a_shipped_phrase_is_left_out_with_one_press_and_comes_back(house: Cortex, ada: Browser) -> None:
-    shipped = house.house.registry.categories["tasks"].phrases[0].text
+    shipped = house.runtime.registry.categories["tasks"].phrases[0].text
     button = f'name="leave" value="{shipped}"'
     assert button in (await ada.get(PLACE)).text
     shown = (await ada.post(PLACE, leave=shipped)).text
@@ -62,7 +62,7 @@ async def test_a_shipped_phrase_is_left_out_with_one_press_and_comes_back(house:
 
 
 async def test_an_example_is_left_out_from_the_tools_page(house: Cortex, ada: Browser) -> None:
-    said, (tool, *_) = house.house.registry.categories["tasks"].examples[0]
+    said, (tool, *_) = house.runtime.registry.categories["tasks"].examples[0]
     page = (await ada.http.get(PLACE, params={"tool": tool, "no_example": said})).text
     assert f">{escape(said)}</textarea>" in page
     await ada.post(PLACE, no_examples=said, do="save")
@@ -95,7 +95,7 @@ async def test_a_line_that_says_nothing_is_refused_and_kept_in_the_form(
 
 
 async def test_a_phrase_that_others_have_is_pointed_out(house: Cortex, ada: Browser) -> None:
-    theirs = house.house.registry.categories["git"].phrases[0].text
+    theirs = house.runtime.registry.categories["git"].phrases[0].text
     shown = (await ada.post(PLACE, phrases=theirs, do="effect")).text
     assert "Phrases that others have too" in shown
     assert f"“{theirs}”: git" in shown

@@ -20,10 +20,10 @@ async def sent(house: Cortex, person: Browser, message: str) -> set[str]:
 
 async def test_every_tool_stands_on_the_page_with_its_price_and_what_it_waits_for(house: Cortex, ada: Browser) -> None:
     page = (await ada.get("/admin/tools")).text
-    missing = [name for name in house.house.registry.tools if f'href="/admin/tools/{name}"' not in page]
+    missing = [name for name in house.runtime.registry.tools if f'href="/admin/tools/{name}"' not in page]
     assert missing == []
     assert "they wait for <code>HomeAssistant</code>" in page
-    assert f"{len(house.house.registry.tools) - 2} tools" in page
+    assert f"{len(house.runtime.registry.tools) - 2} tools" in page
 
 
 async def test_a_tool_that_waits_for_a_setting_names_it(ada: Browser) -> None:
@@ -93,7 +93,7 @@ async def test_each_value_says_where_it_comes_from_and_goes_back_by_itself(ada: 
 async def test_every_change_is_in_the_audit_log_and_nothing_else_is(house: Cortex, ada: Browser) -> None:
     await ada.post(ONE, sending="always")
     await ada.post(ONE, sending="always")
-    entries = await house.house.db.open(AuditRepository).list(subject="task_create")
+    entries = await house.runtime.db.open(AuditRepository).list(subject="task_create")
     assert [(entry.actor, entry.action, entry.detail) for entry in entries] == [
         (ada.user.id, "tool.changed", '{"is_on":[null,false],"sending":[null,"always"]}')
     ]
@@ -141,7 +141,7 @@ async def test_what_was_said_in_a_call_is_its_owners_to_read(house: Cortex, ada:
 
 
 async def called_in_vain(house: Cortex, person: Browser, words: str) -> None:
-    db, owner = house.house.db, person.user.id
+    db, owner = house.runtime.db, person.user.id
     conversation = await house.conversations.new(person.user)
     turn_id = f"turn:{words}"
     await db.open(TurnsRepository, owner).create(

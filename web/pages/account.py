@@ -14,7 +14,7 @@ from cortex.services.roles.roles import PERSONA
 from cortex.services.roles.settings import RoleSettings
 from cortex.services.turns.approvals import GrantRow
 from cortex.services.zones import places
-from web.deps import CurrentLogin, Defaults, House, Learning, learning
+from web.deps import CurrentLogin, Defaults, Learning, Services, learning
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -62,15 +62,15 @@ class AccountContext(Context):
 
 
 @router.get("/account")
-async def show(request: Request, house: House, view: CurrentLogin, defaults: Defaults) -> Response:
+async def show(request: Request, services: Services, view: CurrentLogin, defaults: Defaults) -> Response:
     """Everything that is mine to set."""
-    return await _page(request, house, view, defaults)
+    return await _page(request, services, view, defaults)
 
 
 @router.post("/account/preferences")
 async def save_preferences(
     request: Request,
-    house: House,
+    services: Services,
     view: CurrentLogin,
     defaults: Defaults,
     theme: Text = "",
@@ -82,12 +82,12 @@ async def save_preferences(
     zone = time_zone.strip()
     try:
         if zone != view.user.time_zone:
-            await house.accounts.set_time_zone(view.user, zone)
-        await house.preferences.change(view.user, {"theme": theme, "density": density, "keys": keys})
+            await services.accounts.set_time_zone(view.user, zone)
+        await services.preferences.change(view.user, {"theme": theme, "density": density, "keys": keys})
     except UserError as refused:
         is_zone = refused.field == "time_zone"
         errors = Errors(time_zone=refused.message) if is_zone else Errors(preferences=refused.message)
-        return await _page(request, house, view, defaults, errors, 422, time_zone=time_zone)
+        return await _page(request, services, view, defaults, errors, 422, time_zone=time_zone)
     return redirect(request, "/account", "Saved.")
 
 
@@ -101,7 +101,7 @@ async def save_words(request: Request, view: CurrentLogin, learning: Learning, s
 @router.post("/account/start")
 async def save_start(
     request: Request,
-    house: House,
+    services: Services,
     view: CurrentLogin,
     defaults: Defaults,
     role: Text = "",
@@ -111,57 +111,57 @@ async def save_start(
     """What a new chat starts with; an empty value returns to the default."""
     values = {"role": role, "mode": mode, "max_rounds": max_rounds}
     try:
-        await house.preferences.change(view.user, values, roles=await house.roles.names(view.user))
+        await services.preferences.change(view.user, values, roles=await services.roles.names(view.user))
     except UserError as refused:
         is_rounds = refused.field == "max_rounds"
         errors = Errors(max_rounds=refused.message) if is_rounds else Errors(start=refused.message)
-        return await _page(request, house, view, defaults, errors, 422, rounds=max_rounds)
+        return await _page(request, services, view, defaults, errors, 422, rounds=max_rounds)
     return redirect(request, "/account#start", "Saved.")
 
 
 @router.post("/account/persona")
 async def save_persona(
-    request: Request, house: House, view: CurrentLogin, defaults: Defaults, persona: Text = "", version: Text = ""
+    request: Request, services: Services, view: CurrentLogin, defaults: Defaults, persona: Text = "", version: Text = ""
 ) -> Response:
     """Keep it for the next message."""
     try:
-        await house.preferences.save_persona(view.user, persona, version)
+        await services.preferences.save_persona(view.user, persona, version)
     except (UserError, Conflict) as refused:
         errors = Errors(persona=refused.message)
-        return await _page(request, house, view, defaults, errors, refused.status, persona=persona)
+        return await _page(request, services, view, defaults, errors, refused.status, persona=persona)
     return redirect(request, "/account#persona", "Saved.")
 
 
 @router.post("/account/password")
 async def change_password(
-    request: Request, house: House, view: CurrentLogin, defaults: Defaults, old: Text = "", new: Text = ""
+    request: Request, services: Services, view: CurrentLogin, defaults: Defaults, old: Text = "", new: Text = ""
 ) -> Response:
     """Another password; the other logins end."""
     try:
-        await house.accounts.change_password(login_token(request), old, new)
+        await services.accounts.change_password(login_token(request), old, new)
     except (UserError, NotAllowed, Throttled) as refused:
         field = "old" if isinstance(refused, NotAllowed) else "new" if isinstance(refused, UserError) else "password"
-        return await _page(request, house, view, defaults, Errors(**{field: refused.message}), _status(refused))
+        return await _page(request, services, view, defaults, Errors(**{field: refused.message}), _status(refused))
     return redirect(request, "/account#password", "The password is changed; your other logins have ended.")
 
 
 @router.post("/account/logins/{login_id}/end")
-async def end_login(request: Request, house: House, view: CurrentLogin, login_id: str) -> Response:
+async def end_login(request: Request, services: Services, view: CurrentLogin, login_id: str) -> Response:
     """End one of my logins."""
-    await house.accounts.revoke(view.user, login_id)
+    await services.accounts.revoke(view.user, login_id)
     return redirect(request, "/login" if login_id == view.login_id else "/account#logins", "That login has ended.")
 
 
 @router.post("/account/grants/{grant_id}/revoke")
-async def revoke_grant(request: Request, house: House, view: CurrentLogin, grant_id: str) -> Response:
+async def revoke_grant(request: Request, services: Services, view: CurrentLogin, grant_id: str) -> Response:
     """Take back what I allowed for a whole conversation."""
-    await house.approvals.revoke(view.user, grant_id)
+    await services.approvals.revoke(view.user, grant_id)
     return redirect(request, "/account#grants", "Taken back: you will be asked again.")
 
 
 async def _page(
     request: Request,
-    house: House,
+    services: Services,
     view: CurrentLogin,
     defaults: Defaults,
     errors: Errors = Errors(),
@@ -171,13 +171,13 @@ async def _page(
     time_zone: str | None = None,
     rounds: str | None = None,
 ) -> Response:
-    kept = await house.preferences.persona(view.user)
-    chosen = await house.preferences.get(view.user)
+    kept = await services.preferences.persona(view.user)
+    chosen = await services.preferences.get(view.user)
     roles = await defaults.all(view.user)
     context = AccountContext(
-        frame=await frame_of(request, house, view.user, here="/account"),
+        frame=await frame_of(request, services, view.user, here="/account"),
         chosen=chosen,
-        origins=await house.preferences.origins(view.user),
+        origins=await services.preferences.origins(view.user),
         zones=places(),
         time_zone=view.user.time_zone if time_zone is None else time_zone,
         rounds=str(chosen.max_rounds or "") if rounds is None else rounds,
@@ -186,10 +186,10 @@ async def _page(
         default_persona=PERSONA,
         persona=kept.text if persona is None else persona,
         persona_version=kept.version,
-        logins=await house.accounts.logins(view.user),
+        logins=await services.accounts.logins(view.user),
         login_id=view.login_id,
-        grants=await house.approvals.grants(view.user),
-        shares_words=await learning(house).shares(view.user),
+        grants=await services.approvals.grants(view.user),
+        shares_words=await learning(services).shares(view.user),
         errors=errors,
     )
     return respond(request, "account.html", context, status=status)

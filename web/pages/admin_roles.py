@@ -12,7 +12,7 @@ from cortex.base.errors import Conflict, UserError
 from cortex.base.model import OFFLINE
 from cortex.services.workshop.role_editing import EDITED, CategoryChoice, PricedTools, RoleSheet
 from cortex.services.workshop.tool_trials import RECIPE_NAMES
-from web.deps import House, ReauthedAdmin, RoleEdits
+from web.deps import ReauthedAdmin, RoleEdits, Services
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond
 from web.routes import LazyRoute
@@ -67,22 +67,22 @@ class RoleEditContext(Context):
 
 
 @router.get(HREF)
-async def show(request: Request, house: House, user: ReauthedAdmin, roles: RoleEdits) -> Response:
+async def show(request: Request, services: Services, user: ReauthedAdmin, roles: RoleEdits) -> Response:
     """Every role."""
-    context = RolesContext(frame=await frame_of(request, house, user, here=HREF), roles=await roles.all(user))
+    context = RolesContext(frame=await frame_of(request, services, user, here=HREF), roles=await roles.all(user))
     return respond(request, "admin_roles.html", context)
 
 
 @router.get(HREF + "/{role}")
-async def show_one(request: Request, house: House, user: ReauthedAdmin, roles: RoleEdits, role: str) -> Response:
+async def show_one(request: Request, services: Services, user: ReauthedAdmin, roles: RoleEdits, role: str) -> Response:
     """One role whole."""
-    return await _page(request, house, user, roles, role)
+    return await _page(request, services, user, roles, role)
 
 
 @router.post(HREF + "/{role}")
 async def save(
     request: Request,
-    house: House,
+    services: Services,
     user: ReauthedAdmin,
     roles: RoleEdits,
     role: str,
@@ -96,13 +96,13 @@ async def save(
             return redirect(request, place, "That is the default again.")
         await roles.change(user, role, {name: getattr(typed, name) for name in EDITED}, typed.models)
     except (UserError, Conflict) as refused:
-        return await _page(request, house, user, roles, role, typed=typed, refused=refused)
+        return await _page(request, services, user, roles, role, typed=typed, refused=refused)
     return redirect(request, place, f"Saved: {role}. It holds from the next message on.")
 
 
 @router.post(HREF + "/{role}/tools")
 async def save_tools(
-    request: Request, house: House, user: ReauthedAdmin, roles: RoleEdits, role: str, tools: Words = None
+    request: Request, services: Services, user: ReauthedAdmin, roles: RoleEdits, role: str, tools: Words = None
 ) -> Response:
     """Let the role have what is ticked, and nothing else."""
     await roles.set_tools(user, role, tools or ())
@@ -111,15 +111,15 @@ async def save_tools(
 
 @router.post(HREF + "/{role}/count")
 async def count(
-    request: Request, house: House, user: ReauthedAdmin, roles: RoleEdits, role: str, tools: Words = None
+    request: Request, services: Services, user: ReauthedAdmin, roles: RoleEdits, role: str, tools: Words = None
 ) -> Response:
     """What is ticked, counted; nothing is saved."""
-    return await _page(request, house, user, roles, role, ticked=roles.joined(tools or ()), block="priced")
+    return await _page(request, services, user, roles, role, ticked=roles.joined(tools or ()), block="priced")
 
 
 async def _page(
     request: Request,
-    house: House,
+    services: Services,
     user: ReauthedAdmin,
     roles: RoleEdits,
     name: str,
@@ -130,11 +130,11 @@ async def _page(
     block: str = "content",
 ) -> Response:
     sheet = await roles.sheet(user, name)
-    registry = await house.models.shown(user)
+    registry = await services.models.shown(user)
     own = {field: getattr(typed, field) if typed else value.own for field, value in sheet.values.items()}
     words = sheet.words if ticked is None else ticked
     context = RoleEditContext(
-        frame=await frame_of(request, house, user, here=HREF),
+        frame=await frame_of(request, services, user, here=HREF),
         sheet=sheet,
         own=own,
         names=[("", ""), *((entry.name, entry.name) for entry in registry.entries), (OFFLINE.name, "offline demo")],

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, Response
 
 from web.chat_view import back_to
-from web.deps import CurrentUser, House
+from web.deps import CurrentUser, Services
 from web.render import Frame, Renderer
 from web.routes import LazyRoute
 from web.sse import TurnViewContext
@@ -16,9 +16,9 @@ router = APIRouter(route_class=LazyRoute)
 
 
 @router.get("/agents/{run_id}/card")
-async def card(request: Request, house: House, user: CurrentUser, run_id: str) -> Response:
+async def card(request: Request, services: Services, user: CurrentUser, run_id: str) -> Response:
     """The line that says how it stands; the card asks for it while the run goes on."""
-    view = await house.agents.view(user.id, run_id)
+    view = await services.agents.view(user.id, run_id)
     pages: Renderer = request.app.state.pages
     macros = pages.macros("turn.html", TurnViewContext(frame=Frame(user=user), cid=view.parent_id, opens={}))
     line = macros.agent_state(view.run.state, view.run.role, view.rounds, view.run.tokens, view.error)
@@ -27,10 +27,10 @@ async def card(request: Request, house: House, user: CurrentUser, run_id: str) -
 
 @router.post("/agents/{run_id}/cancel")
 async def cancel(
-    request: Request, house: House, user: CurrentUser, run_id: str, back: Annotated[str, Form()] = "/"
+    request: Request, services: Services, user: CurrentUser, run_id: str, back: Annotated[str, Form()] = "/"
 ) -> Response:
     """Stop it; the stream brings the card's new state."""
-    await house.agents.cancel(user.id, run_id)
+    await services.agents.cancel(user.id, run_id)
     if request.headers.get("HX-Request") == "true":
         return Response(status_code=204)
     return redirect(request, back_to(back))

@@ -1,4 +1,4 @@
-"""Admin: what a person, a role, a job or the whole house may take in a day, and what happens then."""
+"""Admin: what a person, a role, a job or the whole server may take in a day, and what happens then."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from cortex.base.errors import UserError
 from cortex.services.usage.budget_admin import BudgetStanding
-from web.deps import House, ReauthedAdmin
+from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, described, respond
 from web.routes import LazyRoute
@@ -44,27 +44,29 @@ class BudgetsContext(Context):
 
 
 @router.get(HREF)
-async def show(request: Request, house: House, user: ReauthedAdmin) -> Response:
+async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
     """What is set."""
-    return await _page(request, house, user, BudgetForm())
+    return await _page(request, services, user, BudgetForm())
 
 
 @router.post(HREF)
-async def put(request: Request, house: House, user: ReauthedAdmin, typed: Annotated[BudgetForm, Form()]) -> Response:
+async def put(
+    request: Request, services: Services, user: ReauthedAdmin, typed: Annotated[BudgetForm, Form()]
+) -> Response:
     """Set a budget; one that this person, role or job has already is changed."""
     try:
-        await house.records.budgets.put(user, typed.model_dump())
+        await services.records.budgets.put(user, typed.model_dump())
     except UserError as refused:
-        return await _page(request, house, user, typed, refused)
+        return await _page(request, services, user, typed, refused)
     return redirect(request, HREF, "Saved. It holds from the next model call on.")
 
 
 @router.get(HREF + "/{budget_id}/remove")
-async def ask_remove(request: Request, house: House, user: ReauthedAdmin, budget_id: str) -> Response:
+async def ask_remove(request: Request, services: Services, user: ReauthedAdmin, budget_id: str) -> Response:
     """Really?"""
-    await house.records.budgets.get(budget_id)
+    await services.records.budgets.get(budget_id)
     context = ConfirmContext(
-        frame=await frame_of(request, house, user, here="/usage"),
+        frame=await frame_of(request, services, user, here="/usage"),
         title="Take this budget away?",
         text="From the next model call on nothing is held back by it. What was spent stays in the ledger.",
         action=f"{HREF}/{budget_id}/remove",
@@ -75,21 +77,25 @@ async def ask_remove(request: Request, house: House, user: ReauthedAdmin, budget
 
 
 @router.post(HREF + "/{budget_id}/remove")
-async def remove(request: Request, house: House, user: ReauthedAdmin, budget_id: str) -> Response:
+async def remove(request: Request, services: Services, user: ReauthedAdmin, budget_id: str) -> Response:
     """Take it away."""
-    await house.records.budgets.remove(user, budget_id)
+    await services.records.budgets.remove(user, budget_id)
     return redirect(request, HREF, "The budget is gone.")
 
 
 async def _page(
-    request: Request, house: House, user: ReauthedAdmin, typed: BudgetForm, refused: UserError | None = None
+    request: Request, services: Services, user: ReauthedAdmin, typed: BudgetForm, refused: UserError | None = None
 ) -> Response:
-    people = await house.accounts.users()
+    people = await services.accounts.users()
     context = BudgetsContext(
-        frame=await frame_of(request, house, user, here="/usage"),
-        standings=await house.records.budgets.standings(people),
-        names=[*(one.name for one in people), *await house.roles.names(user), *await house.records.budgets.jobs()],
-        models=[*(entry.name for entry in (await house.models.shown(user)).entries), "offline"],
+        frame=await frame_of(request, services, user, here="/usage"),
+        standings=await services.records.budgets.standings(people),
+        names=[
+            *(one.name for one in people),
+            *await services.roles.names(user),
+            *await services.records.budgets.jobs(),
+        ],
+        models=[*(entry.name for entry in (await services.models.shown(user)).entries), "offline"],
         typed=typed,
         error=refused.message if refused else "",
         error_field=refused.field if refused else "",

@@ -11,7 +11,7 @@ from cortex.base.role import ToolMode
 from cortex.services.chat.transcript import Transcript
 from web.bell import bell, woven
 from web.chat_view import chat_context, done
-from web.deps import CurrentUser, House
+from web.deps import CurrentUser, Services
 from web.render import Frame, Renderer, respond_aside
 from web.routes import LazyRoute
 from web.sse import HEADERS, Painter, TurnViewContext
@@ -24,32 +24,34 @@ Rounds = Annotated[str, Form()]
 
 
 @router.get("/")
-async def home(house: House, user: CurrentUser) -> Response:
+async def home(services: Services, user: CurrentUser) -> Response:
     """The newest conversation, or a new one."""
-    groups = await house.conversations.list(user, "")
+    groups = await services.conversations.list(user, "")
     first = next((c.id for group in groups for c in group.conversations), "new")
     return RedirectResponse(f"/c/{first}", 303)
 
 
 @router.get("/c/new")
-async def new(request: Request, house: House, user: CurrentUser, role: str = "", text: str = "") -> Response:
+async def new(request: Request, services: Services, user: CurrentUser, role: str = "", text: str = "") -> Response:
     """An empty conversation; nothing is stored before the first message."""
-    context = await chat_context(request, house, user, None, role=role, draft=text)
+    context = await chat_context(request, services, user, None, role=role, draft=text)
     return await respond_aside(request, "chat.html", context)
 
 
 @router.get("/c/{cid}")
-async def show(request: Request, house: House, user: CurrentUser, cid: str, before: int | None = None) -> Response:
+async def show(
+    request: Request, services: Services, user: CurrentUser, cid: str, before: int | None = None
+) -> Response:
     """A conversation: its newest turns with the live stream, or an older stretch."""
-    page = await house.chat.log(user, cid, before=before)
-    context = await chat_context(request, house, user, page, before=before)
+    page = await services.chat.log(user, cid, before=before)
+    context = await chat_context(request, services, user, page, before=before)
     return await respond_aside(request, "chat.html", context)
 
 
 @router.get("/c/{cid}/earlier")
-async def earlier(request: Request, house: House, user: CurrentUser, cid: str, before: int) -> Response:
+async def earlier(request: Request, services: Services, user: CurrentUser, cid: str, before: int) -> Response:
     """The turns above, as a fragment that takes the place of the link to them."""
-    page = await house.chat.log(user, cid, before=before)
+    page = await services.chat.log(user, cid, before=before)
     log = Transcript(page.events)
     pages: Renderer = request.app.state.pages
 
@@ -64,7 +66,7 @@ async def earlier(request: Request, house: House, user: CurrentUser, cid: str, b
 @router.post("/c/{cid}/messages")
 async def send(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     cid: str,
     text: Text = "",
@@ -82,33 +84,35 @@ async def send(
     is_new = cid == "new"
     try:
         if is_new and text.strip():
-            cid = (await house.conversations.new(user, role, "auto" if quick else mode)).id
-        await house.chat.send(user, cid, text, mode=mode, max_rounds=rounds, is_kept=not quick)
+            cid = (await services.conversations.new(user, role, "auto" if quick else mode)).id
+        await services.chat.send(user, cid, text, mode=mode, max_rounds=rounds, is_kept=not quick)
     except UserError as refused:
-        page = None if cid == "new" else await house.chat.log(user, cid)
-        context = await chat_context(request, house, user, page, role=role, draft=text, error=refused.message)
+        page = None if cid == "new" else await services.chat.log(user, cid)
+        context = await chat_context(request, services, user, page, role=role, draft=text, error=refused.message)
         return await respond_aside(request, "chat.html", context, block="composer", status=422)
     return done(request, f"/c/{cid}", is_new_place=is_new)
 
 
 @router.post("/c/{cid}/recipe")
-async def choose_recipe(request: Request, house: House, user: CurrentUser, cid: str, recipe: Text = "") -> Response:
+async def choose_recipe(
+    request: Request, services: Services, user: CurrentUser, cid: str, recipe: Text = ""
+) -> Response:
     """From the next message on, choose this conversation's tools in another way."""
-    await house.conversations.set_recipe(user, cid, recipe)
+    await services.conversations.set_recipe(user, cid, recipe)
     return done(request, f"/c/{cid}")
 
 
 @router.post("/c/{cid}/stop")
-async def stop(request: Request, house: House, user: CurrentUser, cid: str) -> Response:
+async def stop(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
     """End the answer that is being written; what is there stays."""
-    await house.chat.stop(user, cid)
+    await services.chat.stop(user, cid)
     return done(request, f"/c/{cid}")
 
 
 @router.get("/c/{cid}/events")
 async def events(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     cid: str,
     after: int = 0,
@@ -117,12 +121,12 @@ async def events(
 ) -> Response:
     """The log from `after` (or from what the browser saw last) on, as it grows, and the bell if it is not `shown`."""
     seq = int(last_event_id) if last_event_id.isdecimal() else after
-    page = await house.chat.log(user, cid)
+    page = await services.chat.log(user, cid)
     log = Transcript((event for event in page.events if event.seq <= seq), title=page.conversation.title)
     log.seq = max(log.seq, seq)
-    composer = await house.composer.composer(user, page.conversation)
+    composer = await services.composer.composer(user, page.conversation)
     context = TurnViewContext(frame=Frame(user=user), cid=cid, opens={}, window_tokens=composer.window_tokens)
     painter = Painter(request.app.state.pages, context, log)
-    stream = painter.messages(house.chat.follow(user, cid, seq))
-    stream = woven(stream, bell(house, request.app.state.pages, user, shown))
+    stream = painter.messages(services.chat.follow(user, cid, seq))
+    stream = woven(stream, bell(services, request.app.state.pages, user, shown))
     return StreamingResponse(stream, media_type="text/event-stream", headers=HEADERS)

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from cortex.base.errors import UserError
 from cortex.services.chat.transcript_views import key_of
 from web import toast
-from web.deps import CurrentUser, House
+from web.deps import CurrentUser, Services
 from web.frame import frame_of, side_groups
 from web.render import ConfirmContext, Context, SideGroup, described, in_pieces, respond
 from web.routes import LazyRoute
@@ -39,51 +39,51 @@ class RenameContext(Context):
 
 
 @router.get("/search")
-async def search(request: Request, house: House, user: CurrentUser, q: str = "") -> Response:
+async def search(request: Request, services: Services, user: CurrentUser, q: str = "") -> Response:
     """Messages and titles that fit; an empty search gives the whole list back."""
     words = q.strip()[:200]
     context = SearchContext(
-        frame=await frame_of(request, house, user),
+        frame=await frame_of(request, services, user),
         q=words,
-        hits=await house.conversations.search(user, words) if words else (),
-        found=side_groups(await house.conversations.list(user, words)),
+        hits=await services.conversations.search(user, words) if words else (),
+        found=side_groups(await services.conversations.list(user, words)),
     )
     return respond(request, "search.html", context, block="results")
 
 
 @router.get("/c/{cid}/rename")
-async def rename_form(request: Request, house: House, user: CurrentUser, cid: str) -> Response:
+async def rename_form(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
     """The title in a form."""
-    conversation = await house.conversations.get(user, cid)
-    frame = await frame_of(request, house, user, conversation_id=cid)
+    conversation = await services.conversations.get(user, cid)
+    frame = await frame_of(request, services, user, conversation_id=cid)
     return respond(request, "rename.html", RenameContext(frame=frame, cid=cid, title=conversation.title))
 
 
 @router.post("/c/{cid}/rename")
-async def rename(request: Request, house: House, user: CurrentUser, cid: str, title: Text = "") -> Response:
+async def rename(request: Request, services: Services, user: CurrentUser, cid: str, title: Text = "") -> Response:
     """The new title; from then on it is not changed by itself."""
     try:
-        await house.conversations.rename(user, cid, title)
+        await services.conversations.rename(user, cid, title)
     except UserError as refused:
-        frame = await frame_of(request, house, user, conversation_id=cid)
+        frame = await frame_of(request, services, user, conversation_id=cid)
         context = RenameContext(frame=frame, cid=cid, title=title, error=refused.message)
         return respond(request, "rename.html", context, status=422)
     return toast.redirect(request, f"/c/{cid}")
 
 
 @router.post("/c/{cid}/pin")
-async def pin(request: Request, house: House, user: CurrentUser, cid: str, on: Text = "") -> Response:
+async def pin(request: Request, services: Services, user: CurrentUser, cid: str, on: Text = "") -> Response:
     """Keep it above the others, or no longer."""
-    await house.conversations.pin(user, cid, bool(on))
+    await services.conversations.pin(user, cid, bool(on))
     return toast.redirect(request, f"/c/{cid}")
 
 
 @router.get("/c/{cid}/delete")
-async def ask_delete(request: Request, house: House, user: CurrentUser, cid: str) -> Response:
+async def ask_delete(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
     """The question before deleting."""
-    conversation = await house.conversations.get(user, cid)
+    conversation = await services.conversations.get(user, cid)
     context = ConfirmContext(
-        frame=await frame_of(request, house, user, conversation_id=cid),
+        frame=await frame_of(request, services, user, conversation_id=cid),
         title="Delete this conversation?",
         text=f"“{conversation.title or 'New chat'}” leaves the list and the search. You can take that back.",
         action=f"/c/{cid}/delete",
@@ -94,29 +94,29 @@ async def ask_delete(request: Request, house: House, user: CurrentUser, cid: str
 
 
 @router.post("/c/{cid}/delete")
-async def delete(request: Request, house: House, user: CurrentUser, cid: str) -> Response:
+async def delete(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
     """Delete it, and offer to take that back."""
-    await house.conversations.delete(user, cid)
+    await services.conversations.delete(user, cid)
     return toast.redirect(request, "/c/new", "Conversation deleted.", undo_href=f"/c/{cid}/restore")
 
 
 @router.post("/c/{cid}/restore")
-async def restore(request: Request, house: House, user: CurrentUser, cid: str) -> Response:
+async def restore(request: Request, services: Services, user: CurrentUser, cid: str) -> Response:
     """Take a deletion back."""
-    await house.conversations.restore(user, cid)
+    await services.conversations.restore(user, cid)
     return toast.redirect(request, f"/c/{cid}", "Conversation restored.")
 
 
 @router.get("/c/{cid}/export.md")
-async def export_markdown(house: House, user: CurrentUser, cid: str) -> Response:
+async def export_markdown(services: Services, user: CurrentUser, cid: str) -> Response:
     """The conversation as Markdown."""
-    return _file(await house.conversations.export_markdown(user, cid), "text/markdown", f"conversation-{cid}.md")
+    return _file(await services.conversations.export_markdown(user, cid), "text/markdown", f"conversation-{cid}.md")
 
 
 @router.get("/c/{cid}/export.json")
-async def export_json(house: House, user: CurrentUser, cid: str) -> Response:
+async def export_json(services: Services, user: CurrentUser, cid: str) -> Response:
     """The conversation as JSON."""
-    return _file(await house.conversations.export_json(user, cid), "application/json", f"conversation-{cid}.json")
+    return _file(await services.conversations.export_json(user, cid), "application/json", f"conversation-{cid}.json")
 
 
 def _file(body: str | bytes, kind: str, name: str) -> Response:

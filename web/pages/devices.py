@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, Response
 
 from cortex.base.errors import NotFound, UserError
 from cortex.services.notices.devices import DeviceView, PushKey, Subscription
-from web.deps import CurrentLogin, CurrentUser, House
+from web.deps import CurrentLogin, CurrentUser, Services
 from web.errors import not_found
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, described, respond
@@ -44,53 +44,53 @@ class DeviceContext(Context):
 
 
 @router.get(HERE)
-async def show(request: Request, house: House, user: CurrentUser) -> Response:
+async def show(request: Request, services: Services, user: CurrentUser) -> Response:
     """The devices, and the way to add this one."""
     context = DevicesContext(
-        frame=await frame_of(request, house, user, here="/account"),
-        devices=await house.reach.devices.list(user),
-        key=await house.reach.devices.key(),
+        frame=await frame_of(request, services, user, here="/account"),
+        devices=await services.reach.devices.list(user),
+        key=await services.reach.devices.key(),
         is_plain=not is_secure(request) and request.url.hostname not in LOOPBACK,
     )
     return respond(request, "devices.html", context)
 
 
 @router.get(HERE + "/{device_id}")
-async def show_one(request: Request, house: House, user: CurrentUser, device_id: str) -> Response:
+async def show_one(request: Request, services: Services, user: CurrentUser, device_id: str) -> Response:
     """One device: its name, how it fares."""
-    device = await _device(house, user, device_id)
-    frame = await frame_of(request, house, user, here="/account")
+    device = await _device(services, user, device_id)
+    frame = await frame_of(request, services, user, here="/account")
     return respond(request, "device.html", DeviceContext(frame=frame, device=device, name=device.name))
 
 
 @router.post(HERE + "/{device_id}")
-async def rename(request: Request, house: House, user: CurrentUser, device_id: str, name: Text = "") -> Response:
+async def rename(request: Request, services: Services, user: CurrentUser, device_id: str, name: Text = "") -> Response:
     """Another name."""
-    device = await _device(house, user, device_id)
+    device = await _device(services, user, device_id)
     try:
-        await house.reach.devices.rename(user, device_id, name)
+        await services.reach.devices.rename(user, device_id, name)
     except UserError as refused:
-        frame = await frame_of(request, house, user, here="/account")
+        frame = await frame_of(request, services, user, here="/account")
         context = DeviceContext(frame=frame, device=device, name=name, error=refused.message)
         return respond(request, "device.html", context, status=422)
     return redirect(request, HERE, "Saved.")
 
 
 @router.post(HERE + "/{device_id}/test")
-async def test(request: Request, house: House, user: CurrentUser, device_id: str) -> Response:
+async def test(request: Request, services: Services, user: CurrentUser, device_id: str) -> Response:
     """Push a test to it now; its page says what came of it."""
-    tested = await house.reach.devices.test(user, device_id)
-    device = await _device(house, user, device_id)
-    frame = await frame_of(request, house, user, here="/account")
+    tested = await services.reach.devices.test(user, device_id)
+    device = await _device(services, user, device_id)
+    frame = await frame_of(request, services, user, here="/account")
     return respond(request, "device.html", DeviceContext(frame=frame, device=device, name=device.name, tested=tested))
 
 
 @router.get(HERE + "/{device_id}/remove")
-async def ask_to_remove(request: Request, house: House, user: CurrentUser, device_id: str) -> Response:
+async def ask_to_remove(request: Request, services: Services, user: CurrentUser, device_id: str) -> Response:
     """Asks before a device is told nothing more."""
-    device = await _device(house, user, device_id)
+    device = await _device(services, user, device_id)
     context = ConfirmContext(
-        frame=await frame_of(request, house, user, here="/account"),
+        frame=await frame_of(request, services, user, here="/account"),
         title=f"Tell {device.name} nothing more?",
         text="It gets no notifications from here on. You can add it again on the device itself.",
         action=f"{HERE}/{device_id}/remove",
@@ -101,9 +101,9 @@ async def ask_to_remove(request: Request, house: House, user: CurrentUser, devic
 
 
 @router.post(HERE + "/{device_id}/remove")
-async def remove(request: Request, house: House, user: CurrentUser, device_id: str) -> Response:
+async def remove(request: Request, services: Services, user: CurrentUser, device_id: str) -> Response:
     """Nothing more goes there."""
-    await house.reach.devices.remove(user, device_id)
+    await services.reach.devices.remove(user, device_id)
     return redirect(request, HERE, "Removed.")
 
 
@@ -111,9 +111,9 @@ async def remove(request: Request, house: House, user: CurrentUser, device_id: s
 
 
 @router.get("/push/key")
-async def key(house: House, user: CurrentUser) -> Response:
-    """The key to subscribe under; 422 with the reason when there is no push in this house."""
-    found = await house.reach.devices.key()
+async def key(services: Services, user: CurrentUser) -> Response:
+    """The key to subscribe under; 422 with the reason when there is no push on this server."""
+    found = await services.reach.devices.key()
     if found.lacks:
         raise UserError(f"Push is not set up. {found.lacks}")
     return JSONResponse({"key": found.public})
@@ -122,7 +122,7 @@ async def key(house: House, user: CurrentUser) -> Response:
 @router.post("/push/subscribe")
 async def subscribe(
     request: Request,
-    house: House,
+    services: Services,
     view: CurrentLogin,
     endpoint: Text = "",
     p256dh: Text = "",
@@ -136,32 +136,32 @@ async def subscribe(
     `device`: what the browser thinks it is. One that was removed from elsewhere stays so: the id is "" then, and the
     browser gives its subscription up.
     """
-    if device and device not in [one.id for one in await house.reach.devices.list(view.user)]:
+    if device and device not in [one.id for one in await services.reach.devices.list(view.user)]:
         return JSONResponse({"id": ""})
     subscription = Subscription(endpoint=endpoint, p256dh=p256dh, auth=auth, signed_for=signed_for, instead_of=was)
-    kept = await house.reach.devices.subscribe(view, subscription, client(request)[1])
+    kept = await services.reach.devices.subscribe(view, subscription, client(request)[1])
     return JSONResponse({"id": kept.id})
 
 
 @router.post("/push/unsubscribe")
-async def unsubscribe(house: House, user: CurrentUser, endpoint: Text = "") -> Response:
+async def unsubscribe(services: Services, user: CurrentUser, endpoint: Text = "") -> Response:
     """This browser gave its subscription up."""
-    await house.reach.devices.unsubscribe(user, endpoint)
+    await services.reach.devices.unsubscribe(user, endpoint)
     return JSONResponse({})
 
 
 @router.post("/push/ack")
-async def shown(house: House, user: CurrentUser, id: Text = "") -> Response:
+async def shown(services: Services, user: CurrentUser, id: Text = "") -> Response:
     """The service worker showed this one; one of a device that was removed since is no error."""
     try:
-        await house.reach.devices.shown(user, id)
+        await services.reach.devices.shown(user, id)
     except NotFound:
         return JSONResponse({"known": False})
     return JSONResponse({"known": True})
 
 
-async def _device(house: House, user: CurrentUser, device_id: str) -> DeviceView:
-    for one in await house.reach.devices.list(user):
+async def _device(services: Services, user: CurrentUser, device_id: str) -> DeviceView:
+    for one in await services.reach.devices.list(user):
         if one.id == device_id:
             return one
     raise not_found()

@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 from cortex.base.errors import Conflict
 from cortex.services.notices.action_links import Pressable
 from cortex.services.reminders.reminders import SNOOZES
-from web.deps import CurrentLogin, House
+from web.deps import CurrentLogin, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -35,40 +35,42 @@ class GoContext(Context):
 
 
 @router.get("/go/{token}")
-async def show(request: Request, house: House, view: CurrentLogin, token: str) -> Response:
+async def show(request: Request, services: Services, view: CurrentLogin, token: str) -> Response:
     """What the button would do. An old question asks for the password first; to look changes nothing."""
-    found = await house.reach.buttons.look(view, token)
+    found = await services.reach.buttons.look(view, token)
     if found.needs_password and not found.is_used:
         return RedirectResponse(f"/confirm?next=/go/{token}", 303)
-    return await _page(request, house, view, token, found)
+    return await _page(request, services, view, token, found)
 
 
 @router.post("/go/{token}")
-async def press(request: Request, house: House, view: CurrentLogin, token: str, choice: Text = "10min") -> Response:
+async def press(
+    request: Request, services: Services, view: CurrentLogin, token: str, choice: Text = "10min"
+) -> Response:
     """Do it, once, and go on to what it was about."""
-    found = await house.reach.buttons.look(view, token)
+    found = await services.reach.buttons.look(view, token)
     if found.needs_password and not found.is_used:
         return RedirectResponse(f"/confirm?next=/go/{token}", 303)
     try:
-        place = await house.reach.buttons.press(view, token, choice)
+        place = await services.reach.buttons.press(view, token, choice)
     except Conflict as refused:
-        found = await house.reach.buttons.look(view, token)
-        return await _page(request, house, view, token, found, refused.message, 409)
+        found = await services.reach.buttons.look(view, token)
+        return await _page(request, services, view, token, found, refused.message, 409)
     return redirect(request, local_path(place), DONE[found.action])
 
 
 async def _page(
     request: Request,
-    house: House,
+    services: Services,
     view: CurrentLogin,
     token: str,
     found: Pressable,
     error: str = "",
     status: int = 200,
 ) -> Response:
-    waiting = await house.approvals.pending(view.user) if found.action in ("approve", "deny") else ()
+    waiting = await services.approvals.pending(view.user) if found.action in ("approve", "deny") else ()
     context = GoContext(
-        frame=await frame_of(request, house, view.user, here="/notifications"),
+        frame=await frame_of(request, services, view.user, here="/notifications"),
         token=token,
         found=found,
         asked=next((one for one in waiting if one.id == found.notice.subject_id), None),

@@ -1,4 +1,4 @@
-"""How the house is doing: the doctor's findings for admins, a plain yes or no for everybody else."""
+"""How the server is doing: the doctor's findings for admins, a plain yes or no for everybody else."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.services.health.doctor import Finding
-from web.deps import CurrentUser, House
+from web.deps import CurrentUser, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -24,11 +24,11 @@ class HealthContext(Context):
 
 
 @router.get("/health")
-async def show(request: Request, house: House, user: CurrentUser) -> Response:
+async def show(request: Request, services: Services, user: CurrentUser) -> Response:
     """What `cortex doctor` says."""
     context = HealthContext(
-        frame=await frame_of(request, house, user, here="/health"),
-        is_ready=await house.doctor.is_ready(),
-        findings=await house.doctor.examine(of=user) if user.is_admin else (),
+        frame=await frame_of(request, services, user, here="/health"),
+        is_ready=await services.doctor.is_ready(),
+        findings=await services.doctor.examine(of=user) if user.is_admin else (),
     )
     return respond(request, "health.html", context)

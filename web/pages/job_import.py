@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.services.jobs.crontab import CrontabLine
-from web.deps import CurrentUser, House
+from web.deps import CurrentUser, Services
 from web.frame import frame_of
 from web.job_words import at_zone
 from web.render import Context, described, respond
@@ -37,26 +37,28 @@ class JobImportContext(Context):
 
 
 @router.get(HREF)
-async def show(request: Request, house: House, user: CurrentUser) -> Response:
+async def show(request: Request, services: Services, user: CurrentUser) -> Response:
     """The field to paste into."""
-    return await _page(request, house, user, "", user.time_zone)
+    return await _page(request, services, user, "", user.time_zone)
 
 
 @router.post(f"{HREF}/reading")
-async def read(request: Request, house: House, user: CurrentUser, text: Text = "", time_zone: Text = "") -> Response:
+async def read(
+    request: Request, services: Services, user: CurrentUser, text: Text = "", time_zone: Text = ""
+) -> Response:
     """What the lines are read as; nothing is saved."""
     try:
-        lines = _lines(house, user, text, time_zone)
+        lines = _lines(services, user, text, time_zone)
     except UserError as refused:
-        return await _page(request, house, user, text, time_zone, refused=refused)
+        return await _page(request, services, user, text, time_zone, refused=refused)
     jobs = [line.number for line in lines if line.timing]
-    return await _page(request, house, user, text, time_zone, lines, jobs)
+    return await _page(request, services, user, text, time_zone, lines, jobs)
 
 
 @router.post(HREF)
 async def save(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     text: Text = "",
     time_zone: Text = "",
@@ -64,21 +66,21 @@ async def save(
 ) -> Response:
     """Save the chosen lines as jobs that are switched off."""
     try:
-        lines = _lines(house, user, text, time_zone)
+        lines = _lines(services, user, text, time_zone)
     except UserError as refused:
-        return await _page(request, house, user, text, time_zone, refused=refused)
-    made = await house.clockwork.jobs.add_crontab(user, text, time_zone.strip(), numbers=numbers or [])
+        return await _page(request, services, user, text, time_zone, refused=refused)
+    made = await services.clockwork.jobs.add_crontab(user, text, time_zone.strip(), numbers=numbers or [])
     if not made:
         nothing = UserError("Tick at least one line that is a job.")
-        return await _page(request, house, user, text, time_zone, lines, refused=nothing)
+        return await _page(request, services, user, text, time_zone, lines, refused=nothing)
     words = f"Imported: {len(made)} job{'' if len(made) == 1 else 's'}, paused. Look at each and let it go on."
     return redirect(request, "/jobs?state=paused", words)
 
 
-def _lines(house: House, user: CurrentUser, text: str, time_zone: str) -> Sequence[CrontabLine]:
+def _lines(services: Services, user: CurrentUser, text: str, time_zone: str) -> Sequence[CrontabLine]:
     if len(text) > CHARACTERS:
         raise UserError(f"At most {CHARACTERS:,} characters; these are {len(text):,}.", field="text")
-    lines = house.clockwork.jobs.crontab(user, text, time_zone.strip())
+    lines = services.clockwork.jobs.crontab(user, text, time_zone.strip())
     if not lines:
         raise UserError("Paste the lines of a crontab, such as: 0 9 * * 1 echo hello", field="text")
     return lines
@@ -86,7 +88,7 @@ def _lines(house: House, user: CurrentUser, text: str, time_zone: str) -> Sequen
 
 async def _page(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     text: str,
     time_zone: str,
@@ -95,7 +97,7 @@ async def _page(
     refused: UserError | None = None,
 ) -> Response:
     context = JobImportContext(
-        frame=await frame_of(request, house, user, here="/jobs"),
+        frame=await frame_of(request, services, user, here="/jobs"),
         text=text,
         time_zone=time_zone,
         lines=lines,

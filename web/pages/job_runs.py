@@ -12,7 +12,7 @@ from fastapi.responses import Response
 from cortex.base.job import SlotState
 from cortex.services.chat.transcript_views import key_of
 from cortex.services.jobs.jobs import HISTORY, JobRun, JobView
-from web.deps import CurrentUser, House
+from web.deps import CurrentUser, Services
 from web.frame import frame_of
 from web.job_words import LIVE, STATES, at_zone, summed, titled
 from web.render import ConfirmContext, Context, described, respond
@@ -58,43 +58,49 @@ class JobRunsContext(Context):
 
 @router.get(HOME + "/{job_id}/runs")
 async def show(
-    request: Request, house: House, user: CurrentUser, job_id: str, show: str = "", before: str = ""
+    request: Request, services: Services, user: CurrentUser, job_id: str, show: str = "", before: str = ""
 ) -> Response:
     """Its runs, 50 at a time."""
     show, until = show if show in SHOWN else "", _moment(before)
-    runs = await house.clockwork.jobs.history(user, job_id, states=SHOWN[show][1], before=until)
+    runs = await services.clockwork.jobs.history(user, job_id, states=SHOWN[show][1], before=until)
 
     def place(before: str) -> str:
         query = urlencode({name: value for name, value in {"show": show, "before": before}.items() if value})
         return f"{HOME}/{job_id}/runs" + (f"?{query}" if query else "")
 
     context = JobRunsContext(
-        frame=await frame_of(request, house, user, here=HOME),
-        job=await house.clockwork.jobs.get(user, job_id),
+        frame=await frame_of(request, services, user, here=HOME),
+        job=await services.clockwork.jobs.get(user, job_id),
         runs=runs,
         show=show,
         newest=place("") if until else "",
         older=place(runs[-1].slot.due_at.isoformat()) if len(runs) == HISTORY else "",
         here=place(before if until else ""),
         is_live=any(run.slot.state in LIVE for run in runs),
-        moment=round(house.house.ticks_s() * 1000),
+        moment=round(services.runtime.ticks_s() * 1000),
     )
     return respond(request, "job_runs.html", context)
 
 
 @router.post(HOME + "/{job_id}/run")
-async def run_now(request: Request, house: House, user: CurrentUser, job_id: str) -> Response:
+async def run_now(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
     """Begin a run by hand; its page shows what becomes of it."""
-    await house.clockwork.jobs.run_now(user, job_id)
+    await services.clockwork.jobs.run_now(user, job_id)
     return redirect(request, f"{HOME}/{job_id}/runs", "It begins within two seconds.")
 
 
 @router.post(HOME + "/{job_id}/toggle")
 async def toggle(
-    request: Request, house: House, user: CurrentUser, job_id: str, version: Number = 0, on: Text = "", back: Text = ""
+    request: Request,
+    services: Services,
+    user: CurrentUser,
+    job_id: str,
+    version: Number = 0,
+    on: Text = "",
+    back: Text = "",
 ) -> Response:
     """Pause it, or let it go on from now."""
-    row = await house.clockwork.jobs.enable(user, job_id, version, is_enabled=bool(on))
+    row = await services.clockwork.jobs.enable(user, job_id, version, is_enabled=bool(on))
     if row.next_at:
         words = f"On: {row.name}, next {at_zone(row.next_at, row.time_zone)}"
     else:
@@ -103,11 +109,11 @@ async def toggle(
 
 
 @router.get(HOME + "/{job_id}/delete")
-async def ask_delete(request: Request, house: House, user: CurrentUser, job_id: str) -> Response:
+async def ask_delete(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
     """The question before it goes."""
-    job = (await house.clockwork.jobs.get(user, job_id)).job
+    job = (await services.clockwork.jobs.get(user, job_id)).job
     context = ConfirmContext(
-        frame=await frame_of(request, house, user, here=HOME),
+        frame=await frame_of(request, services, user, here=HOME),
         title=f"Delete {job.name}?",
         text="It runs no more, and its runs go with it. You can take that back for a day.",
         action=f"{HOME}/{job_id}/delete?version={job.version}",
@@ -118,16 +124,16 @@ async def ask_delete(request: Request, house: House, user: CurrentUser, job_id: 
 
 
 @router.post(HOME + "/{job_id}/delete")
-async def delete(request: Request, house: House, user: CurrentUser, job_id: str, version: int = 0) -> Response:
+async def delete(request: Request, services: Services, user: CurrentUser, job_id: str, version: int = 0) -> Response:
     """Delete it, as it stood when that was asked; the next page offers it back."""
-    row = await house.clockwork.jobs.remove(user, job_id, version)
+    row = await services.clockwork.jobs.remove(user, job_id, version)
     return redirect(request, HOME, f"Deleted: {row.name}", undo_href=f"{HOME}/{job_id}/restore")
 
 
 @router.post(HOME + "/{job_id}/restore")
-async def restore(request: Request, house: House, user: CurrentUser, job_id: str) -> Response:
+async def restore(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
     """Bring a deleted one back as it was."""
-    row = await house.clockwork.jobs.restore(user, job_id)
+    row = await services.clockwork.jobs.restore(user, job_id)
     return redirect(request, f"{HOME}/{job_id}", f"Back again: {row.name}")
 
 

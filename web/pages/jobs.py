@@ -14,7 +14,7 @@ from cortex.services.jobs.forms import JobChoices, JobForm
 from cortex.services.jobs.jobs import JobFilter, JobList, JobView
 from cortex.services.jobs.tools import JobToolPlan
 from cortex.services.notices.addresses import ChannelView
-from web.deps import CurrentUser, House
+from web.deps import CurrentUser, Services
 from web.frame import frame_of
 from web.job_words import LIVE, PreviewLine, at_zone, is_live, lines, summed, titled
 from web.render import Context, Frame, NavEntry, described, respond, wants_fragment
@@ -93,12 +93,12 @@ class JobContext(JobReadingContext):
 
 @router.get(HOME)
 async def show_all(
-    request: Request, house: House, user: CurrentUser, state: str = "", q: str = "", page: int = 1
+    request: Request, services: Services, user: CurrentUser, state: str = "", q: str = "", page: int = 1
 ) -> Response:
     """The jobs that fit, the next to run first."""
     chosen = cast("Any", state if state in dict(LABELS) else "")  # Any: mypy does not see that it is one of them
     wanted = JobFilter(state=chosen, words=q.strip()[:200])
-    view = await house.clockwork.jobs.list(user, wanted, page=page)
+    view = await services.clockwork.jobs.list(user, wanted, page=page)
 
     def place(**values: object) -> str:
         asked = {"state": wanted.state, "q": wanted.words, "page": "", **values}
@@ -106,60 +106,60 @@ async def show_all(
         return HOME + (f"?{query}" if query else "")
 
     context = JobsContext(
-        frame=await frame_of(request, house, user, here=HOME),
+        frame=await frame_of(request, services, user, here=HOME),
         view=view,
         wanted=wanted,
         place=place,
         is_live=any(is_live(one.bars) for one in view.jobs),
-        moment=round(house.house.ticks_s() * 1000),
+        moment=round(services.runtime.ticks_s() * 1000),
     )
     return respond(request, "jobs.html", context)
 
 
 @router.get(f"{HOME}/new")
-async def new(request: Request, house: House, user: CurrentUser, example: int = 0) -> Response:
+async def new(request: Request, services: Services, user: CurrentUser, example: int = 0) -> Response:
     """An empty form, or one with an example in it."""
     form = EXAMPLES[example - 1][1] if 0 < example <= len(EXAMPLES) else JobForm()
-    return respond(request, "job.html", await _context(request, house, user, form))
+    return respond(request, "job.html", await _context(request, services, user, form))
 
 
 @router.post(f"{HOME}/preview")
-async def preview_new(request: Request, house: House, user: CurrentUser, part: str = "") -> Response:
+async def preview_new(request: Request, services: Services, user: CurrentUser, part: str = "") -> Response:
     """How the words of a new job are read now, or its list of tools (`part`: tools); nothing is saved."""
-    return await _preview(request, house, user, await typed(request), None, part)
+    return await _preview(request, services, user, await typed(request), None, part)
 
 
 @router.post(f"{HOME}/new")
-async def add(request: Request, house: House, user: CurrentUser) -> Response:
+async def add(request: Request, services: Services, user: CurrentUser) -> Response:
     """Save a new job, and say when it runs first."""
     form = await typed(request)
     try:
-        row = await house.clockwork.jobs.add(user, form)
+        row = await services.clockwork.jobs.add(user, form)
     except UserError as refused:
-        context = await _context(request, house, user, form, refused=refused)
+        context = await _context(request, services, user, form, refused=refused)
         return respond(request, "job.html", context, status=refused.status)
     first = at_zone(row.next_at, row.time_zone) if row.next_at else row.words
     return redirect(request, f"{HOME}/{row.id}", f"Saved: {row.name}, first {first}")
 
 
 @router.get(HOME + "/{job_id}")
-async def show(request: Request, house: House, user: CurrentUser, job_id: str) -> Response:
+async def show(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
     """One job, to look at and to change."""
-    job = await house.clockwork.jobs.get(user, job_id)
-    return respond(request, "job.html", await _context(request, house, user, JobForm.of(job.job), job))
+    job = await services.clockwork.jobs.get(user, job_id)
+    return respond(request, "job.html", await _context(request, services, user, JobForm.of(job.job), job))
 
 
 @router.post(HOME + "/{job_id}/preview")
-async def preview(request: Request, house: House, user: CurrentUser, job_id: str, part: str = "") -> Response:
+async def preview(request: Request, services: Services, user: CurrentUser, job_id: str, part: str = "") -> Response:
     """The same of one that stands; nothing is saved."""
-    job = await house.clockwork.jobs.get(user, job_id)
-    return await _preview(request, house, user, await typed(request), job, part)
+    job = await services.clockwork.jobs.get(user, job_id)
+    return await _preview(request, services, user, await typed(request), job, part)
 
 
 @router.post(HOME + "/{job_id}")
-async def save(request: Request, house: House, user: CurrentUser, job_id: str) -> Response:
+async def save(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
     """Save it, unless it was changed in between: then what was typed stands beside what is there."""
-    jobs = house.clockwork.jobs
+    jobs = services.clockwork.jobs
     await jobs.get(user, job_id)
     form, version = await typed(request), str((await request.form()).get("version", ""))
     try:
@@ -167,7 +167,7 @@ async def save(request: Request, house: House, user: CurrentUser, job_id: str) -
             raise UserError("Say which version was changed, as the page does.")
         row = await jobs.change(user, job_id, int(version), form)
     except (UserError, Conflict) as refused:
-        context = await _context(request, house, user, form, await jobs.get(user, job_id), refused)
+        context = await _context(request, services, user, form, await jobs.get(user, job_id), refused)
         return respond(request, "job.html", context, status=refused.status)
     after = f", next {at_zone(row.next_at, row.time_zone)}" if row.next_at else ""
     return redirect(request, f"{HOME}/{row.id}", f"Saved: {row.name}{after}")
@@ -181,17 +181,17 @@ async def typed(request: Request) -> JobForm:
 
 
 async def _preview(
-    request: Request, house: House, user: User, form: JobForm, job: JobView | None, part: str
+    request: Request, services: Services, user: User, form: JobForm, job: JobView | None, part: str
 ) -> Response:
     if wants_fragment(request):
-        reading = JobReadingContext(frame=Frame(user=user), form=form, **await _read(house, user, form, job))
+        reading = JobReadingContext(frame=Frame(user=user), form=form, **await _read(services, user, form, job))
         return respond(request, "job.html", reading, block="carried" if part == "tools" else "reading")
-    return respond(request, "job.html", await _context(request, house, user, form, job))
+    return respond(request, "job.html", await _context(request, services, user, form, job))
 
 
-async def _read(house: House, user: User, form: JobForm, job: JobView | None) -> dict[str, Any]:
+async def _read(services: Services, user: User, form: JobForm, job: JobView | None) -> dict[str, Any]:
     """The fields of `JobReadingContext`; Any: they differ in type. As it stands, a job keeps its own rhythm."""
-    jobs, found = house.clockwork.jobs, dict[str, Any]()
+    jobs, found = services.clockwork.jobs, dict[str, Any]()
     if form.own_tools and form.kind != "call":
         found["carried"] = await jobs.carried(user, form)
     if not form.when:
@@ -210,24 +210,24 @@ async def _read(house: House, user: User, form: JobForm, job: JobView | None) ->
 
 async def _context(
     request: Request,
-    house: House,
+    services: Services,
     user: User,
     form: JobForm,
     job: JobView | None = None,
     refused: UserError | Conflict | None = None,
 ) -> JobContext:
     form = form if form.time_zone else replace(form, time_zone=user.time_zone)
-    devices = ", ".join(device.name for device in await house.reach.devices.list(user))
-    push = ChannelView(name="web_push", lacks=(await house.reach.devices.key()).lacks, address=devices)
-    reading = await _read(house, user, form, job)
+    devices = ", ".join(device.name for device in await services.reach.devices.list(user))
+    push = ChannelView(name="web_push", lacks=(await services.reach.devices.key()).lacks, address=devices)
+    reading = await _read(services, user, form, job)
     if isinstance(refused, UserError) and refused.field in ("when", "time_zone"):
         reading.pop("unread", None)  # the same words stand at the field
     return JobContext(
-        frame=await frame_of(request, house, user, here=HOME),
+        frame=await frame_of(request, services, user, here=HOME),
         form=form,
         job=job,
-        known=await house.clockwork.jobs.known(user),
-        channels=(push, *await house.reach.addresses.views(user)),
+        known=await services.clockwork.jobs.known(user),
+        channels=(push, *await services.reach.addresses.views(user)),
         is_stale=isinstance(refused, Conflict),
         error=refused.message if refused else "",
         error_field=refused.field if isinstance(refused, UserError) else "",

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import NotAllowed, Throttled
-from web.deps import CurrentUser, House, MaybeLogin
+from web.deps import CurrentUser, MaybeLogin, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -36,22 +36,22 @@ class PasswordAgainContext(Context):
 
 
 @router.get("/login")
-async def show(request: Request, house: House, view: MaybeLogin, next: str = "/") -> Response:
+async def show(request: Request, services: Services, view: MaybeLogin, next: str = "/") -> Response:
     """The form; on to the page for who is logged in, to set-up while there is no account."""
     if view is not None:
         return RedirectResponse(local_path(next), 303)
-    if not await house.accounts.has_users():
+    if not await services.accounts.has_users():
         return RedirectResponse("/setup", 303)
     return respond(request, "login.html", LoginContext(next=local_path(next)))
 
 
 @router.post("/login")
 async def log_in(
-    request: Request, house: House, name: Text = "", password: Text = "", next: Text = "/", time_zone: Text = ""
+    request: Request, services: Services, name: Text = "", password: Text = "", next: Text = "/", time_zone: Text = ""
 ) -> Response:
     """Check and remember; what was wrong is not said more closely than that."""
     try:
-        token = await house.accounts.login(name, password, *client(request), time_zone=time_zone)
+        token = await services.accounts.login(name, password, *client(request), time_zone=time_zone)
     except (NotAllowed, Throttled) as refused:
         context = LoginContext(name=name, next=local_path(next), error=refused.message)
         answer: Response = respond(
@@ -66,11 +66,11 @@ async def log_in(
 
 
 @router.post("/logout")
-async def log_out(request: Request, house: House) -> Response:
+async def log_out(request: Request, services: Services) -> Response:
     """End this login; what the browser kept of the pages goes too."""
     token = login_token(request)
     if token:
-        await house.accounts.logout(token)
+        await services.accounts.logout(token)
     answer = RedirectResponse("/login", 303)
     clear_login(request, answer)
     answer.headers["Clear-Site-Data"] = '"cache", "storage"'
@@ -78,19 +78,21 @@ async def log_out(request: Request, house: House) -> Response:
 
 
 @router.get("/confirm")
-async def ask_again(request: Request, house: House, user: CurrentUser, next: str = "/") -> Response:
+async def ask_again(request: Request, services: Services, user: CurrentUser, next: str = "/") -> Response:
     """Asks for the password before an admin page."""
-    frame = await frame_of(request, house, user)
+    frame = await frame_of(request, services, user)
     return respond(request, "password_again.html", PasswordAgainContext(frame=frame, next=local_path(next)))
 
 
 @router.post("/confirm")
-async def confirm(request: Request, house: House, user: CurrentUser, password: Text = "", next: Text = "/") -> Response:
+async def confirm(
+    request: Request, services: Services, user: CurrentUser, password: Text = "", next: Text = "/"
+) -> Response:
     """On to the admin page for 10 minutes, when the password is right."""
     try:
-        await house.accounts.confirm(login_token(request), password)
+        await services.accounts.confirm(login_token(request), password)
     except (NotAllowed, Throttled) as refused:
-        frame = await frame_of(request, house, user)
+        frame = await frame_of(request, services, user)
         context = PasswordAgainContext(frame=frame, next=local_path(next), error=refused.message)
         return respond(request, "password_again.html", context, status=429 if isinstance(refused, Throttled) else 422)
     return RedirectResponse(local_path(next), 303)

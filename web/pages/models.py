@@ -13,7 +13,7 @@ from cortex.base.errors import ConfigError, Conflict, UserError
 from cortex.base.model import OFFLINE, ModelEntry
 from cortex.services.models.files import ModelRegistry, Preset, Slips
 from cortex.services.models.probe import TestReport
-from web.deps import CurrentUser, House
+from web.deps import CurrentUser, Services
 from web.errors import not_found
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, NavEntry, described, respond, wants_fragment
@@ -93,66 +93,68 @@ class ModelContext(Context):
 
 
 @router.get("/models")
-async def show(request: Request, house: House, user: CurrentUser, welcome: bool = False) -> Response:
+async def show(request: Request, services: Services, user: CurrentUser, welcome: bool = False) -> Response:
     """The models and the chains."""
-    return respond(request, "models.html", await _list(request, house, user, is_welcome=welcome))
+    return respond(request, "models.html", await _list(request, services, user, is_welcome=welcome))
 
 
 @router.get("/models/new")
-async def new(request: Request, house: House, user: CurrentUser, preset: int = 0) -> Response:
+async def new(request: Request, services: Services, user: CurrentUser, preset: int = 0) -> Response:
     """An empty form, filled for one kind of endpoint."""
-    if not 0 <= preset < len(house.models.presets):
+    if not 0 <= preset < len(services.models.presets):
         raise not_found()
-    kind = house.models.presets[preset]
+    kind = services.models.presets[preset]
     typed = ModelFormInput(provider=kind.provider, base_url=kind.base_url, streams="1", tools="1", parallel_calls="1")
-    return await _form(request, house, user, typed, hint=kind.label)
+    return await _form(request, services, user, typed, hint=kind.label)
 
 
 @router.get("/models/edit")
-async def edit(request: Request, house: House, user: CurrentUser, name: str) -> Response:
+async def edit(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
     """A model to change."""
-    return await _form(request, house, user, _typed(await _entry(house, user, name)))
+    return await _form(request, services, user, _typed(await _entry(services, user, name)))
 
 
 @router.post("/models")
-async def save(request: Request, house: House, user: CurrentUser, typed: Annotated[ModelFormInput, Form()]) -> Response:
+async def save(
+    request: Request, services: Services, user: CurrentUser, typed: Annotated[ModelFormInput, Form()]
+) -> Response:
     """Add or change it; the first one becomes what every role uses."""
     try:
-        entry = await house.models.save(user, typed.values(), typed.previous)
+        entry = await services.models.save(user, typed.values(), typed.previous)
     except (UserError, Conflict) as refused:
-        return await _form(request, house, user, typed, refused=refused, status=refused.status)
+        return await _form(request, services, user, typed, refused=refused, status=refused.status)
     return redirect(request, "/models", f"Saved: {entry.name}")
 
 
 @router.post("/models/test")
 async def try_form(
-    request: Request, house: House, user: CurrentUser, typed: Annotated[ModelFormInput, Form()]
+    request: Request, services: Services, user: CurrentUser, typed: Annotated[ModelFormInput, Form()]
 ) -> Response:
     """Try what the form says, without saving it."""
     try:
-        report = await house.models.test(user, typed.values(), typed.previous)
+        report = await services.models.test(user, typed.values(), typed.previous)
     except (UserError, ConfigError) as refused:
-        return await _form(request, house, user, typed, refused=refused, status=422, block="report")
-    return await _form(request, house, user, typed, report=report, block="report")
+        return await _form(request, services, user, typed, refused=refused, status=422, block="report")
+    return await _form(request, services, user, typed, report=report, block="report")
 
 
 @router.post("/models/test-saved")
-async def try_saved(request: Request, house: House, user: CurrentUser, name: Text = "") -> Response:
+async def try_saved(request: Request, services: Services, user: CurrentUser, name: Text = "") -> Response:
     """Try a stored model, and keep what it turned out to be able to do."""
-    await _entry(house, user, name)
+    await _entry(services, user, name)
     try:
-        report = await house.models.test_saved(user, name)
+        report = await services.models.test_saved(user, name)
     except (UserError, ConfigError) as refused:
         report = TestReport(is_ok=False, message=refused.message)
-    return respond(request, "models.html", await _list(request, house, user, report=report), block="report")
+    return respond(request, "models.html", await _list(request, services, user, report=report), block="report")
 
 
 @router.get("/models/remove")
-async def ask_remove(request: Request, house: House, user: CurrentUser, name: str) -> Response:
+async def ask_remove(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
     """Really?"""
-    await _entry(house, user, name)
+    await _entry(services, user, name)
     context = ConfirmContext(
-        frame=await frame_of(request, house, user, here="/models"),
+        frame=await frame_of(request, services, user, here="/models"),
         title=f"Remove {name}?",
         text="Its key is deleted and it leaves every chain. Chats keep what it wrote.",
         action=f"/models/remove?{urlencode({'name': name})}",
@@ -163,30 +165,30 @@ async def ask_remove(request: Request, house: House, user: CurrentUser, name: st
 
 
 @router.post("/models/remove")
-async def remove(request: Request, house: House, user: CurrentUser, name: str) -> Response:
+async def remove(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
     """Forget the model and its key."""
-    await house.models.remove(user, name)
+    await services.models.remove(user, name)
     return redirect(request, "/models", f"Removed: {name}")
 
 
 @router.post("/models/chain")
 async def set_chain(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     names: Annotated[list[str] | None, Form()] = None,
 ) -> Response:
     """The order in which every role that has none of its own tries models."""
     try:
-        await house.models.set_chain(user, [name for name in names or () if name])
+        await services.models.set_chain(user, [name for name in names or () if name])
     except (UserError, Conflict) as refused:
-        context = await _list(request, house, user, error=refused.message)
+        context = await _list(request, services, user, error=refused.message)
         return respond(request, "models.html", context, status=refused.status)
     return redirect(request, "/models#chains", "Saved.")
 
 
-async def _entry(house: House, user: CurrentUser, name: str) -> ModelEntry:
-    found = next((entry for entry in (await house.models.shown(user)).entries if entry.name == name), None)
+async def _entry(services: Services, user: CurrentUser, name: str) -> ModelEntry:
+    found = next((entry for entry in (await services.models.shown(user)).entries if entry.name == name), None)
     if found is None:
         raise not_found()
     return found
@@ -194,19 +196,19 @@ async def _entry(house: House, user: CurrentUser, name: str) -> ModelEntry:
 
 async def _list(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     *,
     is_welcome: bool = False,
     report: TestReport | None = None,
     error: str = "",
 ) -> ModelsContext:
-    registry = await house.models.shown(user)
+    registry = await services.models.shown(user)
     return ModelsContext(
-        frame=await frame_of(request, house, user, here="/models"),
+        frame=await frame_of(request, services, user, here="/models"),
         registry=registry,
         names=[("", "none"), *((entry.name, entry.name) for entry in registry.entries), (OFFLINE.name, "offline demo")],
-        presets=house.models.presets,
+        presets=services.models.presets,
         is_welcome=is_welcome,
         report=report,
         error=error,
@@ -215,7 +217,7 @@ async def _list(
 
 async def _form(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     typed: ModelFormInput,
     *,
@@ -225,11 +227,11 @@ async def _form(
     status: int = 200,
     block: str = "content",
 ) -> Response:
-    registry = await house.models.shown(user)
+    registry = await services.models.shown(user)
     errors = dict(refused.fields) if isinstance(refused, Slips) else {}
     is_part = block != "content" and wants_fragment(request)  # the fields are not there to stand beside
     context = ModelContext(
-        frame=await frame_of(request, house, user, here="/models"),
+        frame=await frame_of(request, services, user, here="/models"),
         typed=typed.model_copy(update={"api_key": ""}),
         has_key=typed.previous in registry.with_key,
         hint=hint,

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
 from cortex.services.content.notes import AgentNotes, Note
-from web.deps import CurrentUser, House
+from web.deps import CurrentUser, Services
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, NavEntry, described, respond
 from web.routes import LazyRoute
@@ -51,88 +51,88 @@ class NoteContext(Context):
 
 
 @router.get("/notes")
-async def show(request: Request, house: House, user: CurrentUser) -> Response:
+async def show(request: Request, services: Services, user: CurrentUser) -> Response:
     """The notes, the scratchpad's first words, the assistant's notes."""
-    return respond(request, "notes.html", await _list(request, house, user))
+    return respond(request, "notes.html", await _list(request, services, user))
 
 
 @router.post("/notes")
-async def create(request: Request, house: House, user: CurrentUser, name: Text = "") -> Response:
+async def create(request: Request, services: Services, user: CurrentUser, name: Text = "") -> Response:
     """A new note, opened."""
     try:
-        made = await house.notes.create(user, name)
+        made = await services.notes.create(user, name)
     except UserError as refused:
-        context = await _list(request, house, user, draft=name, error=refused.message)
+        context = await _list(request, services, user, draft=name, error=refused.message)
         return respond(request, "notes.html", context, status=422)
     return redirect(request, f"/notes/{quote(made, safe='')}")
 
 
 @router.get("/notes/{name}")
-async def show_note(request: Request, house: House, user: CurrentUser, name: str) -> Response:
+async def show_note(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
     """One note to edit."""
-    kept = await house.notes.read(user, name)
-    return await _note(request, house, user, name, kept.text, kept.version)
+    kept = await services.notes.read(user, name)
+    return await _note(request, services, user, name, kept.text, kept.version)
 
 
 @router.post("/notes/{name}")
 async def save_note(
-    request: Request, house: House, user: CurrentUser, name: str, text: Text = "", version: Text = ""
+    request: Request, services: Services, user: CurrentUser, name: str, text: Text = "", version: Text = ""
 ) -> Response:
     """Save it; when it was changed in between, show both and lose neither."""
     try:
-        await house.notes.write(user, name, text, version)
+        await services.notes.write(user, name, text, version)
     except Conflict:
-        kept = await house.notes.read(user, name)
-        return await _note(request, house, user, name, text, kept.version, theirs=kept.text, status=409)
+        kept = await services.notes.read(user, name)
+        return await _note(request, services, user, name, text, kept.version, theirs=kept.text, status=409)
     except UserError as refused:
-        return await _note(request, house, user, name, text, version, error=refused.message, status=422)
+        return await _note(request, services, user, name, text, version, error=refused.message, status=422)
     return redirect(request, f"/notes/{quote(name, safe='')}", "Saved.")
 
 
 @router.get("/notes/{name}/delete")
-async def ask_delete(request: Request, house: House, user: CurrentUser, name: str) -> Response:
+async def ask_delete(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
     """Really?"""
-    await house.notes.read(user, name)
+    await services.notes.read(user, name)
     here = f"/notes/{quote(name, safe='')}"
     title = f"Delete the note “{name}”?"
-    return await _ask(request, house, user, title, "It is gone for good.", "Delete it", here, f"{here}/delete")
+    return await _ask(request, services, user, title, "It is gone for good.", "Delete it", here, f"{here}/delete")
 
 
 @router.post("/notes/{name}/delete")
-async def delete(request: Request, house: House, user: CurrentUser, name: str) -> Response:
+async def delete(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
     """Delete the note."""
-    await house.notes.remove(user, name)
+    await services.notes.remove(user, name)
     return redirect(request, "/notes", f"Deleted: {name}")
 
 
 @router.get("/scratchpad")
-async def show_scratchpad(request: Request, house: House, user: CurrentUser) -> Response:
+async def show_scratchpad(request: Request, services: Services, user: CurrentUser) -> Response:
     """The scratchpad to edit."""
-    kept = await house.notes.scratchpad(user)
-    return await _scratchpad(request, house, user, kept.text, kept.version)
+    kept = await services.notes.scratchpad(user)
+    return await _scratchpad(request, services, user, kept.text, kept.version)
 
 
 @router.post("/scratchpad")
 async def save_scratchpad(
-    request: Request, house: House, user: CurrentUser, text: Text = "", version: Text = ""
+    request: Request, services: Services, user: CurrentUser, text: Text = "", version: Text = ""
 ) -> Response:
     """Save it; when it was changed in between, show both and lose neither."""
     try:
-        await house.notes.write_scratchpad(user, text, version)
+        await services.notes.write_scratchpad(user, text, version)
     except Conflict:
-        kept = await house.notes.scratchpad(user)
-        return await _scratchpad(request, house, user, text, kept.version, theirs=kept.text, status=409)
+        kept = await services.notes.scratchpad(user)
+        return await _scratchpad(request, services, user, text, kept.version, theirs=kept.text, status=409)
     except UserError as refused:
-        return await _scratchpad(request, house, user, text, version, error=refused.message, status=422)
+        return await _scratchpad(request, services, user, text, version, error=refused.message, status=422)
     return redirect(request, "/scratchpad", "Saved.")
 
 
 @router.get("/agent-notes/{role}")
-async def show_agent_notes(request: Request, house: House, user: CurrentUser, role: str) -> Response:
+async def show_agent_notes(request: Request, services: Services, user: CurrentUser, role: str) -> Response:
     """What the assistant keeps, to read."""
-    kept = await house.notes.agent_notes_of(user, role)
+    kept = await services.notes.agent_notes_of(user, role)
     context = NoteContext(
-        frame=await frame_of(request, house, user, here="/notes"),
+        frame=await frame_of(request, services, user, here="/notes"),
         title=f"The assistant's notes: {role}",
         label="What it keeps",
         text=kept.text,
@@ -144,37 +144,39 @@ async def show_agent_notes(request: Request, house: House, user: CurrentUser, ro
 
 
 @router.get("/agent-notes/{role}/clear")
-async def ask_clear(request: Request, house: House, user: CurrentUser, role: str) -> Response:
+async def ask_clear(request: Request, services: Services, user: CurrentUser, role: str) -> Response:
     """Really?"""
-    await house.notes.agent_notes_of(user, role)
+    await services.notes.agent_notes_of(user, role)
     here = f"/agent-notes/{quote(role, safe='')}"
     title = f"Clear what the assistant noted as {role}?"
     text = "It forgets what it kept for itself in this role. Your chats stay."
-    return await _ask(request, house, user, title, text, "Clear it", here, f"{here}/clear")
+    return await _ask(request, services, user, title, text, "Clear it", here, f"{here}/clear")
 
 
 @router.post("/agent-notes/{role}/clear")
-async def clear(request: Request, house: House, user: CurrentUser, role: str) -> Response:
+async def clear(request: Request, services: Services, user: CurrentUser, role: str) -> Response:
     """Forget them."""
-    await house.notes.clear_agent_notes(user, role)
+    await services.notes.clear_agent_notes(user, role)
     return redirect(request, "/notes", "Cleared.")
 
 
 async def _ask(
-    request: Request, house: House, user: CurrentUser, title: str, text: str, words: str, back: str, action: str
+    request: Request, services: Services, user: CurrentUser, title: str, text: str, words: str, back: str, action: str
 ) -> Response:
     """The page that asks before something is gone."""
-    frame = await frame_of(request, house, user, here="/notes")
+    frame = await frame_of(request, services, user, here="/notes")
     context = ConfirmContext(frame=frame, title=title, text=text, action=action, words=words, back=back)
     return respond(request, "confirm.html", context)
 
 
-async def _list(request: Request, house: House, user: CurrentUser, *, draft: str = "", error: str = "") -> NotesContext:
+async def _list(
+    request: Request, services: Services, user: CurrentUser, *, draft: str = "", error: str = ""
+) -> NotesContext:
     return NotesContext(
-        frame=await frame_of(request, house, user, here="/notes"),
-        notes=await house.notes.list(user),
-        scratchpad=(await house.notes.scratchpad(user)).text,
-        agent_notes=await house.notes.agent_notes(user),
+        frame=await frame_of(request, services, user, here="/notes"),
+        notes=await services.notes.list(user),
+        scratchpad=(await services.notes.scratchpad(user)).text,
+        agent_notes=await services.notes.agent_notes(user),
         draft=draft,
         error=error,
     )
@@ -182,7 +184,7 @@ async def _list(request: Request, house: House, user: CurrentUser, *, draft: str
 
 async def _note(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     name: str,
     text: str,
@@ -194,7 +196,7 @@ async def _note(
 ) -> Response:
     here = f"/notes/{quote(name, safe='')}"
     context = NoteContext(
-        frame=await frame_of(request, house, user, here="/notes"),
+        frame=await frame_of(request, services, user, here="/notes"),
         title=name,
         label="The note, in Markdown",
         text=text,
@@ -210,7 +212,7 @@ async def _note(
 
 async def _scratchpad(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     text: str,
     version: str,
@@ -220,7 +222,7 @@ async def _scratchpad(
     status: int = 200,
 ) -> Response:
     context = NoteContext(
-        frame=await frame_of(request, house, user, here="/notes"),
+        frame=await frame_of(request, services, user, here="/notes"),
         title="Scratchpad",
         label="The scratchpad, in Markdown",
         text=text,

@@ -14,7 +14,7 @@ from cortex.ports.channels import NoticeKind
 from cortex.services.notices.notices import NoticeFilter, NoticeView
 from cortex.services.reminders.reminders import SNOOZES
 from web.bell import bell
-from web.deps import CurrentUser, House
+from web.deps import CurrentUser, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -49,12 +49,12 @@ class NotificationsContext(Context):
 
 @router.get("/notifications")
 async def show(
-    request: Request, house: House, user: CurrentUser, show: str = "", kind: str = "", before: str = ""
+    request: Request, services: Services, user: CurrentUser, show: str = "", kind: str = "", before: str = ""
 ) -> Response:
     """All of them, or the unread ones, or one kind."""
     chosen = cast("tuple[NoticeKind, ...]", (kind,) if kind in KINDS else ())
     wanted = NoticeFilter(kinds=chosen, is_unread=show == "unread")
-    found = await house.reach.notices.page(user.id, wanted, before)
+    found = await services.reach.notices.page(user.id, wanted, before)
 
     def place(before: str) -> str:
         asked = {"show": "unread" if wanted.is_unread else "", "kind": "".join(chosen), "before": before}
@@ -62,16 +62,16 @@ async def show(
         return "/notifications" + (f"?{query}" if query else "")
 
     context = NotificationsContext(
-        frame=await frame_of(request, house, user, here="/notifications"),
+        frame=await frame_of(request, services, user, here="/notifications"),
         notices=found.notices,
         kinds=KINDS,
         kind="".join(chosen),
         is_unread=wanted.is_unread,
-        unread=await house.reach.notices.unread(user.id),
-        muted=(await house.reach.choices.of(user.id)).muted,
-        devices={one.id: one.name for one in await house.reach.devices.list(user)},
+        unread=await services.reach.notices.unread(user.id),
+        muted=(await services.reach.choices.of(user.id)).muted,
+        devices={one.id: one.name for one in await services.reach.devices.list(user)},
         snoozes={str(value): words for value, words in SNOOZES.items()},
-        put_off=await house.reminders.put_off(user),
+        put_off=await services.reminders.put_off(user),
         upto=found.notices[0].row.created_at.isoformat() if found.notices else "",
         here=place(before),
         newest=place("") if before else "",
@@ -81,14 +81,16 @@ async def show(
 
 
 @router.get("/notifications/events")
-async def events(request: Request, house: House, user: CurrentUser, shown: int = -1) -> Response:
+async def events(request: Request, services: Services, user: CurrentUser, shown: int = -1) -> Response:
     """The number on the bell, as it changes."""
-    stream = bell(house, request.app.state.pages, user, shown)
+    stream = bell(services, request.app.state.pages, user, shown)
     return StreamingResponse(stream, media_type="text/event-stream", headers=HEADERS)
 
 
 @router.post("/notifications/read")
-async def read_all(request: Request, house: House, user: CurrentUser, upto: Text = "", back: Text = "") -> Response:
+async def read_all(
+    request: Request, services: Services, user: CurrentUser, upto: Text = "", back: Text = ""
+) -> Response:
     """Everything that was told until then counts as read."""
     try:
         moment = datetime.fromisoformat(upto)
@@ -96,64 +98,68 @@ async def read_all(request: Request, house: House, user: CurrentUser, upto: Text
         raise UserError("Say until when, as the page does.") from error
     if moment.tzinfo is None:
         raise UserError("Say until when with its zone, as the page does.")
-    await house.reach.notices.read_all(user.id, moment)
+    await services.reach.notices.read_all(user.id, moment)
     return redirect(request, _back(back))
 
 
 @router.post("/notifications/seen")
-async def seen(house: House, user: CurrentUser, path: Text = "", notice: Text = "") -> Response:
+async def seen(services: Services, user: CurrentUser, path: Text = "", notice: Text = "") -> Response:
     """A browser shows the page at `path`, to which it perhaps came by a `notice`: what leads there is read."""
-    await house.reach.notices.seen(user.id, path, notice)
+    await services.reach.notices.seen(user.id, path, notice)
     return Response(status_code=204)
 
 
 @router.post("/notifications/mute")
 async def mute(
-    request: Request, house: House, user: CurrentUser, kind: Text = "", on: Text = "", back: Text = ""
+    request: Request, services: Services, user: CurrentUser, kind: Text = "", on: Text = "", back: Text = ""
 ) -> Response:
     """From now on this kind is told on the page only; or by every way again."""
-    muted = [one for one in (await house.reach.choices.of(user.id)).muted if one != kind]
-    await house.reach.choices.change(user, muted=[*muted, kind] if on else muted)
+    muted = [one for one in (await services.reach.choices.of(user.id)).muted if one != kind]
+    await services.reach.choices.change(user, muted=[*muted, kind] if on else muted)
     told = "Told in this list only, without a number on the bell." if on else "Told by the usual ways again."
     return redirect(request, _back(back), told)
 
 
 @router.post("/notifications/deliveries/{delivery_id}/again")
-async def send_again(request: Request, house: House, user: CurrentUser, delivery_id: str, back: Text = "") -> Response:
+async def send_again(
+    request: Request, services: Services, user: CurrentUser, delivery_id: str, back: Text = ""
+) -> Response:
     """Try a delivery that failed once more."""
-    await house.reach.notices.send_again(user.id, delivery_id)
+    await services.reach.notices.send_again(user.id, delivery_id)
     return redirect(request, _back(back), "It is sent once more.")
 
 
 @router.post("/notifications/{notice_id}/open")
-async def open_it(request: Request, house: House, user: CurrentUser, notice_id: str) -> Response:
+async def open_it(request: Request, services: Services, user: CurrentUser, notice_id: str) -> Response:
     """It is seen, and on to what it is about."""
-    notice = (await house.reach.notices.get(user.id, notice_id)).row
-    await house.reach.notices.seen(user.id, notice.path, notice_id)
+    notice = (await services.reach.notices.get(user.id, notice_id)).row
+    await services.reach.notices.seen(user.id, notice.path, notice_id)
     return redirect(request, local_path(notice.path))
 
 
 @router.post("/notifications/{notice_id}/read")
-async def read(request: Request, house: House, user: CurrentUser, notice_id: str, back: Text = "") -> Response:
+async def read(request: Request, services: Services, user: CurrentUser, notice_id: str, back: Text = "") -> Response:
     """It is read."""
-    await house.reach.notices.get(user.id, notice_id)
-    await house.reach.notices.read(user.id, [notice_id])
+    await services.reach.notices.get(user.id, notice_id)
+    await services.reach.notices.read(user.id, [notice_id])
     return redirect(request, _back(back))
 
 
 @router.post("/notifications/{notice_id}/ack")
-async def acknowledge(request: Request, house: House, user: CurrentUser, notice_id: str, back: Text = "") -> Response:
+async def acknowledge(
+    request: Request, services: Services, user: CurrentUser, notice_id: str, back: Text = ""
+) -> Response:
     """It is seen to: nothing more of it is sent."""
-    await house.reach.notices.acknowledge(user.id, notice_id)
+    await services.reach.notices.acknowledge(user.id, notice_id)
     return redirect(request, _back(back))
 
 
 @router.post("/notifications/{notice_id}/snooze")
 async def snooze(
-    request: Request, house: House, user: CurrentUser, notice_id: str, choice: Text = "10min", back: Text = ""
+    request: Request, services: Services, user: CurrentUser, notice_id: str, choice: Text = "10min", back: Text = ""
 ) -> Response:
     """It is told again later."""
-    await house.reach.notices.snooze(user.id, notice_id, choice)
+    await services.reach.notices.snooze(user.id, notice_id, choice)
     words = SNOOZES.get(choice, choice)  # type: ignore[call-overload]  # what the form said may be no choice at all
     return redirect(request, _back(back), f"Told again {words}.")
 

@@ -12,7 +12,7 @@ from cortex.ports.channels import ChannelName, NoticeKind
 from cortex.services.notices.addresses import ChannelView
 from cortex.services.notices.devices import DeviceView
 from cortex.services.notices.preferences import CHANNELS, KINDS, Choices, usual
-from web.deps import CurrentUser, House, ReauthedAdmin
+from web.deps import CurrentUser, ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, described, respond
 from web.routes import LazyRoute
@@ -61,15 +61,15 @@ class SettingsContext(Context):
 
 
 @router.get(HERE)
-async def show(request: Request, house: House, user: CurrentUser) -> Response:
+async def show(request: Request, services: Services, user: CurrentUser) -> Response:
     """All that can be set."""
-    return await _page(request, house, user, FormOutcome())
+    return await _page(request, services, user, FormOutcome())
 
 
 @router.post(HERE)
 async def save(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     quiet_from: Text = "",
     quiet_to: Text = "",
@@ -81,32 +81,32 @@ async def save(
     """Keep the choices. `told`: kinds that go out at all; `way`: kind and channel, such as job.email."""
     try:
         quiet = f"{quiet_from}-{quiet_to}" if quiet_from or quiet_to else ""
-        await house.reach.choices.change(
+        await services.reach.choices.change(
             user,
             quiet=quiet,
             digest_hour=digest_hour,
             muted=[kind for kind in KINDS if kind not in told],
             content=content,
-            channels=await _chosen(house, user, way),
+            channels=await _chosen(services, user, way),
         )
     except UserError as refused:
         typed = {"quiet_from": quiet_from, "quiet_to": quiet_to}
         said = FormOutcome(error=refused.message, about=refused.field, typed=typed)
-        return await _page(request, house, user, said, 422)
+        return await _page(request, services, user, said, 422)
     return redirect(request, HERE, "Saved.")
 
 
 @router.post(HERE + "/usual")
-async def usual_again(request: Request, house: House, user: CurrentUser) -> Response:
+async def usual_again(request: Request, services: Services, user: CurrentUser) -> Response:
     """Forget the choices; addresses and devices stay."""
-    await house.reach.choices.usual_again(user)
+    await services.reach.choices.usual_again(user)
     return redirect(request, HERE, "You are told by the usual ways again.")
 
 
 @router.post(HERE + "/address")
 async def save_address(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     channel: Text = "",
     address: Text = "",
@@ -114,37 +114,37 @@ async def save_address(
 ) -> Response:
     """Keep an address; a secret that was made for it is shown this once."""
     try:
-        made = await house.reach.addresses.put(user, channel, address, secret)
+        made = await services.reach.addresses.put(user, channel, address, secret)
     except UserError as refused:
         said = FormOutcome(channel=channel, error=refused.message, about=refused.field, typed={"address": address})
-        return await _page(request, house, user, said, 422)
+        return await _page(request, services, user, said, 422)
     if made:
-        return await _page(request, house, user, FormOutcome(channel=channel, secret=made))
+        return await _page(request, services, user, FormOutcome(channel=channel, secret=made))
     return redirect(request, f"{HERE}#{channel}", "Saved. Send a test to see that it arrives.")
 
 
 @router.post(HERE + "/test")
-async def try_address(request: Request, house: House, user: CurrentUser, channel: Text = "") -> Response:
+async def try_address(request: Request, services: Services, user: CurrentUser, channel: Text = "") -> Response:
     """Send a test there now, and say what came of it."""
     try:
-        said = FormOutcome(channel=channel, tested=await house.reach.addresses.test(user, channel))
+        said = FormOutcome(channel=channel, tested=await services.reach.addresses.test(user, channel))
     except UserError as refused:
         said = FormOutcome(channel=channel, error=refused.message, about=refused.field)
-    return await _page(request, house, user, said, 422 if said.error else 200)
+    return await _page(request, services, user, said, 422 if said.error else 200)
 
 
 @router.post(HERE + "/remove")
-async def remove_address(request: Request, house: House, user: CurrentUser, channel: Text = "") -> Response:
+async def remove_address(request: Request, services: Services, user: CurrentUser, channel: Text = "") -> Response:
     """Forget an address."""
-    await house.reach.addresses.remove(user, channel)
+    await services.reach.addresses.remove(user, channel)
     return redirect(request, f"{HERE}#{channel}", "Removed.")
 
 
 @router.get(PUSH_KEYS)
-async def ask_for_new_keys(request: Request, house: House, user: ReauthedAdmin) -> Response:
-    """Asks before push services know this house by another key."""
+async def ask_for_new_keys(request: Request, services: Services, user: ReauthedAdmin) -> Response:
+    """Asks before push services know this server by another key."""
     context = ConfirmContext(
-        frame=await frame_of(request, house, user, here="/notifications"),
+        frame=await frame_of(request, services, user, here="/notifications"),
         title="Make a new key for push?",
         text="Do this when somebody else may have read the key. Each device takes the new one at its next visit; until "
         "then it is told under its former key. The two former keys are kept: a device that still uses an older one has "
@@ -157,15 +157,15 @@ async def ask_for_new_keys(request: Request, house: House, user: ReauthedAdmin) 
 
 
 @router.post(PUSH_KEYS)
-async def make_new_keys(request: Request, house: House, user: ReauthedAdmin) -> Response:
+async def make_new_keys(request: Request, services: Services, user: ReauthedAdmin) -> Response:
     """Another key for everybody's push."""
-    await house.reach.keys.rotate(user)
+    await services.reach.keys.rotate(user)
     return redirect(request, f"{HERE}#web_push", "Push has a new key; devices take it at their next visit.")
 
 
-async def _chosen(house: House, user: CurrentUser, ticked: Sequence[str]) -> dict[str, Sequence[str]]:
+async def _chosen(services: Services, user: CurrentUser, ticked: Sequence[str]) -> dict[str, Sequence[str]]:
     """The kinds whose ways differ from the usual ones, or did before; what the form could not show stays."""
-    choices, means = await house.reach.choices.of(user.id), await house.reach.notices.means(user.id)
+    choices, means = await services.reach.choices.of(user.id), await services.reach.notices.means(user.id)
     found: dict[str, Sequence[str]] = {}
     for kind in KINDS:
         now = {name for name in means.channels if f"{kind}.{name}" in ticked}
@@ -177,21 +177,23 @@ async def _chosen(house: House, user: CurrentUser, ticked: Sequence[str]) -> dic
     return found
 
 
-async def _page(request: Request, house: House, user: CurrentUser, said: FormOutcome, status: int = 200) -> Response:
-    choices, means = await house.reach.choices.of(user.id), await house.reach.notices.means(user.id)
+async def _page(
+    request: Request, services: Services, user: CurrentUser, said: FormOutcome, status: int = 200
+) -> Response:
+    choices, means = await services.reach.choices.of(user.id), await services.reach.notices.means(user.id)
     start, _, end = choices.quiet.partition("-")
     context = SettingsContext(
-        frame=await frame_of(request, house, user, here="/notifications"),
+        frame=await frame_of(request, services, user, here="/notifications"),
         choices=choices,
         quiet=(said.typed.get("quiet_from", start), said.typed.get("quiet_to", end)),
         kinds=KINDS,
         digest_hours=[(str(hour), f"{hour:02}:00") for hour in range(24)],
         open_channels=[name for name in CHANNELS if name in means.channels],
         ticked={kind: choices.channels.get(kind, tuple(usual(kind, "normal", means))) for kind in KINDS},
-        addresses=await house.reach.addresses.views(user),
+        addresses=await services.reach.addresses.views(user),
         has_devices=bool(means.devices),
-        failing=[one for one in await house.reach.devices.list(user) if one.state == "failing"],
-        push_lacks=(await house.reach.devices.key()).lacks,
+        failing=[one for one in await services.reach.devices.list(user) if one.state == "failing"],
+        push_lacks=(await services.reach.devices.key()).lacks,
         said=said,
     )
     return respond(request, "reach_settings.html", context, status=status)

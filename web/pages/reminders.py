@@ -19,7 +19,7 @@ from cortex.services.reminders.reminders import (
     ReminderRow,
     Snooze,
 )
-from web.deps import CurrentUser, House
+from web.deps import CurrentUser, Services
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, Frame, NavEntry, described, respond, wants_fragment
 from web.routes import LazyRoute
@@ -84,20 +84,20 @@ class ReminderContext(ReminderReadingContext):
 
 
 @router.get(HOME)
-async def show(request: Request, house: House, user: CurrentUser, q: str = "", start: int = 0) -> Response:
+async def show(request: Request, services: Services, user: CurrentUser, q: str = "", start: int = 0) -> Response:
     """What waits, what is next, what repeats and what is over."""
-    return respond(request, "reminders.html", await _context(request, house, user, q, max(0, start)))
+    return respond(request, "reminders.html", await _context(request, services, user, q, max(0, start)))
 
 
 @router.post(HOME)
 async def add(
-    request: Request, house: House, user: CurrentUser, words: Text = "", repeat_s: Text = "", back: Text = HOME
+    request: Request, services: Services, user: CurrentUser, words: Text = "", repeat_s: Text = "", back: Text = HOME
 ) -> Response:
     """Add one and say how it was read."""
     try:
-        row = await house.reminders.add(user, words, repeat_s=_seconds(repeat_s))
+        row = await services.reminders.add(user, words, repeat_s=_seconds(repeat_s))
     except UserError as refused:
-        context = await _context(request, house, user, "", 0)
+        context = await _context(request, services, user, "", 0)
         context = replace(context, draft=words, draft_repeat=repeat_s, error=refused.message, error_field=refused.field)
         return respond(request, "reminders.html", context, status=422)
     told = f"Will remind: {row.text}, {row.words}, {row.time_zone}"
@@ -107,14 +107,14 @@ async def add(
 
 @router.post(f"{HOME}/reading")
 async def read(
-    request: Request, house: House, user: CurrentUser, words: Text = "", when: Text = "", repeat_s: Text = ""
+    request: Request, services: Services, user: CurrentUser, words: Text = "", when: Text = "", repeat_s: Text = ""
 ) -> Response:
     """How the words, or the time alone, are read now; nothing is saved."""
-    found = _read(house, user, words, when)
+    found = _read(services, user, words, when)
     if wants_fragment(request):
         return respond(request, "reminders.html", found, block="reading")
     context = replace(
-        await _context(request, house, user, "", 0),
+        await _context(request, services, user, "", 0),
         **{name: getattr(found, name) for name in ("reading", "times", "when", "error", "error_field")},
         draft=words,
         draft_repeat=repeat_s,
@@ -123,10 +123,10 @@ async def read(
 
 
 @router.get(f"{HOME}/clear")
-async def ask_clear(request: Request, house: House, user: CurrentUser) -> Response:
+async def ask_clear(request: Request, services: Services, user: CurrentUser) -> Response:
     """The question before all are taken away."""
     context = ConfirmContext(
-        frame=await frame_of(request, house, user, here=HOME),
+        frame=await frame_of(request, services, user, here=HOME),
         title="Remove all reminders?",
         text="All that are to come or wait for an answer go. You can take that back for a day.",
         action=f"{HOME}/clear",
@@ -137,30 +137,30 @@ async def ask_clear(request: Request, house: House, user: CurrentUser) -> Respon
 
 
 @router.post(f"{HOME}/clear")
-async def clear(request: Request, house: House, user: CurrentUser) -> Response:
+async def clear(request: Request, services: Services, user: CurrentUser) -> Response:
     """Take all away, and offer to take that back."""
-    count = await house.reminders.clear(user)
+    count = await services.reminders.clear(user)
     words = f"Removed: {count} reminder{'' if count == 1 else 's'}"
     return redirect(request, HOME, words, undo_href=f"{HOME}/restore" if count else "")
 
 
 @router.post(f"{HOME}/restore")
-async def restore_cleared(request: Request, house: House, user: CurrentUser) -> Response:
+async def restore_cleared(request: Request, services: Services, user: CurrentUser) -> Response:
     """Bring back what was taken away together."""
-    count = await house.reminders.restore_cleared(user)
+    count = await services.reminders.restore_cleared(user)
     return redirect(request, HOME, f"Back again: {count} reminder{'' if count == 1 else 's'}")
 
 
 @router.get(HOME + "/{reminder_id}")
-async def show_one(request: Request, house: House, user: CurrentUser, reminder_id: str) -> Response:
+async def show_one(request: Request, services: Services, user: CurrentUser, reminder_id: str) -> Response:
     """One reminder to change."""
-    return respond(request, "reminder.html", await _one(request, house, user, reminder_id))
+    return respond(request, "reminder.html", await _one(request, services, user, reminder_id))
 
 
 @router.post(HOME + "/{reminder_id}")
 async def save(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     reminder_id: str,
     version: Number,
@@ -170,12 +170,12 @@ async def save(
 ) -> Response:
     """Save it, unless it was told or changed in between: then what was typed stands beside what is there."""
     try:
-        row = await house.reminders.change(
+        row = await services.reminders.change(
             user, reminder_id, version, text=text, when=when, repeat_s=_seconds(repeat_s)
         )
     except (UserError, Conflict) as refused:
         context = replace(
-            await _one(request, house, user, reminder_id),
+            await _one(request, services, user, reminder_id),
             text=text,
             typed_when=when,
             repeat_s=repeat_s,
@@ -189,10 +189,10 @@ async def save(
 
 @router.post(HOME + "/{reminder_id}/ack")
 async def acknowledge(
-    request: Request, house: House, user: CurrentUser, reminder_id: str, back: Text = HOME
+    request: Request, services: Services, user: CurrentUser, reminder_id: str, back: Text = HOME
 ) -> Response:
     """Heard: it is not told again before its next time."""
-    row = await house.reminders.acknowledge(user.id, reminder_id)
+    row = await services.reminders.acknowledge(user.id, reminder_id)
     undo = f"{HOME}/{reminder_id}/again"
     return redirect(request, local_path(back, HOME), f"Done: {row.text}", undo_href=undo)
 
@@ -200,7 +200,7 @@ async def acknowledge(
 @router.post(HOME + "/{reminder_id}/snooze")
 async def snooze(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     reminder_id: str,
     choice: Text = "",
@@ -210,10 +210,10 @@ async def snooze(
     """Tell it again later."""
     chosen: Snooze = next((one for one in SNOOZES if one == choice), "words")
     try:
-        row = await house.reminders.snooze(user, reminder_id, chosen, words)
+        row = await services.reminders.snooze(user, reminder_id, chosen, words)
     except UserError as refused:
         context = replace(
-            await _one(request, house, user, reminder_id), error=refused.message, error_field=refused.field
+            await _one(request, services, user, reminder_id), error=refused.message, error_field=refused.field
         )
         return respond(request, "reminder.html", context, status=422)
     again = SNOOZES.get(chosen, words.strip())
@@ -222,45 +222,47 @@ async def snooze(
 
 
 @router.post(HOME + "/{reminder_id}/again")
-async def wait_again(request: Request, house: House, user: CurrentUser, reminder_id: str) -> Response:
+async def wait_again(request: Request, services: Services, user: CurrentUser, reminder_id: str) -> Response:
     """Not done after all, nor put off: it waits for an answer."""
-    row = await house.reminders.wait_again(user, reminder_id)
+    row = await services.reminders.wait_again(user, reminder_id)
     return redirect(request, HOME, f"Back again: {row.text}")
 
 
 @router.post(HOME + "/{reminder_id}/remove")
-async def remove(request: Request, house: House, user: CurrentUser, reminder_id: str, back: Text = HOME) -> Response:
+async def remove(
+    request: Request, services: Services, user: CurrentUser, reminder_id: str, back: Text = HOME
+) -> Response:
     """Take it away; the next page offers it back."""
-    row = await house.reminders.get(user, reminder_id)
-    await house.reminders.remove(user.id, [reminder_id])
+    row = await services.reminders.get(user, reminder_id)
+    await services.reminders.remove(user.id, [reminder_id])
     undo = f"{HOME}/{reminder_id}/restore"
     return redirect(request, local_path(back, HOME), f"Removed: {row.text}", undo_href=undo)
 
 
 @router.post(HOME + "/{reminder_id}/restore")
-async def restore(request: Request, house: House, user: CurrentUser, reminder_id: str) -> Response:
+async def restore(request: Request, services: Services, user: CurrentUser, reminder_id: str) -> Response:
     """Bring a removed one back."""
-    await house.reminders.restore(user.id, [reminder_id])
-    row = await house.reminders.get(user, reminder_id)
+    await services.reminders.restore(user.id, [reminder_id])
+    row = await services.reminders.get(user, reminder_id)
     return redirect(request, HOME, f"Back again: {row.text}")
 
 
-def _read(house: House, user: CurrentUser, words: str, when: str) -> ReminderReadingContext:
+def _read(services: Services, user: CurrentUser, words: str, when: str) -> ReminderReadingContext:
     frame = Frame(user=user)
     try:
         if when:
-            timing, times = house.reminders.read_time(user, when)
+            timing, times = services.reminders.read_time(user, when)
             return ReminderReadingContext(frame=frame, when=timing.words, times=times)
         if not words.strip():
             return ReminderReadingContext(frame=frame)
-        reading = house.reminders.read(user, words)
+        reading = services.reminders.read(user, words)
         return ReminderReadingContext(frame=frame, reading=reading, when=reading.timing.words, times=reading.times)
     except UserError as refused:
         return ReminderReadingContext(frame=frame, error=refused.message, error_field=refused.field)
 
 
-async def _context(request: Request, house: House, user: CurrentUser, query: str, start: int) -> RemindersContext:
-    listing = await house.reminders.listing(user, query=query, start=start, most=PAGE_ROWS)
+async def _context(request: Request, services: Services, user: CurrentUser, query: str, start: int) -> RemindersContext:
+    listing = await services.reminders.listing(user, query=query, start=start, most=PAGE_ROWS)
 
     def address(first: int) -> str:
         asked = {"q": query, "start": str(first) if first else ""}
@@ -268,7 +270,7 @@ async def _context(request: Request, house: House, user: CurrentUser, query: str
         return HOME + (f"?{chosen}" if chosen else "")
 
     return RemindersContext(
-        frame=await frame_of(request, house, user, here=HOME),
+        frame=await frame_of(request, services, user, here=HOME),
         listing=listing,
         query=query,
         here=address(start),
@@ -278,10 +280,10 @@ async def _context(request: Request, house: House, user: CurrentUser, query: str
     )
 
 
-async def _one(request: Request, house: House, user: CurrentUser, reminder_id: str) -> ReminderContext:
-    row = await house.reminders.get(user, reminder_id)
+async def _one(request: Request, services: Services, user: CurrentUser, reminder_id: str) -> ReminderContext:
+    row = await services.reminders.get(user, reminder_id)
     return ReminderContext(
-        frame=await frame_of(request, house, user, here=HOME),
+        frame=await frame_of(request, services, user, here=HOME),
         reminder=row,
         text=row.text,
         typed_when=row.words if row.next_at else "",

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from cortex.base.errors import Conflict, UserError
 from cortex.base.model import OFFLINE
 from cortex.services.roles.settings import RoleSettings
-from web.deps import CurrentUser, Defaults, House
+from web.deps import CurrentUser, Defaults, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -38,15 +38,15 @@ class RolePageContext(Context):
 
 
 @router.get("/account/roles/{role}")
-async def show(request: Request, house: House, user: CurrentUser, defaults: Defaults, role: str) -> Response:
+async def show(request: Request, services: Services, user: CurrentUser, defaults: Defaults, role: str) -> Response:
     """The role as it stands."""
-    return await _page(request, house, user, await defaults.get(user, role))
+    return await _page(request, services, user, await defaults.get(user, role))
 
 
 @router.post("/account/roles/{role}")
 async def save(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     defaults: Defaults,
     role: str,
@@ -64,19 +64,19 @@ async def save(
         await defaults.change(user, role, models, mode, max_rounds)
     except (UserError, Conflict) as refused:
         typed = (models or (), mode, max_rounds)
-        return await _page(request, house, user, before, typed, refused)
+        return await _page(request, services, user, before, typed, refused)
     return redirect(request, "/account#roles", f"Saved: {role}")
 
 
 async def _page(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     role: RoleSettings,
     typed: tuple[Sequence[str], str, str] | None = None,
     refused: UserError | Conflict | None = None,
 ) -> Response:
-    registry = await house.models.shown(user)
+    registry = await services.models.shown(user)
     own = (
         registry.roles.get(role.name, ()),
         role.mode if role.mode_from == "browser" else "",
@@ -84,7 +84,7 @@ async def _page(
     )
     chain, mode, rounds = typed or own
     context = RolePageContext(
-        frame=await frame_of(request, house, user, here="/account"),
+        frame=await frame_of(request, services, user, here="/account"),
         role=role,
         names=[("", ""), *((entry.name, entry.name) for entry in registry.entries), (OFFLINE.name, "offline demo")],
         chain=chain,

@@ -13,7 +13,7 @@ from cortex.services.chat.transcript_views import turn_of
 from cortex.services.tools.replays import Replay
 from cortex.services.usage.runs import RunList, RunQuery
 from cortex.services.usage.traces import Trace
-from web.deps import CurrentUser, House, reauthed_admin
+from web.deps import CurrentUser, Services, reauthed_admin
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, in_pieces, respond, respond_aside
 from web.routes import LazyRoute
@@ -40,7 +40,7 @@ class RunsContext(Context):
 @router.get(HREF)
 async def show_all(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     status: str = "",
     role: str = "",
@@ -56,12 +56,12 @@ async def show_all(
     typed = {"status": status, "role": role, "tool": tool, "conversation": conversation, "job": job, "person": person}
     wanted = RunQuery(**{name: value.strip()[:WORDS_MAX] for name, value in typed.items()}, page=page)
     context = RunsContext(
-        frame=await frame_of(request, house, user, here=HREF),
-        view=await house.records.runs.list(user, wanted),
+        frame=await frame_of(request, services, user, here=HREF),
+        view=await services.records.runs.list(user, wanted),
         wanted=wanted,
         is_narrow=replace(wanted, page=1) != RunQuery(),
         place=lambda **values: _place(replace(wanted, **{"page": 1, **values})),
-        moment=round(house.house.ticks_s() * 1000),
+        moment=round(services.runtime.ticks_s() * 1000),
     )
     return respond(request, "runs.html", context)
 
@@ -88,23 +88,23 @@ class TraceContext(Context):
 
 @router.get("/runs/{key}")
 async def show(
-    request: Request, house: House, user: CurrentUser, key: str, round: int = 0, recipe: str = ""
+    request: Request, services: Services, user: CurrentUser, key: str, round: int = 0, recipe: str = ""
 ) -> Response:
     """The turn; with `round` and `recipe` that round is planned again, without a call and without an effect."""
-    owner_id = await _owner(request, house, user, key)
-    trace = await house.records.traces.trace(user, turn_of(key))
+    owner_id = await _owner(request, services, user, key)
+    trace = await services.records.traces.trace(user, turn_of(key))
     replay, error = None, ""
     if round and recipe:
         try:
-            replay = await house.records.replays.replay(owner_id, turn_of(key), round, recipe)
+            replay = await services.records.replays.replay(owner_id, turn_of(key), round, recipe)
         except UserError as refused:
             error = refused.message
     context = TraceContext(
-        frame=await frame_of(request, house, user),
+        frame=await frame_of(request, services, user),
         trace=trace,
         key=key,
-        owner="" if owner_id == user.id else (await house.accounts.user(owner_id)).name,
-        recipes=house.records.replays.recipes,
+        owner="" if owner_id == user.id else (await services.accounts.user(owner_id)).name,
+        recipes=services.records.replays.recipes,
         replay=replay,
         round=round,
         recipe=recipe,
@@ -114,17 +114,17 @@ async def show(
 
 
 @router.get("/runs/{key}/trace.json")
-async def download(request: Request, house: House, user: CurrentUser, key: str) -> Response:
+async def download(request: Request, services: Services, user: CurrentUser, key: str) -> Response:
     """All of it as a file, secrets blotted out."""
-    await _owner(request, house, user, key)
-    trace = await house.records.traces.trace(user, turn_of(key))
+    await _owner(request, services, user, key)
+    trace = await services.records.traces.trace(user, turn_of(key))
     headers = {"Content-Disposition": f'attachment; filename="cortex-{key[:40]}.json"'}
     return in_pieces(Response(trace.to_json(), media_type="application/json", headers=headers))
 
 
-async def _owner(request: Request, house: House, user: User, key: str) -> str:
+async def _owner(request: Request, services: Services, user: User, key: str) -> str:
     """Whose turn it is. Somebody else's is opened by an admin alone, who gave the password lately."""
-    owner_id = await house.records.traces.owner_of(user, turn_of(key))
+    owner_id = await services.records.traces.owner_of(user, turn_of(key))
     if owner_id != user.id:
         await reauthed_admin(request)
     return owner_id

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import CortexError, NotAllowed, Throttled, UserError
-from web.deps import House
+from web.deps import Services
 from web.render import Context, described, respond
 from web.routes import LazyRoute
 from web.security import client, set_login
@@ -29,21 +29,21 @@ class SetupContext(Context):
 
 
 @router.get("/setup")
-async def show(request: Request, house: House) -> Response:
+async def show(request: Request, services: Services) -> Response:
     """The form, or the login page once an account exists."""
-    if await house.accounts.has_users():
+    if await services.accounts.has_users():
         return RedirectResponse("/login", 303)
     return respond(request, "setup.html", SetupContext())
 
 
 @router.post("/setup")
 async def set_up(
-    request: Request, house: House, token: Text = "", name: Text = "", password: Text = "", time_zone: Text = ""
+    request: Request, services: Services, token: Text = "", name: Text = "", password: Text = "", time_zone: Text = ""
 ) -> Response:
     """Make the admin, log them in, and go on to the models."""
     try:
-        user = await house.accounts.redeem_setup(token.strip().removeprefix("#"), name, password)
-        cookie = await house.accounts.login(user.name, password, *client(request), time_zone=time_zone)
+        user = await services.accounts.redeem_setup(token.strip().removeprefix("#"), name, password)
+        cookie = await services.accounts.login(user.name, password, *client(request), time_zone=time_zone)
     except (UserError, NotAllowed, Throttled) as refused:
         context = SetupContext(name=name, token=token, error=refused.message, error_field=_field(refused))
         return respond(request, "setup.html", context, status=422)

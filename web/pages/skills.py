@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from cortex.base.errors import Conflict, UserError
 from cortex.base.skill import TEXT_CHARS_MAX
 from cortex.services.tools.skills import EXAMPLE, EXAMPLE_TITLE, LEAST, SkillFile, SkillMatch, SkillRow, SkillTrial
-from web.deps import CurrentUser, House, Skills
+from web.deps import CurrentUser, Services, Skills
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond
 from web.routes import LazyRoute
@@ -59,13 +59,13 @@ class SkillContext(Context):
 
 @router.get(HREF)
 async def show(
-    request: Request, house: House, user: CurrentUser, skills: Skills, message: str | None = None
+    request: Request, services: Services, user: CurrentUser, skills: Skills, message: str | None = None
 ) -> Response:
     """The skills; with a message, which of them it would show."""
     asked = " ".join((message or "").split())[:MESSAGE_CHARS_MAX]
     tried = await skills.tried(user, asked) if asked else None
     context = SkillsContext(
-        frame=await frame_of(request, house, user, here=HREF),
+        frame=await frame_of(request, services, user, here=HREF),
         skills=await skills.list(user),
         tried=tried,
         message=asked,
@@ -76,7 +76,7 @@ async def show(
 @router.post(HREF)
 async def create(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     skills: Skills,
     title: Text = "",
@@ -88,7 +88,7 @@ async def create(
         made = await skills.create_example(user) if example else await skills.create(user, title, description)
     except UserError as refused:
         context = SkillsContext(
-            frame=await frame_of(request, house, user, here=HREF),
+            frame=await frame_of(request, services, user, here=HREF),
             skills=await skills.list(user),
             title=EXAMPLE_TITLE if example else title,
             description=description,
@@ -100,16 +100,16 @@ async def create(
 
 
 @router.get(HREF + "/{skill}")
-async def show_one(request: Request, house: House, user: CurrentUser, skills: Skills, skill: str) -> Response:
+async def show_one(request: Request, services: Services, user: CurrentUser, skills: Skills, skill: str) -> Response:
     """One skill to edit."""
     kept = await skills.read(user, skill)
-    return await _page(request, house, user, skills, kept, kept.text)
+    return await _page(request, services, user, skills, kept, kept.text)
 
 
 @router.post(HREF + "/{skill}")
 async def save(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     skills: Skills,
     skill: str,
@@ -122,11 +122,11 @@ async def save(
         await skills.write(user, skill, text, version)
     except Conflict:
         kept = await skills.read(user, skill)
-        return await _page(request, house, user, skills, kept, text, messages=messages, theirs=kept.text, status=409)
+        return await _page(request, services, user, skills, kept, text, messages=messages, theirs=kept.text, status=409)
     except UserError as refused:
         kept = await skills.read(user, skill)
         return await _page(
-            request, house, user, skills, kept, text, version=version, messages=messages, refused=refused, status=422
+            request, services, user, skills, kept, text, version=version, messages=messages, refused=refused, status=422
         )
     return redirect(request, _place(skill), "Saved.")
 
@@ -134,7 +134,7 @@ async def save(
 @router.post(HREF + "/{skill}/try")
 async def try_messages(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     skills: Skills,
     skill: str,
@@ -145,32 +145,32 @@ async def try_messages(
     """Which messages would show it as it is typed; nothing is saved."""
     kept = await skills.read(user, skill)
     return await _page(
-        request, house, user, skills, kept, text, version=version, messages=messages, block="tried", status=200
+        request, services, user, skills, kept, text, version=version, messages=messages, block="tried", status=200
     )
 
 
 @router.post(HREF + "/{skill}/rename")
 async def rename(
-    request: Request, house: House, user: CurrentUser, skills: Skills, skill: str, to: Text = ""
+    request: Request, services: Services, user: CurrentUser, skills: Skills, skill: str, to: Text = ""
 ) -> Response:
     """Give it another name."""
     try:
         made = await skills.rename(user, skill, to)
     except UserError as refused:
         kept = await skills.read(user, skill)
-        return await _page(request, house, user, skills, kept, kept.text, to=to, refused=refused, status=422)
+        return await _page(request, services, user, skills, kept, kept.text, to=to, refused=refused, status=422)
     return redirect(request, _place(made), "Renamed.")
 
 
 @router.post(HREF + "/{skill}/delete")
-async def delete(request: Request, house: House, user: CurrentUser, skills: Skills, skill: str) -> Response:
+async def delete(request: Request, services: Services, user: CurrentUser, skills: Skills, skill: str) -> Response:
     """Delete it; the next page offers it back."""
     await skills.remove(user, skill)
     return redirect(request, HREF, f"Deleted: {skill}", undo_href=f"{_place(skill)}/restore")
 
 
 @router.post(HREF + "/{skill}/restore")
-async def restore(request: Request, house: House, user: CurrentUser, skills: Skills, skill: str) -> Response:
+async def restore(request: Request, services: Services, user: CurrentUser, skills: Skills, skill: str) -> Response:
     """Bring a deleted skill back."""
     await skills.restore(user, skill)
     return redirect(request, _place(skill), f"Back again: {skill}")
@@ -182,7 +182,7 @@ def _place(name: str) -> str:
 
 async def _page(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     skills: Skills,
     kept: SkillFile,
@@ -199,7 +199,7 @@ async def _page(
     """One skill's page with what was typed; `version` is that of the text it was typed over, else the present one."""
     asked = messages[:MESSAGES_CHARS_MAX]
     context = SkillContext(
-        frame=await frame_of(request, house, user, here=HREF),
+        frame=await frame_of(request, services, user, here=HREF),
         skill=kept,
         text=text,
         version=version or kept.version,

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from cortex.base.errors import Conflict, UserError
 from cortex.services.content.tasks import INBOX, TaskFields, TaskListRow, TaskRow
-from web.deps import CurrentUser, House
+from web.deps import CurrentUser, Services
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond, zone_of
 from web.routes import LazyRoute
@@ -94,7 +94,7 @@ class TaskContext(Context):
 @router.get("/tasks")
 async def show(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     list: str = "",
     done: bool = False,
@@ -102,13 +102,13 @@ async def show(
     start: int = 0,
 ) -> Response:
     """The tasks of one list or all, open or done, filtered."""
-    return respond(request, "tasks.html", await _context(request, house, user, list, done, q, max(0, start)))
+    return respond(request, "tasks.html", await _context(request, services, user, list, done, q, max(0, start)))
 
 
 @router.post("/tasks")
 async def add(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     title: Text = "",
     list_name: Text = INBOX,
@@ -117,33 +117,33 @@ async def add(
 ) -> Response:
     """Add one and come back to the list."""
     try:
-        await house.tasks.create(user, title, list_name=list_name, due=_day(due))
+        await services.tasks.create(user, title, list_name=list_name, due=_day(due))
     except UserError as refused:
-        context = await _context(request, house, user, "", False, "", 0)
+        context = await _context(request, services, user, "", False, "", 0)
         context = replace(context, draft=title, draft_list=list_name, error=refused.message, error_field=refused.field)
         return respond(request, "tasks.html", context, status=422)
     return redirect(request, local_path(back, "/tasks"))
 
 
 @router.get("/tasks/{task_id}")
-async def show_one(request: Request, house: House, user: CurrentUser, task_id: str) -> Response:
+async def show_one(request: Request, services: Services, user: CurrentUser, task_id: str) -> Response:
     """One task to edit."""
-    task = await house.tasks.get(user, task_id)
-    frame = await frame_of(request, house, user, here="/tasks")
+    task = await services.tasks.get(user, task_id)
+    frame = await frame_of(request, services, user, here="/tasks")
     return respond(request, "task.html", TaskContext(frame=frame, task=task, typed=TaskForm.of(task)))
 
 
 @router.post("/tasks/{task_id}")
 async def save(
-    request: Request, house: House, user: CurrentUser, task_id: str, typed: Annotated[TaskEditForm, Form()]
+    request: Request, services: Services, user: CurrentUser, task_id: str, typed: Annotated[TaskEditForm, Form()]
 ) -> Response:
     """Save the task, unless it was changed in between: then what was typed stands beside what is there."""
     try:
-        saved = await house.tasks.update(user, task_id, typed.version, typed.values())
+        saved = await services.tasks.update(user, task_id, typed.version, typed.values())
     except (UserError, Conflict) as refused:
         context = TaskContext(
-            frame=await frame_of(request, house, user, here="/tasks"),
-            task=await house.tasks.get(user, task_id),
+            frame=await frame_of(request, services, user, here="/tasks"),
+            task=await services.tasks.get(user, task_id),
             typed=typed,
             is_stale=isinstance(refused, Conflict),
             error=refused.message,
@@ -154,56 +154,60 @@ async def save(
 
 
 @router.post("/tasks/{task_id}/complete")
-async def complete(request: Request, house: House, user: CurrentUser, task_id: str, back: Text = "/tasks") -> Response:
+async def complete(
+    request: Request, services: Services, user: CurrentUser, task_id: str, back: Text = "/tasks"
+) -> Response:
     """Tick it off."""
-    task = await house.tasks.complete(user, task_id)
+    task = await services.tasks.complete(user, task_id)
     undo = f"/tasks/{task_id}/reopen"
     return redirect(request, local_path(back, "/tasks"), f"Done: {task.title}", undo_href=undo)
 
 
 @router.post("/tasks/{task_id}/reopen")
-async def reopen(request: Request, house: House, user: CurrentUser, task_id: str, back: Text = "/tasks") -> Response:
+async def reopen(
+    request: Request, services: Services, user: CurrentUser, task_id: str, back: Text = "/tasks"
+) -> Response:
     """Untick it."""
-    await house.tasks.reopen(user, task_id)
+    await services.tasks.reopen(user, task_id)
     return redirect(request, local_path(back, "/tasks"))
 
 
 @router.post("/tasks/{task_id}/move")
 async def move(
-    request: Request, house: House, user: CurrentUser, task_id: str, by: Number, back: Text = "/tasks"
+    request: Request, services: Services, user: CurrentUser, task_id: str, by: Number, back: Text = "/tasks"
 ) -> Response:
     """One place up (-1) or down (1)."""
-    await house.tasks.move(user, task_id, 1 if by > 0 else -1)
+    await services.tasks.move(user, task_id, 1 if by > 0 else -1)
     return redirect(request, local_path(back, "/tasks"))
 
 
 @router.post("/tasks/{task_id}/delete")
 async def delete(
-    request: Request, house: House, user: CurrentUser, task_id: str, version: Number, back: Text = "/tasks"
+    request: Request, services: Services, user: CurrentUser, task_id: str, version: Number, back: Text = "/tasks"
 ) -> Response:
     """Delete it; the next page offers it back."""
-    task = await house.tasks.delete(user, task_id, version)
+    task = await services.tasks.delete(user, task_id, version)
     undo = f"/tasks/{task_id}/restore"
     return redirect(request, local_path(back, "/tasks"), f"Deleted: {task.title}", undo_href=undo)
 
 
 @router.post("/tasks/{task_id}/restore")
-async def restore(request: Request, house: House, user: CurrentUser, task_id: str) -> Response:
+async def restore(request: Request, services: Services, user: CurrentUser, task_id: str) -> Response:
     """Bring a deleted task back."""
-    task = await house.tasks.restore(user, task_id)
+    task = await services.tasks.restore(user, task_id)
     return redirect(request, "/tasks", f"Back again: {task.title}")
 
 
 async def _context(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     list_name: str,
     is_done: bool,
     query: str,
     start: int,
 ) -> TasksContext:
-    rows = await house.tasks.list(user, list_name=list_name, is_done=is_done, query=query)
+    rows = await services.tasks.list(user, list_name=list_name, is_done=is_done, query=query)
 
     def address(first: int) -> str:
         asked = {"list": list_name, "done": "1" if is_done else "", "q": query, "start": str(first) if first else ""}
@@ -211,14 +215,14 @@ async def _context(
         return "/tasks" + (f"?{chosen}" if chosen else "")
 
     return TasksContext(
-        frame=await frame_of(request, house, user, here="/tasks"),
+        frame=await frame_of(request, services, user, here="/tasks"),
         tasks=rows[start : start + PAGE_ROWS],
-        lists=await house.tasks.lists(user),
+        lists=await services.tasks.lists(user),
         list_name=list_name,
         is_done=is_done,
         query=query,
         here=address(start),
-        today=house.house.clock().astimezone(zone_of(user)).date(),
+        today=services.runtime.clock().astimezone(zone_of(user)).date(),
         newer=address(max(0, start - PAGE_ROWS)) if start else "",
         older=address(start + PAGE_ROWS) if start + PAGE_ROWS < len(rows) else "",
     )

@@ -12,7 +12,7 @@ from cortex.base.user import User
 from cortex.services.tools.listing import ToolSheet
 from cortex.services.workshop.call_forms import WHOLE, CallField, fields_of, read, typed_of
 from cortex.services.workshop.call_trials import PATIENCE_S, CallResult, TrialCall
-from web.deps import CallsByHand, House, Listing, ReauthedAdmin
+from web.deps import CallsByHand, Listing, ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -56,7 +56,13 @@ class CallContext(Context):
 
 @router.get(PLACE)
 async def show(
-    request: Request, house: House, user: ReauthedAdmin, tools: Listing, calls: CallsByHand, tool: str, run: str = ""
+    request: Request,
+    services: Services,
+    user: ReauthedAdmin,
+    tools: Listing,
+    calls: CallsByHand,
+    tool: str,
+    run: str = "",
 ) -> Response:
     """The form; with `run` also that call, and the form as it was filled for it."""
     sheet = await tools.sheet(user, tool)
@@ -65,12 +71,12 @@ async def show(
     if tried is not None:
         values = typed_of(sheet.tool, tried.call.arguments) if tried.call else {}
         typed = _Typed(role=tried.turn.role or typed.role, values=values)
-    return await _page(request, house, user, sheet, calls, typed, tried=tried)
+    return await _page(request, services, user, sheet, calls, typed, tried=tried)
 
 
 @router.post(PLACE)
 async def call(
-    request: Request, house: House, user: ReauthedAdmin, tools: Listing, calls: CallsByHand, tool: str
+    request: Request, services: Services, user: ReauthedAdmin, tools: Listing, calls: CallsByHand, tool: str
 ) -> Response:
     """Make the call, or say what is wrong with it, or ask for a yes first."""
     sheet = await tools.sheet(user, tool)
@@ -83,21 +89,21 @@ async def call(
     )
     made = read(sheet.tool, typed.values, typed.whole)
     if made.faults:
-        return await _page(request, house, user, sheet, calls, typed, faults=made.faults)
+        return await _page(request, services, user, sheet, calls, typed, faults=made.faults)
     try:
         asked = await calls.ask(user, tool, typed.role, made.arguments)
         if asked.sure and typed.sure != asked.sure:
-            return await _page(request, house, user, sheet, calls, replace(typed, sure=asked.sure), asked=asked)
+            return await _page(request, services, user, sheet, calls, replace(typed, sure=asked.sure), asked=asked)
         key = await calls.start(user, tool, typed.role, made.arguments)
     except UserError as refused:
-        return await _page(request, house, user, sheet, calls, typed, error=refused.message)
+        return await _page(request, services, user, sheet, calls, typed, error=refused.message)
     await calls.look(user, tool, key, patience_s=PATIENCE_S)
     return redirect(request, local_path(f"{TOOLS}/{tool}/call?run={key}#tried", TOOLS))
 
 
 async def _page(
     request: Request,
-    house: House,
+    services: Services,
     user: User,
     sheet: ToolSheet,
     calls: CallsByHand,
@@ -109,17 +115,17 @@ async def _page(
     tried: CallResult | None = None,
 ) -> Response:
     context = CallContext(
-        frame=await frame_of(request, house, user, here=TOOLS),
+        frame=await frame_of(request, services, user, here=TOOLS),
         sheet=sheet,
         why_not=await calls.why_not(sheet.line.name),
         fields=fields_of(sheet.tool),
         typed=typed,
         faults=faults or {},
         error=error,
-        roles=await house.roles.names(user),
+        roles=await services.roles.names(user),
         asked=asked,
         tried=tried,
         cid=tried.conversation_id if tried else "",
-        moment=round(house.house.ticks_s() * 1000),
+        moment=round(services.runtime.ticks_s() * 1000),
     )
     return respond(request, "tool_call.html", context, block="tried", status=422 if error or faults else 200)

@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.services.tools.words import read_description
-from web.deps import Effects, House, Listing, ReauthedAdmin
+from web.deps import Effects, Listing, ReauthedAdmin, Services
 from web.routes import LazyRoute
 from web.toast import redirect
 from web.tool_view import TOOLS, tool_page
@@ -22,7 +22,7 @@ Text = Annotated[str, Form()]
 @router.post(PLACE)
 async def change(
     request: Request,
-    house: House,
+    services: Services,
     user: ReauthedAdmin,
     tools: Listing,
     effects: Effects,
@@ -34,25 +34,25 @@ async def change(
     """Show what the description would cost and change, save it, or let the shipped one hold again."""
     await tools.sheet(user, tool)
     if do == "default":
-        number = await house.tool_settings.take_back(user, tool, "description")
+        number = await services.tool_settings.take_back(user, tool, "description")
         return _saved(request, tool, number, f"{tool} has its shipped description again.")
     typed = {"description": description, "messages": messages[:MESSAGES_MAX]}
     try:
         if do == "save":
-            number = await house.tool_settings.describe(user, tool, description)
+            number = await services.tool_settings.describe(user, tool, description)
             return _saved(request, tool, number, "Saved. It holds from the next message on.")
         words = read_description(description)
         tried = [said for said in typed["messages"].splitlines() if said.strip()]
         told = await effects.of_description(user, tool, words, tried, "cortex")
     except UserError as refused:
-        return await tool_page(request, house, user, tools, tool, block="effect", error=refused.message, **typed)
-    return await tool_page(request, house, user, tools, tool, block="effect", told=told, **typed)
+        return await tool_page(request, services, user, tools, tool, block="effect", error=refused.message, **typed)
+    return await tool_page(request, services, user, tools, tool, block="effect", told=told, **typed)
 
 
 @router.post(PLACE + "/undo/{number}")
-async def undo(request: Request, house: House, user: ReauthedAdmin, tool: str, number: int) -> Response:
+async def undo(request: Request, services: Services, user: ReauthedAdmin, tool: str, number: int) -> Response:
     """Put back what stood there before this change."""
-    await house.tool_settings.undo_description(user, tool, number)
+    await services.tool_settings.undo_description(user, tool, number)
     return redirect(request, f"{TOOLS}/{tool}#schema", "Undone: the description is what it was.")
 
 

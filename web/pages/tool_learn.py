@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from cortex.base.errors import UserError
 from cortex.services.workshop.learning import LearningPage
 from cortex.services.workshop.refits import CASES_LEAST, Report, Version
-from web.deps import CurrentUser, House, Learning, ReauthedAdmin, Refitting
+from web.deps import CurrentUser, Learning, ReauthedAdmin, Refitting, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -52,15 +52,17 @@ class LearnContext(Context):
 
 
 @router.get(HREF)
-async def show(request: Request, house: House, user: ReauthedAdmin, learning: Learning, refits: Refitting) -> Response:
+async def show(
+    request: Request, services: Services, user: ReauthedAdmin, learning: Learning, refits: Refitting
+) -> Response:
     """Everything that is to be learned."""
-    return await _page(request, house, user, learning, refits)
+    return await _page(request, services, user, learning, refits)
 
 
 @router.post(HREF)
 async def act(
     request: Request,
-    house: House,
+    services: Services,
     user: ReauthedAdmin,
     learning: Learning,
     refits: Refitting,
@@ -72,11 +74,11 @@ async def act(
             tried = await refits.make(user)
             if tried.worse:
                 told = f"The refit was refused: {tried.worse}."
-                return await _page(request, house, user, learning, refits, error=told, refused=tried.report)
+                return await _page(request, services, user, learning, refits, error=told, refused=tried.report)
             return redirect(request, f"{HREF}#refit", f"Refit {tried.number} is in force from the next message on.")
         told = await _done(user, learning, refits, form)
     except UserError as refused:
-        return await _page(request, house, user, learning, refits, error=refused.message, error_tool=form.tool)
+        return await _page(request, services, user, learning, refits, error=refused.message, error_tool=form.tool)
     return redirect(request, HREF, told)
 
 
@@ -104,7 +106,7 @@ async def _done(user: CurrentUser, learning: Learning, refits: Refitting, form: 
 
 async def _page(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     learning: Learning,
     refits: Refitting,
@@ -114,7 +116,7 @@ async def _page(
     refused: Report | None = None,
 ) -> Response:
     context = LearnContext(
-        frame=await frame_of(request, house, user, here="/admin/tools"),
+        frame=await frame_of(request, services, user, here="/admin/tools"),
         learned=await learning.page(user),
         versions=await refits.versions(user),
         own_cases=len(await refits.cases()),

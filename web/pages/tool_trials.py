@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from cortex.base.errors import UserError
 from cortex.base.user import Rank
 from cortex.services.workshop.tool_trials import RECIPE_NAMES, CaseVerdict, MessageTrial, Question, ToolCaseRow
-from web.deps import House, ReauthedAdmin, Trials
+from web.deps import ReauthedAdmin, Services, Trials
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -61,14 +61,14 @@ class TrialsContext(Context):
 
 
 @router.get(PLACE)
-async def show(request: Request, house: House, user: ReauthedAdmin, trials: Trials) -> Response:
+async def show(request: Request, services: Services, user: ReauthedAdmin, trials: Trials) -> Response:
     """The empty form and the cases."""
-    return await _page(request, house, user, trials, Asking())
+    return await _page(request, services, user, trials, Asking())
 
 
 @router.post(PLACE)
 async def ask(
-    request: Request, house: House, user: ReauthedAdmin, trials: Trials, asking: Annotated[Asking, Form()]
+    request: Request, services: Services, user: ReauthedAdmin, trials: Trials, asking: Annotated[Asking, Form()]
 ) -> Response:
     """Try the message, or keep it as a case."""
     try:
@@ -77,15 +77,15 @@ async def ask(
             return redirect(request, f"{PLACE}#cases", "Kept. It is checked whenever you run the list.")
         trial = await trials.ask(user, asking.question())
     except UserError as refused:
-        return await _page(request, house, user, trials, asking, refused=refused)
+        return await _page(request, services, user, trials, asking, refused=refused)
     expected = " ".join(next(row.names for row in trial.rows if row.recipe == asking.recipe))
-    return await _page(request, house, user, trials, asking.model_copy(update={"expected": expected}), trial=trial)
+    return await _page(request, services, user, trials, asking.model_copy(update={"expected": expected}), trial=trial)
 
 
 @router.post(PLACE + "/run")
 async def run(
     request: Request,
-    house: House,
+    services: Services,
     user: ReauthedAdmin,
     trials: Trials,
     recipe: Text = "cortex",
@@ -96,8 +96,8 @@ async def run(
     try:
         found = await trials.run(user, recipe, is_assumed=bool(is_assumed))
     except UserError as refused:
-        return await _page(request, house, user, trials, Asking(), refused=refused)
-    return await _page(request, house, user, trials, asking, verdicts={one.case.id: one for one in found})
+        return await _page(request, services, user, trials, Asking(), refused=refused)
+    return await _page(request, services, user, trials, asking, verdicts={one.case.id: one for one in found})
 
 
 @router.post(PLACE + "/{case_id}/remove")
@@ -109,7 +109,7 @@ async def remove(request: Request, user: ReauthedAdmin, trials: Trials, case_id:
 
 async def _page(
     request: Request,
-    house: House,
+    services: Services,
     user: ReauthedAdmin,
     trials: Trials,
     asking: Asking,
@@ -119,9 +119,9 @@ async def _page(
     refused: UserError | None = None,
 ) -> Response:
     context = TrialsContext(
-        frame=await frame_of(request, house, user, here=HREF),
+        frame=await frame_of(request, services, user, here=HREF),
         asking=asking,
-        roles=await house.roles.names(user),
+        roles=await services.roles.names(user),
         trial=trial,
         cases=await trials.cases(),
         verdicts=verdicts or {},

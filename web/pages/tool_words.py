@@ -13,7 +13,7 @@ from cortex.services.tools.listing import CategoryWords
 from cortex.services.tools.words import Rival, WordsText, read, typed_of
 from cortex.services.workshop.tool_effects import Effect
 from cortex.services.workshop.tool_trials import RECIPE_NAMES
-from web.deps import Effects, House, Listing, ReauthedAdmin
+from web.deps import Effects, Listing, ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -58,7 +58,7 @@ class WordsContext(Context):
 @router.get(HREF + "/in/{category}")
 async def show(
     request: Request,
-    house: House,
+    services: Services,
     user: ReauthedAdmin,
     tools: Listing,
     category: str,
@@ -66,16 +66,16 @@ async def show(
     no_example: str = "",
 ) -> Response:
     """The words as they are; `no_example` puts a shipped example among those to leave out."""
-    typed = typed_of(await house.tool_settings.words(category))
+    typed = typed_of(await services.tool_settings.words(category))
     if no_example and no_example not in typed.no_examples.splitlines():
         typed = replace(typed, no_examples=f"{typed.no_examples}\n{no_example}".strip())
-    return await _page(request, house, user, tools, category, typed, WordsForm(tool=tool))
+    return await _page(request, services, user, tools, category, typed, WordsForm(tool=tool))
 
 
 @router.post(HREF + "/in/{category}")
 async def change(
     request: Request,
-    house: House,
+    services: Services,
     user: ReauthedAdmin,
     tools: Listing,
     effects: Effects,
@@ -83,18 +83,18 @@ async def change(
     form: Annotated[WordsForm, Form()],
 ) -> Response:
     """Show what these words would change, or save them."""
-    await house.tool_settings.words(category)
+    await services.tool_settings.words(category)
     typed = _left_out(WordsText(**{name: getattr(form, name) for name in WordsText.__dataclass_fields__}), form.leave)
     try:
-        words = read(house.house.registry, category, typed, form.tool)
+        words = read(services.runtime.registry, category, typed, form.tool)
         if form.do == "save":
-            count = await house.tool_settings.save_words(user, category, words)
+            count = await services.tool_settings.save_words(user, category, words)
             return redirect(request, f"{HREF}/in/{category}", _told(count))
         tried = [said for said in form.messages[:MESSAGES_MAX].splitlines() if said.strip()]
         effect = await effects.of(user, category, words, tried, form.recipe)
     except UserError as refused:
-        return await _page(request, house, user, tools, category, typed, form, refused=refused)
-    return await _page(request, house, user, tools, category, typed, form, effect=effect)
+        return await _page(request, services, user, tools, category, typed, form, refused=refused)
+    return await _page(request, services, user, tools, category, typed, form, effect=effect)
 
 
 def _told(count: int) -> str:
@@ -110,7 +110,7 @@ def _left_out(typed: WordsText, phrase: str) -> WordsText:
 
 async def _page(
     request: Request,
-    house: House,
+    services: Services,
     user: ReauthedAdmin,
     tools: Listing,
     name: str,
@@ -122,7 +122,7 @@ async def _page(
 ) -> Response:
     category = await tools.category(name)
     context = WordsContext(
-        frame=await frame_of(request, house, user, here=HREF),
+        frame=await frame_of(request, services, user, here=HREF),
         category=category,
         typed=typed,
         gone=[said.strip().casefold() for said in typed.no_phrases.splitlines()],

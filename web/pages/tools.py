@@ -1,4 +1,4 @@
-"""Admin: every tool of the house, and one tool whole. On or off, when it is sent, whether it asks first."""
+"""Admin: every tool of the server, and one tool whole. On or off, when it is sent, whether it asks first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, Response
 
 from cortex.services.tools.listing import ToolList
-from web.deps import House, Listing, ReauthedAdmin
+from web.deps import Listing, ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import Context, Frame, NavEntry, Renderer, described, respond, wants_fragment
 from web.routes import LazyRoute
@@ -41,7 +41,7 @@ class ToolsContext(Context):
 @router.get(HREF)
 async def show(
     request: Request,
-    house: House,
+    services: Services,
     user: ReauthedAdmin,
     tools: Listing,
     q: str = "",
@@ -58,7 +58,7 @@ async def show(
         return f"{HREF}?{urlencode({**kept, 'page': number})}"
 
     context = ToolsContext(
-        frame=await frame_of(request, house, user, here=HREF),
+        frame=await frame_of(request, services, user, here=HREF),
         listing=listing,
         q=words,
         category=category,
@@ -71,16 +71,16 @@ async def show(
 
 @router.get(HREF + "/{tool}")
 async def show_one(
-    request: Request, house: House, user: ReauthedAdmin, tools: Listing, tool: str, first: int = 0
+    request: Request, services: Services, user: ReauthedAdmin, tools: Listing, tool: str, first: int = 0
 ) -> Response:
     """One tool with its schema and its last calls."""
-    return await tool_page(request, house, user, tools, tool, first=max(0, first))
+    return await tool_page(request, services, user, tools, tool, first=max(0, first))
 
 
 @router.post(HREF + "/{tool}")
 async def save(
     request: Request,
-    house: House,
+    services: Services,
     user: ReauthedAdmin,
     tools: Listing,
     tool: str,
@@ -92,9 +92,9 @@ async def save(
 ) -> Response:
     """Keep all three, or take the one named `default` back; the row alone for htmx."""
     if default:
-        await house.tool_settings.take_back(user, tool, default)
+        await services.tool_settings.take_back(user, tool, default)
     else:
-        await house.tool_settings.change(user, tool, is_on=bool(is_on), sending=sending, asks_first=bool(asks_first))
+        await services.tool_settings.change(user, tool, is_on=bool(is_on), sending=sending, asks_first=bool(asks_first))
     if not wants_fragment(request):
         return redirect(request, local_path(back, f"{HREF}/{tool}"), f"Saved: {tool}")
     line = (await tools.sheet(user, tool)).line

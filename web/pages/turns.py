@@ -12,7 +12,7 @@ from cortex.base.user import User
 from cortex.services.chat.transcript_views import TurnView, turn_of
 from web import toast
 from web.chat_view import back_to, done, find_turn
-from web.deps import CurrentUser, House
+from web.deps import CurrentUser, Services
 from web.frame import frame_of
 from web.render import Context, Frame, Renderer, described, respond, wants_fragment
 from web.routes import LazyRoute
@@ -43,37 +43,39 @@ class WhyContext(Context):
 
 
 @router.get("/c/{cid}/at/{key}")
-async def at(house: House, user: CurrentUser, cid: str, key: str) -> Response:
+async def at(services: Services, user: CurrentUser, cid: str, key: str) -> Response:
     """The page that a turn stands on, however far back: where a search leads."""
-    _, before = await find_turn(house, user, cid, turn_of(key))
+    _, before = await find_turn(services, user, cid, turn_of(key))
     stretch = f"?before={before}" if before is not None else ""
     return RedirectResponse(f"/c/{cid}{stretch}#q{key}", 303)
 
 
 @router.get("/c/{cid}/edit/{key}")
 async def edit_form(
-    request: Request, house: House, user: CurrentUser, cid: str, key: str, keep: int = 0, error: str = ""
+    request: Request, services: Services, user: CurrentUser, cid: str, key: str, keep: int = 0, error: str = ""
 ) -> Response:
     """The message in a form; `keep` gives the message back as it was."""
-    turn, _ = await find_turn(house, user, cid, turn_of(key))
+    turn, _ = await find_turn(services, user, cid, turn_of(key))
     if wants_fragment(request):
         pages: Renderer = request.app.state.pages
         macros = pages.macros("turn.html", TurnViewContext(frame=Frame(user=user), cid=cid, opens={}))
         return HTMLResponse(macros.question_inner(turn) if keep else macros.edit_form(turn))
-    frame = await frame_of(request, house, user, conversation_id=cid)
+    frame = await frame_of(request, services, user, conversation_id=cid)
     return respond(request, "edit.html", EditContext(frame=frame, cid=cid, opens={}, turn=turn, error=error))
 
 
 @router.post("/c/{cid}/edit/{key}")
-async def edit(request: Request, house: House, user: CurrentUser, cid: str, key: str, text: Text = "") -> Response:
+async def edit(
+    request: Request, services: Services, user: CurrentUser, cid: str, key: str, text: Text = ""
+) -> Response:
     """Send the new text in the old one's place."""
     try:
-        await house.chat.edit(user, turn_of(key), text)
+        await services.chat.edit(user, turn_of(key), text)
     except UserError as refused:
         if wants_fragment(request):
             raise
-        turn, _ = await find_turn(house, user, cid, turn_of(key))
-        frame = await frame_of(request, house, user, conversation_id=cid)
+        turn, _ = await find_turn(services, user, cid, turn_of(key))
+        frame = await frame_of(request, services, user, conversation_id=cid)
         context = EditContext(frame=frame, cid=cid, opens={}, turn=turn, error=refused.message)
         return respond(request, "edit.html", context, status=422)
     return done(request, f"/c/{cid}")
@@ -82,42 +84,42 @@ async def edit(request: Request, house: House, user: CurrentUser, cid: str, key:
 @router.post("/turns/{key}/again")
 async def again(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     key: str,
     mode: Annotated[ToolMode | None, Form()] = None,
     back: Text = "/",
 ) -> Response:
     """A new try, in the same tool mode or in another."""
-    await house.chat.again(user, turn_of(key), mode)
+    await services.chat.again(user, turn_of(key), mode)
     return done(request, back_to(back))
 
 
 @router.post("/turns/{key}/continue")
-async def keep_going(request: Request, house: House, user: CurrentUser, key: str, back: Text = "/") -> Response:
+async def keep_going(request: Request, services: Services, user: CurrentUser, key: str, back: Text = "/") -> Response:
     """Go on where the answer broke off."""
-    await house.chat.keep_going(user, turn_of(key))
+    await services.chat.keep_going(user, turn_of(key))
     return done(request, back_to(back))
 
 
 @router.post("/c/{cid}/branch/{key}")
-async def branch(request: Request, house: House, user: CurrentUser, cid: str, key: str) -> Response:
+async def branch(request: Request, services: Services, user: CurrentUser, cid: str, key: str) -> Response:
     """A new conversation that begins with everything up to this answer."""
-    new = await house.conversations.branch(user, cid, turn_of(key))
+    new = await services.conversations.branch(user, cid, turn_of(key))
     return toast.redirect(request, f"/c/{new}", "This is a branch; the other conversation stays as it was.")
 
 
 @router.get("/turns/{key}/why")
-async def why_turn(request: Request, house: House, user: CurrentUser, key: str, c: str = "") -> Response:
+async def why_turn(request: Request, services: Services, user: CurrentUser, key: str, c: str = "") -> Response:
     """The receipt of the turn's last plan; `c`: the conversation that the reader came from."""
-    receipt = await house.chat.receipt(user, turn_of(key))
-    return await _why(request, house, user, receipt, turn_key=key, cid=c)
+    receipt = await services.chat.receipt(user, turn_of(key))
+    return await _why(request, services, user, receipt, turn_key=key, cid=c)
 
 
 @router.post("/why")
 async def why_draft(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     text: Text = "",
     mode: Annotated[ToolMode, Form()] = "auto",
@@ -125,14 +127,14 @@ async def why_draft(
     role: Text = "",
 ) -> Response:
     """The receipt that the draft would get."""
-    receipt = await house.planning.preview(user, cid or None, text, mode, role=role)
-    return await _why(request, house, user, receipt, is_draft=True)
+    receipt = await services.planning.preview(user, cid or None, text, mode, role=role)
+    return await _why(request, services, user, receipt, is_draft=True)
 
 
 @router.post("/preview-tools")
 async def preview(
     request: Request,
-    house: House,
+    services: Services,
     user: CurrentUser,
     text: Text = "",
     mode: Annotated[ToolMode, Form()] = "auto",
@@ -140,7 +142,7 @@ async def preview(
     role: Text = "",
 ) -> Response:
     """The draft's price tag. A POST: a draft must not stand in a log or an address."""
-    receipt = await house.planning.preview(user, cid or None, text, mode, role=role)
+    receipt = await services.planning.preview(user, cid or None, text, mode, role=role)
     pages: Renderer = request.app.state.pages
     macros = pages.macros("why.html", WhyContext(frame=Frame(user=user), receipt=receipt))
     return HTMLResponse(macros.pill(receipt, bool(text.strip())))
@@ -148,30 +150,30 @@ async def preview(
 
 @router.post("/approvals/{approval_id}")
 async def answer(
-    request: Request, house: House, user: CurrentUser, approval_id: str, choice: Choice, back: Text = "/"
+    request: Request, services: Services, user: CurrentUser, approval_id: str, choice: Choice, back: Text = "/"
 ) -> Response:
     """The person's word on a call."""
-    await house.approvals.answer(user, approval_id, choice)
+    await services.approvals.answer(user, approval_id, choice)
     return done(request, back_to(back))
 
 
 @router.post("/undo/{undo_id}")
-async def undo(request: Request, house: House, user: CurrentUser, undo_id: str, back: Text = "/") -> Response:
+async def undo(request: Request, services: Services, user: CurrentUser, undo_id: str, back: Text = "/") -> Response:
     """Take a call's effect back."""
-    await house.undo.undo(user, undo_id)
+    await services.undo.undo(user, undo_id)
     return done(request, back_to(back))
 
 
 @router.post("/c/{cid}/summaries/{summary_id}/undo")
-async def undo_summary(request: Request, house: House, user: CurrentUser, cid: str, summary_id: str) -> Response:
+async def undo_summary(request: Request, services: Services, user: CurrentUser, cid: str, summary_id: str) -> Response:
     """Let the model read the messages themselves again."""
-    await house.chat.undo_summary(user, cid, summary_id)
+    await services.chat.undo_summary(user, cid, summary_id)
     return done(request, f"/c/{cid}")
 
 
 async def _why(
     request: Request,
-    house: House,
+    services: Services,
     user: User,
     receipt: dict[str, Any],
     *,
@@ -179,7 +181,9 @@ async def _why(
     cid: str = "",
     is_draft: bool = False,
 ) -> Response:
-    frame = Frame(user=user) if wants_fragment(request) else await frame_of(request, house, user, conversation_id=cid)
+    frame = (
+        Frame(user=user) if wants_fragment(request) else await frame_of(request, services, user, conversation_id=cid)
+    )
     back = f"/c/{cid}" if cid else "/"
     context = WhyContext(frame=frame, receipt=receipt, turn_key=turn_key, is_draft=is_draft, back=back)
     return respond(request, "why_page.html", context)

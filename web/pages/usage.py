@@ -13,7 +13,7 @@ from cortex.services.models.profiles import Backend
 from cortex.services.usage.budget_admin import BudgetStanding
 from cortex.services.usage.usage import ALL, By, View
 from web import usage_tables
-from web.deps import CurrentUser, House, reauthed_admin
+from web.deps import CurrentUser, Services, reauthed_admin
 from web.errors import not_found
 from web.frame import frame_of
 from web.plots import Plot
@@ -49,12 +49,12 @@ class UsageContext(Context):
 
 @router.get("/usage")
 async def show(
-    request: Request, house: House, user: CurrentUser, p: Days = 28, by: By = "model", person: str = ""
+    request: Request, services: Services, user: CurrentUser, p: Days = 28, by: By = "model", person: str = ""
 ) -> Response:
     """The numbers of these days. Anybody else's are an admin's, with the password given lately."""
-    view = await _view(request, house, user, p, by, person)
+    view = await _view(request, services, user, p, by, person)
     context = UsageContext(
-        frame=await frame_of(request, house, user, here="/usage"),
+        frame=await frame_of(request, services, user, here="/usage"),
         view=view,
         tables=usage_tables.tables(view, is_admin=user.is_admin),
         plots=usage_tables.plots(view),
@@ -62,9 +62,9 @@ async def show(
         bys=[one for one in BYS if one != "person" or user.is_admin],
         person=person,
         query=urlencode({"p": p, "by": by, "person": person}),
-        backends=await house.records.profiles.all(user) if person in ("", user.id) else (),
-        standings=await house.records.budgets.standings(
-            await _people(house, user, person), None if user.is_admin else await house.roles.names(user)
+        backends=await services.records.profiles.all(user) if person in ("", user.id) else (),
+        standings=await services.records.budgets.standings(
+            await _people(services, user, person), None if user.is_admin else await services.roles.names(user)
         ),
     )
     return respond(request, "usage.html", context)
@@ -72,10 +72,16 @@ async def show(
 
 @router.get("/usage.csv")
 async def download(
-    request: Request, house: House, user: CurrentUser, table: str, p: Days = 28, by: By = "model", person: str = ""
+    request: Request,
+    services: Services,
+    user: CurrentUser,
+    table: str,
+    p: Days = 28,
+    by: By = "model",
+    person: str = "",
 ) -> Response:
     """One table of the page as a file."""
-    view = await _view(request, house, user, p, by, person)
+    view = await _view(request, services, user, p, by, person)
     found = usage_tables.tables(view, is_admin=user.is_admin).get(table)
     if found is None:
         raise not_found()
@@ -84,14 +90,14 @@ async def download(
     return Response(usage_tables.as_csv(found), media_type="text/csv; charset=utf-8", headers=headers)
 
 
-async def _view(request: Request, house: House, user: User, days: int, by: By, person: str) -> View:
+async def _view(request: Request, services: Services, user: User, days: int, by: By, person: str) -> View:
     if user.is_admin and person not in ("", user.id):
         await reauthed_admin(request)
-    return await house.records.usage.view(user, days=days, by=by, person=person)
+    return await services.records.usage.view(user, days=days, by=by, person=person)
 
 
-async def _people(house: House, user: User, person: str) -> Sequence[User]:
+async def _people(services: Services, user: User, person: str) -> Sequence[User]:
     """Those whose budgets are shown, the reader first."""
     if person in ("", user.id):
         return (user,)
-    return [one for one in await house.accounts.users() if person == ALL or one.id == person]
+    return [one for one in await services.accounts.users() if person == ALL or one.id == person]

@@ -1,4 +1,4 @@
-"""Admin: the people of this house. Every change asks for the password again and is in the audit log."""
+"""Admin: the people of this server. Every change asks for the password again and is in the audit log."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.services.accounts.people import AccountRow
-from web.deps import House, ReauthedAdmin
+from web.deps import ReauthedAdmin, Services
 from web.errors import not_found
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, NavEntry, described, respond
@@ -36,43 +36,45 @@ class UsersContext(Context):
 
 
 @router.get("/admin/users")
-async def show(request: Request, house: House, user: ReauthedAdmin) -> Response:
+async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
     """Who there is."""
-    return await _page(request, house, user)
+    return await _page(request, services, user)
 
 
 @router.post("/admin/users")
 async def add(
     request: Request,
-    house: House,
+    services: Services,
     user: ReauthedAdmin,
     name: Text = "",
     rank: Annotated[Literal["admin", "member"], Form()] = "member",
 ) -> Response:
     """A new account and the link that sets its password."""
     try:
-        invited = await house.accounts.add_user(name, rank, by=user.id)
+        invited = await services.accounts.add_user(name, rank, by=user.id)
     except UserError as refused:
         return await _page(
-            request, house, user, draft=name, rank=rank, error=refused.message, error_field=refused.field, status=422
+            request, services, user, draft=name, rank=rank, error=refused.message, error_field=refused.field, status=422
         )
-    return await _page(request, house, user, link=_link(request, house, invited.token), link_name=invited.user.name)
+    return await _page(
+        request, services, user, link=_link(request, services, invited.token), link_name=invited.user.name
+    )
 
 
 @router.post("/admin/users/{user_id}/reset")
-async def reset(request: Request, house: House, user: ReauthedAdmin, user_id: str) -> Response:
+async def reset(request: Request, services: Services, user: ReauthedAdmin, user_id: str) -> Response:
     """A link for another password."""
-    account = await _account(house, user_id)
-    token = await house.accounts.reset(account.name, by=user.id)
-    return await _page(request, house, user, link=_link(request, house, token), link_name=account.name)
+    account = await _account(services, user_id)
+    token = await services.accounts.reset(account.name, by=user.id)
+    return await _page(request, services, user, link=_link(request, services, token), link_name=account.name)
 
 
 @router.get("/admin/users/{user_id}/disable")
-async def ask_disable(request: Request, house: House, user: ReauthedAdmin, user_id: str) -> Response:
+async def ask_disable(request: Request, services: Services, user: ReauthedAdmin, user_id: str) -> Response:
     """Really?"""
-    account = await _account(house, user_id)
+    account = await _account(services, user_id)
     context = ConfirmContext(
-        frame=await frame_of(request, house, user, here="/admin/users"),
+        frame=await frame_of(request, services, user, here="/admin/users"),
         title=f"Switch off {account.name}?",
         text="Their logins end and their running work stops. Nothing is deleted; you can switch them on again.",
         action=f"/admin/users/{user_id}/disable",
@@ -83,36 +85,36 @@ async def ask_disable(request: Request, house: House, user: ReauthedAdmin, user_
 
 
 @router.post("/admin/users/{user_id}/disable")
-async def disable(request: Request, house: House, user: ReauthedAdmin, user_id: str) -> Response:
+async def disable(request: Request, services: Services, user: ReauthedAdmin, user_id: str) -> Response:
     """End their logins and let them in no more."""
-    account = await _account(house, user_id)
-    await house.accounts.set_active(account.name, False, by=user.id)
+    account = await _account(services, user_id)
+    await services.accounts.set_active(account.name, False, by=user.id)
     return redirect(request, "/admin/users", f"{account.name} is switched off.")
 
 
 @router.post("/admin/users/{user_id}/enable")
-async def enable(request: Request, house: House, user: ReauthedAdmin, user_id: str) -> Response:
+async def enable(request: Request, services: Services, user: ReauthedAdmin, user_id: str) -> Response:
     """Let them in again."""
-    account = await _account(house, user_id)
-    await house.accounts.set_active(account.name, True, by=user.id)
+    account = await _account(services, user_id)
+    await services.accounts.set_active(account.name, True, by=user.id)
     return redirect(request, "/admin/users", f"{account.name} is switched on.")
 
 
-async def _account(house: House, user_id: str) -> AccountRow:
-    found = next((one for one in await house.accounts.all_accounts() if one.id == user_id), None)
+async def _account(services: Services, user_id: str) -> AccountRow:
+    found = next((one for one in await services.accounts.all_accounts() if one.id == user_id), None)
     if found is None:
         raise not_found()
     return found
 
 
-def _link(request: Request, house: House, token: str) -> str:
-    place = house.settings.public_url or str(request.base_url).rstrip("/")
+def _link(request: Request, services: Services, token: str) -> str:
+    place = services.settings.public_url or str(request.base_url).rstrip("/")
     return f"{place}/welcome#{token}"
 
 
 async def _page(
     request: Request,
-    house: House,
+    services: Services,
     user: ReauthedAdmin,
     *,
     link: str = "",
@@ -124,8 +126,8 @@ async def _page(
     status: int = 200,
 ) -> Response:
     context = UsersContext(
-        frame=await frame_of(request, house, user, here="/admin/users"),
-        people=await house.accounts.all_accounts(),
+        frame=await frame_of(request, services, user, here="/admin/users"),
+        people=await services.accounts.all_accounts(),
         link=link,
         link_name=link_name,
         draft=draft,

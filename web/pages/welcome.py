@@ -7,7 +7,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import NotAllowed, Throttled, UserError
-from web.deps import House
+from web.deps import Services
 from web.render import Context, described, respond
 from web.routes import LazyRoute
 from web.security import client, set_login
@@ -27,23 +27,23 @@ class WelcomeContext(Context):
 
 
 @router.get("/welcome")
-async def show(request: Request, house: House) -> Response:
+async def show(request: Request, services: Services) -> Response:
     """The form; the set-up page while there is no account at all."""
-    if not await house.accounts.has_users():
+    if not await services.accounts.has_users():
         return RedirectResponse("/setup", 303)
     return respond(request, "welcome.html", WelcomeContext())
 
 
 @router.post("/welcome")
 async def choose(
-    request: Request, house: House, token: Text = "", password: Text = "", time_zone: Text = ""
+    request: Request, services: Services, token: Text = "", password: Text = "", time_zone: Text = ""
 ) -> Response:
     """Take the password and come in."""
-    if not await house.accounts.has_users():
+    if not await services.accounts.has_users():
         return RedirectResponse("/setup", 303)
     try:
-        user = await house.accounts.redeem_setup(token.strip().removeprefix("#"), "", password)
-        cookie = await house.accounts.login(user.name, password, *client(request), time_zone=time_zone)
+        user = await services.accounts.redeem_setup(token.strip().removeprefix("#"), "", password)
+        cookie = await services.accounts.login(user.name, password, *client(request), time_zone=time_zone)
     except (UserError, NotAllowed, Throttled) as refused:
         field = "password" if isinstance(refused, UserError) else "token"
         context = WelcomeContext(token=token, error=refused.message, error_field=field)

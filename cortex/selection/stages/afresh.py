@@ -54,7 +54,7 @@ def _everything(draft: PlanDraft) -> tuple[SentTool, ...]:
 def _chosen(given: PlanInput, draft: PlanDraft) -> tuple[SentTool, ...]:
     """What the recipe's stages want, then what this turn found or used; permitted tools only.
 
-    What this house always or never sends holds under every recipe: a name or a search still brings the latter.
+    What this server always or never sends holds under every recipe: a name or a search still brings the latter.
     """
     allowed = {entry.name: entry for entry in draft.permitted}
     business = {name for name, entry in allowed.items() if not entry.is_meta}

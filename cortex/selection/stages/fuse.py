@@ -1,7 +1,7 @@
 """One probability a tool: the model's chance and the stages' votes, each taken as independent; in from its p*.
 
 The model's gates stand before what it says itself and before shipped phrases: a wish that needs no tool vetoes weak
-scores, never strong ones, nor what the conversation or this house says.
+scores, never strong ones, nor what the conversation or this server says.
 """
 
 from dataclasses import replace

@@ -39,7 +39,7 @@ class LoginView:
 
 
 class Accounts(People):
-    """Sign-in for the accounts of the house, besides all that `People` knows of them."""
+    """Sign-in for the accounts of the server, besides all that `People` knows of them."""
 
     def __init__(
         self, db: Database, settings: Settings, clock: Clock = now, *, passwords: Passwords | None = None

@@ -33,7 +33,7 @@ class Invitation:
 
 
 class People:
-    """The people of the house. `by` is everywhere the id of the acting user, "" for the command line."""
+    """The people of the server. `by` is everywhere the id of the acting user, "" for the command line."""
 
     def __init__(self, db: Database, time_zone: str, clock: Clock, passwords: Passwords) -> None:
         self._db = db
@@ -153,7 +153,7 @@ class People:
 
 
 def as_user(account: AccountRow) -> User:
-    """The account as the rest of the house sees it."""
+    """The account as the rest of the server sees it."""
     return User(id=account.id, name=account.name, rank=account.rank, time_zone=account.time_zone)
 
 

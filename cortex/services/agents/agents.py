@@ -16,7 +16,7 @@ from cortex.services.accounts.accounts import Accounts
 from cortex.services.agents.results import AgentResults
 from cortex.services.agents.runs import AgentView, card_row, reading, run_of, view_of
 from cortex.services.budgets.budgets import Budgets
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.roles.roles import Roles
 from cortex.services.turns.answer_writer import message_row
 from cortex.services.turns.turns import TurnRuns
@@ -30,10 +30,17 @@ class AgentsService:
     """Every method takes whose; another person's runs are unknown (NotFound)."""
 
     def __init__(
-        self, *, house: House, accounts: Accounts, roles: Roles, budgets: Budgets, runs: TurnRuns, results: AgentResults
+        self,
+        *,
+        runtime: Runtime,
+        accounts: Accounts,
+        roles: Roles,
+        budgets: Budgets,
+        runs: TurnRuns,
+        results: AgentResults,
     ) -> None:
         """`runs` starts and stops them, `results` hears of their ends."""
-        self._house = house
+        self._runtime = runtime
         self._accounts = accounts
         self._roles = roles
         self._budgets = budgets
@@ -44,9 +51,9 @@ class AgentsService:
         """Start one, once per id. ToolFailed for an unknown role, an agent of an agent, too many, a spent budget."""
         with suppress(NotFound):
             return (await self.view(user_id, id)).run
-        parent = await self._house.db.open(TurnsRepository, user_id).get(parent_turn)
+        parent = await self._runtime.db.open(TurnsRepository, user_id).get(parent_turn)
         await self._must_be_possible(user_id, parent, role)
-        async with self._house.transaction_then_notify(user_id, parent.conversation_id) as opened:
+        async with self._runtime.transaction_then_notify(user_id, parent.conversation_id) as opened:
             reads = await opened(TurnsRepository).reads(parent)
             await opened(ConversationsRepository).create(
                 role, "auto", title(task), id=id, source="agent", parent_id=parent.conversation_id
@@ -69,23 +76,23 @@ class AgentsService:
 
     async def list(self, user_id: str, most: int) -> Sequence[AgentRun]:
         """The newest runs."""
-        rows = await self._house.db.open(ConversationsRepository, user_id).list(limit=most, source="agent")
+        rows = await self._runtime.db.open(ConversationsRepository, user_id).list(limit=most, source="agent")
         return [(await self.view(user_id, row.id)).run for row in rows]
 
     async def view(self, user_id: str, run_id: str) -> AgentView:
         """One run; NotFound."""
-        return await view_of(reading(self._house.db, user_id), run_id)
+        return await view_of(reading(self._runtime.db, user_id), run_id)
 
     async def cancel(self, user_id: str, run_id: str) -> AgentRun:
         """Stop it; one that has ended stays as it is."""
-        _, row = await run_of(reading(self._house.db, user_id), run_id)
+        _, row = await run_of(reading(self._runtime.db, user_id), run_id)
         if row.state not in LOOP_ENDS:
             await self._runs.stop(row)
         return (await self.view(user_id, run_id)).run
 
     async def cancel_all_of(self, user_id: str, conversation_id: str) -> None:
         """Stop those that were started in this conversation: nobody waits for them any more."""
-        for one in await self._house.db.open(ConversationsRepository, user_id).agents_of(conversation_id):
+        for one in await self._runtime.db.open(ConversationsRepository, user_id).agents_of(conversation_id):
             await self.cancel(user_id, one.id)
 
     def opened(self, user_id: str) -> "UserAgents":
@@ -100,7 +107,7 @@ class AgentsService:
         found = await self._roles.role(user, role) if role in names else None
         if found is None or (found.is_admin_only and not user.is_admin):
             raise ToolFailed(f"There is no role {role!r}. Roles: {', '.join(names)}.")
-        active = [row for row in await self._house.db.open(TurnsRepository, user_id).active() if parent_of(row.id)]
+        active = [row for row in await self._runtime.db.open(TurnsRepository, user_id).active() if parent_of(row.id)]
         if len(active) >= AT_ONCE:
             raise ToolFailed(f"{AT_ONCE} background agents are at work already; wait for one, or stop one.")
         spent = await self._budgets.spent_up(user, parent)

@@ -18,7 +18,7 @@ from cortex.base.messages import assistant, user
 from cortex.base.turn import parent_of
 from cortex.services.agents.runs import STATES, card_row, reading, result_of, view_of
 from cortex.services.chat.transcript_views import key_of
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.notifier import Notifier
 from cortex.services.turns.answer_writer import Row, message_row
 from cortex.services.turns.turns import TurnRuns
@@ -46,9 +46,11 @@ log = logging.getLogger(__name__)
 class AgentResults:
     """What follows on a run's end."""
 
-    def __init__(self, *, house: House, runs: TurnRuns, tell: Notifier, is_watched: Callable[[str, str], bool]) -> None:
+    def __init__(
+        self, *, runtime: Runtime, runs: TurnRuns, tell: Notifier, is_watched: Callable[[str, str], bool]
+    ) -> None:
         """Hears of turns that end, from now on. `is_watched`: whether a user has a conversation open."""
-        self._house = house
+        self._runtime = runtime
         self._tell = tell
         self._is_watched = is_watched
         self._ended: deque[TurnRow] = deque()
@@ -96,7 +98,7 @@ class AgentResults:
         words = SAID.format(title=title(row.text), why=why)
         for index, message in enumerate((user(made.text), assistant(words))):
             await opened(MessagesRepository).add(made.id, index, message, is_tainted=True)
-        at = self._house.clock()
+        at = self._runtime.clock()
         await opened(TurnsRepository).set_state(made.id, "done", started_at=at)
         part = {"turn": made.id, "round": 0, "part": f"{key_of(made.id)}-0-0", "kind": "text", "attempt": 1}
         return [
@@ -123,13 +125,13 @@ class AgentResults:
     def _closed(self, turn_id: str) -> None:
         parent_id = self._parents.pop(turn_id, "")
         if parent_id:
-            self._house.hub.ring(parent_id)
+            self._runtime.hub.ring(parent_id)
             self._bell.set()
 
     async def run(self) -> None:
         """For ever: tell people who look elsewhere that a run has ended; first of those that a stop left untold."""
-        since = self._house.clock() - TOLD_FOR
-        self._ended.extend(await self._house.db.open(AllTurnsRepository).agents_ended(since))
+        since = self._runtime.clock() - TOLD_FOR
+        self._ended.extend(await self._runtime.db.open(AllTurnsRepository).agents_ended(since))
         while True:
             while self._ended:
                 row = self._ended.popleft()
@@ -141,7 +143,7 @@ class AgentResults:
             await self._bell.wait()
 
     async def _tell_of(self, row: TurnRow) -> None:
-        view = await view_of(reading(self._house.db, row.owner_id), row.conversation_id)
+        view = await view_of(reading(self._runtime.db, row.owner_id), row.conversation_id)
         if view.run.state == "cancelled" or self._is_watched(row.owner_id, view.parent_id):
             return
         is_done = view.run.state == "done"
@@ -155,7 +157,7 @@ class AgentResults:
             is_tainted=True,
         )
         draft = await self._tell.draft(row.owner_id, f"agent:{row.id}", values)
-        async with self._house.db.transaction(row.owner_id) as opened:
+        async with self._runtime.db.transaction(row.owner_id) as opened:
             is_new = await draft.write(opened)
         if is_new:
             self._tell.ring(row.owner_id)

@@ -16,7 +16,7 @@ from cortex.base.role import Role
 from cortex.base.turn import parent_of
 from cortex.base.user import User
 from cortex.base.zone import midnight
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.models.models import Models
 from cortex.services.roles.roles import Roles
 from cortex.storage.budgets import AtLimit, BudgetRow
@@ -117,7 +117,7 @@ GO = Admission()
 class Budgets:
     """Checks every limit that holds for a turn, and sets aside for its next call."""
 
-    house: House
+    runtime: Runtime
     roles: Roles
     models: Models
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -131,14 +131,14 @@ class Budgets:
         most = Usage(input_tokens=input_tokens, output_tokens=entry.max_output_tokens)
         is_priced = any(limit.usd is not None for limit in limits)
         usd = (await self.models.cost(user.id, entry.name, most) or 0.0) if is_priced else 0.0
-        ends_s = self.house.ticks_s() + WAIT_S
+        ends_s = self.runtime.ticks_s() + WAIT_S
         while True:
             held = (most.input_tokens + most.output_tokens, usd)
             found = await self._look(user, turn, round, limits, held)
             if isinstance(found, Admission):
                 return found
-            if self.house.ticks_s() >= ends_s:
-                await self.house.db.open(RoundsRepository, user.id).refused(turn.id, round)
+            if self.runtime.ticks_s() >= ends_s:
+                await self.runtime.db.open(RoundsRepository, user.id).refused(turn.id, round)
                 return Admission(action="stop", text=BUSY.format(whose=found.whose))
             await self.sleep(LOOK_EVERY_S)
 
@@ -155,7 +155,7 @@ class Budgets:
     async def limits(self, user: User, turn: Payer, role: Role) -> Sequence[Limit]:
         """Every limit that holds for this turn in this role, the role's own first."""
         found = await self._own(user, turn, role)
-        rows = await self.house.db.open(BudgetRows).list()
+        rows = await self.runtime.db.open(BudgetRows).list()
         personal = [row for row in rows if row.kind == "user" and row.subject in (user.id, "")]
         chosen = [row for row in personal if row.subject] or personal  # a person's own outranks everybody's
         chosen += [row for row in rows if row.kind == "role" and row.subject == turn.role]
@@ -167,7 +167,7 @@ class Budgets:
         """The role's, and that of the turn which started this one as a background agent: it holds for both together."""
         found = [self._of_role(turn, role)]
         if parent := parent_of(turn.id):
-            starter = await self.house.db.open(TurnsRepository, user.id).get(parent)
+            starter = await self.runtime.db.open(TurnsRepository, user.id).get(parent)
             role = await self.roles.role(user, starter.role, starter.job_id)
             found.append(self._of_role(starter, role))
         return [limit for limit in found if limit is not None]
@@ -181,20 +181,20 @@ class Budgets:
     async def spent_up(self, user: User, turn: Payer) -> str:
         """Why no further model call may be made for this turn, "" when one may."""
         limits = await self.limits(user, turn, await self.roles.role(user, turn.role, turn.job_id))
-        async with self.house.db.read_transaction(user.id) as opened:
+        async with self.runtime.db.read_transaction(user.id) as opened:
             spent = [(limit, await self._spent(opened, turn, limit)) for limit in limits]
         reached = [limit.sentence(used) for limit, used in spent if limit.at_limit == "stop" and limit.share(used) >= 1]
         return next(iter(reached), "")
 
     def _zone(self, row: BudgetRow, user: User) -> str:
-        return self.house.settings.time_zone if row.kind == "house" else user.time_zone
+        return self.runtime.settings.time_zone if row.kind == "house" else user.time_zone
 
     async def _look(
         self, user: User, turn: Payer, round: int, limits: Sequence[Limit], most: tuple[int, float]
     ) -> Admission | Limit:
         """One look at everything under a lock; the limit to wait for when others hold the rest of it."""
-        until = self.house.clock() + HELD_FOR
-        async with self.house.db.transaction(user.id) as opened:
+        until = self.runtime.clock() + HELD_FOR
+        async with self.runtime.db.transaction(user.id) as opened:
             await opened(AllRoundsRepository).lock()
             spent = [(limit, await self._spent(opened, turn, limit, but=(turn.id, round))) for limit in limits]
             reached = [(limit, used) for limit, used in spent if limit.share(used) >= 1.0]
@@ -229,7 +229,7 @@ class Budgets:
     async def _spent(self, opened: Opener, turn: Payer, limit: Limit, *, but: tuple[str, int] = ("", 0)) -> Spent:
         if limit.kind == "turn":
             return await opened(RoundsRepository).spent_in_turn(limit.turn or turn.id, but=but)
-        return await spent_today(opened, limit, self.house.clock(), but=but)
+        return await spent_today(opened, limit, self.runtime.clock(), but=but)
 
 
 async def spent_today(opened: Opener, limit: Limit, now: datetime, *, but: tuple[str, int] = ("", 0)) -> Spent:

@@ -16,7 +16,7 @@ from cortex.base.ids import new_id
 from cortex.base.role import ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.turns.answer_writer import Row, message_row
 from cortex.services.turns.turns import TurnRuns
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
@@ -50,7 +50,7 @@ class Tick:
 class Chat:
     """What a person does in a conversation. `watched`: user -> conversation -> open streams; `endings` ends them."""
 
-    house: House
+    runtime: Runtime
     runs: TurnRuns
     endings: dict[str, int] = field(default_factory=dict)
     watched: dict[str, Counter[str]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Chat:
         While another turn runs it is queued: taken in at that turn's next tool boundary, or answered after it.
         """
         words = _checked(text, max_rounds)
-        async with self.house.transaction_then_notify(user.id, conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(user.id, conversation_id) as opened:
             if role is not None and role != (await opened(ConversationsRepository).get(conversation_id)).role:
                 await opened(ConversationsRepository).set_role(conversation_id, role)
             if is_kept:
@@ -86,8 +86,8 @@ class Chat:
 
     async def stop(self, user: User, conversation_id: str) -> None:
         """End the running turn now; what it said so far stays visible. Nothing running: nothing happens."""
-        await self.house.db.open(ConversationsRepository, user.id).get(conversation_id)
-        running = await self.house.db.open(TurnsRepository, user.id).running(conversation_id)
+        await self.runtime.db.open(ConversationsRepository, user.id).get(conversation_id)
+        running = await self.runtime.db.open(TurnsRepository, user.id).running(conversation_id)
         if running is not None:
             await self.runs.stop(running)
 
@@ -119,7 +119,7 @@ class Chat:
 
         Messages that wait their turn come on top: however many there are, the turn they wait for is among the newest.
         """
-        async with self.house.db.read_transaction(user.id) as opened:
+        async with self.runtime.db.read_transaction(user.id) as opened:
             conversation = await opened(ConversationsRepository).get(conversation_id)
             turns += len(await opened(TurnsRepository).queued(conversation_id)) if before is None else 0
             rows = await opened(TurnsRepository).list(conversation_id, before=before, limit=turns + 1)
@@ -151,20 +151,20 @@ class Chat:
         The reader sets the pace: what it is too slow to see grow, it sees grown. Ends after five minutes, so
         that the caller checks the login again and the browser comes back.
         """
-        conversations = self.house.db.open(ConversationsRepository, user.id)
+        conversations = self.runtime.db.open(ConversationsRepository, user.id)
         await conversations.get(conversation_id)
         shown: dict[str, OpenPart] = {}
         seq, bell = after, -1
-        ends_s = self.house.ticks_s() + FOLLOW_S
-        with self.watching(user.id, conversation_id) as is_allowed, self.house.hub.watching(conversation_id):
-            while is_allowed() and self.house.ticks_s() < ends_s:
-                heard = await self.house.hub.changed(conversation_id, bell, KEEP_ALIVE_S)
+        ends_s = self.runtime.ticks_s() + FOLLOW_S
+        with self.watching(user.id, conversation_id) as is_allowed, self.runtime.hub.watching(conversation_id):
+            while is_allowed() and self.runtime.ticks_s() < ends_s:
+                heard = await self.runtime.hub.changed(conversation_id, bell, KEEP_ALIVE_S)
                 if heard == bell:
                     yield Tick()
                     continue
                 bell = heard
-                parts = self.house.hub.open_parts(conversation_id)
-                events = self.house.hub.since(conversation_id, seq)
+                parts = self.runtime.hub.open_parts(conversation_id)
+                events = self.runtime.hub.since(conversation_id, seq)
                 if events is None:
                     events = await conversations.events(conversation_id, after=seq)
                 for event in events:
@@ -195,7 +195,7 @@ class Chat:
         """Close the user's streams in this process."""
         self.endings[user_id] = self.endings.get(user_id, 0) + 1
         for conversation_id in list(self.watched.get(user_id, ())):
-            self.house.hub.ring(conversation_id)
+            self.runtime.hub.ring(conversation_id)
 
     def end_all_streams(self) -> None:
         """Close every stream of this process, which is about to end."""
@@ -205,12 +205,12 @@ class Chat:
     async def access_ended(self, user_id: str) -> None:
         """A user's logins ended or their rank changed: their streams close and their running turns stop, at once."""
         self.end_streams(user_id)
-        for row in await self.house.db.open(TurnsRepository, user_id).active():
+        for row in await self.runtime.db.open(TurnsRepository, user_id).active():
             await self.runs.stop(row)
 
     async def receipt(self, user: User, turn_id: str) -> dict[str, object]:
         """The receipt of the turn's first plan, with what came `later` and in which round; NotFound before that."""
-        plans = await self.house.db.open(PlansRepository, user.id).of_turn(turn_id)
+        plans = await self.runtime.db.open(PlansRepository, user.id).of_turn(turn_id)
         if not plans:
             raise NotFound("This turn has not chosen any tools yet.")
         first = plans[0].receipt
@@ -220,7 +220,7 @@ class Chat:
 
     async def undo_summary(self, user: User, conversation_id: str, summary_id: str) -> None:
         """Let the model see the summarised messages themselves again, from the next turn on."""
-        async with self.house.transaction_then_notify(user.id, conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(user.id, conversation_id) as opened:
             row = await opened(SummariesRepository).undo(summary_id)
             payload = {
                 "summary": row.id,
@@ -233,7 +233,7 @@ class Chat:
 
     async def _settled(self, user: User, turn_id: str) -> TurnRow:
         """The turn, if it has ended; Conflict while it runs."""
-        row = await self.house.db.open(TurnsRepository, user.id).get(turn_id)
+        row = await self.runtime.db.open(TurnsRepository, user.id).get(turn_id)
         if row.state in ("queued", "running", "waiting"):
             raise Conflict("This answer is still being written. Stop it first.")
         if row.is_dropped:
@@ -247,7 +247,7 @@ class Chat:
 
         What was set aside has been seen, by a person at least: the new turn counts as having read it.
         """
-        async with self.house.transaction_then_notify(user.id, row.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(user.id, row.conversation_id) as opened:
             if await opened(TurnsRepository).running(row.conversation_id) is not None:
                 raise Conflict("An answer is being written. Stop it first.")
             reads = await opened(TurnsRepository).reads_from(row.conversation_id, row.ordinal)

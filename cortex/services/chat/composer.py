@@ -9,7 +9,7 @@ from cortex.base.errors import UserError
 from cortex.base.role import ToolMode
 from cortex.base.user import User
 from cortex.selection.recipes import RECIPES
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.models.models import Models
 from cortex.services.roles.preferences import PreferencesService
 from cortex.services.roles.roles import Roles
@@ -46,7 +46,7 @@ class Composer:
 class ComposerService:
     """Gathers a `Composer` from the services that own its parts."""
 
-    house: House
+    runtime: Runtime
     preferences: PreferencesService
     roles: Roles
     models: Models
@@ -59,7 +59,7 @@ class ComposerService:
         current = (await self.roles.in_force(user, name, is_shown=True)).role
         entry = (await self.models.shown(user)).first(current)
         own = conversation.max_rounds if conversation else chosen.max_rounds
-        rounds, origin = max_rounds(self.house.settings.max_rounds, entry, current, own)
+        rounds, origin = max_rounds(self.runtime.settings.max_rounds, entry, current, own)
         return Composer(
             role=current.name,
             roles=tuple(await self.roles.names(user)),
@@ -80,7 +80,7 @@ class ComposerService:
             permitted = set(await self.tools.permitted(user, role, channel="chat", mode="auto"))
         except UserError:  # a slip in the role's file: the page opens and the frame tells it
             return ()
-        return examples(self.house.registry, permitted)
+        return examples(self.runtime.registry, permitted)
 
 
 def examples(registry: Registry, permitted: set[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What the house throws away when its time is up: ended logins and links, and the engine's records of old runs.
+"""What the server throws away when its time is up: ended logins and links, and the engine's records of old runs.
 
 Messages, events and people's files stay. Makes no model call. `app.py` lets it run beside the rest.
 """

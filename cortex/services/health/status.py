@@ -1,9 +1,9 @@
-"""How the house is doing, a line a fact: what `cortex_status` tells an admin. No secret among them."""
+"""How the server is doing, a line a fact: what `cortex_status` tells an admin. No secret among them."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.health.doctor import Doctor
 
 VERSION = "0.1.0"
@@ -13,16 +13,16 @@ VERSION = "0.1.0"
 class StatusService:
     """Implements the `Status` port."""
 
-    house: House
+    runtime: Runtime
     doctor: Doctor
     started_at: datetime
 
     async def lines(self) -> tuple[str, ...]:
         """Version, time up, database, then the doctor's findings."""
-        up_s = (self.house.clock() - self.started_at).total_seconds()
-        kind = "PostgreSQL" if self.house.db.is_postgresql else "SQLite"
+        up_s = (self.runtime.clock() - self.started_at).total_seconds()
+        kind = "PostgreSQL" if self.runtime.db.is_postgresql else "SQLite"
         head = (
-            f"Cortex {VERSION}, up {up_s / 3600:.1f} h, {kind}, {len(await self.house.runner.unfinished())} runs open"
+            f"Cortex {VERSION}, up {up_s / 3600:.1f} h, {kind}, {len(await self.runtime.runner.unfinished())} runs open"
         )
         findings = await self.doctor.examine()
         return (head, *(f"{item.name}: {item.state}. {item.text}" for item in findings))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cortex.ports.schedule import Job, Timing, Timings
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.storage.job_rows import JobRow, JobValues
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.slot_history import SlotHistoryRepository
@@ -16,14 +16,14 @@ from cortex.storage.slots import SlotRow
 class JobBook:
     """Implements the port `Jobs`."""
 
-    house: House
+    runtime: Runtime
     timings: Timings
     user_id: str
 
     async def list(self) -> Sequence[Job]:
         """All of them, by name."""
         rows = await self._jobs.list()
-        latest = await self.house.db.open(SlotHistoryRepository, self.user_id).latest([row.id for row in rows])
+        latest = await self.runtime.db.open(SlotHistoryRepository, self.user_id).latest([row.id for row in rows])
         return [_job(row, latest.get(row.id)) for row in rows]
 
     async def add(
@@ -61,10 +61,10 @@ class JobBook:
 
     @property
     def _jobs(self) -> JobsRepository:
-        return self.house.db.open(JobsRepository, self.user_id)
+        return self.runtime.db.open(JobsRepository, self.user_id)
 
     def _next(self, timing: Timing) -> datetime | None:
-        return next(iter(self.timings.following(timing, self.house.clock(), 1)), None)
+        return next(iter(self.timings.following(timing, self.runtime.clock(), 1)), None)
 
 
 def _job(row: JobRow, last: SlotRow | None = None) -> Job:

@@ -10,7 +10,7 @@ from datetime import datetime
 from cortex.base.errors import NotFound
 from cortex.base.job import JobKind, SlotState
 from cortex.schedule.policies import deadline, pauses, retry_at
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.jobs.firing import policy_of
 from cortex.services.jobs.starts import path_of, urgency_of
 from cortex.services.notifier import Notifier, PendingNotice
@@ -91,7 +91,7 @@ class Facts:
 class JobEndings:
     """Ends slots, and the turns of those that take too long."""
 
-    house: House
+    runtime: Runtime
     runs: TurnRuns
     tell: Notifier
 
@@ -101,15 +101,15 @@ class JobEndings:
         facts = await self._facts(job, slot) if slot.turn_state is not None else None
         state, why = facts.verdict() if facts else ("failed", NO_TURN)
         cost_usd, tokens = (facts.cost_usd, facts.tokens) if facts else (None, 0)
-        again_at = retry_at(policy_of(job), slot.attempt, self.house.clock()) if state == "failed" else None
+        again_at = retry_at(policy_of(job), slot.attempt, self.runtime.clock()) if state == "failed" else None
         if again_at is not None and why != NO_BUDGET and job.removed_at is None:
-            slots = self.house.db.open(SlotsRepository, slot.owner_id)
+            slots = self.runtime.db.open(SlotsRepository, slot.owner_id)
             await slots.again(slot.id, again_at, why, cost_usd=cost_usd, tokens=tokens)
             return
         text = facts.text if facts else ""
         told = await self._told(job, slot, state, why, text, facts)
         paused = await self._paused(job, slot, why) if state == "failed" else None
-        async with self.house.db.transaction(slot.owner_id) as opened:
+        async with self.runtime.db.transaction(slot.owner_id) as opened:
             end = await opened(SlotsRepository).end(
                 slot.id, state, why=why, result=text, cost_usd=cost_usd, tokens=tokens
             )
@@ -127,24 +127,24 @@ class JobEndings:
         """Look after one that has not ended: a question whose time is up is closed, a turn that takes too long too."""
         job = await self._job(slot)
         facts = await self._facts(job, slot)
-        now = self.house.clock()
+        now = self.runtime.clock()
         if slot.turn_state == "waiting":
             for one in facts.approvals:
                 if one.state == "asked" and one.expires_at <= now:
-                    await self.house.signals.signal(one.turn_id, f"approval:{one.id}", "expired")
+                    await self.runtime.signals.signal(one.turn_id, f"approval:{one.id}", "expired")
         elif now >= facts.timeout_at:
             await self.runs.stop(facts.turn)
 
     async def _job(self, slot: SlotRow) -> JobRow:
         """The slot's job, also when it was removed meanwhile."""
-        job = await self.house.db.open(JobsRepository, slot.owner_id).lately(slot.job_id)
+        job = await self.runtime.db.open(JobsRepository, slot.owner_id).lately(slot.job_id)
         if job is None:
             raise NotFound("its job is gone, and so is it")
         return job
 
     async def _facts(self, job: JobRow, slot: RunningSlot) -> Facts:
         turn_id = slot.turn_id or ""
-        async with self.house.db.read_transaction(slot.owner_id) as opened:
+        async with self.runtime.db.read_transaction(slot.owner_id) as opened:
             turn = await opened(TurnsRepository).get(turn_id)
             approvals = await opened(ApprovalsRepository).of_turn(turn_id)
             rounds = await opened(RoundsRepository).of_turn(turn_id)

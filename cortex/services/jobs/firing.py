@@ -12,7 +12,7 @@ from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.zone import moment
 from cortex.schedule.policies import QUEUE_MOST, MissedPolicy, on_overlap
 from cortex.schedule.slots import MADE_UP, DueSlots, MissedSlot, due
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.jobs.starts import path_of
 from cortex.services.notifier import Notifier, PendingNotice
 from cortex.storage.db import Opener
@@ -45,18 +45,18 @@ class SlotOutcome:
 class JobFiring:
     """Decides slots, keeps the decision, and says what nobody will run."""
 
-    house: House
+    runtime: Runtime
     tell: Notifier
 
     async def armed(self, until: datetime) -> Sequence[ArmedJob]:
         """The jobs that are due by then."""
-        return await self.house.db.open(AllJobsRepository).armed(until)
+        return await self.runtime.db.open(AllJobsRepository).armed(until)
 
     async def fire(self, armed: ArmedJob) -> bool:
         """Decide what is due of this job now; False when nothing is, or another process was first."""
-        now = self.house.clock()
+        now = self.runtime.clock()
         try:
-            job = await self.house.db.open(JobsRepository, armed.owner_id).get(armed.id)
+            job = await self.runtime.db.open(JobsRepository, armed.owner_id).get(armed.id)
         except NotFound:
             return False
         if not job.is_enabled or job.next_at is None or job.next_at > now:
@@ -64,12 +64,12 @@ class JobFiring:
         try:
             decision = due(job.timing, job.next_at - _JUST_BEFORE, now, policy_of(job))
         except ToolFailed as error:  # a zone that the machine no longer knows, a line of an older build
-            await self.house.db.open(JobsRepository, job.owner_id).pause(job.id, job.version, error.message)
+            await self.runtime.db.open(JobsRepository, job.owner_id).pause(job.id, job.version, error.message)
             return True
-        going = await self.house.db.open(SlotsRepository, job.owner_id).open_of(job.id)
+        going = await self.runtime.db.open(SlotsRepository, job.owner_id).open_of(job.id)
         outcome = outcome_of(policy_of(job), decision, going)
         draft = await self.missed_notice(job, outcome.lost, and_more=decision.unlisted is not None)
-        async with self.house.db.transaction(job.owner_id) as opened:
+        async with self.runtime.db.transaction(job.owner_id) as opened:
             if not await opened(JobsRepository).advance(job.id, job.next_at, job.version, decision.next_at):
                 return False
             await _write(opened, job, outcome, decision.unlisted)
@@ -89,10 +89,12 @@ class JobFiring:
         if job.notify_on == "never" or not lost:
             return None
         tag, this = f"missed:{job.id}", slot_id(job.id, lost[0].slot)
-        unread = await self.house.db.open(NoticesRepository, job.owner_id).unread_of(tag)
+        unread = await self.runtime.db.open(NoticesRepository, job.owner_id).unread_of(tag)
         since = unread.subject_id if unread and unread.subject_id != this else ""
         before = (
-            await self.house.db.open(SlotsRepository, job.owner_id).missed_since(since, but=MADE_UP) if since else None
+            await self.runtime.db.open(SlotsRepository, job.owner_id).missed_since(since, but=MADE_UP)
+            if since
+            else None
         )
         count = len(lost) + (before.count if before else 0)
         whys = "; ".join(dict.fromkeys(one.why for one in lost))
@@ -147,7 +149,7 @@ async def _write(opened: Opener, job: JobRow, outcome: SlotOutcome, unlisted: tu
 
 
 def policy_of(job: JobRow) -> MissedPolicy:
-    """The job's rules, with the house's own beside them."""
+    """The job's rules, with the server's own beside them."""
     return MissedPolicy(
         on_miss=job.on_miss,
         fire_within_s=job.fire_within_s,

@@ -1,6 +1,6 @@
 """A job as a form: what is typed, field by field, and its check. Every refusal names its field.
 
-Used by `jobs.py`. The words of a time are read by `schedule/reading.py`; tools and models are those of this house.
+Used by `jobs.py`. The words of a time are read by `schedule/reading.py`; tools and models are those of this server.
 """
 
 import json

@@ -16,7 +16,7 @@ from cortex.base.role import Channel
 from cortex.base.user import User
 from cortex.ports.schedule import Timing, Timings
 from cortex.schedule.clock_changes import ClockChange, clock_changes
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.jobs.crontab import CrontabLine, read_crontab, values_of
 from cortex.services.jobs.forms import JobChoices, JobForm, checked
 from cortex.services.jobs.tools import JobToolPlan, JobToolRequest, JobTools
@@ -92,7 +92,7 @@ class JobRun:
 class JobsService:
     """One person's jobs at a time. `changed`: lets the clock and the runner of this process look at once."""
 
-    house: House
+    runtime: Runtime
     timings: Timings
     roles: Roles
     models: Models
@@ -122,12 +122,12 @@ class JobsService:
     ) -> tuple[JobRun, ...]:
         """Its slots, the newest first, 50 at a time; `before`: the `due_at` of the last one shown."""
         await self._jobs(user).get(job_id)
-        history = self.house.db.open(SlotHistoryRepository, user.id)
+        history = self.runtime.db.open(SlotHistoryRepository, user.id)
         slots = await history.list(job_id, states=states, before=before, limit=HISTORY)
         noticed = await history.told([slot.id for slot in slots])
         told = {slot.id: notice_id(user.id, f"slot:{slot.id}") for slot in slots}
-        deliveries = await self.house.db.open(DeliveriesRepository, user.id).of_notices(list(told.values()))
-        chats = await self.house.db.open(TurnsRepository, user.id).places(
+        deliveries = await self.runtime.db.open(DeliveriesRepository, user.id).of_notices(list(told.values()))
+        chats = await self.runtime.db.open(TurnsRepository, user.id).places(
             [slot.turn_id for slot in slots if slot.turn_id]
         )
         return tuple(
@@ -142,13 +142,13 @@ class JobsService:
 
     async def slot(self, user: User, id: str) -> SlotRow:
         """One run; NotFound."""
-        return await self.house.db.open(SlotsRepository, user.id).get(id)
+        return await self.runtime.db.open(SlotsRepository, user.id).get(id)
 
     def preview(self, user: User, when: str, time_zone: str = "", *, count: int = PREVIEWED) -> Preview:
         """What the words mean and when that is next; UserError with its field for what is not read or never comes."""
         zone = zone_named(time_zone or user.time_zone)
         try:
-            timing = self.timings.read(when, self.house.clock(), zone)
+            timing = self.timings.read(when, self.runtime.clock(), zone)
         except ToolFailed as error:
             raise UserError(error.message, field="when") from error
         found = self._next_times(timing, count)
@@ -176,9 +176,9 @@ class JobsService:
     async def known(self, user: User) -> JobChoices:
         """What there is to choose from: roles, models, tools and their categories."""
         names = await self.tools.tools.grantable(user, channel="cron")
-        categories = {self.house.registry.tools[name].category for name in names}
+        categories = {self.runtime.registry.tools[name].category for name in names}
         return JobChoices(
-            registry=self.house.registry,
+            registry=self.runtime.registry,
             roles=await self.roles.names(user),
             models=tuple(entry.name for entry in (await self.models.shown(user)).entries),
             tools=names,
@@ -237,8 +237,8 @@ class JobsService:
 
     async def run_now(self, user: User, job_id: str) -> str:
         """Note a run by hand, which begins within 2 s wherever Cortex runs; its slot's id."""
-        now = self.house.clock()
-        slots = self.house.db.open(SlotsRepository, user.id)
+        now = self.runtime.clock()
+        slots = self.runtime.db.open(SlotsRepository, user.id)
         for seconds in range(_SECONDS_TRIED):
             at = now + timedelta(seconds=seconds)
             if await slots.open(job_id, at, is_by_hand=True):
@@ -248,13 +248,13 @@ class JobsService:
 
     async def withdraw(self, user: User, id: str, why: str) -> bool:
         """Take back a run that was noted; False when it was begun before, or has ended."""
-        return await self.house.db.open(SlotsRepository, user.id).withdraw(id, why)
+        return await self.runtime.db.open(SlotsRepository, user.id).withdraw(id, why)
 
     # --- crontabs -----------------------------------------------------------------------------------------------
 
     def crontab(self, user: User, text: str, time_zone: str = "") -> tuple[CrontabLine, ...]:
         """What the lines of a crontab would be as jobs, or why not; nothing is saved."""
-        return read_crontab(text, self.timings, self.house.clock(), time_zone or user.time_zone)
+        return read_crontab(text, self.timings, self.runtime.clock(), time_zone or user.time_zone)
 
     async def add_crontab(
         self, user: User, text: str, time_zone: str = "", *, numbers: Sequence[int] | None = None
@@ -269,12 +269,12 @@ class JobsService:
     async def _views(self, user: User, rows: Sequence[JobRow]) -> tuple[JobView, ...]:
         ids = [row.id for row in rows]
         chats = [row.conversation_id for row in rows if row.conversation_id]
-        history = self.house.db.open(SlotHistoryRepository, user.id)
+        history = self.runtime.db.open(SlotHistoryRepository, user.id)
         async with asyncio.TaskGroup() as group:
             latest = group.create_task(history.latest(ids))
             bars = group.create_task(history.bars(ids))
             means = group.create_task(history.means(ids))
-            standing = group.create_task(self.house.db.open(ConversationsRepository, user.id).standing(chats))
+            standing = group.create_task(self.runtime.db.open(ConversationsRepository, user.id).standing(chats))
         return tuple(
             JobView(
                 job=row,
@@ -287,10 +287,10 @@ class JobsService:
         )
 
     def _jobs(self, user: User) -> JobsRepository:
-        return self.house.db.open(JobsRepository, user.id)
+        return self.runtime.db.open(JobsRepository, user.id)
 
     def _next_times(self, timing: Timing, count: int) -> Preview:
-        now = self.house.clock()
+        now = self.runtime.clock()
         try:
             times = self.timings.following(timing, now, count)
             here = tuple(at.astimezone(ZoneInfo(timing.time_zone)) for at in times)
@@ -299,4 +299,4 @@ class JobsService:
             raise UserError(error.message, field="when") from error
 
     def _next(self, job: JobRow) -> datetime | None:
-        return next(iter(self.timings.following(job.timing, self.house.clock(), 1)), None)
+        return next(iter(self.timings.following(job.timing, self.runtime.clock(), 1)), None)

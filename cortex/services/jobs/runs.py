@@ -16,7 +16,7 @@ from cortex.base.errors import CortexError
 from cortex.base.turn import LOOP_ENDS
 from cortex.schedule.policies import is_too_late
 from cortex.schedule.slots import MissedSlot
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.jobs.endings import JobEndings
 from cortex.services.jobs.firing import JobFiring, policy_of
 from cortex.services.jobs.starts import JobStarts
@@ -38,13 +38,13 @@ log = logging.getLogger(__name__)
 class JobRuns:
     """Jobs as they run."""
 
-    def __init__(self, *, house: House, runs: TurnRuns, tools: JobTools, tell: Notifier) -> None:
+    def __init__(self, *, runtime: Runtime, runs: TurnRuns, tools: JobTools, tell: Notifier) -> None:
         """Hears of turns that end in this process."""
-        self._house = house
+        self._runtime = runtime
         self._tell = tell
-        self._firing = JobFiring(house=house, tell=tell)
-        self._starts = JobStarts(house=house, runs=runs, tools=tools, tell=tell)
-        self._endings = JobEndings(house=house, runs=runs, tell=tell)
+        self._firing = JobFiring(runtime=runtime, tell=tell)
+        self._starts = JobStarts(runtime=runtime, runs=runs, tools=tools, tell=tell)
+        self._endings = JobEndings(runtime=runtime, runs=runs, tell=tell)
         self._bell = asyncio.Event()
         self._here: set[str] = set()
         runs.endings.on_closed(self._heard)
@@ -76,12 +76,12 @@ class JobRuns:
 
     async def look(self) -> None:
         """End the slots whose turns have ended, then begin those that may begin."""
-        for slot in await self._house.db.open(AllSlotsRepository).running():
+        for slot in await self._runtime.db.open(AllSlotsRepository).running():
             if slot.turn_state is None or slot.turn_state in LOOP_ENDS:
                 await self._settle(slot)
             else:
                 await self._watch(slot)
-        waiting = await self._house.db.open(AllSlotsRepository).ready(TAKEN_MOST)
+        waiting = await self._runtime.db.open(AllSlotsRepository).ready(TAKEN_MOST)
         if waiting:
             jobs = await self._jobs_of(waiting)
             await self._begin(jobs, await self._in_time(jobs, waiting))
@@ -101,7 +101,9 @@ class JobRuns:
     async def _jobs_of(self, waiting: Sequence[SlotRow]) -> dict[str, JobRow]:
         """The jobs of these slots by their ids; none that was deleted just now."""
         owners = {slot.job_id: slot.owner_id for slot in waiting}
-        found = {id: await self._house.db.open(JobsRepository, owner_id).lately(id) for id, owner_id in owners.items()}
+        found = {
+            id: await self._runtime.db.open(JobsRepository, owner_id).lately(id) for id, owner_id in owners.items()
+        }
         return {id: job for id, job in found.items() if job is not None and job.removed_at is None}
 
     async def _in_time(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> Sequence[SlotRow]:
@@ -109,7 +111,7 @@ class JobRuns:
         kept, late = list[SlotRow](), dict[str, list[SlotRow]]()
         for slot in (one for one in waiting if one.job_id in jobs):
             is_first = slot.attempt == 0 and not slot.is_by_hand
-            is_late = is_first and is_too_late(policy_of(jobs[slot.job_id]), slot.due_at, self._house.clock())
+            is_late = is_first and is_too_late(policy_of(jobs[slot.job_id]), slot.due_at, self._runtime.clock())
             (late.setdefault(slot.job_id, []) if is_late else kept).append(slot)
         for job_id, slots in late.items():
             await self._miss(jobs[job_id], slots)
@@ -118,7 +120,7 @@ class JobRuns:
     async def _miss(self, job: JobRow, late: Sequence[SlotRow]) -> None:
         lost = [MissedSlot(slot=slot.due_at, why=WAITED_TOO_LONG) for slot in late]
         draft = await self._firing.missed_notice(job, lost)
-        async with self._house.db.transaction(job.owner_id) as opened:
+        async with self._runtime.db.transaction(job.owner_id) as opened:
             is_ours = await opened(SlotsRepository).give_up([slot.id for slot in late], WAITED_TOO_LONG)
             if is_ours and draft is not None:
                 await draft.write(opened)
@@ -126,7 +128,7 @@ class JobRuns:
 
     async def _begin(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> None:
         """The oldest of each job that has none running, as far as there is room; plain messages need none."""
-        running = await self._house.db.open(AllSlotsRepository).running()
+        running = await self._runtime.db.open(AllSlotsRepository).running()
         busy = {slot.job_id for slot in running}
         self._here &= {slot.turn_id for slot in running if slot.turn_id}
         at_work = sum(slot.turn_id in self._here and slot.turn_state in ("queued", "running") for slot in running)

@@ -1,4 +1,4 @@
-"""Everything that happens by the clock, over the house's ground: jobs, reminders, and the alarm that fires them.
+"""Everything that happens by the clock, over the runtime: jobs, reminders, and the alarm that fires them.
 
 `app.py` makes it once, lets `run` go on beside the rest, and opens the tools' ports with `open_ports`; pages take the
 parts. What wakes up when is in the tables alone.
@@ -12,7 +12,7 @@ from cortex.base.background import background_tasks
 from cortex.ports.schedule import Jobs, Reminders, Timing, Timings
 from cortex.schedule import moments
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.jobs.alarm import Alarm
 from cortex.services.jobs.book import JobBook
 from cortex.services.jobs.jobs import JobsService
@@ -49,35 +49,37 @@ class LazyReader:
         return moments.following(timing, after, count)
 
 
-def open_ports(house: House, scope: ToolScope, notices: Notices) -> RemindersService:
+def open_ports(runtime: Runtime, scope: ToolScope, notices: Notices) -> RemindersService:
     """Let tools read times, and reach jobs and reminders; the reminders, which hear of their notices from now on."""
     timings = LazyReader()
-    reminders = RemindersService(house=house, timings=timings, tell=notices)
+    reminders = RemindersService(runtime=runtime, timings=timings, tell=notices)
     notices.on_acknowledged("reminder", reminders.answered)
     scope.add(Timings, lambda _: timings)
     scope.add(Reminders, reminders.opened)
-    scope.add(Jobs, lambda user_id: JobBook(house=house, timings=timings, user_id=user_id))
+    scope.add(Jobs, lambda user_id: JobBook(runtime=runtime, timings=timings, user_id=user_id))
     return reminders
 
 
 class Scheduler:
     """The parts: `jobs` for pages and commands, `runs` and the alarm for the clock."""
 
-    def __init__(self, *, house: House, jobs: JobTools, runs: JobRuns, roles: Roles, models: Models, due: DueReminders):
+    def __init__(
+        self, *, runtime: Runtime, jobs: JobTools, runs: JobRuns, roles: Roles, models: Models, due: DueReminders
+    ):
         """Use `over`."""
-        self._house = house
+        self._runtime = runtime
         self._due = due
-        self._alarm = Alarm(house.clock, self._pulse, self._is_still)
+        self._alarm = Alarm(runtime.clock, self._pulse, self._is_still)
         self._has_open_slots = True
         self.runs = runs
         self.jobs = JobsService(
-            house=house, timings=LazyReader(), roles=roles, models=models, tools=jobs, changed=self.look
+            runtime=runtime, timings=LazyReader(), roles=roles, models=models, tools=jobs, changed=self.look
         )
 
     @classmethod
     def over(
         cls,
-        house: House,
+        runtime: Runtime,
         notices: Notices,
         accounts: Accounts,
         roles: Roles,
@@ -85,15 +87,15 @@ class Scheduler:
         tools: ToolsService,
         runs: TurnRuns,
     ) -> Self:
-        """All of it over the house's ground."""
-        job_tools = JobTools(house=house, accounts=accounts, roles=roles, tools=tools)
+        """All of it over the runtime."""
+        job_tools = JobTools(runtime=runtime, accounts=accounts, roles=roles, tools=tools)
         return cls(
-            house=house,
+            runtime=runtime,
             jobs=job_tools,
-            runs=JobRuns(house=house, runs=runs, tools=job_tools, tell=notices),
+            runs=JobRuns(runtime=runtime, runs=runs, tools=job_tools, tell=notices),
             roles=roles,
             models=models,
-            due=DueReminders(house=house, timings=LazyReader(), tell=notices),
+            due=DueReminders(runtime=runtime, timings=LazyReader(), tell=notices),
         )
 
     async def run(self) -> None:
@@ -105,7 +107,7 @@ class Scheduler:
 
     async def _pulse(self, until: datetime) -> frozenset[str]:
         """Which kinds have anything due by then. Where slots are open, the runner looks after them."""
-        beat = await self._house.db.open(HeartbeatsRepository).beat(until)
+        beat = await self._runtime.db.open(HeartbeatsRepository).beat(until)
         self._has_open_slots = beat.slots
         if beat.slots:
             self.runs.ring()
@@ -113,7 +115,7 @@ class Scheduler:
 
     async def _is_still(self) -> bool:
         """Whether there is nothing to look for: no slot is open, and nobody wrote anything, in whatever process."""
-        return not await self._house.db.commits.are_new() and not self._has_open_slots
+        return not await self._runtime.db.commits.are_new() and not self._has_open_slots
 
     def look(self) -> None:
         """Something was changed in this process: do not wait for the next look."""
@@ -122,7 +124,7 @@ class Scheduler:
 
     async def sweep(self) -> None:
         """Forget removed jobs, old slots and reminders that are long over."""
-        await self._house.db.open(AllJobsRepository).prune()
-        while await self._house.db.open(AllSlotsRepository).prune():
+        await self._runtime.db.open(AllJobsRepository).prune()
+        while await self._runtime.db.open(AllSlotsRepository).prune():
             pass
-        await self._house.db.open(AllRemindersRepository).prune()
+        await self._runtime.db.open(AllRemindersRepository).prune()

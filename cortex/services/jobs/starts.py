@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id
 from cortex.ports.channels import Urgency
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.jobs.tools import JobTools, channel_of
 from cortex.services.notifier import Notifier
 from cortex.services.roles.preferences import DEFAULT_ROLE
@@ -27,7 +27,7 @@ from cortex.storage.turns import Reads, TurnRow, TurnsRepository
 class JobStarts:
     """Begins slots."""
 
-    house: House
+    runtime: Runtime
     runs: TurnRuns
     tools: JobTools
     tell: Notifier
@@ -56,7 +56,7 @@ class JobStarts:
             is_tainted=job.is_tainted,
         )
         draft = await self.tell.draft(job.owner_id, f"slot:{slot.id}", values, job.deliver_to or None)
-        async with self.house.db.transaction(job.owner_id) as opened:
+        async with self.runtime.db.transaction(job.owner_id) as opened:
             if not await opened(SlotsRepository).start(slot.id):
                 return
             await draft.write(opened)
@@ -67,7 +67,7 @@ class JobStarts:
         """The slot's turn, and whether it waits behind another; None when the slot was begun elsewhere."""
         mode = await self.tools.mode(await self.tools.settle(job))
         turn_id = slot.id if slot.attempt == 0 else f"{slot.id}:{slot.attempt + 1}"
-        async with self.house.transaction_then_notify(job.owner_id, conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(job.owner_id, conversation_id) as opened:
             if not await opened(SlotsRepository).start(slot.id, turn_id):
                 return None, False
             row = await opened(TurnsRepository).create(
@@ -93,11 +93,11 @@ class JobStarts:
         """The conversation that it posts into: the one it has, or a new one of its own when that is gone."""
         if job.conversation_id is not None:
             try:
-                return (await self.house.db.open(ConversationsRepository, job.owner_id).get(job.conversation_id)).id
+                return (await self.runtime.db.open(ConversationsRepository, job.owner_id).get(job.conversation_id)).id
             except NotFound:
                 pass  # deleted: the job does not go on into what nobody sees
         role, before = job.role or DEFAULT_ROLE, job.conversation_id
-        async with self.house.db.transaction(job.owner_id) as opened:
+        async with self.runtime.db.transaction(job.owner_id) as opened:
             id = derived_id("job", job.id, before or "")
             made = await opened(ConversationsRepository).create(role, job.mode or "auto", job.name, id=id, source="job")
             return await opened(JobsRepository).settle_in(job.id, made.id, in_place_of=before)

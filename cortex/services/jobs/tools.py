@@ -13,7 +13,7 @@ from cortex.base.role import Channel, ToolMode
 from cortex.base.user import User
 from cortex.selection.types import META
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.roles.preferences import DEFAULT_ROLE
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.plans import PlanRequest
@@ -56,14 +56,14 @@ class JobToolRequest:
 class JobTools:
     """Counts and chooses the tools of jobs."""
 
-    house: House
+    runtime: Runtime
     accounts: Accounts
     roles: Roles
     tools: ToolsService
 
     async def carried(self, user: User, words: Sequence[str], channel: Channel = "cron") -> JobToolPlan:
         """What these names and categories come to for this owner."""
-        tools = self.house.registry.tools
+        tools = self.runtime.registry.tools
         open_to = await self.tools.grantable(user, channel=channel)
         names = tuple(name for name in sorted(open_to) if {"all", name, tools[name].category} & set(words))
         cost = {row["name"]: row["tokens_full"] for row in await self.tools.listing() if row["category"] != META}
@@ -78,7 +78,7 @@ class JobTools:
             role=await self.roles.with_tools(wanted.user, own, wanted.words),
             message=wanted.prompt,
             channel=wanted.channel,
-            now=self.house.clock(),
+            now=self.runtime.clock(),
         )
         sent = (await self.tools.plan_turn(asked)).plan.sent
         return tuple(one.name for one in sent if one.name in names)
@@ -107,7 +107,7 @@ class JobTools:
             except UserError:  # a slip in a file of the owner's home: the turn begins all the same, and fails with it
                 return job
         if (names, planned_for) != (job.planned, job.planned_for):
-            await self.house.db.open(JobsRepository, job.owner_id).keep_plan(job.id, names, planned_for)
+            await self.runtime.db.open(JobsRepository, job.owner_id).keep_plan(job.id, names, planned_for)
         return replace(job, planned=names, planned_for=planned_for)
 
 

@@ -1,6 +1,6 @@
 """The buttons of a notification: single-use links that open a page here and need the login.
 
-A token is an HMAC under the house's key, the same at each try of a delivery, and kept as its hash alone. Made by
+A token is an HMAC under the server's key, the same at each try of a delivery, and kept as its hash alone. Made by
 `delivery.py`; the page shows what a link would do before it is pressed.
 """
 

@@ -53,12 +53,12 @@ class Addresses:
     channels: Channels
 
     async def named(self, user_id: str) -> frozenset[ChannelName]:
-        """The channels for which this person has an address, and which this house can use."""
+        """The channels for which this person has an address, and which this server can use."""
         kept = await self.db.open(SecretsRepository, user_id).names()
         return frozenset(name for name in ADDRESSED if _name(name) in kept and not self.channels.lacks(name))
 
     async def target(self, user_id: str, channel: ChannelName) -> Target | None:
-        """The address, None when there is none. ConfigError when it was sealed under another key of the house."""
+        """The address, None when there is none. ConfigError when it was sealed under another key of the server."""
         sealed = await self.db.open(SecretsRepository, user_id).get(_name(channel))
         return None if sealed is None else Target(**json.loads(await asyncio.to_thread(self.vault.open, sealed)))
 
@@ -85,7 +85,7 @@ class Addresses:
         """Keep an address; a secret that was made for it, to be shown this once, else "".
 
         No `secret`: the one that is kept goes on with the same server, and a webhook without one is given one.
-        UserError names the field that is wrong, or says what the house lacks.
+        UserError names the field that is wrong, or says what the server lacks.
         """
         name = _addressed(channel)
         former = await self._readable(user.id, name)

@@ -1,4 +1,4 @@
-"""Opens notification channels as this house is set up, off the event loop, and says what one still lacks.
+"""Opens notification channels as this server is set up, off the event loop, and says what one still lacks.
 
 Knows no user and no notice: who is told by what is `preferences.py`, when is `outbox.py`.
 """
@@ -22,7 +22,7 @@ LACKS_SERVER = "An administrator sets CORTEX_SMTP_HOST and CORTEX_SMTP_FROM."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channels:
-    """The channels of this house."""
+    """The channels of this server."""
 
     settings: Settings
     keys: PushKeys

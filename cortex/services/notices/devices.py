@@ -45,7 +45,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushKey:
-    """The key to subscribe under. `lacks`: why there is no push in this house, "" when there is."""
+    """The key to subscribe under. `lacks`: why there is no push on this server, "" when there is."""
 
     public: str
     lacks: str

@@ -73,7 +73,7 @@ class UserPush:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserMail:
-    """Implements `Mail` for one user, through the house's mail server; answers go to the user's own address."""
+    """Implements `Mail` for one user, through the server's mail server; answers go to the user's own address."""
 
     addresses: Addresses
     user_id: str

@@ -1,4 +1,4 @@
-"""The keys by which push services know this house (VAPID): made at the first start, sealed, rotated by an admin.
+"""The keys by which push services know this server (VAPID): made at the first start, sealed, rotated by an admin.
 
 The newest signs for new devices; former ones sign on for devices that subscribed under them.
 """
@@ -12,13 +12,13 @@ from cortex.base.errors import Conflict, NotAllowed
 from cortex.base.user import User
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
-from cortex.storage.secrets import HouseSecretsRepository
+from cortex.storage.secrets import ServerSecretsRepository
 
 NAME = "push"
 
 
 class PushKeys:
-    """The house's key pairs. Several processes may share them: what another one rotated is seen at the next use."""
+    """The server's key pairs. Several processes may share them: what another one rotated is seen at the next use."""
 
     def __init__(self, db: Database, vault: Vault) -> None:
         self._db = db
@@ -28,12 +28,12 @@ class PushKeys:
 
     async def ensure(self) -> None:
         """Make the first key unless there is one; cheap when there is."""
-        secrets = self._db.open(HouseSecretsRepository)
+        secrets = self._db.open(ServerSecretsRepository)
         if await secrets.get(NAME) is None:
             await secrets.add(NAME, await asyncio.to_thread(self._sealed, ()))
 
     async def keys(self) -> tuple[str, ...]:
-        """The private keys, newest first. ConfigError when the house's secret key is another one now."""
+        """The private keys, newest first. ConfigError when the server's secret key is another one now."""
         sealed = await self._stored()
         if self._opened is None or self._opened[0] != sealed:
             self._opened = (sealed, tuple(json.loads(await asyncio.to_thread(self._vault.open, sealed))))
@@ -54,12 +54,12 @@ class PushKeys:
         former, keys = await self._stored(), await self.keys()
         sealed = await asyncio.to_thread(self._sealed, keys)
         async with self._db.transaction() as opened:
-            if not await opened(HouseSecretsRepository).replace(NAME, former, sealed):
+            if not await opened(ServerSecretsRepository).replace(NAME, former, sealed):
                 raise Conflict("Somebody else changed the keys at this moment.")
             await opened(AuditRepository).add(by.id, "push.rotated", "the keys of push")
 
     async def _stored(self) -> bytes:
-        sealed = await self._db.open(HouseSecretsRepository).get(NAME)
+        sealed = await self._db.open(ServerSecretsRepository).get(NAME)
         if sealed is None:  # a page asked before the first daemon started
             await self.ensure()
             return await self._stored()

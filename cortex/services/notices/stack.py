@@ -1,4 +1,4 @@
-"""Everything by which people are reached, over the house's ground: what they chose, what they are told, what sends it.
+"""Everything by which people are reached, over the runtime: what they chose, what they are told, what sends it.
 
 `app.py` makes it once, lets `run` go on beside the rest, and wires the tools' ports; pages take its parts.
 """
@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from cortex.base.background import background_tasks
 from cortex.base.crypto import Vault
 from cortex.ports.outgoing import Mail, Push
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.notices.action_links import Buttons
 from cortex.services.notices.addresses import Addresses
 from cortex.services.notices.channels import Channels
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 class NotificationStack:
     """The doors. `desk`: asks people for a yes, and tells them of it; `watched`: user -> conversation -> streams."""
 
-    house: House
+    runtime: Runtime
     keys: PushKeys
     choices: ReachChoices
     addresses: Addresses
@@ -50,21 +50,21 @@ class NotificationStack:
     watched: dict[str, Counter[str]]
 
     @classmethod
-    def over(cls, house: House, scope: ToolScope) -> Self:
+    def over(cls, runtime: Runtime, scope: ToolScope) -> Self:
         """All of it; what can work here is opened to the tools by `scope`."""
-        db, clock, vault = house.db, house.clock, Vault(house.settings.secret_key)
+        db, clock, vault = runtime.db, runtime.clock, Vault(runtime.settings.secret_key)
         watched: dict[str, Counter[str]] = {}
-        keys, choices = PushKeys(db, vault), ReachChoices(db, house.hub)
-        channels = Channels(settings=house.settings, keys=keys, clock=clock)
+        keys, choices = PushKeys(db, vault), ReachChoices(db, runtime.hub)
+        channels = Channels(settings=runtime.settings, keys=keys, clock=clock)
         addresses = Addresses(db=db, vault=vault, channels=channels)
-        notices = Notices(db=db, hub=house.hub, choices=choices, addresses=addresses, clock=clock)
+        notices = Notices(db=db, hub=runtime.hub, choices=choices, addresses=addresses, clock=clock)
 
         def is_watched(user_id: str, conversation_id: str) -> bool:
             is_here = watched.get(user_id, Counter())[conversation_id] > 0
-            return is_here or house.hub.is_watched_elsewhere(conversation_id)
+            return is_here or runtime.hub.is_watched_elsewhere(conversation_id)
 
-        desk = ApprovalsService(house=house, tell=notices, is_watched=is_watched)
-        secret = house.settings.secret_key
+        desk = ApprovalsService(runtime=runtime, tell=notices, is_watched=is_watched)
+        secret = runtime.settings.secret_key
         buttons = Buttons(db=db, notices=notices, answering=desk.answer, clock=clock, secret_key=secret)
         sending = Delivery(db=db, notices=notices, channels=channels, buttons=buttons, clock=clock)
         if not channels.lacks("web_push"):
@@ -72,14 +72,14 @@ class NotificationStack:
         if not channels.lacks("email"):
             scope.add(Mail, lambda user_id: UserMail(addresses=addresses, user_id=user_id))
         return cls(
-            house=house,
+            runtime=runtime,
             keys=keys,
             choices=choices,
             addresses=addresses,
             notices=notices,
             devices=DevicesService(db=db, channels=channels, clock=clock),
             buttons=buttons,
-            dispatch=Outbox(db=db, hub=house.hub, sending=sending, clock=clock),
+            dispatch=Outbox(db=db, hub=runtime.hub, sending=sending, clock=clock),
             digests=Digests(db=db, notices=notices, clock=clock),
             desk=desk,
             watched=watched,
@@ -96,5 +96,5 @@ class NotificationStack:
 
     async def sweep(self) -> None:
         """Forget old notices and links whose time is up."""
-        await self.house.db.open(AllActionLinksRepository).prune()
-        await self.house.db.open(AllNoticesRepository).prune()
+        await self.runtime.db.open(AllActionLinksRepository).prune()
+        await self.runtime.db.open(AllNoticesRepository).prune()

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from cortex.base.errors import NotFound
 from cortex.base.zone import local
 from cortex.ports.schedule import Timings
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.notifier import Notifier
 from cortex.storage.db import Opener
 from cortex.storage.notices import NoticeValues
@@ -35,13 +35,13 @@ class Waking:
 class DueReminders:
     """What the alarm clock asks and calls."""
 
-    house: House
+    runtime: Runtime
     timings: Timings
     tell: Notifier
 
     async def armed(self, until: datetime) -> Sequence[Waking]:
         """The reminders of everybody that are told by then, the soonest first."""
-        rows = await self.house.db.open(AllRemindersRepository).armed(until)
+        rows = await self.runtime.db.open(AllRemindersRepository).armed(until)
         moments = [(row, [at for at in (row.next_at, row.again_at) if at is not None]) for row in rows]
         return [Waking(id=row.id, owner_id=row.owner_id, next_at=min(at)) for row, at in moments]
 
@@ -53,16 +53,16 @@ class DueReminders:
         """Tell this one if it is due and nobody told it yet."""
         user_id, reminder_id = waking.owner_id, waking.id
         try:
-            row = await self.house.db.open(RemindersRepository, user_id).get(reminder_id)
+            row = await self.runtime.db.open(RemindersRepository, user_id).get(reminder_id)
         except NotFound:
             return False  # removed since the alarm was set
-        now = self.house.clock()
+        now = self.runtime.clock()
         moments = [at for at in (row.next_at, row.again_at) if at is not None and at <= now]
         if not moments:
             return False
         key = f"reminder:{reminder_id}:{max(moments).isoformat()}"
         draft = await self.tell.draft(user_id, key, _notice(row, now))
-        async with self.house.db.transaction(user_id) as opened:
+        async with self.runtime.db.transaction(user_id) as opened:
             is_told = await self._move_on(opened, row, now)
             if is_told:
                 await draft.write(opened)

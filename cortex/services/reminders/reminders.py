@@ -12,7 +12,7 @@ from cortex.base.errors import ToolFailed, UserError
 from cortex.base.user import User
 from cortex.ports.schedule import Reminder, Timing, Timings
 from cortex.schedule.parting import parted
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.notifier import Notifier
 from cortex.storage.notices import NoticeRow, NoticesRepository
 from cortex.storage.preferences import PreferencesRepository
@@ -53,7 +53,7 @@ class ReminderListing:
 class RemindersService:
     """Every method takes whose; another person's are unknown (NotFound). `tell` also says to open pages: look again."""
 
-    house: House
+    runtime: Runtime
     timings: Timings
     tell: Notifier
 
@@ -61,13 +61,13 @@ class RemindersService:
         """What a sentence such as "call mum tomorrow at 9" means now. UserError says what is missing."""
         if len(words) > WORDS_CHARACTERS_MAX:
             raise UserError(f"That is too long: at most {WORDS_CHARACTERS_MAX:,} characters.", field="words")
-        text, timing = parted(words, self.timings, self.house.clock(), user.time_zone)
+        text, timing = parted(words, self.timings, self.runtime.clock(), user.time_zone)
         return Reading(text=_text(text, "words"), timing=timing, times=self._times(timing))
 
     def read_time(self, user: User, words: str, field: str = "when") -> tuple[Timing, tuple[datetime, ...]]:
         """What words of time mean now, and the next times. UserError when that is no time to come."""
         try:
-            timing = self.timings.read(words, self.house.clock(), user.time_zone)
+            timing = self.timings.read(words, self.runtime.clock(), user.time_zone)
         except ToolFailed as refused:
             raise UserError(refused.message, field=field) from refused
         times = self._times(timing)
@@ -121,7 +121,7 @@ class RemindersService:
         elif next_at is None:
             raise UserError("It was told already; say when to tell it again.", field="when")
         values = replace(_values(_text(text, "text"), timing, _repeat(repeat_s)), is_tainted=before.is_tainted)
-        async with self.house.db.transaction(user.id) as opened:
+        async with self.runtime.db.transaction(user.id) as opened:
             row = await opened(RemindersRepository).change(reminder_id, version, values, next_at)
             await opened(NoticesRepository).settle(reminder_id)
         self.tell.ring(user.id)
@@ -129,7 +129,7 @@ class RemindersService:
 
     async def acknowledge(self, user_id: str, reminder_id: str) -> ReminderRow:
         """Heard: it is not told again before its rhythm's next time, and its notices are answered."""
-        async with self.house.db.transaction(user_id) as opened:
+        async with self.runtime.db.transaction(user_id) as opened:
             row = await opened(RemindersRepository).acknowledge(reminder_id)
             await opened(NoticesRepository).settle(reminder_id)
         self.tell.ring(user_id)
@@ -137,7 +137,7 @@ class RemindersService:
 
     async def wait_again(self, user: User, reminder_id: str) -> ReminderRow:
         """Take back that it was heard or put off: it waits for an answer as before, and so does its notice."""
-        async with self.house.db.transaction(user.id) as opened:
+        async with self.runtime.db.transaction(user.id) as opened:
             row = await opened(RemindersRepository).wait_again(reminder_id)
             await opened(NoticesRepository).unsettle(reminder_id)
         self.tell.ring(user.id)
@@ -156,13 +156,13 @@ class RemindersService:
         if not choice:
             await self.acknowledge(user_id, notice.subject_id)
             return
-        row = await self.house.db.open(RemindersRepository, user_id).get(notice.subject_id)
+        row = await self.runtime.db.open(RemindersRepository, user_id).get(notice.subject_id)
         words = next((words for name, words in SNOOZES.items() if name == choice), choice)
-        timing = self.timings.read(words, self.house.clock(), row.time_zone)
+        timing = self.timings.read(words, self.runtime.clock(), row.time_zone)
         await self._put_off(user_id, row.id, self._times(timing)[0])
 
     async def _put_off(self, user_id: str, reminder_id: str, until: datetime) -> ReminderRow:
-        async with self.house.db.transaction(user_id) as opened:
+        async with self.runtime.db.transaction(user_id) as opened:
             row = await opened(RemindersRepository).snooze(reminder_id, until)
             await opened(NoticesRepository).settle(reminder_id)
         self.tell.ring(user_id)
@@ -170,7 +170,7 @@ class RemindersService:
 
     async def remove(self, user_id: str, ids: Sequence[str]) -> int:
         """Take them away, kept for `restore` a day long; how many there were."""
-        async with self.house.db.transaction(user_id) as opened:
+        async with self.runtime.db.transaction(user_id) as opened:
             count = await opened(RemindersRepository).remove(ids)
             for reminder_id in ids:
                 await opened(NoticesRepository).settle(reminder_id)
@@ -181,16 +181,16 @@ class RemindersService:
         """Take away all that are to come or wait for an answer; how many. `restore_cleared` takes that back."""
         rows = await self._of(user).list(("planned", "due", "snoozed"))
         ids = [row.id for row in rows]
-        await self.house.db.open(PreferencesRepository, user.id).set(CLEARED, ids)
+        await self.runtime.db.open(PreferencesRepository, user.id).set(CLEARED, ids)
         return await self.remove(user.id, ids)
 
     async def restore_cleared(self, user: User) -> int:
         """Put back what the last `clear` took away; how many are back."""
-        return await self.restore(user.id, await self.house.db.open(PreferencesRepository, user.id).get(CLEARED, []))
+        return await self.restore(user.id, await self.runtime.db.open(PreferencesRepository, user.id).get(CLEARED, []))
 
     async def restore(self, user_id: str, ids: Sequence[str]) -> int:
         """Put removed ones back; how many. Those whose time has passed are told at once."""
-        count = await self.house.db.open(RemindersRepository, user_id).restore(ids)
+        count = await self.runtime.db.open(RemindersRepository, user_id).restore(ids)
         self.tell.ring(user_id)
         return count
 
@@ -199,10 +199,10 @@ class RemindersService:
         return UserReminders(service=self, user_id=user_id)
 
     def _times(self, timing: Timing) -> tuple[datetime, ...]:
-        return self.timings.following(timing, self.house.clock(), AHEAD)
+        return self.timings.following(timing, self.runtime.clock(), AHEAD)
 
     def _of(self, user: User) -> RemindersRepository:
-        return self.house.db.open(RemindersRepository, user.id)
+        return self.runtime.db.open(RemindersRepository, user.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +233,7 @@ class UserReminders:
 
     @property
     def _rows(self) -> RemindersRepository:
-        return self.service.house.db.open(RemindersRepository, self.user_id)
+        return self.service.runtime.db.open(RemindersRepository, self.user_id)
 
 
 def _reminder(row: ReminderRow, next_at: datetime) -> Reminder:

@@ -44,7 +44,7 @@ class RoleSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleDefaults:
-    """Reads and changes `RoleSettings`. `setting_rounds`: the rounds of the whole house."""
+    """Reads and changes `RoleSettings`. `setting_rounds`: the rounds of the whole server."""
 
     roles: Roles
     models: Models
@@ -99,7 +99,7 @@ class RoleDefaults:
         await self.roles.change(user, name, {field: None})
 
     def _here(self, named: Sequence[str]) -> tuple[str, ...]:
-        """Of what a role names, the categories and tools that this house has."""
+        """Of what a role names, the categories and tools that this server has."""
         there = {"all", *self.registry.categories, *self.registry.tools}
         return tuple(one for one in named if one in there)
 

@@ -1,4 +1,4 @@
-"""The optional sentence model of a house: which folder, made ready at the first plan that could use it, fetched, told.
+"""The optional sentence model of a server: which folder, made ready at the first plan that could use it, fetched, told.
 
 Without a folder it costs nothing. A plan never waits for it longer than a quarter of a second: while tools are still
 being read, and whenever it fails, the plan goes on without it and says so in its receipt.

@@ -12,7 +12,7 @@ from cortex.base.messages import ToolSchema
 from cortex.base.user import User
 from cortex.selection.edits import Sending, sending_of
 from cortex.selection.types import META, Domain, Example, ToolEntry, Trigger
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.tools.settings import ToolSettingsService, asks_itself, shipped_sending
 from cortex.services.tools.tools import PlanGround, ToolsService
 from cortex.services.tools.words import Rival, rivals
@@ -114,7 +114,7 @@ class CategoryWords:
 class ToolListing:
     """Gathers what stands about tools in the registry, the settings and the calls."""
 
-    house: House
+    runtime: Runtime
     tools: ToolsService
     settings: ToolSettingsService
 
@@ -127,7 +127,7 @@ class ToolListing:
         shown = fit[(at - 1) * PAGE_TOOLS : at * PAGE_TOOLS]
         return ToolList(
             categories=self._by_category(ground, shown),
-            names=tuple(name for name in self.house.registry.categories if name != META),
+            names=tuple(name for name in self.runtime.registry.categories if name != META),
             tools=sum(not line.is_meta for line in lines),
             ready=sum(not line.is_meta and line.is_on and not line.missing for line in lines),
             tokens=sum(line.tokens_full for line in lines if line.is_on and not line.missing and not line.is_meta),
@@ -140,7 +140,7 @@ class ToolListing:
 
     async def category(self, name: str) -> CategoryWords:
         """A category with what ships; NotFound for one that has no words."""
-        category = self.house.registry.category(name)
+        category = self.runtime.registry.category(name)
         if category is None or name == META:
             raise NotFound(f"There is no category {name!r}.")
         ground, lines = await self._lines()
@@ -155,14 +155,14 @@ class ToolListing:
 
     async def sheet(self, user: User, name: str) -> ToolSheet:
         """One tool with its schema, its words and its last calls; NotFound for an unknown one."""
-        tool = self.house.registry.get(name)
+        tool = self.runtime.registry.get(name)
         if tool is None:
             raise NotFound(f"There is no tool {name!r}.")
         ground, lines = await self._lines()
         domain = _domain(ground, tool.category)
         entry = next(entry for entry in ground.snapshot.entries if entry.name == name)
-        uses = await self.house.db.open(ToolUsesRepository).of(name, LAST_CALLS)
-        mine = await self.house.db.open(CallsRepository, user.id).of_tool(name, LAST_CALLS)
+        uses = await self.runtime.db.open(ToolUsesRepository).of(name, LAST_CALLS)
+        mine = await self.runtime.db.open(CallsRepository, user.id).of_tool(name, LAST_CALLS)
         return ToolSheet(
             line=next(line for line in lines if line.name == name),
             tool=tool,
@@ -170,7 +170,7 @@ class ToolListing:
             stub=entry.stub,
             phrases=tuple(each for each in domain.triggers if not each.tools or name in each.tools) if domain else (),
             examples=tuple(each for each in domain.examples if name in each.tools) if domain else (),
-            shipped=frozenset(said for said, _ in self.house.registry.categories[tool.category].examples),
+            shipped=frozenset(said for said, _ in self.runtime.registry.categories[tool.category].examples),
             calls=tuple(uses),
             own={row.id: row for row in mine},
             last_error=next((row for row in mine if row.state in ("failed", "unknown")), None),
@@ -180,13 +180,13 @@ class ToolListing:
         """Every tool in registry order, meta tools where they stand."""
         ground = await self.tools.ground()
         settings: Mapping[str, ToolSettingRow] = await self.settings.all()
-        since = self.house.clock() - timedelta(days=DAYS)
-        uses = {use.name: use for use in await self.house.db.open(ToolUsesRepository).by_tool(since)}
+        since = self.runtime.clock() - timedelta(days=DAYS)
+        uses = {use.name: use for use in await self.runtime.db.open(ToolUsesRepository).by_tool(since)}
         missing = {row["name"]: tuple(row["missing"]) for row in await self.tools.listing()}
         entries = {entry.name: entry for entry in ground.snapshot.entries}
         return ground, tuple(
             _line(tool, entries[tool.name], settings.get(tool.name), uses.get(tool.name), missing[tool.name])
-            for tool in self.house.registry.tools.values()
+            for tool in self.runtime.registry.tools.values()
         )
 
     def _by_category(self, ground: PlanGround, lines: Sequence[ToolLine]) -> tuple[CategoryLines, ...]:
@@ -194,7 +194,7 @@ class ToolListing:
         for line in lines:
             by_name.setdefault(line.category, []).append(line)
         return tuple(
-            self._category(ground, self.house.registry.categories[name], found) for name, found in by_name.items()
+            self._category(ground, self.runtime.registry.categories[name], found) for name, found in by_name.items()
         )
 
     def _category(self, ground: PlanGround, category: Category, lines: Sequence[ToolLine]) -> CategoryLines:

@@ -1,4 +1,4 @@
-"""Brings a house's own fitted model to where plans are made, or says why the shipped one judges instead."""
+"""Brings a server's own fitted model to where plans are made, or says why the shipped one judges instead."""
 
 import hashlib
 import logging

@@ -17,7 +17,7 @@ from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import PlanInput, Snapshot
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.tools.plans import PAST_TURNS, PlannedRound, as_one, past_turns, with_so_far
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.calls import CallsRepository
@@ -63,7 +63,7 @@ class Replay:
 class Replays:
     """Replays the rounds of one user's turns."""
 
-    house: House
+    runtime: Runtime
     tools: ToolsService
 
     @property
@@ -73,7 +73,7 @@ class Replays:
 
     async def replay(self, user_id: str, turn_id: str, round: int, recipe: str) -> Replay:
         """The round under this recipe. NotFound for a round without a stored input; UserError for the recipe."""
-        async with self.house.db.read_transaction(user_id) as opened:
+        async with self.runtime.db.read_transaction(user_id) as opened:
             turn = await opened(TurnsRepository).get(turn_id)
             kept = next((one for one in await opened(PlansRepository).of_turn(turn_id) if one.round == round), None)
             if kept is None or not kept.given:

@@ -26,8 +26,8 @@ Field = Literal["is_on", "sending", "asks_first", "description"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HouseTools:
-    """What holds in this house. `asks_first`: tools that ask although they ship without; it only ever tightens.
+class ToolSettings:
+    """What holds on this server. `asks_first`: tools that ask although they ship without; it only ever tightens.
 
     `refit`: the fitted model of its own that is in force, None = the shipped one.
     """
@@ -39,7 +39,7 @@ class HouseTools:
     refit: RefitRow | None = None
 
 
-AS_SHIPPED = HouseTools()
+AS_SHIPPED = ToolSettings()
 
 
 class ToolSettingsService:
@@ -49,21 +49,23 @@ class ToolSettingsService:
         """Nothing is read before it is asked for."""
         self._db = db
         self._registry = registry
-        self._kept: list[HouseTools] = []
+        self._kept: list[ToolSettings] = []
 
-    async def in_force(self) -> HouseTools:
+    async def in_force(self) -> ToolSettings:
         """What holds now: one number is read, and the rest only where it has grown."""
         number = await self._db.open(ToolSettingsRepository).number()
         if not self._kept or self._kept[0].number != number:
             self._kept[:] = [await self._read(number)]
         return self._kept[0]
 
-    async def judged(self, snapshot: Snapshot, house: HouseTools) -> Snapshot:
-        """The snapshot with the house's own model, if one is in force and fits the shipped one it was made from."""
-        if house.refit is None:
+    async def judged(self, snapshot: Snapshot, settings: ToolSettings) -> Snapshot:
+        """The snapshot with the server's own model, if one is in force and fits the shipped one it was made from."""
+        if settings.refit is None:
             return snapshot
-        data = None if is_loaded(house.refit) else await self._db.open(RefitsRepository).weights(house.refit.number)
-        return await asyncio.to_thread(with_own_model, snapshot, house.refit, data)
+        data = (
+            None if is_loaded(settings.refit) else await self._db.open(RefitsRepository).weights(settings.refit.number)
+        )
+        return await asyncio.to_thread(with_own_model, snapshot, settings.refit, data)
 
     async def all(self) -> Mapping[str, ToolSettingRow]:
         """What was set, by tool."""
@@ -145,11 +147,11 @@ class ToolSettingsService:
             await settings.set(replace(before, **values), user.id)
             return (await opened(AuditRepository).add(user.id, "tool.changed", name, changes)).number
 
-    async def _read(self, number: int) -> HouseTools:
+    async def _read(self, number: int) -> ToolSettings:
         settings = self._db.open(ToolSettingsRepository)
         found, words = await settings.all(), await settings.words()
         sending = {each.tool: cast("Sending", each.sending) for each in found if each.sending in get_args(Sending)}
-        return HouseTools(
+        return ToolSettings(
             number=number,
             off=frozenset(each.tool for each in found if each.is_on is False),
             asks_first=frozenset(each.tool for each in found if each.asks_first),

@@ -22,7 +22,7 @@ from cortex.selection.types import META, Snapshot
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.encoders import Encoders
 from cortex.services.tools.plans import PlannedRound, PlanRequest, planned
-from cortex.services.tools.settings import AS_SHIPPED, HouseTools, ToolSettingsService
+from cortex.services.tools.settings import AS_SHIPPED, ToolSettings, ToolSettingsService
 from cortex.services.tools.skill_files import SkillFiles
 from cortex.toolkit.registry import Registry
 
@@ -31,12 +31,12 @@ REQUEST_FRAME = '{"messages":[,],"tools":[]}'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanGround:
-    """What every plan stands on as the house has it now: `snapshot` with the admins' changes laid over `shipped`.
+    """What every plan stands on as the server has it now: `snapshot` with the admins' changes laid over `shipped`.
 
     `encoder_skipped`: why the sentence model is not at hand, "" where it is or none is wanted.
     """
 
-    house: HouseTools
+    settings: ToolSettings
     shipped: Snapshot
     snapshot: Snapshot
     ready: tuple[str, ...]
@@ -44,7 +44,7 @@ class PlanGround:
 
 
 class ToolsService:
-    """The registry of this house. `wired`: names of the ports that tools can open here."""
+    """The registry of this server. `wired`: names of the ports that tools can open here."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class ToolsService:
         """As `permitted`, from what was read already."""
         if mode == "chat":
             return frozenset()
-        found = self._open_to(user, granted(role, is_admin=user.is_admin), channel, ground.house)
+        found = self._open_to(user, granted(role, is_admin=user.is_admin), channel, ground.settings)
         metas = frozenset(name for name in self._ready if self._registry.tools[name].category == META)
         return found | metas if found else frozenset()
 
@@ -104,13 +104,13 @@ class ToolsService:
         """Names of all that this user could have in a chat, by some role, less what the channel lacks; no meta tool."""
         return self._open_to(user, ToolGrant(words=await self._roles.reach(user)), channel, await self.in_force())
 
-    def _open_to(self, user: User, grant: ToolGrant, channel: Channel, house: HouseTools) -> frozenset[str]:
+    def _open_to(self, user: User, grant: ToolGrant, channel: Channel, settings: ToolSettings) -> frozenset[str]:
         tools = self._registry.tools
         return frozenset(
             name
             for name in self._ready
             if tools[name].category != META
-            and name not in house.off
+            and name not in settings.off
             and permits(
                 grant,
                 name=name,
@@ -212,7 +212,7 @@ class ToolsService:
         """What a tool still needs before it is ready."""
         return self._registry.missing(name, wired)
 
-    async def in_force(self) -> HouseTools:
+    async def in_force(self) -> ToolSettings:
         """What admins changed, read now."""
         return await self._settings.in_force() if self._settings else AS_SHIPPED
 
@@ -222,15 +222,15 @@ class ToolsService:
 
     async def ground(self) -> PlanGround:
         """What plans stand on now. The registry is counted once; a change of words or settings counts nothing again."""
-        house = await self.in_force()
+        settings = await self.in_force()
         if not self._shipped:
             self._shipped[:] = [await asyncio.to_thread(snapshot_of, self._registry)]
         shipped = self._shipped[0]
-        if not self._ground or self._ground[0].house is not house:
-            snapshot = await asyncio.to_thread(edited, shipped, house.edits)
-            snapshot = await self._settings.judged(snapshot, house) if self._settings else snapshot
-            ready = tuple(name for name in self._ready if name not in house.off)
-            self._ground[:] = [PlanGround(house=house, shipped=shipped, snapshot=snapshot, ready=ready)]
+        if not self._ground or self._ground[0].settings is not settings:
+            snapshot = await asyncio.to_thread(edited, shipped, settings.edits)
+            snapshot = await self._settings.judged(snapshot, settings) if self._settings else snapshot
+            ready = tuple(name for name in self._ready if name not in settings.off)
+            self._ground[:] = [PlanGround(settings=settings, shipped=shipped, snapshot=snapshot, ready=ready)]
         ground = self._ground[0]
         if self._encoders is None or not self._encoders.is_there:
             return ground

@@ -142,7 +142,7 @@ def _words(found: Sequence[ToolWordRow]) -> WordEdits:
 
 
 def _added(kind: Kind, category: str, typed: str, own: set[str], default: str) -> list[ToolWordRow]:
-    """The lines as words that this house adds."""
+    """The lines as words that this server adds."""
     field = f"{kind}s"
     made: dict[str, ToolWordRow] = {}
     for said, names in _lines(typed, field):
@@ -159,7 +159,7 @@ def _added(kind: Kind, category: str, typed: str, own: set[str], default: str) -
 
 
 def _left_out(kind: Kind, category: str, typed: str, shipped: set[str]) -> list[ToolWordRow]:
-    """The lines as shipped words that this house leaves out."""
+    """The lines as shipped words that this server leaves out."""
     field = f"no_{kind}s"
     made: dict[str, ToolWordRow] = {}
     for said, _ in _lines(typed, field):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from cortex.base.events import EventKind, OpenPart
 from cortex.base.turn import Turn
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.turns import TurnRow
@@ -37,7 +37,7 @@ class AnswerWriter:
     beside: what is written with its first rows, in the same transaction.
     """
 
-    house: House
+    runtime: Runtime
     turn: Turn
     round_number: int
     beside: Callable[[Opener], Awaitable[None]] | None = None
@@ -48,7 +48,7 @@ class AnswerWriter:
 
     async def begin(self) -> None:
         """Take back what an interrupted try of this round had put on the page."""
-        conversations = self.house.db.open(ConversationsRepository, self.turn.user_id)
+        conversations = self.runtime.db.open(ConversationsRepository, self.turn.user_id)
         events = await conversations.of_turn(self.turn.conversation_id, self.turn.id)
         starts = [e.payload for e in events if e.kind == "part.start" and e.payload["round"] == self.round_number]
         self.base = self.attempt = max((start["attempt"] for start in starts), default=0)
@@ -62,7 +62,7 @@ class AnswerWriter:
             self.attempt = self.base + attempt
         part = self.open if self.open is not None and self.open.kind == kind else await self._start(kind)
         self.open = replace(part, text=part.text + text)
-        self.house.hub.publish(self.open)
+        self.runtime.hub.publish(self.open)
 
     async def notice(self, text: str) -> None:
         """A retry or a change of model, told in the log."""
@@ -78,7 +78,7 @@ class AnswerWriter:
     def close(self) -> None:
         """The rows stand in the log: let the hub forget the open part."""
         if self.open is not None:
-            self.house.hub.close(self.turn.conversation_id, self.open.part)
+            self.runtime.hub.close(self.turn.conversation_id, self.open.part)
             self.open = None
 
     async def abandon(self) -> None:
@@ -135,7 +135,7 @@ class AnswerWriter:
     async def _tell(self, rows: list[Row]) -> None:
         """Commit rows to the log and ring the bell."""
         beside, self.beside = self.beside, None
-        async with self.house.transaction_then_notify(self.turn.user_id, self.turn.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(self.turn.user_id, self.turn.conversation_id) as opened:
             if beside is not None:
                 await beside(opened)
             await opened(ConversationsRepository).append(self.turn.conversation_id, rows)

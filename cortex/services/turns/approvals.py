@@ -12,7 +12,7 @@ from cortex.base.user import User
 from cortex.ports.loop import ApprovalRequest, CallRecord
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.notifier import Notifier, PageOnlyNotifier, PendingNotice
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository, GrantsRepository
 from cortex.storage.approvals import GrantRow as GrantRow
@@ -32,7 +32,7 @@ GRANT_CHARS = 100
 class ApprovalsService:
     """Implements the `Approvals` port, and the page's side. `is_watched`: whether a user has a conversation open."""
 
-    house: House
+    runtime: Runtime
     tell: Notifier = field(default_factory=PageOnlyNotifier)
     is_watched: Callable[[str, str], bool] = lambda user_id, conversation_id: True
 
@@ -40,7 +40,7 @@ class ApprovalsService:
         """Whether a live grant of this conversation covers this call; the gate asks in an untainted turn only."""
         scope = scope_of(plea.destination, plea.detail, call.hash)
         return (
-            await self.house.db.open(GrantsRepository, turn.user_id).find(plea.tool, scope, turn.conversation_id)
+            await self.runtime.db.open(GrantsRepository, turn.user_id).find(plea.tool, scope, turn.conversation_id)
             is not None
         )
 
@@ -51,9 +51,9 @@ class ApprovalsService:
         """
         is_seen = turn.channel in CHATS and self.is_watched(turn.user_id, turn.conversation_id)
         minutes = WATCHED_MINUTES if is_seen or await self._has_parked_enough(turn) else PARKED_MINUTES
-        expires_at = self.house.clock() + timedelta(minutes=minutes)
+        expires_at = self.runtime.clock() + timedelta(minutes=minutes)
         draft = None if is_seen else await self._draft(turn, call, plea, expires_at)
-        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             is_new = await opened(ApprovalsRepository).of_call(call.id) is None
             row = await opened(ApprovalsRepository).ask(
                 call_id=call.id,
@@ -79,7 +79,7 @@ class ApprovalsService:
 
     def _can_be_granted(self, row: ApprovalRow) -> bool:
         """Whether a grant could ever hold: not where outside text was read, nor for a tool that itself brings some."""
-        tool = self.house.registry.get(row.tool)
+        tool = self.runtime.registry.get(row.tool)
         return not row.why and tool is not None and not tool.reads_untrusted
 
     async def _has_parked_enough(self, turn: Turn) -> bool:
@@ -87,7 +87,7 @@ class ApprovalsService:
         if turn.channel not in CHATS:
             return False
         return (
-            await self.house.db.open(ApprovalsRepository, turn.user_id).others_waiting(turn.id, CHATS) >= PARKED_CHATS
+            await self.runtime.db.open(ApprovalsRepository, turn.user_id).others_waiting(turn.id, CHATS) >= PARKED_CHATS
         )
 
     async def _draft(self, turn: Turn, call: CallRecord, plea: ApprovalRequest, expires_at: datetime) -> PendingNotice:
@@ -105,16 +105,16 @@ class ApprovalsService:
 
     async def wait(self, turn: Turn, approval_id: str) -> Answer:
         """The answer, or expired; a durable wait, so a restart goes on waiting, to the end that was first given."""
-        row = await self.house.db.open(ApprovalsRepository, turn.user_id).get(approval_id)
-        left_s = max((row.expires_at - self.house.clock()).total_seconds(), 0.0)
-        value = await self.house.signals.wait(f"approval:{approval_id}", left_s)
+        row = await self.runtime.db.open(ApprovalsRepository, turn.user_id).get(approval_id)
+        left_s = max((row.expires_at - self.runtime.clock()).total_seconds(), 0.0)
+        value = await self.runtime.signals.wait(f"approval:{approval_id}", left_s)
         if value in ("allowed", "denied"):
             return "allowed" if value == "allowed" else "denied"
         return "expired"
 
     async def consume(self, turn: Turn, approval_id: str, arguments_hash: str) -> bool:
         """Use the approval up: True once, if allowed, unexpired and for exactly these arguments."""
-        return await self.house.db.open(ApprovalsRepository, turn.user_id).consume(approval_id, arguments_hash)
+        return await self.runtime.db.open(ApprovalsRepository, turn.user_id).consume(approval_id, arguments_hash)
 
     @step(StepName.SETTLE)
     async def settle(self, turn: Turn, approval_id: str, heard: Answer) -> Answer:
@@ -122,7 +122,7 @@ class ApprovalsService:
 
         The answer that counts is the row's: one that was given in the last moment is not lost.
         """
-        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             await opened(TurnsRepository).set_state(turn.id, "running")
             is_expired = heard == "expired" and await opened(ApprovalsRepository).expire(approval_id)
             row = await opened(ApprovalsRepository).get(approval_id)
@@ -135,7 +135,7 @@ class ApprovalsService:
 
     async def pending(self, user: User) -> Sequence[ApprovalRow]:
         """What waits for this user's word, oldest first."""
-        return await self.house.db.open(ApprovalsRepository, user.id).pending()
+        return await self.runtime.db.open(ApprovalsRepository, user.id).pending()
 
     async def answer(self, user: User, approval_id: str, choice: str) -> None:
         """The person's word: once | conversation | deny. Conflict when it was answered before or came too late.
@@ -146,19 +146,19 @@ class ApprovalsService:
         if choice not in ("once", "conversation", "deny"):
             raise UserError(f"Choose once, conversation or deny, not {choice!r}.")
         state: Literal["allowed", "denied"] = "denied" if choice == "deny" else "allowed"
-        waiting = await self.house.db.open(ApprovalsRepository, user.id).get(approval_id)
+        waiting = await self.runtime.db.open(ApprovalsRepository, user.id).get(approval_id)
         if choice == "conversation" and not self._can_be_granted(waiting):
             raise UserError(
                 "Text from outside is in this conversation, or comes with this call, so each call is asked for."
             )
-        async with self.house.transaction_then_notify(user.id, waiting.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(user.id, waiting.conversation_id) as opened:
             row = await opened(ApprovalsRepository).answer(approval_id, state, user.id)
             if choice == "conversation":
                 await opened(GrantsRepository).add(
                     tool=row.tool,
                     destination=scope_of(row.destination, row.detail, row.arguments_hash),
                     conversation_id=row.conversation_id,
-                    expires_at=self.house.clock() + timedelta(hours=GRANT_HOURS),
+                    expires_at=self.runtime.clock() + timedelta(hours=GRANT_HOURS),
                 )
             await opened(NoticesRepository).settle(approval_id)
             await opened(ConversationsRepository).append(
@@ -169,20 +169,20 @@ class ApprovalsService:
 
     async def signal_again(self, turn: TurnRow) -> None:
         """Send on what was answered: the process that took the answer may have died before it did. Heard once."""
-        for row in await self.house.db.open(ApprovalsRepository, turn.owner_id).of_turn(turn.id):
+        for row in await self.runtime.db.open(ApprovalsRepository, turn.owner_id).of_turn(turn.id):
             if row.state in ("allowed", "denied"):
                 await self._signal(row)
 
     async def _signal(self, row: ApprovalRow) -> None:
-        await self.house.signals.signal(row.turn_id, f"approval:{row.id}", row.state)
+        await self.runtime.signals.signal(row.turn_id, f"approval:{row.id}", row.state)
 
     async def grants(self, user: User) -> Sequence[GrantRow]:
         """What the user allowed beyond a single call and is still in force, the newest first."""
-        return await self.house.db.open(GrantsRepository, user.id).list()
+        return await self.runtime.db.open(GrantsRepository, user.id).list()
 
     async def revoke(self, user: User, grant_id: str) -> None:
         """Take a standing yes back; NotFound when it is absent or another user's."""
-        await self.house.db.open(GrantsRepository, user.id).revoke(grant_id)
+        await self.runtime.db.open(GrantsRepository, user.id).revoke(grant_id)
 
 
 def scope_of(destination: str, detail: str, arguments_hash: str) -> str:

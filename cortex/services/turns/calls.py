@@ -10,7 +10,7 @@ from cortex.base.ids import derived_id
 from cortex.base.turn import Turn
 from cortex.ports.loop import CallEnding, CallFacts, CallRecord
 from cortex.selection.baselines import ora
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.turns.tool_outcomes import came, was_late
 from cortex.services.turns.turn_context import TurnContexts
 from cortex.services.turns.typed_places import typed_places
@@ -31,20 +31,20 @@ CALLS_A_TURN = {"ora": ora.CALLS_A_TURN}
 class CallLog:
     """Implements the `CallLogPort` port over the database and the user's folder."""
 
-    house: House
+    runtime: Runtime
     contexts: TurnContexts
     homes: Homes
 
     async def standing(self, turn: Turn) -> CallFacts:
         """The facts the gate decides on. What an admin switched off since the turn began holds at once."""
         context = await self.contexts.of(turn)
-        async with self.house.db.one_view(), self.house.db.read_transaction(turn.user_id) as opened:
+        async with self.runtime.db.one_view(), self.runtime.db.read_transaction(turn.user_id) as opened:
             earlier = await opened(CallsRepository).of_conversation(turn.conversation_id)
             turns = await opened(TurnsRepository).list(turn.conversation_id)
             reads = await opened(TurnsRepository).reads(await opened(TurnsRepository).get(turn.id))
             state = (await opened(ConversationsRepository).get(turn.conversation_id)).selection_state
             tools = await self.contexts.tools.in_force()
-        if tools is not context.ground.house:
+        if tools is not context.ground.settings:
             context = await self.contexts.renewed(turn)
         mine = [row for row in earlier if row.turn_id == turn.id]
         if turn.job_id:  # it knows nothing of the runs before it
@@ -61,28 +61,28 @@ class CallLog:
             typed_hosts=typed_places(typed),
             discoveries=sum(row.name == "tools_discover" for row in mine),
             same_calls=dict(Counter(f"{row.name} {row.arguments}" for row in mine)),
-            now=self.house.clock(),
+            now=self.runtime.clock(),
             calls_left=self._calls_left(state.get("recipe", ""), mine),
-            asks_first=context.ground.house.asks_first,
+            asks_first=context.ground.settings.asks_first,
         )
 
     def _calls_left(self, recipe: str, mine: Sequence[CallRow]) -> int | None:
         """How many business calls the recipe of the turn's last plan still allows; a refused one was none."""
         if recipe not in CALLS_A_TURN:
             return None
-        tools = self.house.registry.tools
+        tools = self.runtime.registry.tools
         made = sum(row.state != "refused" and not (row.name in tools and tools[row.name].free) for row in mine)
         return max(0, CALLS_A_TURN[recipe] - made)
 
     def _reads(self, call: CallRecord, ending: CallEnding) -> Reads:
         """What this call put before the model; a tool that is gone counts as one that reads private data."""
-        tool = self.house.registry.get(call.tool)
+        tool = self.runtime.registry.get(call.tool)
         is_private = ending.state in ("ok", "err") and (tool is None or tool.reads_private)
         return Reads(outside=ending.is_tainted, private=is_private)
 
     async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:
         """Note the call and show its card; a repeat is a no-op."""
-        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             plans = await opened(PlansRepository).of_turn(turn.id)
             earlier = [row for row in await opened(CallsRepository).of_turn(turn.id) if row.id != call.id]
             row = CallRow(
@@ -111,7 +111,7 @@ class CallLog:
 
     async def intend(self, turn: Turn, call_id: str) -> Literal["first", "again", "ended"]:
         """Note that the effect is about to happen (high risk: audited); `again` when an earlier try never ended."""
-        async with self.house.db.transaction(turn.user_id) as opened:
+        async with self.runtime.db.transaction(turn.user_id) as opened:
             is_first = await opened(CallsRepository).intend(call_id)
             row = await opened(CallsRepository).get(call_id)
             if not is_first:
@@ -123,7 +123,7 @@ class CallLog:
 
     async def end(self, turn: Turn, call: CallRecord, ending: CallEnding) -> CallEnding:
         """Store the result once; a repeat gives the stored one back and tells the log nothing new."""
-        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             calls = opened(CallsRepository)
             is_new = await calls.finish(
                 call.id,
@@ -164,7 +164,7 @@ class CallLog:
             before=ending.undo.before,
             expected=ending.undo.expected,
             label=ending.undo.label,
-            expires_at=self.house.clock() + timedelta(hours=UNDO_HOURS),
+            expires_at=self.runtime.clock() + timedelta(hours=UNDO_HOURS),
         )
         return row.id
 

@@ -13,7 +13,7 @@ from cortex.base.turn import Outcome, Turn, TurnState
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.selection.types import META
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.turns.answer_writer import Row
 from cortex.services.turns.approvals import told
 from cortex.services.turns.tool_outcomes import record_case
@@ -41,7 +41,7 @@ With = Callable[[Opener, TurnRow], Awaitable[str]]
 class TurnEnd:
     """The ways a turn ends. Each gives back the id of the queued turn to start next, or ""."""
 
-    house: House
+    runtime: Runtime
     company: list[With] = field(default_factory=list)
     listeners: list[Callable[[str], None]] = field(default_factory=list)
 
@@ -59,7 +59,7 @@ class TurnEnd:
     @step(StepName.CLOSE)
     async def close(self, turn: Turn, outcome: Outcome) -> str:
         """The loop came to its end: keep its messages, say how it ended, name the conversation."""
-        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             row = await opened(TurnsRepository).get(turn.id)
             if row.state not in LIVING:
                 return ""
@@ -71,7 +71,7 @@ class TurnEnd:
             await opened(ConversationsRepository).append(turn.conversation_id, rows)
             ended = await opened(TurnsRepository).set_state(turn.id, outcome.state, rounds=outcome.rounds, error=error)
             if outcome.state == "done":
-                await record_case(opened, row, self.house.settings.secret_key)
+                await record_case(opened, row, self.runtime.settings.secret_key)
             following = await self._leave(opened, ended)
         self._closed(turn.id)
         return following
@@ -79,8 +79,8 @@ class TurnEnd:
     @step(StepName.REFUSE)
     async def refuse(self, user_id: str, turn_id: str, text: str) -> str:
         """It could not begin, and this is why: a file with a slip. The message stays and can be asked again."""
-        row = await self.house.db.open(TurnsRepository, user_id).get(turn_id)
-        async with self.house.transaction_then_notify(user_id, row.conversation_id) as opened:
+        row = await self.runtime.db.open(TurnsRepository, user_id).get(turn_id)
+        async with self.runtime.transaction_then_notify(user_id, row.conversation_id) as opened:
             if (await opened(TurnsRepository).get(turn_id)).state not in LIVING:
                 return ""
             await self._mend(opened, row, "", NOT_BEGUN)
@@ -94,7 +94,7 @@ class TurnEnd:
 
     async def stop(self, row: TurnRow, partial: Sequence[OpenPart]) -> str:
         """The user stopped it: the words so far stay, marked as partial; open calls are told as stopped."""
-        async with self.house.transaction_then_notify(row.owner_id, row.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as opened:
             if (await opened(TurnsRepository).get(row.id)).state not in LIVING:
                 return ""
             await self._mend(opened, row, "".join(part.text for part in partial if part.kind == "text"), STOPPED)
@@ -102,13 +102,13 @@ class TurnEnd:
             await opened(ConversationsRepository).append(row.conversation_id, rows)
             following = await self._leave(opened, await opened(TurnsRepository).set_state(row.id, "stopped"))
         for part in partial:
-            self.house.hub.close(part.conversation_id, part.part)
+            self.runtime.hub.close(part.conversation_id, part.part)
         self._closed(row.id)
         return following
 
     async def interrupt(self, row: TurnRow, text: str) -> str:
         """No run will end it: say so and offer to go on."""
-        async with self.house.transaction_then_notify(row.owner_id, row.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as opened:
             if (await opened(TurnsRepository).get(row.id)).state not in LIVING:
                 return ""
             await self._mend(opened, row, "", BROKEN_OFF)
@@ -177,7 +177,7 @@ class TurnEnd:
                     "turn": row.id,
                     "state": state,
                     "rounds": rounds or len(plans),
-                    "seconds": round((self.house.clock() - started).total_seconds(), 1),
+                    "seconds": round((self.runtime.clock() - started).total_seconds(), 1),
                     "tools_sent": len(carried(plans)),
                     "tools_total": first.get("total", 0),
                     "tokens_sent": sum(plan.receipt.get("tokens", 0) for plan in plans),

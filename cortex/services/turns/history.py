@@ -16,7 +16,7 @@ from cortex.base.user import User
 from cortex.ports.loop import Request
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.models.asking import ask
 from cortex.services.turns.answer_writer import Row
 from cortex.services.turns.turn_context import TurnContext, TurnContexts
@@ -33,7 +33,7 @@ SUMMARY_ROUND = 0
 class ConversationHistory:
     """Implements the `History` port over the stored transcript."""
 
-    house: House
+    runtime: Runtime
     contexts: TurnContexts
 
     async def past(self, turn: Turn) -> Past:
@@ -58,9 +58,9 @@ class ConversationHistory:
     @step(StepName.STEER)
     async def steer(self, turn: Turn, after_round: int) -> tuple[str, ...]:
         """The messages that were queued while the turn ran, taken into it now."""
-        if not await self.house.db.open(TurnsRepository, turn.user_id).queued(turn.conversation_id):
+        if not await self.runtime.db.open(TurnsRepository, turn.user_id).queued(turn.conversation_id):
             return ()
-        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             taken = await opened(TurnsRepository).take_queued(turn.conversation_id, turn.id, after_round)
             if taken:
                 rows: list[Row] = [
@@ -90,7 +90,7 @@ class ConversationHistory:
             ]
         else:
             rows = [("notice", {"turn": turn.id, "level": "info", "text": text}, turn.id)]
-        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             await opened(ConversationsRepository).append(turn.conversation_id, rows)
 
     async def summarise(self, context: TurnContext, row: TurnRow) -> SummaryRow | None:
@@ -110,7 +110,7 @@ class ConversationHistory:
         if not text:
             return known
         is_tainted = any(stored.is_tainted for stored in context.stored if stored.ordinal <= upto)
-        async with self.house.transaction_then_notify(row.owner_id, row.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as opened:
             made = await opened(SummariesRepository).add(row.conversation_id, upto, text, is_tainted)
             payload = {"summary": made.id, "upto_turn": upto, "text": text, "state": "made", "is_tainted": is_tainted}
             await opened(ConversationsRepository).append(row.conversation_id, [("summary", payload, row.id)])
@@ -141,7 +141,7 @@ class ConversationHistory:
 
     async def _not_distilled(self, row: TurnRow, failure: str) -> str:
         text = f"The older part of this conversation could not be summarised ({failure}); it is left out."
-        async with self.house.transaction_then_notify(row.owner_id, row.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as opened:
             await opened(ConversationsRepository).append(
                 row.conversation_id, [("notice", {"turn": row.id, "level": "warn", "text": text}, row.id)]
             )
@@ -149,7 +149,7 @@ class ConversationHistory:
 
     async def _book(self, person: User, payer: TurnRow, reply: Reply) -> None:
         """A summary is a model call like any other: it stands in the ledger as round 0 of the turn that needed it."""
-        rounds = self.house.db.open(RoundsRepository, person.id)
+        rounds = self.runtime.db.open(RoundsRepository, person.id)
         if reply.message is None:
             await rounds.failed(payer.id, SUMMARY_ROUND, reply.model, 0)
             return

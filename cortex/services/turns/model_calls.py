@@ -20,7 +20,7 @@ from cortex.ports.loop import Request
 from cortex.ports.steps import is_first_life, step
 from cortex.ports.stored_names import StepName
 from cortex.selection.cache_misses import Sight, verdict
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.models.asking import ask
 from cortex.services.models.prices import cost_usd
 from cortex.services.models.profiles import endpoint_of
@@ -41,7 +41,7 @@ TOO_LONG = "The answer reached the model's output limit and was cut there."
 class ModelCaller:
     """Implements the `ModelCalls` port."""
 
-    house: House
+    runtime: Runtime
     contexts: TurnContexts
 
     @step(StepName.ANSWER)
@@ -68,20 +68,22 @@ class ModelCaller:
             parallel_calls=turn.parallel_calls,
             hints=plan.hints,
         )
-        writer = AnswerWriter(house=self.house, turn=turn, round_number=plan.round, beside=partial(_keep, turn, added))
+        writer = AnswerWriter(
+            runtime=self.runtime, turn=turn, round_number=plan.round, beside=partial(_keep, turn, added)
+        )
         if not is_first_life.get():
             await writer.begin()
         chain = await self.contexts.models.open_chain(context.user, plan.models or turn.models, context.models)
-        began_s = self.house.ticks_s()
+        began_s = self.runtime.ticks_s()
         try:
             reply = await ask(chain, request, on_delta=writer.delta, on_notice=writer.notice)
         except asyncio.CancelledError:
             writer.close()  # whoever stopped it has what was said, or its next try says it again
             raise
-        ms = round((self.house.ticks_s() - began_s) * 1000)
+        ms = round((self.runtime.ticks_s() - began_s) * 1000)
         if reply.message is None:
             await writer.abandon()
-            await self.house.db.open(RoundsRepository, turn.user_id).failed(turn.id, plan.round, reply.model, ms)
+            await self.runtime.db.open(RoundsRepository, turn.user_id).failed(turn.id, plan.round, reply.model, ms)
             return reply
         reply = replace(reply, message=_with_ids(turn, plan.round, reply.message))
         less = len(past) - len(kept)
@@ -91,7 +93,7 @@ class ModelCaller:
 
     async def _known(self, turn: Turn, added: Sequence[Message]) -> Message | None:
         """The answer to these messages, if that stands in the transcript already."""
-        stored = await self.house.db.open(MessagesRepository, turn.user_id).of_turn(turn.id)
+        stored = await self.runtime.db.open(MessagesRepository, turn.user_id).of_turn(turn.id)
         answers = (row.message for row in stored if row.round == len(added) and row.message.speaker == "assistant")
         return next(answers, None)
 
@@ -125,7 +127,7 @@ class ModelCaller:
             rows.append(("notice", {"turn": turn.id, "level": "warn", "text": TOO_LONG}, turn.id))
         is_first = entry.name == context.entry.name
         profile = context.profile if is_first else (await self.contexts.profiles.of(context.user, entry)).profile
-        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             await _keep(turn, (*added, message), opened)
             known = {**known, **await self._cache(opened, turn, plan, reply, entry, profile, known["history"])}
             await opened(RoundsRepository).answered(turn.id, plan.round, reply.model, usage, cost, **known)

@@ -16,7 +16,7 @@ from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.ports.system import Discovered
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.models.profiles import endpoint_of
 from cortex.services.tools.plans import (
     PAST_TURNS,
@@ -47,7 +47,7 @@ BYTES_A_TOKEN = 4
 class Planning:
     """Implements the `Planner` port, and the page's preview."""
 
-    house: House
+    runtime: Runtime
     contexts: TurnContexts
     tools: ToolsService
 
@@ -81,7 +81,7 @@ class Planning:
 
     async def _most(self, turn: Turn, planned: PlannedRound) -> int:
         """Tokens that the request will hardly go beyond: as planned, or as long as the one before, and a quarter."""
-        before = await self.house.db.open(RoundsRepository, turn.user_id).at(turn.id, planned.round.round - 1)
+        before = await self.runtime.db.open(RoundsRepository, turn.user_id).at(turn.id, planned.round.round - 1)
         grown = before.input_tokens + before.output_tokens if before else 0
         return max(request_tokens(planned.receipt), grown) * 5 // 4
 
@@ -106,7 +106,7 @@ class Planning:
 
     async def _heard(self, turn: Turn, asked: PlanRequest) -> PlanRequest:
         """With what was sent meanwhile as a message of its own, after all that the turn has done so far."""
-        calls = await self.house.db.open(CallsRepository, turn.user_id).of_turn(turn.id)
+        calls = await self.runtime.db.open(CallsRepository, turn.user_id).of_turn(turn.id)
         used = [call.name for call in calls]
         found = tuple(dict.fromkeys((*asked.need.found, *used)))
         return replace(
@@ -125,7 +125,7 @@ class Planning:
         payload = {"turn": turn.id, "round": need.round, "total": receipt["total"]}
         rows: list[Row] = [("selection", payload, turn.id)]
         given, texts = recorded(planned)
-        async with self.house.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
             earlier = [plan for plan in await opened(PlansRepository).of_turn(turn.id) if plan.round < need.round]
             if limited and not (earlier and earlier[-1].receipt["labels"].get("budget") == limited):
                 rows.append(("notice", {"turn": turn.id, "level": "warn", "text": limited}, turn.id))
@@ -139,13 +139,13 @@ class Planning:
 
     def _moment(self, turn: Turn, need: Need) -> datetime:
         """The turn's own time in its first round, which the user's message carries; the present later."""
-        return datetime.fromisoformat(turn.now) if need.round == 1 else self.house.clock()
+        return datetime.fromisoformat(turn.now) if need.round == 1 else self.runtime.clock()
 
     async def preview(
         self, user: User, conversation_id: str | None, text: str, mode: ToolMode, *, role: str = ""
     ) -> dict[str, Any]:
         """The receipt that this draft would get as the next message; stores nothing, asks no model."""
-        async with self.house.db.one_view():
+        async with self.runtime.db.one_view():
             name = role or await self._role_of(user, conversation_id)
             context = await self.contexts.of_draft(user, conversation_id, name)
             asked = await self._asked(context, text, mode, context.entry)
@@ -155,7 +155,7 @@ class Planning:
         """The conversation's role; the default one for a new conversation."""
         if conversation_id is None:
             return "orchestrator"
-        return (await self.house.db.open(ConversationsRepository, user.id).get(conversation_id)).role
+        return (await self.runtime.db.open(ConversationsRepository, user.id).get(conversation_id)).role
 
     async def _asked(self, context: TurnContext, text: str, mode: ToolMode, entry: ModelEntry) -> PlanRequest:
         """The planner's inputs for this model; one that takes no tools gets none."""
@@ -172,7 +172,7 @@ class Planning:
             profile=profile,
             recipe=conversation.recipe if conversation else "",
             model=entry.name,
-            now=self.house.clock(),
+            now=self.runtime.clock(),
             history_tokens=size_bytes(past) // BYTES_A_TOKEN,
             skills=context.skills,
         )
@@ -182,17 +182,17 @@ class Planning:
 class Finder:
     """Implements the `Discovery` port for one user: what `tools_discover` finds is what the turn may use."""
 
-    house: House
+    runtime: Runtime
     accounts: Accounts
     tools: ToolsService
     user_id: str
 
     async def discover(self, turn_id: str, query: str) -> Discovered:
         """Up to five permitted tools that fit, or the domains that exist."""
-        async with self.house.db.one_view():
+        async with self.runtime.db.one_view():
             user = await self.accounts.user(self.user_id)
-            turn = await self.house.db.open(TurnsRepository, user.id).get(turn_id)
-            conversation = await self.house.db.open(ConversationsRepository, user.id).get(turn.conversation_id)
+            turn = await self.runtime.db.open(TurnsRepository, user.id).get(turn_id)
+            conversation = await self.runtime.db.open(ConversationsRepository, user.id).get(turn.conversation_id)
         return await self.tools.discover(
             user,
             turn.role,

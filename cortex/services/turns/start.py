@@ -8,7 +8,7 @@ from cortex.base.turn import LOOP_ENDS, Turn
 from cortex.base.user import User
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.roles.rounds import max_rounds
 from cortex.services.turns.history import ConversationHistory
 from cortex.services.turns.turn_context import TurnContexts
@@ -21,24 +21,26 @@ from cortex.storage.turns import TurnRow, TurnsRepository
 class TurnStart:
     """Makes `Turn` values from stored rows."""
 
-    house: House
+    runtime: Runtime
     contexts: TurnContexts
     story: ConversationHistory
 
     @step(StepName.OPEN)
     async def open(self, user_id: str, turn_id: str) -> Turn | None:
         """The turn as the loop needs it, marked as running and told in the log; None when it has ended already."""
-        async with self.house.db.one_view():
+        async with self.runtime.db.one_view():
             user = await self.contexts.accounts.user(user_id)
-            row = await self.house.db.open(TurnsRepository, user_id).get(turn_id)
+            row = await self.runtime.db.open(TurnsRepository, user_id).get(turn_id)
             if row.state in LOOP_ENDS or row.is_dropped:
                 return None
             context = await self.contexts.read(user, row)
             latest = None
             if not row.job_id:
-                latest = await self.house.db.open(SummariesRepository, user_id).latest(row.conversation_id, row.ordinal)
+                latest = await self.runtime.db.open(SummariesRepository, user_id).latest(
+                    row.conversation_id, row.ordinal
+                )
         entry = context.entry
-        rounds, origin = max_rounds(self.house.settings.max_rounds, entry, context.role, row.max_rounds, row.job_id)
+        rounds, origin = max_rounds(self.runtime.settings.max_rounds, entry, context.role, row.max_rounds, row.job_id)
         await self._tell(user, row, context.role, entry, rounds, origin)
         context = replace(context, summary=latest)
         if not row.job_id:
@@ -56,7 +58,7 @@ class TurnStart:
             max_rounds_from=origin,
             models=context.chain,
             window_tokens=entry.context_tokens,
-            now=self.house.clock().isoformat(),
+            now=self.runtime.clock().isoformat(),
             is_tainted=row.is_tainted,
             parallel_calls=entry.parallel_calls,
             ordinal=row.ordinal,
@@ -66,7 +68,7 @@ class TurnStart:
 
     async def _tell(self, user: User, row: TurnRow, role: Role, entry: ModelEntry, rounds: int, origin: str) -> None:
         """The state and its log row, once: a re-run of the step finds the turn running and says nothing twice."""
-        async with self.house.transaction_then_notify(user.id, row.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(user.id, row.conversation_id) as opened:
             if row.state != "queued":
                 return
             await opened(TurnsRepository).set_state(row.id, "running", models=(entry.name,), only_from=("queued",))

@@ -17,7 +17,7 @@ from cortex.base.turn import Turn
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import Budgets, Limit, Payer
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.models.files import ModelRegistry
 from cortex.services.models.models import Models
 from cortex.services.models.profiles import Profiles
@@ -95,7 +95,7 @@ class Begun(Payer, Protocol):
 class TurnContexts:
     """Reads contexts, and holds those of the turns that run in this process."""
 
-    house: House
+    runtime: Runtime
     accounts: Accounts
     roles: Roles
     models: Models
@@ -113,9 +113,9 @@ class TurnContexts:
 
     async def renewed(self, turn: Turn) -> TurnContext:
         """The turn's context as it is by now: time went by, and rights may have changed."""
-        async with self.house.db.one_view():
+        async with self.runtime.db.one_view():
             context = await self.read(await self.accounts.user(turn.user_id), turn, turn.models)
-            summaries = self.house.db.open(SummariesRepository, turn.user_id)
+            summaries = self.runtime.db.open(SummariesRepository, turn.user_id)
             summary = await summaries.get(turn.summary_id) if turn.summary_id else None
         return self.hold(turn.id, replace(context, summary=summary))
 
@@ -141,7 +141,7 @@ class TurnContexts:
 
     async def of_draft(self, user: User, conversation_id: str | None, role: str) -> TurnContext:
         """What a message would be planned from, were it sent now."""
-        async with self.house.db.one_view():
+        async with self.runtime.db.one_view():
             return await self._facts(user, await self.roles.role(user, role), conversation_id, None, ())
 
     async def _facts(
@@ -156,8 +156,8 @@ class TurnContexts:
         conversation: ConversationRow | None = None
         stored: Sequence[MessageRow] = ()
         if conversation_id is not None:
-            conversation = await self.house.db.open(ConversationsRepository, user.id).get(conversation_id)
-            stored = await self.house.db.open(MessagesRepository, user.id).of_conversation(conversation_id, ordinal)
+            conversation = await self.runtime.db.open(ConversationsRepository, user.id).get(conversation_id)
+            stored = await self.runtime.db.open(MessagesRepository, user.id).of_conversation(conversation_id, ordinal)
         return TurnContext(
             user=user,
             role=role,

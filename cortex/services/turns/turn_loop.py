@@ -1,7 +1,7 @@
 """Composes the loop that runs turns out of its services. `app.py` alone calls it."""
 
 from cortex.agent.execute import Executor
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.turns.approvals import ApprovalsService
 from cortex.services.turns.calls import CallLog
 from cortex.services.turns.end import TurnEnd
@@ -15,24 +15,24 @@ from cortex.storage.home import Homes
 
 
 def turn_runs(
-    house: House, homes: Homes, contexts: TurnContexts, planning: Planning, desk: ApprovalsService
+    runtime: Runtime, homes: Homes, contexts: TurnContexts, planning: Planning, desk: ApprovalsService
 ) -> TurnRuns:
     """The loop's world over its services."""
-    story = ConversationHistory(house=house, contexts=contexts)
+    story = ConversationHistory(runtime=runtime, contexts=contexts)
     return TurnRuns(
-        house=house,
+        runtime=runtime,
         contexts=contexts,
-        openings=TurnStart(house=house, contexts=contexts, story=story),
-        endings=TurnEnd(house=house),
+        openings=TurnStart(runtime=runtime, contexts=contexts, story=story),
+        endings=TurnEnd(runtime=runtime),
         story=story,
         planning=planning,
-        thinking=ModelCaller(house=house, contexts=contexts),
+        thinking=ModelCaller(runtime=runtime, contexts=contexts),
         executor=Executor(
-            registry=house.registry,
-            book=CallLog(house=house, contexts=contexts, homes=homes),
+            registry=runtime.registry,
+            book=CallLog(runtime=runtime, contexts=contexts, homes=homes),
             desk=desk,
-            scope=house.scope,
-            ticks_s=house.ticks_s,
+            scope=runtime.scope,
+            ticks_s=runtime.ticks_s,
         ),
         desk=desk,
     )

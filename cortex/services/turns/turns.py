@@ -20,7 +20,7 @@ from cortex.agent.single import run_call
 from cortex.base.errors import CortexError
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Answer, Decision, Outcome, Performed, Turn, parent_of
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.turns.approvals import ApprovalsService
 from cortex.services.turns.end import TurnEnd
 from cortex.services.turns.history import ConversationHistory
@@ -75,7 +75,7 @@ class TurnRuns:
     def __init__(
         self,
         *,
-        house: House,
+        runtime: Runtime,
         contexts: TurnContexts,
         openings: TurnStart,
         endings: TurnEnd,
@@ -86,7 +86,7 @@ class TurnRuns:
         desk: ApprovalsService,
     ) -> None:
         """Compose the loop's world; what its ports mark with `@step` is kept with the run."""
-        self.house, self.contexts = house, contexts
+        self.runtime, self.contexts = runtime, contexts
         self.openings, self.endings, self.desk = openings, endings, desk
         self._left: set[str] = set()  # turns that the last look found without a living run
         self.world = LoopPorts(
@@ -103,23 +103,23 @@ class TurnRuns:
         """
         argument: dict[str, Any] = {"turn": row.id, "user": row.owner_id}
         if parent_of(row.id):
-            await self.house.runner.start(row.id, WORKFLOW, argument, queue="agents", key=row.owner_id)
+            await self.runtime.runner.start(row.id, WORKFLOW, argument, queue="agents", key=row.owner_id)
             return
         if not row.job_id or row.channel == "result":
-            await self.house.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
+            await self.runtime.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
             return
-        job = await self.house.db.open(JobsRepository, row.owner_id).lately(row.job_id)
+        job = await self.runtime.db.open(JobsRepository, row.owner_id).lately(row.job_id)
         if job is None:
             await self.endings.interrupt(row, NO_JOB)
             return
         if job.kind == "call":
             argument["call"] = asdict(call_of(job))
-        await self.house.runner.start(row.id, WORKFLOW, argument)
+        await self.runtime.runner.start(row.id, WORKFLOW, argument)
 
     async def start_call(self, row: TurnRow, call: ToolCall) -> None:
         """Start the run of a turn that is one call by hand. The row runs already: nobody takes it for a message."""
         argument = {"turn": row.id, "user": row.owner_id, "call": asdict(call)}
-        await self.house.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
+        await self.runtime.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
 
     async def run(self, run_id: str, argument: dict[str, Any]) -> None:
         """The durable body of one turn."""
@@ -150,13 +150,13 @@ class TurnRuns:
 
     async def start_id(self, user_id: str, turn_id: str) -> None:
         """Start a queued turn by its id."""
-        await self.start(await self.house.db.open(TurnsRepository, user_id).get(turn_id))
+        await self.start(await self.runtime.db.open(TurnsRepository, user_id).get(turn_id))
 
     async def stop(self, row: TurnRow) -> None:
         """End a running turn now, keep what it said so far, and go on with what is queued behind it."""
-        await self.house.hub.changed(row.conversation_id, -1, 0.3)  # what other processes write must be heard first
-        partial = self.house.hub.open_parts(row.conversation_id)
-        await self.house.runner.cancel(row.id)
+        await self.runtime.hub.changed(row.conversation_id, -1, 0.3)  # what other processes write must be heard first
+        partial = self.runtime.hub.open_parts(row.conversation_id)
+        await self.runtime.runner.cancel(row.id)
         following = await self.endings.stop(row, [part for part in partial if part.turn_id == row.id])
         if following:
             await self.start_id(row.owner_id, following)
@@ -166,16 +166,16 @@ class TurnRuns:
 
         stranded: unfinished runs of another version, which nobody here may resume.
         """
-        for row in await self.house.db.open(AllTurnsRepository).unfinished():
+        for row in await self.runtime.db.open(AllTurnsRepository).unfinished():
             if row.id in stranded:
-                await self.house.runner.cancel(row.id)
+                await self.runtime.runner.cancel(row.id)
                 await self.endings.interrupt(row, OUTDATED)
         await self.look()
 
     async def look(self) -> None:
         """Bring every turn on that stands still: end it, tell it the person's answer, start it."""
         left: set[str] = set()
-        for row in await self.house.db.open(AllTurnsRepository).unfinished():
+        for row in await self.runtime.db.open(AllTurnsRepository).unfinished():
             try:
                 if await self._look_at(row):
                     left.add(row.id)
@@ -189,7 +189,7 @@ class TurnRuns:
 
         Not at first sight: whoever stops a turn cancels the run, and then writes down what was said.
         """
-        status = await self.house.runner.status(row.id)
+        status = await self.runtime.runner.status(row.id)
         is_left = status in ("cancelled", "done") or (status == "unknown" and row.state != "queued")
         if status == "failed" or (is_left and row.id in self._left):
             await self.endings.interrupt(row, LOST)
@@ -199,12 +199,12 @@ class TurnRuns:
 
     async def start_waiting(self) -> None:
         """Start the queued turns at the head of their line that nobody started."""
-        rows = [row for row in await self.house.db.open(AllTurnsRepository).unfinished() if not row.is_dropped]
+        rows = [row for row in await self.runtime.db.open(AllTurnsRepository).unfinished() if not row.is_dropped]
         busy = {row.conversation_id for row in rows if row.state != "queued"}
         for row in rows:
             if row.conversation_id not in busy:
                 busy.add(row.conversation_id)
-                if await self.house.runner.status(row.id) == "unknown":
+                if await self.runtime.runner.status(row.id) == "unknown":
                     await self.start(row)
 
     async def look_after(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cortex.base.errors import Conflict, CortexError, NotAllowed
 from cortex.base.user import User
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.calls import CallsRepository
 from cortex.storage.conversations import ConversationsRepository
@@ -17,7 +17,7 @@ from cortex.toolkit.context import Ctx
 class UndoService:
     """Runs the inverse of calls."""
 
-    house: House
+    runtime: Runtime
     tools: ToolsService
 
     async def undo(self, user: User, undo_id: str) -> str:
@@ -25,19 +25,19 @@ class UndoService:
 
         Conflict when the thing changed since, the time is up, or it was taken back before; nothing is changed then.
         """
-        offer = await self.house.db.open(UndosRepository, user.id).get(undo_id)
-        call = await self.house.db.open(CallsRepository, user.id).get(offer.call_id)
-        turn = await self.house.db.open(TurnsRepository, user.id).get(call.turn_id)
+        offer = await self.runtime.db.open(UndosRepository, user.id).get(undo_id)
+        call = await self.runtime.db.open(CallsRepository, user.id).get(offer.call_id)
+        turn = await self.runtime.db.open(TurnsRepository, user.id).get(call.turn_id)
         permitted = await self.tools.permitted(user, turn.role, channel=turn.channel, mode="auto", job_id=turn.job_id)
-        category = self.house.registry.category(offer.category)
+        category = self.runtime.registry.category(offer.category)
         if call.name not in permitted or category is None or category.undo is None:
             raise NotAllowed("You may not use this tool any more, so its work cannot be taken back from here.")
-        await self.house.db.open(UndosRepository, user.id).use(undo_id)
+        await self.runtime.db.open(UndosRepository, user.id).use(undo_id)
         ctx = self._ctx(user, turn, offer)
         try:
             text = await category.undo(ctx, offer.target, offer.before, offer.expected)
         except CortexError as error:
-            await self.house.db.open(UndosRepository, user.id).give_back(undo_id)
+            await self.runtime.db.open(UndosRepository, user.id).give_back(undo_id)
             await self._tell(user, turn, offer, "refused", error.message)
             raise Conflict(error.message) from error
         await self._tell(user, turn, offer, "undone", text)
@@ -51,12 +51,12 @@ class UndoService:
             turn_id=turn.id,
             call_id=f"{offer.id}:undo",
             role=turn.role,
-            now=self.house.clock(),
-            scope=self.house.scope,
+            now=self.runtime.clock(),
+            scope=self.runtime.scope,
         )
 
     async def _tell(self, user: User, turn: TurnRow, offer: UndoRow, state: str, text: str) -> None:
         """The card says what became of it."""
         payload = {"turn": turn.id, "call": offer.call_id, "undo": offer.id, "state": state, "text": text}
-        async with self.house.transaction_then_notify(user.id, turn.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(user.id, turn.conversation_id) as opened:
             await opened(ConversationsRepository).append(turn.conversation_id, [("undo", payload, turn.id)])

@@ -13,7 +13,7 @@ from cortex.base.ids import short
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import WARN_SHARE, limit_of, spent_today
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.storage.audit import AuditRepository
 from cortex.storage.budgets import AtLimit, BudgetRow, Kind
 from cortex.storage.budgets import BudgetsRepository as BudgetRows
@@ -48,16 +48,16 @@ class BudgetStanding:
 class BudgetDesk:
     """The pages' door to budgets."""
 
-    house: House
+    runtime: Runtime
     accounts: Accounts
 
     async def list(self) -> Sequence[BudgetRow]:
-        """Every budget of the house."""
-        return await self.house.db.open(BudgetRows).list()
+        """Every budget of the server."""
+        return await self.runtime.db.open(BudgetRows).list()
 
     async def get(self, budget_id: str) -> BudgetRow:
         """One; NotFound when it is gone."""
-        return await self.house.db.open(BudgetRows).get(budget_id)
+        return await self.runtime.db.open(BudgetRows).get(budget_id)
 
     async def standings(self, people: Sequence[User], roles: Sequence[str] | None = None) -> Sequence[BudgetStanding]:
         """How far each budget is used today by each of these people, as far as it holds for them.
@@ -66,7 +66,7 @@ class BudgetDesk:
         """
         rows = await self.list()
         own = {row.subject for row in rows if row.kind == "user" and row.subject}
-        jobs = {job.id: job for job in await self.house.db.open(AllJobsRepository).names()}
+        jobs = {job.id: job for job in await self.runtime.db.open(AllJobsRepository).names()}
         names = {one.id: one.name for one in await self.accounts.all_accounts()}
         names |= {id: job.name for id, job in jobs.items()}
         found = []
@@ -98,7 +98,7 @@ class BudgetDesk:
         if at_limit == "model" and not model:
             raise UserError("Name the model that takes over.", field="model")
         subject = await self._subject(kind, values["subject"].strip())
-        async with self.house.db.transaction() as opened:
+        async with self.runtime.db.transaction() as opened:
             made = await opened(BudgetRows).put(
                 kind,
                 subject,
@@ -116,7 +116,7 @@ class BudgetDesk:
 
     async def remove(self, by: User, budget_id: str) -> None:
         """Take a budget away; NotFound when it is gone."""
-        async with self.house.db.transaction() as opened:
+        async with self.runtime.db.transaction() as opened:
             row = await opened(BudgetRows).get(budget_id)
             await opened(BudgetRows).remove(budget_id)
             await opened(AuditRepository).add(by.id, "budget.removed", f"{row.kind} {row.subject}".strip())
@@ -127,7 +127,7 @@ class BudgetDesk:
 
     async def _choices(self) -> dict[str, str]:
         """The ids of jobs by what they are chosen by."""
-        jobs = await self.house.db.open(AllJobsRepository).names()
+        jobs = await self.runtime.db.open(AllJobsRepository).names()
         people = {one.id: one.name for one in await self.accounts.all_accounts()}
         often = Counter(job.name for job in jobs)
         whose = Counter((job.name, job.owner_id) for job in jobs)
@@ -151,7 +151,7 @@ class BudgetDesk:
         raise UserError(f"There {'are several jobs' if near else 'is no job'} {typed!r}. {told}", field="subject")
 
     async def _subject(self, kind: Kind, typed: str) -> str:
-        """The id behind a person's or a job's name; a role as it is; nothing for the house."""
+        """The id behind a person's or a job's name; a role as it is; nothing for the server."""
         if kind == "house":
             return ""
         if kind == "user":
@@ -166,10 +166,10 @@ class BudgetDesk:
         return await self._job(typed) if kind == "job" else typed
 
     async def _standing(self, row: BudgetRow, person: User, names: dict[str, str]) -> BudgetStanding:
-        zone = self.house.settings.time_zone if row.kind == "house" else person.time_zone
+        zone = self.runtime.settings.time_zone if row.kind == "house" else person.time_zone
         limit = limit_of(row, zone)
-        async with self.house.db.transaction(person.id) as opened:
-            spent = await spent_today(opened, limit, self.house.clock())
+        async with self.runtime.db.transaction(person.id) as opened:
+            spent = await spent_today(opened, limit, self.runtime.clock())
         subject = names.get(row.subject, row.subject) if row.kind in ("user", "job") else row.subject
         who = "" if row.kind == "house" else person.name
         return BudgetStanding(budget=row, subject=subject, who=who, spent=spent, share=limit.share(spent))

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Self
 
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.models.models import Models
 from cortex.services.models.profiles import Profiles
 from cortex.services.tools.replays import Replays
@@ -21,7 +21,7 @@ from cortex.storage.plans import AllPlansRepository
 class Records:
     """Five doors over the same ledger, and what is learned from it about caches."""
 
-    house: House
+    runtime: Runtime
     usage: UsageService
     budgets: BudgetDesk
     traces: Traces
@@ -30,20 +30,22 @@ class Records:
     profiles: Profiles
 
     @classmethod
-    def over(cls, house: House, accounts: Accounts, models: Models, tools: ToolsService, profiles: Profiles) -> Self:
-        """All of them over the house's ground."""
+    def over(
+        cls, runtime: Runtime, accounts: Accounts, models: Models, tools: ToolsService, profiles: Profiles
+    ) -> Self:
+        """All of them over the runtime."""
         return cls(
-            house=house,
-            usage=UsageService(house=house, accounts=accounts),
-            budgets=BudgetDesk(house=house, accounts=accounts),
-            traces=Traces(house=house, models=models),
-            replays=Replays(house=house, tools=tools),
-            runs=RunsService(house=house, accounts=accounts, models=models),
+            runtime=runtime,
+            usage=UsageService(runtime=runtime, accounts=accounts),
+            budgets=BudgetDesk(runtime=runtime, accounts=accounts),
+            traces=Traces(runtime=runtime, models=models),
+            replays=Replays(runtime=runtime, tools=tools),
+            runs=RunsService(runtime=runtime, accounts=accounts, models=models),
             profiles=profiles,
         )
 
     async def sweep(self) -> None:
         """Throw away how tools were chosen longer ago than the setting keeps it."""
-        days = self.house.settings.plans_kept_days
+        days = self.runtime.settings.plans_kept_days
         if days:
-            await self.house.db.open(AllPlansRepository).forget(self.house.clock() - timedelta(days=days))
+            await self.runtime.db.open(AllPlansRepository).forget(self.runtime.clock() - timedelta(days=days))

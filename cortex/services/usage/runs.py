@@ -13,7 +13,7 @@ from cortex.base.turn import TurnState
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.chat.transcript_views import key_of
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.models.models import Models
 from cortex.storage.jobs import AllJobsRepository
 from cortex.storage.runs import AllRunsRepository, RunFilter, RunRow, RunsRepository, RunSum
@@ -93,7 +93,7 @@ class RunList:
 class RunsService:
     """Reads runs for the page."""
 
-    house: House
+    runtime: Runtime
     accounts: Accounts
     models: Models
 
@@ -115,7 +115,7 @@ class RunsService:
             roles=tuple(roles),
             people=people,
             narrowed=next((row.title for row in shown if row.owner_id == user.id), "") if wanted.conversation else "",
-            jobs={job.id: job.name for job in await self.house.db.open(AllJobsRepository).names(user.id)},
+            jobs={job.id: job.name for job in await self.runtime.db.open(AllJobsRepository).names(user.id)},
         )
 
     async def _rows(self, user: User, wanted: RunQuery, skip: int) -> tuple[Sequence[RunRow], Sequence[str]]:
@@ -127,21 +127,21 @@ class RunsService:
             job_id=wanted.job,
         )
         if wanted.person in ("", user.id):
-            runs = self.house.db.open(RunsRepository, user.id)
+            runs = self.runtime.db.open(RunsRepository, user.id)
             return await runs.list(fits, skip=skip, limit=PAGE + 1), await runs.roles()
-        everybody = self.house.db.open(AllRunsRepository)
+        everybody = self.runtime.db.open(AllRunsRepository)
         owner_id = "" if wanted.person == ALL else wanted.person
         return await everybody.list(fits, skip=skip, limit=PAGE + 1, owner_id=owner_id), await everybody.roles()
 
     async def _runs(self, user: User, rows: Sequence[RunRow], names: dict[str, str]) -> tuple[RunLine, ...]:
         ids = [row.id for row in rows]
         sums, tools = (
-            await self.house.db.open(AllRunsRepository).sums(ids),
-            await self.house.db.open(AllRunsRepository).tools(ids),
+            await self.runtime.db.open(AllRunsRepository).sums(ids),
+            await self.runtime.db.open(AllRunsRepository).tools(ids),
         )
         blotter = await self.models.blotter(user.id)
-        blotter.add(self.house.settings.secret_key, self.house.settings.brave_api_key)
-        now = self.house.clock()
+        blotter.add(self.runtime.settings.secret_key, self.runtime.settings.brave_api_key)
+        now = self.runtime.clock()
         return tuple(
             RunLine(
                 key=key_of(row.id),

@@ -16,7 +16,7 @@ from cortex.base.log import SecretFilter
 from cortex.base.messages import Message
 from cortex.base.user import User
 from cortex.selection.cache_misses import WORDS
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.models.models import Models
 from cortex.services.turns.history import spoken
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
@@ -94,12 +94,12 @@ class Trace:
 class Traces:
     """Reads what was kept of a turn."""
 
-    house: House
+    runtime: Runtime
     models: Models
 
     async def owner_of(self, user: User, turn_id: str) -> str:
         """Whose turn it is, if this user may see it: their own, or anybody's for an admin. NotFound otherwise."""
-        owner = await self.house.db.open(AllTurnsRepository).owner(turn_id)
+        owner = await self.runtime.db.open(AllTurnsRepository).owner(turn_id)
         if not owner or (owner != user.id and not user.is_admin):
             raise NotFound("There is no such turn.")
         return owner
@@ -108,8 +108,8 @@ class Traces:
         """The turn. A look at somebody else's stands in the audit log before it is given."""
         owner = await self.owner_of(user, turn_id)
         blotter = await self.models.blotter(owner)
-        blotter.add(*self.house.settings.known_secrets)
-        async with self.house.db.transaction(owner) as opened:
+        blotter.add(*self.runtime.settings.known_secrets)
+        async with self.runtime.db.transaction(owner) as opened:
             if owner != user.id:
                 await opened(AuditRepository).add(user.id, "trace.read", owner, {"turn": turn_id})
             turn = await opened(TurnsRepository).get(turn_id)

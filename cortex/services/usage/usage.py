@@ -16,7 +16,7 @@ from cortex.base.zone import local, midnight
 from cortex.selection.cache_misses import WORDS
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.accounts.people import AccountRow
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.storage.jobs import AllJobsRepository
 from cortex.storage.usage import SUMMED, AllUsageRepository, Cell, ExpensiveTurn, Span, ToolUsage
 from cortex.storage.usage import UsageRepository as OwnUsage
@@ -116,7 +116,7 @@ class View:
 class UsageService:
     """Reads the ledger for the page."""
 
-    house: House
+    runtime: Runtime
     accounts: Accounts
 
     async def view(self, user: User, *, days: int, by: By = "model", person: str = "") -> View:
@@ -134,10 +134,10 @@ class UsageService:
             dear = group.create_task(ledger.dear(whole, DEAR_MOST))
             tools = group.create_task(ledger.tools(whole) if by == "tool" else _none())
         owner_id = "" if person == ALL else person or user.id
-        jobs = await self.house.db.open(AllJobsRepository).names(owner_id) if by == "job" else ()
+        jobs = await self.runtime.db.open(AllJobsRepository).names(owner_id) if by == "job" else ()
         names = {one.id: one.name for one in (jobs if by == "job" else people)}
         found = cells.result()
-        today = local(self.house.clock(), user.time_zone).toordinal()
+        today = local(self.runtime.clock(), user.time_zone).toordinal()
         dates = [date.fromordinal(today - days + 1 + place) for place in range(days)]
         return View(
             of=person or user.id,
@@ -165,19 +165,19 @@ class UsageService:
 
     def _ledger(self, user: User, person: str) -> OwnUsage | AllUsageRepository:
         if person == ALL:
-            return self.house.db.open(AllUsageRepository)
-        return self.house.db.open(OwnUsage, person or user.id)
+            return self.runtime.db.open(AllUsageRepository)
+        return self.runtime.db.open(OwnUsage, person or user.id)
 
     def _spans(self, user: User, days: int) -> Sequence[Span]:
         """The days of the reader's calendar, today last, each from midnight to midnight."""
-        now = self.house.clock()
+        now = self.runtime.clock()
         edges = [midnight(now, user.time_zone, offset) for offset in range(1 - days, 2)]
         return list(pairwise(edges))
 
     def _never(self, used: Sequence[ToolUsage]) -> tuple[ToolUsage, ...]:
-        """Tools of the house that nobody called in the range, those first that cost most to send."""
+        """Tools of the server that nobody called in the range, those first that cost most to send."""
         known = {one.name: one for one in used}
-        names = [name for name, tool in self.house.registry.tools.items() if tool.category != META]
+        names = [name for name, tool in self.runtime.registry.tools.items() if tool.category != META]
         idle = [
             known.get(name, ToolUsage(name=name)) for name in names if not known.get(name, ToolUsage(name=name)).calls
         ]

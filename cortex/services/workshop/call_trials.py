@@ -15,7 +15,7 @@ from cortex.selection.types import META
 from cortex.services.chat.chat import Chat
 from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import ApprovalCard, CallCard, TurnView, turn_of
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.tools.settings import asks_itself
 from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.answer_writer import Row, message_row
@@ -58,14 +58,14 @@ class TrialCall:
 class CallTrials:
     """Checks, starts and shows calls by hand; only admins make them."""
 
-    house: House
+    runtime: Runtime
     tools: ToolsService
     chat: Chat
     runs: TurnRuns
 
     async def why_not(self, name: str) -> str:
         """Why nobody can call this tool here, or ""; NotFound for an unknown one."""
-        tool = self.house.registry.get(name)
+        tool = self.runtime.registry.get(name)
         if tool is None:
             raise NotFound(f"There is no tool {name!r}.")
         if tool.category == META:
@@ -89,7 +89,7 @@ class CallTrials:
         """Make the call: the key of its turn, which runs on whoever looks. Call `ask` first."""
         checked = await self._checked(user, name, role, arguments)
         turn_id = f"turn:{new_id()}"
-        async with self.house.db.transaction(user.id) as opened:
+        async with self.runtime.db.transaction(user.id) as opened:
             made = await opened(ConversationsRepository).create(role, "auto", f"Tried: {name}", source="try")
             text = f"Call {name} with {json.dumps(checked.said, ensure_ascii=False)}"
             row = await opened(TurnsRepository).create(turn_id, made.id, text, mode="auto", role=role, state="running")
@@ -100,16 +100,16 @@ class CallTrials:
 
     async def look(self, user: User, name: str, key: str, *, patience_s: float = 0.0) -> CallResult:
         """The call as it stands, once it has ended or asks, or after so long; NotFound for another tool's or user's."""
-        row = await self.house.db.open(TurnsRepository, user.id).get(turn_of(key))
-        ends_s, bell = self.house.ticks_s() + patience_s, -1
+        row = await self.runtime.db.open(TurnsRepository, user.id).get(turn_of(key))
+        ends_s, bell = self.runtime.ticks_s() + patience_s, -1
         while True:
             tried = await self._look(user, row, key)
             if tried.call is not None and tried.call.name != name:
                 raise NotFound("There is no such call of this tool.")
-            left_s = ends_s - self.house.ticks_s()
+            left_s = ends_s - self.runtime.ticks_s()
             if not tried.is_running or tried.asks or left_s <= 0:
                 return tried
-            bell = await self.house.hub.changed(row.conversation_id, bell, left_s)
+            bell = await self.runtime.hub.changed(row.conversation_id, bell, left_s)
 
     async def _look(self, user: User, row: TurnRow, key: str) -> CallResult:
         page = await self.chat.log(user, row.conversation_id)
@@ -133,7 +133,7 @@ class CallTrials:
         permitted = await self.tools.permitted(user, role)
         if name not in permitted:
             raise UserError(f"The role {role} may not use {name}. Choose another role.", field="role")
-        checked = check(self.house.registry, permitted, ToolCall(id=WIRE_ID, name=name, arguments=arguments))
+        checked = check(self.runtime.registry, permitted, ToolCall(id=WIRE_ID, name=name, arguments=arguments))
         if isinstance(checked, str):
             raise UserError(checked)
         return checked

@@ -1,4 +1,4 @@
-"""Refits: the shipped model moved towards this house's own examples, as an explicit, numbered act that can be undone.
+"""Refits: the shipped model moved towards this server's own examples, as an explicit, numbered act that can be undone.
 
 Judged before it is stored: own cases held back, and a sample of the shipped utterances. One that is worse is refused.
 """
@@ -45,7 +45,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """`own`: cases of this house that the judged fit had not seen; `shipped`: a sample of the shipped utterances."""
+    """`own`: cases of this server that the judged fit had not seen; `shipped`: a sample of the shipped utterances."""
 
     cases: int
     unknown: int

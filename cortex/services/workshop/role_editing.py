@@ -179,7 +179,7 @@ class RoleEditing:
         return (*whole, *(name for name in tools if self.registry.tools[name].category not in whole))
 
     def here(self, words: Sequence[str]) -> tuple[str, ...]:
-        """Of what a role names, the categories and tools that this house has."""
+        """Of what a role names, the categories and tools that this server has."""
         return self.joined([word for word in words if word == EVERYTHING or self._is_known(word)])
 
     def _is_known(self, word: str) -> bool:

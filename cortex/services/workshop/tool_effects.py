@@ -110,18 +110,18 @@ class ToolEffects:
     ) -> Effect:
         """What these words in place of the category's own ones would change for an admin who may use everything."""
         ground = await self.trials.ground(is_assumed=False)
-        other = {name: each for name, each in ground.house.edits.words.items() if name != category}
-        edits = replace(ground.house.edits, words={**other, **words_of(words)})
+        other = {name: each for name, each in ground.settings.edits.words.items() if name != category}
+        edits = replace(ground.settings.edits, words={**other, **words_of(words)})
         return await self._of(user, ground, category, edits, typed, recipe)
 
     async def of_description(
         self, user: User, name: str, description: str, typed: Sequence[str], recipe: str
     ) -> DescriptionEffect:
         """What this description in place of the tool's present one would cost and change, for the same admin."""
-        tool = self.trials.house.registry.tools[name]
+        tool = self.trials.runtime.registry.tools[name]
         ground = await self.trials.ground(is_assumed=False)
-        others = {key: words for key, words in ground.house.edits.descriptions.items() if key != name}
-        edits = replace(ground.house.edits, descriptions={**others, name: description})
+        others = {key: words for key, words in ground.settings.edits.descriptions.items() if key != name}
+        edits = replace(ground.settings.edits, descriptions={**others, name: description})
         effect = await self._of(user, ground, tool.category, edits, typed, recipe)
         after = await asyncio.to_thread(edited, ground.shipped, edits)
         return await asyncio.to_thread(_described, name, ground.snapshot, after, effect, typed)
@@ -131,8 +131,8 @@ class ToolEffects:
     ) -> Effect:
         asked = await self.trials.asked(user, "orchestrator", "admin", "")
         asked = replace(asked, role=EVERYTHING, recipe=recipe)
-        own = [tool.name for tool in self.trials.house.registry.categories[category].tools]
-        missing = [name for name in own if name not in ground.ready and name not in ground.house.off]
+        own = [tool.name for tool in self.trials.runtime.registry.categories[category].tools]
+        missing = [name for name in own if name not in ground.ready and name not in ground.settings.off]
         return await asyncio.to_thread(
             _effect, asked, ground.snapshot, ground.shipped, edits, category, (*ground.ready, *missing), typed
         )

@@ -14,7 +14,7 @@ from cortex.selection.pipeline import plan
 from cortex.selection.recipes import RECIPES
 from cortex.selection.steps import Step, steps
 from cortex.selection.types import META
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.models.models import Models
 from cortex.services.models.profiles import Profiles
 from cortex.services.roles.roles import Roles
@@ -84,7 +84,7 @@ class CaseVerdict:
 class ToolTrials:
     """Plans messages that nobody sent."""
 
-    house: House
+    runtime: Runtime
     tools: ToolsService
     roles: Roles
     models: Models
@@ -99,16 +99,16 @@ class ToolTrials:
 
     async def cases(self) -> Sequence[ToolCaseRow]:
         """The kept cases, oldest first."""
-        return await self.house.db.open(ToolCasesRepository).all()
+        return await self.runtime.db.open(ToolCasesRepository).all()
 
     async def add_case(self, user: User, question: Question, tools: str) -> ToolCaseRow:
         """Keep a message with the tools it must be given, names apart by blanks or commas; none = it must get none."""
         text, names = _checked(question), tuple(dict.fromkeys(tools.replace(",", " ").split()))
         _admin(user)
-        unknown = [name for name in names if self.house.registry.get(name) is None]
+        unknown = [name for name in names if self.runtime.registry.get(name) is None]
         if unknown:
             raise UserError(f"There is no tool {unknown[0]!r}.", field="tools")
-        async with self.house.db.transaction() as opened:
+        async with self.runtime.db.transaction() as opened:
             if len(await opened(ToolCasesRepository).all()) >= CASES_MAX:
                 raise UserError(f"{CASES_MAX} messages are enough; remove one first.", field="text")
             case = await opened(ToolCasesRepository).add(text, question.role, question.rank, names, user.id)
@@ -118,7 +118,7 @@ class ToolTrials:
     async def remove_case(self, user: User, case_id: str) -> None:
         """Forget a case; NotFound when there is none."""
         _admin(user)
-        async with self.house.db.transaction() as opened:
+        async with self.runtime.db.transaction() as opened:
             await opened(ToolCasesRepository).remove(case_id)
             await opened(AuditRepository).add(user.id, "tool.case_removed", case_id)
 
@@ -141,7 +141,7 @@ class ToolTrials:
         entry = await self.models.entry(user, (await self.models.names(user, role))[0])
         profile = (await self.profiles.of(user, entry)).profile
         return PlanRequest(
-            user=somebody, role=role, message=text, profile=profile, model=entry.name, now=self.house.clock()
+            user=somebody, role=role, message=text, profile=profile, model=entry.name, now=self.runtime.clock()
         )
 
     async def ground(self, *, is_assumed: bool) -> PlanGround:
@@ -149,7 +149,9 @@ class ToolTrials:
         ground = await self.tools.ground()
         if not is_assumed:
             return ground
-        return replace(ground, ready=tuple(name for name in self.house.registry.tools if name not in ground.house.off))
+        return replace(
+            ground, ready=tuple(name for name in self.runtime.registry.tools if name not in ground.settings.off)
+        )
 
     def _trial(self, asked: PlanRequest, ground: PlanGround, persona: str, recipe: str) -> MessageTrial:
         """Off the event loop: plans, counts and times."""
@@ -161,9 +163,9 @@ class ToolTrials:
         return MessageTrial(rows=rows, steps=steps(chosen.given), receipt=chosen.receipt)
 
     def _row(self, name: str, made: PlannedRound) -> RecipeResult:
-        started_s = self.house.ticks_s()
+        started_s = self.runtime.ticks_s()
         plan(made.given)  # once more: by now its search structures stand
-        took_s = self.house.ticks_s() - started_s
+        took_s = self.runtime.ticks_s() - started_s
         receipt = made.receipt
         total = receipt["total_tokens"]
         return RecipeResult(

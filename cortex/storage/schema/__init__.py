@@ -4,10 +4,10 @@ from cortex.storage.schema.accounts import (
     AccountTable,
     AttemptTable,
     AuditTable,
-    HouseSecretTable,
     LoginTable,
     PreferenceTable,
     SecretTable,
+    ServerSecretTable,
     SetupLinkTable,
 )
 from cortex.storage.schema.calls import ApprovalTable, CallTable, GrantTable, UndoTable
@@ -45,7 +45,6 @@ __all__ = [
     "DeliveryTable",
     "EventTable",
     "GrantTable",
-    "HouseSecretTable",
     "JobTable",
     "LearningAnswerTable",
     "LearningCaseTable",
@@ -59,6 +58,7 @@ __all__ = [
     "ReminderTable",
     "RoundTable",
     "SecretTable",
+    "ServerSecretTable",
     "SetupLinkTable",
     "SlotTable",
     "SummaryTable",

@@ -92,8 +92,8 @@ class SecretTable(Table):
     updated_at: Mapped[datetime]
 
 
-class HouseSecretTable(Table):
-    """A sealed secret of the house itself, such as the keys by which push services know it."""
+class ServerSecretTable(Table):
+    """A sealed secret of the server itself, such as the keys by which push services know it."""
 
     __tablename__ = "house_secrets"
     name: Mapped[str] = mapped_column(primary_key=True)

@@ -46,7 +46,7 @@ class LearningAnswerTable(Table):
 
 
 class RefitTable(Table):
-    """A fitted model of this house, with what it was made from and how it was judged."""
+    """A fitted model of this server, with what it was made from and how it was judged."""
 
     __tablename__ = "refits"
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)

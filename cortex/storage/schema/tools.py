@@ -1,4 +1,4 @@
-"""What the house changes about its tools, for everybody. Columns, keys and indexes only."""
+"""What the server changes about its tools, for everybody. Columns, keys and indexes only."""
 
 from datetime import datetime
 

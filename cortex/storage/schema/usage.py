@@ -61,7 +61,7 @@ class RoundTable(Table):
 
 
 class BudgetTable(Table):
-    """What a person, a role, a job or the whole house may take in a day, and what happens then."""
+    """What a person, a role, a job or the whole server may take in a day, and what happens then."""
 
     __tablename__ = "budgets"
     __table_args__ = (UniqueConstraint("kind", "subject"),)

@@ -137,7 +137,7 @@ async def _grow(home: Path, conversation: str) -> None:
         for _ in range(TURNS - 1):
             new = f"turn:{new_id()}"
             events = [(one.kind, _moved(one.payload, str(old), new), new) for one in log if one.turn_id]
-            async with cortex.house.db.transaction(user.id) as opened:
+            async with cortex.runtime.db.transaction(user.id) as opened:
                 turns = opened(TurnsRepository)
                 await turns.create(new, conversation, "add milk", mode="auto", role="orchestrator", state="running")
                 await turns.set_state(new, "done")

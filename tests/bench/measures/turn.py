@@ -145,7 +145,7 @@ async def _talked(house: LivingHouse) -> str:
     conversation = await house.conversation()
     turn = await house.say(conversation, "hello")
     async with asyncio.timeout(PATIENCE_S):
-        while await house.cortex.house.runner.status(turn) != "done":  # noqa: ASYNC110 - the engine has no event for it
+        while await house.cortex.runtime.runner.status(turn) != "done":  # noqa: ASYNC110 - the engine has no event for it
             await asyncio.sleep(0.01)
     return conversation
 

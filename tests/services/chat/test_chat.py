@@ -204,7 +204,7 @@ async def test_an_edit_sets_the_old_turn_and_its_followers_aside(house: LivingHo
     new = await house.cortex.chat.edit(house.admin, first, "add tea to my shopping list")
     await house.until(cid, "turn.end", turn=new)
     assert (await house.events(cid, "turn.drop"))[0].payload["turns"] == [first, second]
-    stored = await house.cortex.house.db.open(MessagesRepository, house.admin.id).of_conversation(cid)
+    stored = await house.cortex.runtime.db.open(MessagesRepository, house.admin.id).of_conversation(cid)
     assert {row.turn_id for row in stored} == {new}
 
 
@@ -213,7 +213,7 @@ async def test_a_new_try_sends_the_same_words_again(house: LivingHouse) -> None:
     first = await house.say(cid, "hello")
     new = await house.cortex.chat.again(house.admin, first)
     await house.until(cid, "turn.end", turn=new)
-    row = await house.cortex.house.db.open(TurnsRepository, house.admin.id).get(new)
+    row = await house.cortex.runtime.db.open(TurnsRepository, house.admin.id).get(new)
     assert row.text == "hello"
 
 
@@ -285,7 +285,7 @@ async def test_a_message_sent_before_a_tool_boundary_steers_the_running_turn(slo
     assert steered.payload == {"turn": second, "into": first, "round": 1}
     await slow_house.until(cid, "usage", round=2)
     await slow_house.cortex.chat.stop(slow_house.admin, cid)
-    stored = await slow_house.cortex.house.db.open(MessagesRepository, slow_house.admin.id).of_turn(first)
+    stored = await slow_house.cortex.runtime.db.open(MessagesRepository, slow_house.admin.id).of_turn(first)
     assert [row.message.text for row in stored if row.message.speaker == "user"][-1] == "and be brief"
     assert [event.payload["turn"] for event in await slow_house.events(cid, "turn.start")] == [first]
 

@@ -62,12 +62,12 @@ async def test_old_links_and_notices_go_with_the_daily_round(tmp_path: Path, clo
         told = NoticeDraft(key="tea", kind="reminder", title="Tea", text="", actions=("ack",))
         old = await reach.notices.tell(user_id, told)
         await reach.buttons.made((await reach.notices.get(user_id, old)).row, "delivery-1")
-        engine = house.cortex.house.runner
+        engine = house.cortex.runtime.runner
         assert isinstance(engine, Engine)
         keeping = Housekeeping(accounts=house.cortex.accounts, prune=engine.prune, clock=clock, also=(reach.sweep,))
 
         async def left() -> tuple[int, list[str]]:
-            async with house.cortex.house.db.session_scope(reading=True) as session:
+            async with house.cortex.runtime.db.session_scope(reading=True) as session:
                 links = (await session.execute(select(func.count()).select_from(ActionLinkTable))).scalar_one()
             return links, [view.row.id for view in (await reach.notices.page(user_id)).notices]
 
@@ -88,15 +88,15 @@ async def test_a_house_throws_away_old_runs_and_nothing_of_its_people(tmp_path: 
         turn_id = await house.say(cid, "add milk to my shopping list")
         log = await house.events(cid)
         async with asyncio.timeout(PATIENCE_S):
-            while await house.cortex.house.runner.status(turn_id) != "done":  # noqa: ASYNC110 - it has no event for it
+            while await house.cortex.runtime.runner.status(turn_id) != "done":  # noqa: ASYNC110 - it has no event for it
                 await asyncio.sleep(0.01)
         spill = tmp_path / house.admin.id / "files" / "results" / "long.txt"
         spill.parent.mkdir(parents=True, exist_ok=True)
         spill.write_text("kept")
-        clock.at = house.cortex.house.clock() + RUNS_KEPT * 2
-        engine = house.cortex.house.runner
+        clock.at = house.cortex.runtime.clock() + RUNS_KEPT * 2
+        engine = house.cortex.runtime.runner
         assert isinstance(engine, Engine)
         await Housekeeping(accounts=house.cortex.accounts, prune=engine.prune, clock=clock).go_round()
-        assert await house.cortex.house.runner.status(turn_id) == "unknown"
+        assert await house.cortex.runtime.runner.status(turn_id) == "unknown"
         assert await house.events(cid) == log
         assert spill.read_text() == "kept"

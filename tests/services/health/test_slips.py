@@ -24,7 +24,7 @@ SLIPS = {
 
 
 def place_of(house: LivingHouse, path: str) -> Path:
-    place = house.cortex.house.settings.home / house.admin.id / path
+    place = house.cortex.runtime.settings.home / house.admin.id / path
     place.parent.mkdir(parents=True, exist_ok=True)
     return place
 
@@ -42,7 +42,7 @@ async def test_a_turn_says_what_is_wrong_and_is_answered_when_it_is_mended(
         assert ends == {failed: "failed", behind: "failed"}
         errors = [event.payload["text"] for event in await house.events(cid, "error")]
         assert [text[: len(told)] for text in errors] == [told, told]
-        assert await house.cortex.house.runner.status(failed) == "done"
+        assert await house.cortex.runtime.runner.status(failed) == "done"
         place_of(house, path).unlink()
         again = await house.cortex.chat.again(house.admin, behind)
         await house.until(cid, "turn.end", turn=again, state="done")

@@ -160,7 +160,7 @@ async def test_a_preview_has_the_zone_and_the_days_on_which_the_clock_changes(ho
 async def test_history_comes_in_pages_with_what_was_delivered(house: LivingHouse) -> None:
     jobs, ada = jobs_of(house), house.admin
     made = await jobs.add(ada, replace(DAILY, kind="message"))
-    slots = house.cortex.house.db.open(SlotsRepository, ada.id)
+    slots = house.cortex.runtime.db.open(SlotsRepository, ada.id)
     for day in range(1, 61):
         await slots.open(made.id, datetime(2026, 9, 1, 7, day % 60, tzinfo=UTC), state="missed", why="late")
     first = await jobs.history(ada, made.id)
@@ -238,7 +238,7 @@ async def test_words_in_a_chat_make_a_job_after_a_yes(house: LivingHouse) -> Non
 
 async def test_tools_reach_the_same_jobs(house: LivingHouse) -> None:
     made = await jobs_of(house).add(house.admin, DAILY)
-    port = house.cortex.house.scope.open(JobsPort, house.admin.id)
+    port = house.cortex.runtime.scope.open(JobsPort, house.admin.id)
     (job,) = await port.list()
     assert (job.name, job.next_at, job.last) == ("News", made.next_at, "")
     paused = await port.enable(job.id, False, job.version)

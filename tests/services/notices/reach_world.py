@@ -15,7 +15,7 @@ from cortex.base.user import User
 from cortex.engine.hub import LocalHub
 from cortex.engine.null_engine import NullEngine
 from cortex.services.accounts.accounts import LoginView
-from cortex.services.context import House
+from cortex.services.context import Runtime
 from cortex.services.notices.devices import DeviceView, Subscription
 from cortex.services.notices.notices import DeliveryRow, NoticeDraft
 from cortex.services.notices.outbox import LEASE_S
@@ -104,7 +104,7 @@ async def made_world(db: Database, clock: StillClock, home: Path, **settings: An
     for user in (ADA, BOB):
         if await db.open(AccountsRepository).named(user.name) is None:
             await db.open(AccountsRepository).add(user.id, user.name, user.rank, None, user.time_zone)
-    house = House(
+    house = Runtime(
         settings=load_settings(None, home=home, **given),
         db=db,
         hub=hub,

@@ -11,7 +11,7 @@ from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.services.notices.devices import DEVICES_MOST, Subscription, browser_name
 from cortex.storage.accounts import LoginsRepository
 from cortex.storage.db import Database
-from cortex.storage.secrets import HouseSecretsRepository
+from cortex.storage.secrets import ServerSecretsRepository
 from tests.notify.browser import Browser, signature
 from tests.notify.loopback import Loopback, Reply
 from tests.services.notices.reach_world import ADA, AGENT, BOB, TEA, ReachWorld, made_world
@@ -175,7 +175,7 @@ async def test_the_keys_are_made_once_sealed_and_stand_after_a_restart(
     after = await made_world(db, clock, tmp_path / "home")
     await after.reach.keys.ensure()
     assert await after.reach.keys.keys() == (key,)
-    sealed = await db.open(HouseSecretsRepository).get("push")
+    sealed = await db.open(ServerSecretsRepository).get("push")
     assert sealed is not None
     assert key.encode() not in sealed
 

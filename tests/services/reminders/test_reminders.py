@@ -46,7 +46,7 @@ class Desk:
     rung: list[str]
 
     async def notices(self) -> list[NoticeRow]:
-        return list(await self.reminders.house.db.open(NoticesRepository, self.ann.id).list())
+        return list(await self.reminders.runtime.db.open(NoticesRepository, self.ann.id).list())
 
     async def fire_due(self) -> int:
         """Tell all that is due now, as the alarm clock does; how many were told."""
@@ -67,13 +67,13 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     clock = StillClock(datetime(2026, 11, 20, 9, 0, tzinfo=UTC))  # a Friday, 10:00 in Berlin
     async with Cortex.at_rest(house_settings(tmp_path), clock=clock) as cortex:
         rows = [
-            await cortex.house.db.open(AccountsRepository).add(name, name, "member", None, BERLIN)
+            await cortex.runtime.db.open(AccountsRepository).add(name, name, "member", None, BERLIN)
             for name in ("ann", "ben")
         ]
         ann, ben = (User(id=row.id, name=row.name, rank="member", time_zone=BERLIN) for row in rows)
         tell = Heard([])
-        service = RemindersService(house=cortex.house, timings=Reader(), tell=tell)
-        due = DueReminders(house=cortex.house, timings=Reader(), tell=tell)
+        service = RemindersService(runtime=cortex.runtime, timings=Reader(), tell=tell)
+        due = DueReminders(runtime=cortex.runtime, timings=Reader(), tell=tell)
         yield Desk(reminders=service, due=due, ann=ann, ben=ben, clock=clock, rung=tell.rung)
 
 

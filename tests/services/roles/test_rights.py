@@ -38,7 +38,7 @@ async def in_chats(house: LivingHouse, user: User) -> frozenset[str]:
 
 async def kept_job(house: LivingHouse, user: User, **values: object) -> JobRow:
     """A job as it stands in the table, however it came there."""
-    jobs = house.cortex.house.db.open(JobsRepository, user.id)
+    jobs = house.cortex.runtime.db.open(JobsRepository, user.id)
     return await jobs.add(None, replace(DAILY, **values), datetime(2026, 11, 21, 7, tzinfo=UTC))  # type: ignore[arg-type]
 
 

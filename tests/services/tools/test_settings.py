@@ -28,7 +28,7 @@ async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
 
 
 def another_process(house: LivingHouse) -> ToolsService:
-    inside = house.cortex.house
+    inside = house.cortex.runtime
     settings = ToolSettingsService(inside.db, inside.registry)
     return ToolsService(
         registry=inside.registry,
@@ -100,7 +100,7 @@ async def test_a_tool_that_asks_as_it_ships_stays_as_it_ships(house: LivingHouse
     settings = house.cortex.tool_settings
     await settings.change(house.admin, "shell_exec", is_on=True, sending="needed", asks_first=False)
     assert (await settings.all()) == {}
-    assert house.cortex.house.registry.tools["shell_exec"].confirm
+    assert house.cortex.runtime.registry.tools["shell_exec"].confirm
 
 
 async def test_only_admins_change_anything_and_only_what_there_is(house: LivingHouse) -> None:
@@ -113,15 +113,15 @@ async def test_only_admins_change_anything_and_only_what_there_is(house: LivingH
         await settings.take_back(house.admin, "tool_call", "is_on")
     with pytest.raises(NotFound):
         await settings.words("no_category")
-    assert await house.cortex.house.db.open(CallsRepository, house.admin.id).of_tool("task_create", 5) == []
+    assert await house.cortex.runtime.db.open(CallsRepository, house.admin.id).of_tool("task_create", 5) == []
 
 
 async def test_a_call_of_a_tool_that_the_first_plan_left_out_is_counted_as_rescued(house: LivingHouse) -> None:
     cortex, user = house.cortex, house.admin
     conversation = await house.conversation()
     turn_id = await house.say(conversation, MILK)
-    first = (await cortex.house.db.open(PlansRepository, user.id).of_turn(turn_id))[0].receipt
-    book = CallLog(house=cortex.house, contexts=cortex.planning.contexts, homes=Homes(cortex.settings.home))
+    first = (await cortex.runtime.db.open(PlansRepository, user.id).of_turn(turn_id))[0].receipt
+    book = CallLog(runtime=cortex.runtime, contexts=cortex.planning.contexts, homes=Homes(cortex.settings.home))
     turn = Turn(
         id=turn_id,
         conversation_id=conversation,
@@ -134,13 +134,13 @@ async def test_a_call_of_a_tool_that_the_first_plan_left_out_is_counted_as_rescu
         max_rounds_from="test",
         models=("offline",),
         window_tokens=8_000,
-        now=cortex.house.clock().isoformat(),
+        now=cortex.runtime.clock().isoformat(),
         is_tainted=False,
     )
     late = next(one["name"] for one in first["decisions"] if not one["is_in"])
     await book.record(turn, 2, record("call-late", late))
     await book.record(turn, 2, record("call-sent", "task_create"))
-    calls = {row.id: row.is_rescued for row in await cortex.house.db.open(CallsRepository, user.id).of_turn(turn_id)}
+    calls = {row.id: row.is_rescued for row in await cortex.runtime.db.open(CallsRepository, user.id).of_turn(turn_id)}
     assert (calls["call-late"], calls["call-sent"]) == (True, False)
 
 
@@ -149,7 +149,7 @@ def record(call_id: str, tool: str) -> CallRecord:
 
 
 async def test_words_are_read_as_they_are_shown(house: LivingHouse) -> None:
-    registry = house.cortex.house.registry
+    registry = house.cortex.runtime.registry
     typed = WordsText(
         phrases="Groceries [task_create, task_list]\n\n  pantry  ",
         no_phrases=registry.categories["tasks"].phrases[0].text,
@@ -167,7 +167,7 @@ async def test_words_are_read_as_they_are_shown(house: LivingHouse) -> None:
 
 
 async def test_a_shipped_phrase_with_other_tools_takes_the_place_of_the_shipped_one(house: LivingHouse) -> None:
-    registry = house.cortex.house.registry
+    registry = house.cortex.runtime.registry
     shipped = registry.categories["tasks"].phrases[0].text
     with pytest.raises(UserError, match="as it ships"):
         read(registry, "tasks", WordsText(phrases=f"{shipped} [task_update]"))

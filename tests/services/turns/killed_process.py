@@ -33,7 +33,7 @@ async def answer(house: LivingHouse, choice: str) -> None:
     await house.cortex.chat.send(house.admin, cid, "run `echo hi-$((40+2))` in the shell")
     await house.cortex.chat.send(house.admin, cid, "hello", mode="chat")
     asked = await house.until(cid, "approval", state="asked")
-    desk = replace(house.cortex.approvals, house=replace(house.cortex.house, signals=Dying()))
+    desk = replace(house.cortex.approvals, runtime=replace(house.cortex.runtime, signals=Dying()))
     await desk.answer(house.admin, asked.payload["approval"], choice)
 
 
@@ -43,7 +43,7 @@ async def stop(house: LivingHouse) -> None:
     turn = await house.cortex.chat.send(house.admin, cid, "hello")
     await house.cortex.chat.send(house.admin, cid, "and now?", mode="chat")
     await house.until(cid, "part.start")
-    await house.cortex.house.runner.cancel(turn)
+    await house.cortex.runtime.runner.cancel(turn)
     os._exit(KILLED)
 
 

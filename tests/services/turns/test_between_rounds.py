@@ -26,7 +26,7 @@ async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Livin
 
 
 async def results_of(house: LivingHouse, turn_id: str) -> list[ToolResult]:
-    stored = await house.cortex.house.db.open(MessagesRepository, house.admin.id).of_turn(turn_id)
+    stored = await house.cortex.runtime.db.open(MessagesRepository, house.admin.id).of_turn(turn_id)
     return [part for row in stored for part in row.message.parts if isinstance(part, ToolResult)]
 
 
@@ -46,7 +46,7 @@ async def test_a_call_that_was_made_stands_as_made_when_the_next_answer_never_be
 async def opened_turn(house: LivingHouse) -> Turn:
     """A turn that was opened and not run."""
     cid = await house.conversation()
-    turns = house.cortex.house.db.open(TurnsRepository, house.admin.id)
+    turns = house.cortex.runtime.db.open(TurnsRepository, house.admin.id)
     row = await turns.create("turn:1", cid, "write a file", mode="all", role="orchestrator")
     turn = await house.cortex.chat.runs.openings.open(house.admin.id, row.id)
     assert turn is not None

@@ -22,12 +22,12 @@ async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
 
 async def opened_turn(house: LivingHouse, *said: Message) -> tuple[Turn, TurnRow]:
     """A turn in the middle of its work, with these messages kept; nobody runs it."""
-    turns = house.cortex.house.db.open(TurnsRepository, house.admin.id)
+    turns = house.cortex.runtime.db.open(TurnsRepository, house.admin.id)
     conversation = await house.conversation()
     row = await turns.create("turn:1", conversation, "what is on my list?", mode="auto", role="orchestrator")
     turn = await house.cortex.chat.runs.openings.open(house.admin.id, row.id)
     assert turn is not None
-    messages = house.cortex.house.db.open(MessagesRepository, house.admin.id)
+    messages = house.cortex.runtime.db.open(MessagesRepository, house.admin.id)
     for index, message in enumerate((user(row.text), *said)):
         await messages.add(row.id, index, message, is_tainted=False)
     return turn, await turns.get(row.id)
@@ -35,14 +35,14 @@ async def opened_turn(house: LivingHouse, *said: Message) -> tuple[Turn, TurnRow
 
 async def transcript(house: LivingHouse) -> list[Message]:
     return [
-        row.message for row in await house.cortex.house.db.open(MessagesRepository, house.admin.id).of_turn("turn:1")
+        row.message for row in await house.cortex.runtime.db.open(MessagesRepository, house.admin.id).of_turn("turn:1")
     ]
 
 
 async def test_a_message_taken_into_a_turn_that_is_broken_off_is_not_lost(house: LivingHouse) -> None:
     done = results(ToolResult(call_id="w1", name="task_list", text="Nothing."))
     turn, row = await opened_turn(house, assistant("", CALL), done)
-    turns = house.cortex.house.db.open(TurnsRepository, house.admin.id)
+    turns = house.cortex.runtime.db.open(TurnsRepository, house.admin.id)
     await turns.create("turn:2", turn.conversation_id, "and be brief", mode="auto", role="orchestrator")
     await turns.take_queued(turn.conversation_id, turn.id, 1)
     await house.cortex.chat.runs.endings.interrupt(row, "Cortex stopped.")

@@ -30,7 +30,7 @@ async def test_an_answer_that_was_kept_is_neither_asked_for_nor_paid_again(
     await house.cortex.models.save(house.admin, form)
     runs, person = house.cortex.chat.runs, house.admin.id
     conversation = await house.conversation()
-    turns = house.cortex.house.db.open(TurnsRepository, person)
+    turns = house.cortex.runtime.db.open(TurnsRepository, person)
     row = await turns.create("turn:1", conversation, "add milk", mode="auto", role="orchestrator", max_rounds=None)
     turn = await runs.openings.open(person, row.id)
     assert turn is not None
@@ -42,7 +42,7 @@ async def test_an_answer_that_was_kept_is_neither_asked_for_nor_paid_again(
 
     assert first.message is not None
     assert again.message == first.message
-    stored = await house.cortex.house.db.open(MessagesRepository, person).of_turn(turn.id)
+    stored = await house.cortex.runtime.db.open(MessagesRepository, person).of_turn(turn.id)
     assert [one.message for one in stored] == [*added, first.message]
     assert len(scripted.log) == 1
     kinds = [event.kind for event in await house.events(conversation)]
@@ -59,7 +59,7 @@ async def test_a_grown_tool_block_pushes_the_oldest_exchange_out_of_the_request(
     past = (user("boiler " * 300), assistant("Noted."), user("cellar " * 300), assistant("Noted too."))
     seen = []
     for number, tools in enumerate((1, 12)):
-        row = await house.cortex.house.db.open(TurnsRepository, person).create(
+        row = await house.cortex.runtime.db.open(TurnsRepository, person).create(
             f"turn:{number}", conversation, "hello", mode="auto", role="orchestrator", max_rounds=None
         )
         turn = await runs.openings.open(person, row.id)

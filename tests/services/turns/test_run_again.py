@@ -48,7 +48,7 @@ class Shop:
     meanwhile: Callable[[], Awaitable[object]]
 
     def gate(self, book: CallLog) -> Executor:
-        inside = self.house.cortex.house
+        inside = self.house.cortex.runtime
         return Executor(
             registry=inside.registry,
             book=book,
@@ -74,7 +74,7 @@ class Shop:
         return await self.gate(self.book).perform(self.turn, 1, call, decision, None)
 
     def open(self, kind: type[Any]) -> Any:
-        return self.house.cortex.house.scope.open(kind, self.house.admin.id)
+        return self.house.cortex.runtime.scope.open(kind, self.house.admin.id)
 
 
 async def nothing() -> None:
@@ -84,7 +84,7 @@ async def nothing() -> None:
 @pytest.fixture
 async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
     async with living_house(tmp_path / "home", clock=StillClock(AT)) as house:
-        inside, user_id = house.cortex.house, house.admin.id
+        inside, user_id = house.cortex.runtime, house.admin.id
         row = await inside.db.open(TurnsRepository, user_id).create(
             "turn:1", await house.conversation(), "do it", mode="auto", role="admin", state="running"
         )
@@ -103,7 +103,7 @@ async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
             now=AT.isoformat(),
         )
         homes = Homes(tmp_path / "home")
-        book = CallLog(house=inside, contexts=house.cortex.planning.contexts, homes=homes)
+        book = CallLog(runtime=inside, contexts=house.cortex.planning.contexts, homes=homes)
         yield Shop(house=house, book=book, turn=turn, meanwhile=nothing)
 
 
@@ -258,12 +258,12 @@ async def test_a_page_is_written_or_cleared_once_and_can_be_taken_back(
 
 
 async def test_a_call_that_nobody_runs_again_keeps_nothing(shop: Shop) -> None:
-    inside, user_id = shop.house.cortex.house, shop.house.admin.id
+    inside, user_id = shop.house.cortex.runtime, shop.house.admin.id
     await shop.book.homes.of(user_id).write("files/own.txt", "before")
     _, decision = await shop.cut("file_write", path="own.txt", text="mine")
     calls = inside.db.open(CallsRepository, user_id)
     assert await calls.target(decision.call_id) == {"before": b"before".hex()}
-    await TurnEnd(house=inside).interrupt(
+    await TurnEnd(runtime=inside).interrupt(
         await inside.db.open(TurnsRepository, user_id).get(shop.turn.id), "It broke off."
     )
     assert await calls.target(decision.call_id) is None

@@ -69,7 +69,7 @@ async def read_and_regenerate(house: LivingHouse) -> str:
 
 
 async def rows(house: LivingHouse, cid: str) -> Sequence[TurnRow]:
-    return await house.cortex.house.db.open(TurnsRepository, house.admin.id).list(cid)
+    return await house.cortex.runtime.db.open(TurnsRepository, house.admin.id).list(cid)
 
 
 WAYS = pytest.mark.parametrize(
@@ -142,14 +142,14 @@ async def test_a_job_sends_nothing_that_its_chat_read(house: LivingHouse) -> Non
     asked = await house.until(cid, "approval", turn=turn, state="asked")
     await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "once")
     await house.until(cid, "turn.end", turn=turn)
-    (job,) = await house.cortex.house.db.open(JobsRepository, house.admin.id).list()
+    (job,) = await house.cortex.runtime.db.open(JobsRepository, house.admin.id).list()
     assert (job.is_tainted, job.is_private) == (True, True)
     await house.cortex.clockwork.jobs.run_now(house.admin, job.id)
     notices, seen = house.cortex.reach.notices, -1
     async with asyncio.timeout(PATIENCE_S):
         while not (await notices.page(house.admin.id)).notices:
             seen = await notices.changed(house.admin.id, seen, PATIENCE_S)
-    own = (await house.cortex.house.db.open(JobsRepository, house.admin.id).get(job.id)).conversation_id
+    own = (await house.cortex.runtime.db.open(JobsRepository, house.admin.id).get(job.id)).conversation_id
     assert own is not None
     (result,) = await house.events(own, "tool.result")
     assert result.payload["text"].startswith("Refused: this turn has read")
@@ -167,7 +167,7 @@ async def test_a_jobs_prompt_that_a_model_wrote_names_no_place_when_it_is_tried_
         is_tainted=True,
         is_private=True,
     )
-    jobs = house.cortex.house.db.open(JobsRepository, house.admin.id)
+    jobs = house.cortex.runtime.db.open(JobsRepository, house.admin.id)
     job = await jobs.add(None, values, datetime(2126, 11, 21, 7, tzinfo=UTC))
     await house.cortex.clockwork.jobs.run_now(house.admin, job.id)
     notices, seen = house.cortex.reach.notices, -1
@@ -192,7 +192,7 @@ async def test_a_tool_that_finds_by_words_reads_private_data(house: LivingHouse,
     for name, arguments in uses.items():
         scripted.rules.insert(0, rule(f"^use {name}", Use(name, arguments, is_blind=True), "Which one?"))
         turn = await house.say(await house.conversation(), f"use {name}")
-        assert (await house.cortex.house.db.open(TurnsRepository, house.admin.id).get(turn)).has_read_private, name
+        assert (await house.cortex.runtime.db.open(TurnsRepository, house.admin.id).get(turn)).has_read_private, name
 
 
 async def test_an_answer_about_outside_text_read_in_another_chat_is_from_outside(

@@ -28,7 +28,7 @@ async def test_a_turn_of_another_version_is_interrupted_and_offers_to_go_on(tmp_
         assert (end.payload["state"], end.payload["can_continue"]) == ("interrupted", True)
         assert [event.payload["text"] for event in await house.events(cid, "notice")] == [OUTDATED]
         await house.until(cid, "turn.end", turn=behind, state="done")
-        assert await house.cortex.house.runner.status(left) == "cancelled"
+        assert await house.cortex.runtime.runner.status(left) == "cancelled"
         again = await house.cortex.chat.keep_going(house.admin, left)
         await house.until(cid, "turn.end", turn=again, state="done")
 

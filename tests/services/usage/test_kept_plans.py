@@ -29,7 +29,7 @@ async def stored_bytes(db: Database) -> int:
 
 async def test_a_turn_with_a_tool_leaves_little_behind(tmp_path: Path) -> None:
     async with living_house(tmp_path / "home") as house:
-        db = house.cortex.house.db
+        db = house.cortex.runtime.db
         if db.is_postgresql:
             return  # the same rows; how long a value is, is asked of SQLite
         await house.say(await house.conversation(), MILK)
@@ -44,7 +44,7 @@ async def test_a_receipt_of_before_is_read_as_it_is(tmp_path: Path) -> None:
         cid = await house.conversation()
         await house.say(cid, MILK)
         whole = await house.receipts(cid)
-        async with house.cortex.house.db.connection() as connection:
+        async with house.cortex.runtime.db.connection() as connection:
             plain = text("UPDATE plans SET receipt = :it WHERE round = 1")
             await connection.execute(plain, {"it": json.dumps(whole[0])})
             await connection.commit()

@@ -86,7 +86,7 @@ async def test_anothers_trace_is_an_admins_and_stands_in_the_audit_log(house: Li
     cid = await house.conversation(house.member)
     turn = await house.say(cid, "hello", user=house.member)
     own = await house.say(await house.conversation(), ASKED)
-    traces, audit = house.cortex.records.traces, house.cortex.house.db.open(AuditRepository)
+    traces, audit = house.cortex.records.traces, house.cortex.runtime.db.open(AuditRepository)
     with pytest.raises(NotFound):
         await traces.trace(house.member, own)
     before = (await audit.list())[0].number
@@ -102,7 +102,7 @@ async def test_the_same_recipe_gives_the_same_plan_from_the_stored_input(house: 
     cid = await house.conversation()
     await house.say(cid, ASKED)
     turn = await house.say(cid, "and what is on my list?")
-    for plan in await house.cortex.house.db.open(PlansRepository, house.admin.id).of_turn(turn):
+    for plan in await house.cortex.runtime.db.open(PlansRepository, house.admin.id).of_turn(turn):
         again = await house.cortex.records.replays.replay(house.admin.id, turn, plan.round, plan.receipt["recipe"])
         assert (again.is_exact, again.is_same_registry) == (True, True)
         assert (again.joined, again.left, again.reshaped) == ((), (), ())
@@ -116,7 +116,7 @@ async def test_another_recipe_shows_its_difference_and_changes_and_asks_nothing(
 ) -> None:
     cid = await house.conversation()
     turn = await house.say(cid, ASKED)
-    db = house.cortex.house.db
+    db = house.cortex.runtime.db
     before = [
         await db.open(PlansRepository, house.admin.id).of_turn(turn),
         await db.open(ConversationsRepository, house.admin.id).get(cid),
