@@ -43,7 +43,6 @@ from cortex.services.clients import clients
 from cortex.services.content.board import TaskBoard
 from cortex.services.content.notes import NotesService
 from cortex.services.content.tasks import TasksService
-from cortex.services.context import Runtime
 from cortex.services.health.doctor import Doctor
 from cortex.services.health.home_files import HomeFiles
 from cortex.services.health.housekeeping import Housekeeping
@@ -55,6 +54,7 @@ from cortex.services.notices.stack import NotificationStack
 from cortex.services.reminders.reminders import RemindersService
 from cortex.services.roles.preferences import PreferencesService
 from cortex.services.roles.roles import Roles
+from cortex.services.runtime import Runtime
 from cortex.services.scope import ToolScope
 from cortex.services.tools.encoders import Encoders
 from cortex.services.tools.settings import ToolSettingsService

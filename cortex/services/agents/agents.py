@@ -16,8 +16,8 @@ from cortex.services.accounts.accounts import Accounts
 from cortex.services.agents.results import AgentResults
 from cortex.services.agents.runs import AgentView, card_row, reading, run_of, view_of
 from cortex.services.budgets.budgets import Budgets
-from cortex.services.context import Runtime
 from cortex.services.roles.roles import Roles
+from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import message_row
 from cortex.services.turns.turns import TurnRuns
 from cortex.storage.conversations import ConversationsRepository

@@ -18,8 +18,8 @@ from cortex.base.messages import assistant, user
 from cortex.base.turn import parent_of
 from cortex.services.agents.runs import STATES, card_row, reading, result_of, view_of
 from cortex.services.chat.transcript_views import key_of
-from cortex.services.context import Runtime
 from cortex.services.notifier import Notifier
+from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row, message_row
 from cortex.services.turns.turns import TurnRuns
 from cortex.storage.conversations import ConversationRow, ConversationsRepository

@@ -16,9 +16,9 @@ from cortex.base.role import Role
 from cortex.base.turn import parent_of
 from cortex.base.user import User
 from cortex.base.zone import midnight
-from cortex.services.context import Runtime
 from cortex.services.models.models import Models
 from cortex.services.roles.roles import Roles
+from cortex.services.runtime import Runtime
 from cortex.storage.budgets import AtLimit, BudgetRow
 from cortex.storage.budgets import BudgetsRepository as BudgetRows
 from cortex.storage.db import Opener

@@ -16,7 +16,7 @@ from cortex.base.ids import new_id
 from cortex.base.role import ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
-from cortex.services.context import Runtime
+from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row, message_row
 from cortex.services.turns.turns import TurnRuns
 from cortex.storage.conversations import ConversationRow, ConversationsRepository

@@ -9,11 +9,11 @@ from cortex.base.errors import UserError
 from cortex.base.role import ToolMode
 from cortex.base.user import User
 from cortex.selection.recipes import RECIPES
-from cortex.services.context import Runtime
 from cortex.services.models.models import Models
 from cortex.services.roles.preferences import PreferencesService
 from cortex.services.roles.roles import Roles
 from cortex.services.roles.rounds import max_rounds
+from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.conversations import ConversationRow
 from cortex.toolkit.registry import Registry

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from cortex.services.context import Runtime
 from cortex.services.health.doctor import Doctor
+from cortex.services.runtime import Runtime
 
 VERSION = "0.1.0"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cortex.ports.schedule import Job, Timing, Timings
-from cortex.services.context import Runtime
+from cortex.services.runtime import Runtime
 from cortex.storage.job_rows import JobRow, JobValues
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.slot_history import SlotHistoryRepository

@@ -10,10 +10,10 @@ from datetime import datetime
 from cortex.base.errors import NotFound
 from cortex.base.job import JobKind, SlotState
 from cortex.schedule.policies import deadline, pauses, retry_at
-from cortex.services.context import Runtime
 from cortex.services.jobs.firing import policy_of
 from cortex.services.jobs.starts import path_of, urgency_of
 from cortex.services.notifier import Notifier, PendingNotice
+from cortex.services.runtime import Runtime
 from cortex.services.turns.approvals import PARKED_MINUTES
 from cortex.services.turns.turns import TurnRuns
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository

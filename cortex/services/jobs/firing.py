@@ -12,9 +12,9 @@ from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.zone import moment
 from cortex.schedule.policies import QUEUE_MOST, MissedPolicy, on_overlap
 from cortex.schedule.slots import MADE_UP, DueSlots, MissedSlot, due
-from cortex.services.context import Runtime
 from cortex.services.jobs.starts import path_of
 from cortex.services.notifier import Notifier, PendingNotice
+from cortex.services.runtime import Runtime
 from cortex.storage.db import Opener
 from cortex.storage.job_rows import ArmedJob, JobRow
 from cortex.storage.jobs import AllJobsRepository, JobsRepository

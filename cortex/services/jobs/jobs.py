@@ -16,7 +16,6 @@ from cortex.base.role import Channel
 from cortex.base.user import User
 from cortex.ports.schedule import Timing, Timings
 from cortex.schedule.clock_changes import ClockChange, clock_changes
-from cortex.services.context import Runtime
 from cortex.services.jobs.crontab import CrontabLine, read_crontab, values_of
 from cortex.services.jobs.forms import JobChoices, JobForm, checked
 from cortex.services.jobs.tools import JobToolPlan, JobToolRequest, JobTools
@@ -24,6 +23,7 @@ from cortex.services.models.models import Models
 from cortex.services.notifier import notice_id
 from cortex.services.roles.preferences import DEFAULT_ROLE
 from cortex.services.roles.roles import Roles
+from cortex.services.runtime import Runtime
 from cortex.services.zones import zone_named
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.deliveries import DeliveriesRepository, DeliveryRow

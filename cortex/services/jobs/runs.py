@@ -16,12 +16,12 @@ from cortex.base.errors import CortexError
 from cortex.base.turn import LOOP_ENDS
 from cortex.schedule.policies import is_too_late
 from cortex.schedule.slots import MissedSlot
-from cortex.services.context import Runtime
 from cortex.services.jobs.endings import JobEndings
 from cortex.services.jobs.firing import JobFiring, policy_of
 from cortex.services.jobs.starts import JobStarts
 from cortex.services.jobs.tools import JobTools
 from cortex.services.notifier import Notifier
+from cortex.services.runtime import Runtime
 from cortex.services.turns.turns import TurnRuns
 from cortex.storage.job_rows import ArmedJob, JobRow
 from cortex.storage.jobs import JobsRepository

@@ -12,7 +12,6 @@ from cortex.base.background import background_tasks
 from cortex.ports.schedule import Jobs, Reminders, Timing, Timings
 from cortex.schedule import moments
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.context import Runtime
 from cortex.services.jobs.alarm import Alarm
 from cortex.services.jobs.book import JobBook
 from cortex.services.jobs.jobs import JobsService
@@ -23,6 +22,7 @@ from cortex.services.notices.notices import Notices
 from cortex.services.reminders.due import DueReminders
 from cortex.services.reminders.reminders import RemindersService
 from cortex.services.roles.roles import Roles
+from cortex.services.runtime import Runtime
 from cortex.services.scope import ToolScope
 from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.turns import TurnRuns

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id
 from cortex.ports.channels import Urgency
-from cortex.services.context import Runtime
 from cortex.services.jobs.tools import JobTools, channel_of
 from cortex.services.notifier import Notifier
 from cortex.services.roles.preferences import DEFAULT_ROLE
+from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import message_row
 from cortex.services.turns.turns import TurnRuns
 from cortex.storage.conversations import ConversationsRepository

@@ -13,9 +13,9 @@ from cortex.base.role import Channel, ToolMode
 from cortex.base.user import User
 from cortex.selection.types import META
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.context import Runtime
 from cortex.services.roles.preferences import DEFAULT_ROLE
 from cortex.services.roles.roles import Roles
+from cortex.services.runtime import Runtime
 from cortex.services.tools.plans import PlanRequest
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.job_rows import JobRow

@@ -13,7 +13,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from cortex.base.background import background_tasks
 from cortex.base.crypto import Vault
 from cortex.ports.outgoing import Mail, Push
-from cortex.services.context import Runtime
 from cortex.services.notices.action_links import Buttons
 from cortex.services.notices.addresses import Addresses
 from cortex.services.notices.channels import Channels
@@ -25,6 +24,7 @@ from cortex.services.notices.outbox import Outbox
 from cortex.services.notices.outward import UserMail, UserPush
 from cortex.services.notices.preferences import ReachChoices
 from cortex.services.notices.push_keys import PushKeys
+from cortex.services.runtime import Runtime
 from cortex.services.scope import ToolScope
 from cortex.services.turns.approvals import ApprovalsService
 from cortex.storage.devices import AllActionLinksRepository

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from cortex.base.errors import NotFound
 from cortex.base.zone import local
 from cortex.ports.schedule import Timings
-from cortex.services.context import Runtime
 from cortex.services.notifier import Notifier
+from cortex.services.runtime import Runtime
 from cortex.storage.db import Opener
 from cortex.storage.notices import NoticeValues
 from cortex.storage.reminders import TOLD_MOST, AllRemindersRepository, ReminderRow, RemindersRepository

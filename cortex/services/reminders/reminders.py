@@ -12,8 +12,8 @@ from cortex.base.errors import ToolFailed, UserError
 from cortex.base.user import User
 from cortex.ports.schedule import Reminder, Timing, Timings
 from cortex.schedule.parting import parted
-from cortex.services.context import Runtime
 from cortex.services.notifier import Notifier
+from cortex.services.runtime import Runtime
 from cortex.storage.notices import NoticeRow, NoticesRepository
 from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.reminders import TOLD_MOST as TOLD_MOST

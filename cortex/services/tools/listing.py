@@ -12,7 +12,7 @@ from cortex.base.messages import ToolSchema
 from cortex.base.user import User
 from cortex.selection.edits import Sending, sending_of
 from cortex.selection.types import META, Domain, Example, ToolEntry, Trigger
-from cortex.services.context import Runtime
+from cortex.services.runtime import Runtime
 from cortex.services.tools.settings import ToolSettingsService, asks_itself, shipped_sending
 from cortex.services.tools.tools import PlanGround, ToolsService
 from cortex.services.tools.words import Rival, rivals

@@ -17,7 +17,7 @@ from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import PlanInput, Snapshot
-from cortex.services.context import Runtime
+from cortex.services.runtime import Runtime
 from cortex.services.tools.plans import PAST_TURNS, PlannedRound, as_one, past_turns, with_so_far
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.calls import CallsRepository

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from cortex.base.events import EventKind, OpenPart
 from cortex.base.turn import Turn
-from cortex.services.context import Runtime
+from cortex.services.runtime import Runtime
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.turns import TurnRow

@@ -12,8 +12,8 @@ from cortex.base.user import User
 from cortex.ports.loop import ApprovalRequest, CallRecord
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
-from cortex.services.context import Runtime
 from cortex.services.notifier import Notifier, PageOnlyNotifier, PendingNotice
+from cortex.services.runtime import Runtime
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository, GrantsRepository
 from cortex.storage.approvals import GrantRow as GrantRow
 from cortex.storage.conversations import ConversationsRepository

@@ -13,7 +13,7 @@ from cortex.base.turn import Outcome, Turn, TurnState
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.selection.types import META
-from cortex.services.context import Runtime
+from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row
 from cortex.services.turns.approvals import told
 from cortex.services.turns.tool_outcomes import record_case

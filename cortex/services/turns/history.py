@@ -16,8 +16,8 @@ from cortex.base.user import User
 from cortex.ports.loop import Request
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
-from cortex.services.context import Runtime
 from cortex.services.models.asking import ask
+from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row
 from cortex.services.turns.turn_context import TurnContext, TurnContexts
 from cortex.storage.conversations import ConversationsRepository

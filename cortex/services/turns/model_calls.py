@@ -20,10 +20,10 @@ from cortex.ports.loop import Request
 from cortex.ports.steps import is_first_life, step
 from cortex.ports.stored_names import StepName
 from cortex.selection.cache_misses import Sight, verdict
-from cortex.services.context import Runtime
 from cortex.services.models.asking import ask
 from cortex.services.models.prices import cost_usd
 from cortex.services.models.profiles import endpoint_of
+from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import AnswerWriter, Row
 from cortex.services.turns.history import count_message, spoken
 from cortex.services.turns.turn_context import TurnContext, TurnContexts

@@ -16,8 +16,8 @@ from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.ports.system import Discovered
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.context import Runtime
 from cortex.services.models.profiles import endpoint_of
+from cortex.services.runtime import Runtime
 from cortex.services.tools.plans import (
     PAST_TURNS,
     PlannedRound,

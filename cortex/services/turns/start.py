@@ -8,8 +8,8 @@ from cortex.base.turn import LOOP_ENDS, Turn
 from cortex.base.user import User
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
-from cortex.services.context import Runtime
 from cortex.services.roles.rounds import max_rounds
+from cortex.services.runtime import Runtime
 from cortex.services.turns.history import ConversationHistory
 from cortex.services.turns.turn_context import TurnContexts
 from cortex.storage.conversations import ConversationsRepository

@@ -17,11 +17,11 @@ from cortex.base.turn import Turn
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import Budgets, Limit, Payer
-from cortex.services.context import Runtime
 from cortex.services.models.files import ModelRegistry
 from cortex.services.models.models import Models
 from cortex.services.models.profiles import Profiles
 from cortex.services.roles.roles import Roles
+from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import PlanGround, ToolsService
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.messages import MessageRow, MessagesRepository

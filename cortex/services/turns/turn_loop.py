@@ -1,7 +1,7 @@
 """Composes the loop that runs turns out of its services. `app.py` alone calls it."""
 
 from cortex.agent.execute import Executor
-from cortex.services.context import Runtime
+from cortex.services.runtime import Runtime
 from cortex.services.turns.approvals import ApprovalsService
 from cortex.services.turns.calls import CallLog
 from cortex.services.turns.end import TurnEnd

@@ -20,7 +20,7 @@ from cortex.agent.single import run_call
 from cortex.base.errors import CortexError
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Answer, Decision, Outcome, Performed, Turn, parent_of
-from cortex.services.context import Runtime
+from cortex.services.runtime import Runtime
 from cortex.services.turns.approvals import ApprovalsService
 from cortex.services.turns.end import TurnEnd
 from cortex.services.turns.history import ConversationHistory

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cortex.base.errors import Conflict, CortexError, NotAllowed
 from cortex.base.user import User
-from cortex.services.context import Runtime
+from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.calls import CallsRepository
 from cortex.storage.conversations import ConversationsRepository

@@ -13,7 +13,7 @@ from cortex.base.ids import short
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import WARN_SHARE, limit_of, spent_today
-from cortex.services.context import Runtime
+from cortex.services.runtime import Runtime
 from cortex.storage.audit import AuditRepository
 from cortex.storage.budgets import AtLimit, BudgetRow, Kind
 from cortex.storage.budgets import BudgetsRepository as BudgetRows

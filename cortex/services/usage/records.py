@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import Self
 
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.context import Runtime
 from cortex.services.models.models import Models
 from cortex.services.models.profiles import Profiles
+from cortex.services.runtime import Runtime
 from cortex.services.tools.replays import Replays
 from cortex.services.tools.tools import ToolsService
 from cortex.services.usage.budget_admin import BudgetDesk

@@ -13,8 +13,8 @@ from cortex.base.turn import TurnState
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.chat.transcript_views import key_of
-from cortex.services.context import Runtime
 from cortex.services.models.models import Models
+from cortex.services.runtime import Runtime
 from cortex.storage.jobs import AllJobsRepository
 from cortex.storage.runs import AllRunsRepository, RunFilter, RunRow, RunsRepository, RunSum
 

@@ -16,8 +16,8 @@ from cortex.base.log import SecretFilter
 from cortex.base.messages import Message
 from cortex.base.user import User
 from cortex.selection.cache_misses import WORDS
-from cortex.services.context import Runtime
 from cortex.services.models.models import Models
+from cortex.services.runtime import Runtime
 from cortex.services.turns.history import spoken
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
 from cortex.storage.audit import AuditRepository

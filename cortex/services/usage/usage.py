@@ -16,7 +16,7 @@ from cortex.base.zone import local, midnight
 from cortex.selection.cache_misses import WORDS
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.accounts.people import AccountRow
-from cortex.services.context import Runtime
+from cortex.services.runtime import Runtime
 from cortex.storage.jobs import AllJobsRepository
 from cortex.storage.usage import SUMMED, AllUsageRepository, Cell, ExpensiveTurn, Span, ToolUsage
 from cortex.storage.usage import UsageRepository as OwnUsage

@@ -15,7 +15,7 @@ from cortex.selection.types import META
 from cortex.services.chat.chat import Chat
 from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import ApprovalCard, CallCard, TurnView, turn_of
-from cortex.services.context import Runtime
+from cortex.services.runtime import Runtime
 from cortex.services.tools.settings import asks_itself
 from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.answer_writer import Row, message_row

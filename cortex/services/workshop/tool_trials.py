@@ -14,10 +14,10 @@ from cortex.selection.pipeline import plan
 from cortex.selection.recipes import RECIPES
 from cortex.selection.steps import Step, steps
 from cortex.selection.types import META
-from cortex.services.context import Runtime
 from cortex.services.models.models import Models
 from cortex.services.models.profiles import Profiles
 from cortex.services.roles.roles import Roles
+from cortex.services.runtime import Runtime
 from cortex.services.tools.plans import PlannedRound, PlanRequest, planned
 from cortex.services.tools.tools import PlanGround, ToolsService
 from cortex.storage.audit import AuditRepository

@@ -15,11 +15,11 @@ from cortex.base.user import User
 from cortex.engine.hub import LocalHub
 from cortex.engine.null_engine import NullEngine
 from cortex.services.accounts.accounts import LoginView
-from cortex.services.context import Runtime
 from cortex.services.notices.devices import DeviceView, Subscription
 from cortex.services.notices.notices import DeliveryRow, NoticeDraft
 from cortex.services.notices.outbox import LEASE_S
 from cortex.services.notices.stack import NotificationStack
+from cortex.services.runtime import Runtime
 from cortex.services.scope import ToolScope
 from cortex.storage.accounts import AccountsRepository, LoginsRepository
 from cortex.storage.db import Database
