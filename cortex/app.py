@@ -109,7 +109,7 @@ class Cortex:
     @asynccontextmanager
     async def open(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
         """The running daemon: migrated, engine launched, unfinished turns taken up again; closed behind the block."""
-        async with _running(settings, clock, Engine.open(settings.engine_database), LocalHub()) as cortex:
+        async with _running(settings, clock, Engine.create(settings.engine_database), LocalHub()) as cortex:
             yield cortex
 
     @classmethod
@@ -117,7 +117,7 @@ class Cortex:
     async def worker(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
         """One of several processes that run turns and serve no page. ConfigError where the database is not shared."""
         async with relayed(shared_database(settings)) as relay:
-            engine = Engine.open(settings.engine_database, is_worker=True)
+            engine = Engine.create(settings.engine_database, is_worker=True)
             relay.on(STARTED, lambda _: dbos_patches.wake())
             relay.on(CANCELLED, engine.stop_here)
             async with _running(settings, clock, engine, relay) as cortex:
@@ -128,11 +128,11 @@ class Cortex:
     async def web(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
         """One of several processes that serve the page and run no turn. ConfigError like `worker`."""
         async with relayed(shared_database(settings)) as relay:
-            remote = await Remote.open(settings.engine_database, tell=relay.tell)
+            remote = await Remote.connect(settings.engine_database, tell=relay.broadcast)
             try:
                 async with _opened(settings, clock, remote, remote, relay) as (cortex, _):
                     await cortex.runtime.db.migrate()
-                    relay.newest = cortex.runtime.db.open(AllConversationsRepository).seqs
+                    relay.newest = cortex.runtime.db.repository(AllConversationsRepository).seqs
                     relay.on(ACCESS_ENDED, cortex.chat.end_streams)
                     cortex.accounts.on_access_ended(partial(_tell_access_ended, relay))
                     yield cortex
@@ -165,7 +165,7 @@ async def _running(settings: Settings, clock: Clock, engine: Engine, hub: Shared
     """The services with their engine launched; beside it the daily round, and a look after turns that nobody runs."""
     async with _opened(settings, clock, engine, engine, hub) as (cortex, runs):
         await cortex.runtime.db.migrate()
-        engine.register(WORKFLOW, runs.run)
+        engine.register(WORKFLOW, runs.run_turn)
         try:
             await engine.launch()
             await runs.recover(await engine.stranded())
@@ -175,15 +175,19 @@ async def _running(settings: Settings, clock: Clock, engine: Engine, hub: Shared
                 clock=clock,
                 also=(cortex.reach.sweep, cortex.clockwork.sweep, cortex.records.sweep),
             )
-            work = (cortex.reach.run(), cortex.clockwork.run(), cortex.agents.results.run())
-            async with background_tasks(keeping.run(), runs.look_after(), *work):
+            work = (
+                cortex.reach.deliver_notices(),
+                cortex.clockwork.keep_time(),
+                cortex.agents.results.deliver_results(),
+            )
+            async with background_tasks(keeping.clean_daily(), runs.look_after(), *work):
                 yield cortex
         finally:
             await engine.close(settings.shutdown_grace_s)
 
 
 async def _tell_access_ended(relay: RelayHub, user_id: str) -> None:
-    relay.tell(ACCESS_ENDED, user_id)
+    relay.broadcast(ACCESS_ENDED, user_id)
 
 
 @asynccontextmanager
@@ -230,7 +234,7 @@ def _services(
     """The services over their shared ground."""
     roles, models, skills = files.roles, files.models, SkillFiles(homes, runtime.db)
     status = StatusService(runtime=runtime, doctor=doctor, started_at=runtime.clock())
-    scope.add(Targets, partial(runtime.db.open, CallsRepository))
+    scope.add(Targets, partial(runtime.db.repository, CallsRepository))
     scope.add(Status, lambda _: status)
     scope.add(Board, lambda user_id: TaskBoard(db=runtime.db, user_id=user_id, clock=runtime.clock))
     reach = NotificationStack.over(runtime, scope)
@@ -248,7 +252,7 @@ def _services(
     runs = turn_runs(runtime, homes, contexts, planning, reach.desk)
     results = AgentResults(runtime=runtime, runs=runs, tell=reach.notices, is_watched=reach.desk.is_watched)
     agents = AgentsService(runtime=runtime, accounts=accounts, roles=roles, budgets=budgets, runs=runs, results=results)
-    scope.add(Agents, agents.opened)
+    scope.add(Agents, agents.for_user)
     conversations = ConversationsService(runtime.db, runtime.hub, runtime.clock)
     conversations.on_deleted(agents.cancel_all_of)
     cortex = Cortex(

@@ -37,7 +37,7 @@ class LivingHouse:
 
     async def say(self, conversation_id: str, text: str, *, user: User | None = None, **how: Any) -> str:
         """Send a message and wait until its turn has ended; the turn's id."""
-        turn_id = await self.cortex.chat.send(user or self.admin, conversation_id, text, **how)
+        turn_id = await self.cortex.chat.send_message(user or self.admin, conversation_id, text, **how)
         await self.until(conversation_id, "turn.end", user=user, turn=turn_id)
         return turn_id
 
@@ -55,9 +55,9 @@ class LivingHouse:
 
     async def receipts(self, conversation_id: str) -> list[dict[str, Any]]:
         """What was sent and why, by round, of every turn in order."""
-        async with self.cortex.runtime.db.read_transaction(self.admin.id) as opened:
-            turns = await opened(TurnsRepository).list(conversation_id)
-            return [plan.receipt for turn in turns for plan in await opened(PlansRepository).of_turn(turn.id)]
+        async with self.cortex.runtime.db.read_transaction(self.admin.id) as repository:
+            turns = await repository(TurnsRepository).list(conversation_id)
+            return [plan.receipt for turn in turns for plan in await repository(PlansRepository).of_turn(turn.id)]
 
 
 @asynccontextmanager

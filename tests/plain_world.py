@@ -102,7 +102,7 @@ class TableHands:
             is_free=call.name in self.free,
         )
 
-    async def wait(self, turn: Turn, decision: Decision) -> Answer:
+    async def wait_for_answer(self, turn: Turn, decision: Decision) -> Answer:
         self.trail.append(f"wait {decision.tool}")
         return self.asks[decision.tool]
 

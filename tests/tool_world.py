@@ -53,13 +53,13 @@ class World:
     calls: int = 0
     targets: KeptTargets = field(default_factory=KeptTargets)
 
-    def open(self, kind: type[T], user_id: str) -> T:
+    def provide(self, kind: type[T], user_id: str) -> T:
         if issubclass(kind, Repository):
-            return cast("T", self.db.open(kind, user_id))
+            return cast("T", self.db.repository(kind, user_id))
         if kind is Targets:
             return cast("T", self.targets)
         if kind is Home:
-            return cast("T", self.homes.of(user_id))
+            return cast("T", self.homes.home_of(user_id))
         if kind is Files:
             own = self.homes.root / user_id / "files"
             own.mkdir(parents=True, exist_ok=True)

@@ -194,7 +194,7 @@ async def _wait(run: _Run, decision: Decision) -> Answer | None:
     """The person's answer where one is needed; all cards of a round are up before the first wait."""
     if decision.verdict != "ask":
         return None
-    return await run.world.hands.wait(run.turn, decision)
+    return await run.world.hands.wait_for_answer(run.turn, decision)
 
 
 Work = list[tuple[ToolCall, Decision, Answer | None]]

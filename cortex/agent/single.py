@@ -10,7 +10,7 @@ ROUND = 1
 async def run_call(turn: Turn, call: ToolCall, hands: ToolRunner) -> Outcome:
     """Decide, wait for the person's word where one is needed, perform; the turn is done however the call went."""
     decision = await hands.decide(turn, ROUND, call)
-    answer = await hands.wait(turn, decision) if decision.verdict == "ask" else None
+    answer = await hands.wait_for_answer(turn, decision) if decision.verdict == "ask" else None
     performed = await hands.perform(turn, ROUND, call, decision, answer)
     by = "by a job" if turn.job_id else "by hand"
     words = f"{call.name} {'did not work' if performed.result.is_error else 'answered'}; it was called {by}."

@@ -13,7 +13,7 @@ async def background_tasks(*bodies: Coroutine[None, None, None]) -> AsyncIterato
     """Run them until the block ends; one that fails before is told in the log at once and takes nothing with it."""
     workers = [asyncio.create_task(body) for body in bodies]  # noqa: TID251 - this is the place
     for worker in workers:
-        worker.add_done_callback(_tell)
+        worker.add_done_callback(_log_failure)
     try:
         yield
     finally:
@@ -23,6 +23,6 @@ async def background_tasks(*bodies: Coroutine[None, None, None]) -> AsyncIterato
             await asyncio.wait(workers)
 
 
-def _tell(worker: "asyncio.Task[None]") -> None:
+def _log_failure(worker: "asyncio.Task[None]") -> None:
     if not worker.cancelled() and worker.exception() is not None:
         log.error("a worker in the background ended", exc_info=worker.exception())

@@ -30,7 +30,7 @@ class Vault:
         sealed: bytes = scan.load(_CIPHER).seal(self._key, text)
         return sealed
 
-    def open(self, sealed: bytes) -> str:
+    def unseal(self, sealed: bytes) -> str:
         """What was sealed. ConfigError when it was sealed under another key or changed since."""
         text: str | None = scan.load(_CIPHER).opened(self._key, sealed)
         if text is None:

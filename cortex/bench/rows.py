@@ -18,7 +18,7 @@ def _groups(value: Any) -> Any:  # Any: what JSON holds
     return tuple((item,) if isinstance(item, str) else item for item in value) if isinstance(value, list) else value
 
 
-def _told(value: Any) -> Any:
+def _portable(value: Any) -> Any:
     """A history: {"user": …}, {"assistant": …}, {"role": …, "content": …}, or a bare text of the user's."""
     return tuple(_said(item) for item in value or ()) if value is None or isinstance(value, list) else value
 
@@ -40,7 +40,7 @@ def _or_nothing(value: Any) -> Any:
     return "" if value is None else value
 
 
-History = Annotated[tuple[Said, ...], BeforeValidator(_told)]
+History = Annotated[tuple[Said, ...], BeforeValidator(_portable)]
 Mark = Annotated[str, Field(coerce_numbers_to_str=True)]
 Needs = Annotated[Groups, BeforeValidator(_groups)]
 

@@ -65,7 +65,7 @@ def bench_selection(
     over = ground(role, profile)
     if encoder:
         over = over.over(with_encoder(over.snapshot, _brought(encoder)))
-    sets = selection.measured(data or (files.CASES,), recipe or (), over, seed, _tell)
+    sets = selection.measured(data or (files.CASES,), recipe or (), over, seed, _print_line)
     if as_json:
         _say(json.dumps({"sets": sets}, ensure_ascii=False, indent=2))
         return
@@ -85,7 +85,7 @@ def bench_cost(
 
     A request costs c x what the cache holds of it + w x the rest + its output (a simulated cache, the real planner).
     """
-    found = costs.measured(regime or (), recipe or (), ground(role, DEFAULT_PROFILE), seed, _tell)
+    found = costs.measured(regime or (), recipe or (), ground(role, DEFAULT_PROFILE), seed, _print_line)
     if as_json:
         _say(json.dumps(found, ensure_ascii=False, indent=2))
         return
@@ -105,13 +105,13 @@ def train(out: Out = None, is_check: Check = False) -> None:
     snapshot = ground("admin", DEFAULT_PROFILE).snapshot
     why = training.stale(snapshot, path.read_bytes()) if path.is_file() else "there is no such file"
     if why:
-        _tell(f"{path.name} is old: {why}. {training.MEND}.")
+        _print_line(f"{path.name} is old: {why}. {training.MEND}.")
         raise typer.Exit(1)
 
 
 def fitted(path: Path) -> training.TrainingResult:
     """The model fitted anew and judged; prints the report and writes the weights to this file, as a whole or not."""
-    _tell("fitting …")
+    _print_line("fitting …")
     found = training.trained(ground("admin", DEFAULT_PROFILE))
     _say(training.report(found))
     beside = path.with_name(f"{path.name}.new")
@@ -165,5 +165,5 @@ def _say_all(lines: Sequence[str]) -> None:
     _say("\n" + "\n".join(lines))
 
 
-def _tell(line: str) -> None:
+def _print_line(line: str) -> None:
     typer.echo(line, err=True)

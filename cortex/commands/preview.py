@@ -58,10 +58,10 @@ def preview(when: When = None, tz: Zone = "", since: From = "", count: Count = "
     if as_json:
         typer.echo(json.dumps([at.isoformat() for at in times], indent=2))
         return
-    _tell(timing, times, after)
+    _print_times(timing, times, after)
 
 
-def _tell(timing: Timing, times: list[datetime], after: datetime) -> None:
+def _print_times(timing: Timing, times: list[datetime], after: datetime) -> None:
     typer.echo(f"{timing.words} ({timing.time_zone})")
     for at in times:
         typer.echo(f"  {at:%a} {at.isoformat(sep=' ', timespec='seconds' if at.second else 'minutes')}")

@@ -70,7 +70,7 @@ class Engine:
         self._calming: asyncio.TimerHandle | None = None
 
     @classmethod
-    def open(cls, url: str, *, executor_id: str = "", is_worker: bool = False, version: str = VERSION) -> Self:
+    def create(cls, url: str, *, executor_id: str = "", is_worker: bool = False, version: str = VERSION) -> Self:
         """An engine that is not launched yet.
 
         Args:
@@ -254,7 +254,7 @@ class Engine:
         except dbos_error.DBOSNonExistentWorkflowError as error:
             raise NotFound(f"No run {run_id!r}") from error
 
-    async def wait(self, topic: str, timeout_s: float) -> str | None:
+    async def wait_for_signal(self, topic: str, timeout_s: float) -> str | None:
         """Inside a run, outside any step: the value of the topic, or None when the time is up. Durable."""
         run = runs.current()
         if run is None:

@@ -34,7 +34,7 @@ class LocalHub:
         parts[part.part] = part
         self._wake(part.conversation_id)
 
-    def close(self, conversation_id: str, part: str) -> None:
+    def end_part(self, conversation_id: str, part: str) -> None:
         """The part ended; unknown parts are ignored."""
         parts = self._parts.get(conversation_id)
         if parts is not None and parts.pop(part, None) is not None:
@@ -46,9 +46,9 @@ class LocalHub:
         """Drop every open part of a turn that ended by force."""
         for part in self.open_parts(conversation_id):
             if part.turn_id == turn_id:
-                self.close(conversation_id, part.part)
+                self.end_part(conversation_id, part.part)
 
-    def ring(self, conversation_id: str, events: Sequence[Event] = ()) -> None:
+    def announce(self, conversation_id: str, events: Sequence[Event] = ()) -> None:
         """New rows: keep them for who watches here, and wake everybody who waits. Without them nobody knows the log."""
         if not events:
             self._told.pop(conversation_id, None)

@@ -29,6 +29,6 @@ class NullEngine:
         """Refuse."""
         raise Conflict("Cortex is not running: start it with `cortex serve`.")
 
-    async def wait(self, topic: str, timeout_s: float) -> str | None:
+    async def wait_for_signal(self, topic: str, timeout_s: float) -> str | None:
         """Nothing comes."""
         return None

@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 class ProcessLine(Protocol):
     """How the processes hear each other: `engine/wire.py`."""
 
-    def tell(self, text: str) -> None:
+    def broadcast(self, text: str) -> None:
         """Tell everybody, ourselves included, soon and in order."""
         ...
 
@@ -83,14 +83,14 @@ class RelayHub:
             self._dirty.add(key)
             self._has_dirty.set()
 
-    def close(self, conversation_id: str, part: str) -> None:
+    def end_part(self, conversation_id: str, part: str) -> None:
         """The part ended, here and everywhere."""
         self._close_here(conversation_id, part)
         self._say("close", conversation_id, p=part)
 
-    def ring(self, conversation_id: str, events: Sequence[Event] = ()) -> None:
+    def announce(self, conversation_id: str, events: Sequence[Event] = ()) -> None:
         """New rows stand in the log, for everybody; elsewhere they are read there."""
-        self._hub.ring(conversation_id, events)
+        self._hub.announce(conversation_id, events)
         self._say("ring", conversation_id)
 
     def watching(self, conversation_id: str) -> AbstractContextManager[None]:
@@ -122,7 +122,7 @@ class RelayHub:
 
     # --- other news ---------------------------------------------------------------------------------------------
 
-    def tell(self, topic: str, value: str) -> None:
+    def broadcast(self, topic: str, value: str) -> None:
         """Tell the other processes something of a topic of its own; nothing happens here."""
         self._say(topic, value)
 
@@ -160,7 +160,7 @@ class RelayHub:
                     self._close_here(conversation_id, part)
             self._leases = {name: until_s for name, until_s in self._leases.items() if until_s > now}
 
-    async def look(self) -> None:
+    async def republish_lost(self) -> None:
         """For ever: ring for rows whose bell was lost with the process that had written them, or on the way."""
         while True:
             await asyncio.sleep(LOOK_S)
@@ -174,7 +174,7 @@ class RelayHub:
             for conversation_id, seq in seqs.items():
                 if conversation_id in self._watched and self._seqs.get(conversation_id) != seq:
                     self._seqs[conversation_id] = seq
-                    self._hub.ring(conversation_id)
+                    self._hub.announce(conversation_id)
 
     # --- the line -----------------------------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ class RelayHub:
             return
         match kind:
             case "ring":
-                self._hub.ring(conversation_id)
+                self._hub.announce(conversation_id)
             case "close":
                 self._close_here(conversation_id, said["p"])
             case "watch":
@@ -256,11 +256,11 @@ class RelayHub:
         self._own.pop(key, None)
         self._told.pop(key, None)
         self._far.pop(key, None)
-        self._hub.close(conversation_id, part)
+        self._hub.end_part(conversation_id, part)
 
     def _say(self, kind: str, conversation_id: str, **more: object) -> None:
         if self.line is not None:
-            self.line.tell(json.dumps({"f": self._name, "k": kind, "c": conversation_id, **more}))
+            self.line.broadcast(json.dumps({"f": self._name, "k": kind, "c": conversation_id, **more}))
 
 
 @asynccontextmanager
@@ -273,7 +273,7 @@ async def relayed(url: str) -> AsyncIterator[RelayHub]:
     relay = RelayHub()
     wire = wires.NotifyConnection(url, relay.heard)
     relay.line = wire
-    async with background_tasks(wire.listen(), wire.speak(), relay.flush(), relay.renew(), relay.look()):
+    async with background_tasks(wire.listen(), wire.speak(), relay.flush(), relay.renew(), relay.republish_lost()):
         try:
             yield relay
         finally:

@@ -32,7 +32,7 @@ class Remote:
         self._tell = tell or _nobody
 
     @classmethod
-    async def open(cls, url: str, *, tell: Tell | None = None) -> Self:
+    async def connect(cls, url: str, *, tell: Tell | None = None) -> Self:
         """Connect; the URL as for `Engine.open`. Makes the tables when no worker did so before.
 
         tell: How workers hear at once of a start or a cancel, `(topic, run id)`; without it they look by themselves.
@@ -93,7 +93,7 @@ class Remote:
         except dbos_error.DBOSNonExistentWorkflowError as error:
             raise NotFound(f"No run {run_id!r}") from error
 
-    async def wait(self, topic: str, timeout_s: float) -> str | None:
+    async def wait_for_signal(self, topic: str, timeout_s: float) -> str | None:
         """Never called here: a run waits, and runs are the workers'."""
         raise RuntimeError("only a run waits, and none runs in this process")
 

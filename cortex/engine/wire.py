@@ -37,7 +37,7 @@ class NotifyConnection:
         self._is_empty.set()
         self.is_listening = asyncio.Event()
 
-    def tell(self, text: str) -> None:
+    def broadcast(self, text: str) -> None:
         """Tell it soon, after what was told before."""
         self._waiting.append(text)
         self._is_empty.clear()

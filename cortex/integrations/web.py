@@ -57,7 +57,7 @@ class Web:
         async with self._opened() as client:
             return cast("FetchedPage", await scan.load("cortex.base.http").fetch(client, checked_url(url)))
 
-    async def send(
+    async def request(
         self, url: str, *, method: str, headers: Mapping[str, str] | None = None, content: bytes | None = None
     ) -> "FetchedPage":
         """Send it to exactly this address and hand back what came; a redirect is not followed, the data stays here.

@@ -36,7 +36,7 @@ class Signals(Protocol):
         """Deliver a topic's value to a run, now or when it next waits. A second one of the same topic is a no-op."""
         ...
 
-    async def wait(self, topic: str, timeout_s: float) -> str | None:
+    async def wait_for_signal(self, topic: str, timeout_s: float) -> str | None:
         """Inside a run, outside any step: the value of the topic, or None after the time limit."""
         ...
 
@@ -48,11 +48,11 @@ class Hub(Protocol):
         """The part as it now stands (whole text); wakes the conversation's watchers."""
         ...
 
-    def close(self, conversation_id: str, part: str) -> None:
+    def end_part(self, conversation_id: str, part: str) -> None:
         """The part ended (its row is committed)."""
         ...
 
-    def ring(self, conversation_id: str, events: Sequence[Event] = ()) -> None:
+    def announce(self, conversation_id: str, events: Sequence[Event] = ()) -> None:
         """New rows stand in the log: these, where they are at hand."""
         ...
 

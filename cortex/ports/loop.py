@@ -108,7 +108,7 @@ class ToolRunner(Protocol):
         """Whether this call may run now, must be asked for, or is refused."""
         ...
 
-    async def wait(self, turn: Turn, decision: Decision) -> Answer:
+    async def wait_for_answer(self, turn: Turn, decision: Decision) -> Answer:
         """The person's answer, or expired."""
         ...
 
@@ -250,6 +250,6 @@ class Targets(Protocol):
 class Scope(Protocol):
     """Opens what a tool asks for by type: a repository bound to the user, or a client."""
 
-    def open(self, kind: type[T], user_id: str) -> T:
+    def provide(self, kind: type[T], user_id: str) -> T:
         """The thing; each repository call is its own short session. KeyError-free: NotFound when not wired."""
         ...

@@ -24,7 +24,7 @@ class PushCount:
 class Push(Protocol):
     """Web Push to the user's own devices."""
 
-    async def send(self, id: str, title: str, text: str) -> PushCount:
+    async def push(self, id: str, title: str, text: str) -> PushCount:
         """Push it now. No device at all is 0 and 0."""
         ...
 
@@ -36,7 +36,7 @@ class Mail(Protocol):
         """The user's own address, or "" when none is set."""
         ...
 
-    async def send(self, id: str, to: Sequence[str], subject: str, text: str) -> None:
+    async def send_mail(self, id: str, to: Sequence[str], subject: str, text: str) -> None:
         """Hand the mail to the server; ToolFailed says what the server refused."""
         ...
 
@@ -67,7 +67,7 @@ class Talk(Protocol):
         """The rooms, the latest first."""
         ...
 
-    async def send(self, id: str, token: str, text: str) -> None:
+    async def post(self, id: str, token: str, text: str) -> None:
         """Post it; `id` becomes the reference that tells a repeat."""
         ...
 

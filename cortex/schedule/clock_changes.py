@@ -34,11 +34,13 @@ def clock_changes(timing: Timing, times: Sequence[datetime], since: datetime) ->
         return ()
     zone = zone_of(timing.time_zone)
     since, until = _midnight(since, zone, 0), _midnight(times[-1], zone, 1)
-    told = [_told(timing, change, zone, times) for change in changes(zone, since, until - timedelta(seconds=1))]
+    told = [_change_shown(timing, change, zone, times) for change in changes(zone, since, until - timedelta(seconds=1))]
     return tuple(one for one in told if one)
 
 
-def _told(timing: Timing, change: OffsetChange, zone: ZoneInfo, times: Sequence[datetime]) -> ClockChange | None:
+def _change_shown(
+    timing: Timing, change: OffsetChange, zone: ZoneInfo, times: Sequence[datetime]
+) -> ClockChange | None:
     """The sentence of one change; None where the timing has nothing to do that day."""
     shows, becomes = _shown(change.at, change.before), _shown(change.at, change.after)
     day = min(shows, becomes).date()

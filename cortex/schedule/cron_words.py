@@ -51,7 +51,7 @@ def _times(line: CronLine) -> tuple[str, bool]:
         each = "every minute" if minute_step == 1 else f"every {minute_step} minutes"
         told = [f"from {first:02}:{minutes[0]:02} to {last:02}:{minutes[-1]:02}" for first, last in spans]
         return f"{each} {' and '.join(told)}", False
-    told = [_told(run, "{:02}".format) for run in _runs(hours)]
+    told = [_range_text(run, "{:02}".format) for run in _runs(hours)]
     return f"at {_minute_marks(minutes)} of the hours {listed(told)}", True
 
 
@@ -99,7 +99,7 @@ def _over_midnight(hours: Sequence[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _told(run: tuple[int, int], word: Callable[[int], str]) -> str:
+def _range_text(run: tuple[int, int], word: Callable[[int], str]) -> str:
     first, last = run
     return word(first) if first == last else f"{word(first)} to {word(last)}"
 
@@ -155,7 +155,7 @@ def _nths(which: Sequence[Nth]) -> str:
 
 def _month_days(line: CronLine) -> str:
     numbers = sorted(day for day in line.days if day > 0)
-    words = [_told(run, ordinal) for run in _runs(numbers)]
+    words = [_range_text(run, ordinal) for run in _runs(numbers)]
     words += ["last weekday (Mon-Fri)"] if LAST_WORKDAY in line.days else []
     words += ["last day"] if LAST in line.days else []
     longest = numbers[-1] if numbers and len(line.days) == 1 else 0

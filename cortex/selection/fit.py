@@ -65,7 +65,7 @@ def told_by(snapshot: Snapshot) -> tuple[LabelledUtterance, ...]:
     known = {entry.name for entry in snapshot.entries if not entry.is_meta}
     rows: dict[str, LabelledUtterance] = {}
     for example in (*(each for domain in snapshot.domains for each in domain.examples), *snapshot.several):
-        rows.setdefault(text.normal(example.text), _told(example, known))
+        rows.setdefault(text.normal(example.text), _labelled(example, known))
     for example in snapshot.none:
         rows.setdefault(text.normal(example.text), LabelledUtterance(text=example.text, kind=example.tools[0]))
     return tuple(row for row in rows.values() if row.tools or row.kind)
@@ -128,7 +128,7 @@ def fit(snapshot: Snapshot, told: Sequence[LabelledUtterance], made: str = "") -
     )
 
 
-def _told(example: Example, known: set[str]) -> LabelledUtterance:
+def _labelled(example: Example, known: set[str]) -> LabelledUtterance:
     return LabelledUtterance(text=example.text, tools=tuple(name for name in example.tools if name in known))
 
 

@@ -99,7 +99,7 @@ def worded(entry: ToolEntry) -> str:
     return f"{text.spaced(entry.name)}: {entry.summary}"
 
 
-def told(snapshot: Snapshot, names: frozenset[str], learned: frozenset[str]) -> dict[str, list[str]]:
+def documents_of(snapshot: Snapshot, names: frozenset[str], learned: frozenset[str]) -> dict[str, list[str]]:
     """What people say for tools that the fitted model does not know, and what this server taught for any."""
     found: dict[str, list[str]] = {}
     for domain in snapshot.domains:

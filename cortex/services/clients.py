@@ -27,13 +27,13 @@ async def clients(
         async def allowed() -> tuple[Root, ...]:
             return roots if (await accounts.user(user_id)).is_admin else ()
 
-        own = homes.of(user_id).path / "files"
+        own = homes.home_of(user_id).path / "files"
         private.make_folder(own)
         return Files(own, allowed)
 
     search = web_search_from(searxng_url=settings.searxng_url, brave_api_key=settings.brave_api_key, ddgs=settings.ddgs)
     found: dict[type[Any], Callable[[str], Any]] = {
-        Home: homes.of,
+        Home: homes.home_of,
         Files: files,
         Logs: lambda _: book,
         Web: lambda _: web,

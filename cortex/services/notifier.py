@@ -32,9 +32,9 @@ class PendingNotice:
     ways: tuple[Way, ...] = ()
     is_muted: bool = False
 
-    async def write(self, opened: Opener) -> bool:
+    async def write(self, repository: Opener) -> bool:
         """Write it with whatever else this transaction writes; False when it was told before."""
-        return await opened(NoticesRepository).add(self.id, self.values, self.ways, is_read=self.is_muted)
+        return await repository(NoticesRepository).add(self.id, self.values, self.ways, is_read=self.is_muted)
 
 
 class Notifier(Protocol):
@@ -46,7 +46,7 @@ class Notifier(Protocol):
         """The notice of this key, told once; `channels` None: those that the person chose for its kind."""
         ...
 
-    def ring(self, user_id: str = "") -> None:
+    def wake(self, user_id: str = "") -> None:
         """A draft was committed: look for what is to be sent, and show it on this person's open pages."""
         ...
 
@@ -60,5 +60,5 @@ class PageOnlyNotifier:
         """The notice alone."""
         return PendingNotice(id=notice_id(user_id, key), values=values)
 
-    def ring(self, user_id: str = "") -> None:
+    def wake(self, user_id: str = "") -> None:
         """Nothing is sent."""

@@ -30,7 +30,7 @@ class Runtime:
     @asynccontextmanager
     async def transaction_then_notify(self, user_id: str, conversation_id: str) -> AsyncIterator[Opener]:
         """One transaction whose log rows the conversation's watchers are told after the commit."""
-        async with self.db.transaction(user_id) as opened:
-            yield opened
-            appended = opened(ConversationsRepository).appended(conversation_id)
-        self.hub.ring(conversation_id, appended)
+        async with self.db.transaction(user_id) as repository:
+            yield repository
+            appended = repository(ConversationsRepository).appended(conversation_id)
+        self.hub.announce(conversation_id, appended)

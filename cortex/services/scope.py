@@ -46,10 +46,10 @@ class ToolScope:
         """Names of what can be opened, a repository by its noun: the registry's `needs` are checked against these."""
         return frozenset(kind.__name__.removesuffix("Repository") for kind in (*REPOSITORIES, *self._clients))
 
-    def open(self, kind: type[T], user_id: str) -> T:
+    def provide(self, kind: type[T], user_id: str) -> T:
         """The repository or client, bound to the user; ToolFailed for a kind that nobody wired."""
         if kind in self._clients:
             return cast("T", self._clients[kind](user_id))
         if kind in REPOSITORIES and issubclass(kind, Repository):
-            return cast("T", self._db.open(kind, user_id))
+            return cast("T", self._db.repository(kind, user_id))
         raise ToolFailed(f"{kind.__name__} is not set up on this server.")

@@ -103,22 +103,22 @@ class Database:
         """
         async with self.session_scope() as session:
 
-            def opened(kind: type[R], /) -> R:
+            def repository(kind: type[R], /) -> R:
                 return kind(session, owner_id, self.clock)
 
-            yield opened
+            yield repository
 
     @asynccontextmanager
     async def read_transaction(self, owner_id: str = "") -> AsyncIterator[Opener]:
         """As `transaction`, to read alone: beside any writer."""
         async with self.session_scope(reading=True) as session:
 
-            def opened(kind: type[R], /) -> R:
+            def repository(kind: type[R], /) -> R:
                 return kind(session, owner_id, self.clock)
 
-            yield opened
+            yield repository
 
-    def open(self, kind: type[R], owner_id: str = "") -> R:
+    def repository(self, kind: type[R], owner_id: str = "") -> R:
         """A repository whose every method runs in a short scope of its own (`@reading` ones on the read engine)."""
         return kind(self, owner_id, self.clock)
 

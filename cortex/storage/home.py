@@ -56,7 +56,7 @@ class Homes:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def of(self, user_id: str) -> "Home":
+    def home_of(self, user_id: str) -> "Home":
         """One user's folder."""
         return Home(self.root, user_id)
 

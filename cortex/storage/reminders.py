@@ -161,13 +161,13 @@ class RemindersRepository(Repository):
 
         Add the notice in the same transaction (`Database.transaction`).
         """
-        return await self._told(
+        return await self._mark_due(
             self._at(id).where(ReminderTable.next_at == due), due_at=due, next_at=next_at, told_count=1
         )
 
     async def come_again(self, id: str, again: datetime) -> ReminderRow | None:
         """Note that what was due is told again now, once; None when another did it or it was acknowledged."""
-        return await self._told(
+        return await self._mark_due(
             self._at(id).where(ReminderTable.again_at == again), told_count=ReminderTable.told_count + 1
         )
 
@@ -207,7 +207,7 @@ class RemindersRepository(Repository):
         change = self._counted_up(is_kept, ReminderTable.id.in_(ids))
         return len(await self._touched(change.values(removed_at=None), ReminderTable.id))
 
-    async def _told(self, change: Update, **values: Any) -> ReminderRow | None:  # Any: the columns' own types
+    async def _mark_due(self, change: Update, **values: Any) -> ReminderRow | None:  # Any: the columns' own types
         at = self.clock()
         change = change.values(**values, state="due", told_at=at, again_at=None)
         touched = await self._touched(change, ReminderTable.id)

@@ -61,7 +61,7 @@ class SlotHistoryRepository(Repository):
         return await self._all(SlotRow, statement.order_by(SlotTable.due_at.desc()).limit(limit))
 
     @reading
-    async def told(self, slot_ids: Sequence[str]) -> frozenset[str]:
+    async def with_notice(self, slot_ids: Sequence[str]) -> frozenset[str]:
         """Those of these slots of which a notice stands."""
         statement = select(NoticeTable.subject_id).where(
             NoticeTable.owner_id == self.owner_id, NoticeTable.subject_id.in_(slot_ids)

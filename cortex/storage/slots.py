@@ -82,7 +82,7 @@ def slot_id(job_id: str, due_at: datetime) -> str:
 class SlotsRepository(Repository):
     """The slots of one user's jobs."""
 
-    async def open(
+    async def write_down(
         self,
         job_id: str,
         due_at: datetime,

@@ -66,7 +66,7 @@ class ToolSettingsRepository(SharedRepository):
 
     async def set(self, setting: ToolSettingRow, by: str) -> None:
         """Keep all that is set for a tool; nothing set = nothing kept."""
-        await self._told()
+        await self._count_change()
         values: dict[str, Any] = {name: getattr(setting, name) for name in ToolSettingRow.__dataclass_fields__}
         if all(value is None for name, value in values.items() if name != "tool"):
             await self.session.execute(delete(ToolSettingTable).where(ToolSettingTable.tool == setting.tool))
@@ -77,7 +77,7 @@ class ToolSettingsRepository(SharedRepository):
 
     async def add_words(self, words: Sequence[ToolWordRow], by: str) -> None:
         """Keep these, each in the place of one that reads the same."""
-        await self._told()
+        await self._count_change()
         for word in words:
             values: dict[str, Any] = {name: getattr(word, name) for name in ToolWordRow.__dataclass_fields__}
             values |= {"added_by": by, "added_at": self.clock()}
@@ -87,7 +87,7 @@ class ToolSettingsRepository(SharedRepository):
 
     async def drop_words(self, words: Sequence[ToolWordRow]) -> None:
         """Forget these: what was added goes, what was left out is back."""
-        await self._told()
+        await self._count_change()
         for word in words:
             await self.session.execute(
                 delete(ToolWordTable).where(
@@ -100,9 +100,9 @@ class ToolSettingsRepository(SharedRepository):
 
     async def changed(self) -> None:
         """Something else that plans rest on changed in this transaction: whoever keeps what stands here reads again."""
-        await self._told()
+        await self._count_change()
 
-    async def _told(self) -> None:
+    async def _count_change(self) -> None:
         """The number grows in the same transaction as the change."""
         grown = update(CounterTable).where(CounterTable.name == COUNTER).values(number=CounterTable.number + 1)
         if (await self.session.execute(grown.returning(CounterTable.name))).first() is None:

@@ -56,7 +56,7 @@ class ToolUsesRepository(SharedRepository):
         return await self._all(ToolOutcomes, statement.group_by(CallTable.name).order_by(CallTable.name))
 
     @reading
-    async def of(self, name: str, limit: int = 20) -> Sequence[UseOfTool]:
+    async def of_tool(self, name: str, limit: int = 20) -> Sequence[UseOfTool]:
         """The last calls of a tool, newest first."""
         columns = (getattr(CallTable, field) for field in UseOfTool.__dataclass_fields__)
         statement = select(*columns).where(CallTable.name == name)

@@ -45,7 +45,7 @@ class Ctx:
 
     def use(self, kind: type[T]) -> T:
         """A repository or client of this kind, bound to this user."""
-        return self.scope.open(kind, self.user.id)
+        return self.scope.provide(kind, self.user.id)
 
     async def target(self, find: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         """What this call acts on, found and kept ahead of the act; a try after a kill is given the same.

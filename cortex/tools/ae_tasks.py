@@ -41,10 +41,10 @@ async def ae_task_list(
         return Output(text=f"No task on the board{' fits' if query or column else ''}. Columns: {names}.")
     tainted = any(card.is_tainted for one in shown for card in one.cards)
     today = local(ctx.now, ctx.user.time_zone).date()
-    return Output(text="\n".join(_told(one, today) for one in shown if one.cards), is_tainted=tainted)
+    return Output(text="\n".join(_column_text(one, today) for one in shown if one.cards), is_tainted=tainted)
 
 
-def _told(column: BoardColumn, today: date) -> str:
+def _column_text(column: BoardColumn, today: date) -> str:
     """A column with its cards, a line each."""
     rest = column.total - len(column.cards)
     more = [f"  ... and {rest} more"] if rest > 0 else []

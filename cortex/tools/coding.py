@@ -52,7 +52,7 @@ async def aider_run(
         run = await coding.wait(run.id, WAIT_S)
     if run.ended_at is None:
         return f"The coding agent works on it: {_fact(ctx, run)}. Follow it with aider_status."
-    return _told(ctx, run)
+    return _run_text(ctx, run)
 
 
 @tool(effect="read", admin=True, reads_private=True, reads_untrusted=True, needs=("CodingAgent",))
@@ -69,7 +69,7 @@ async def aider_status(ctx: Ctx, run: str = "") -> str:
         hits = [one for one in runs if is_named(one.id, key)]
         if len(hits) != 1:
             raise ToolFailed(f"There is no run {run!r}. Call aider_status without it.")
-        return _told(ctx, hits[0])
+        return _run_text(ctx, hits[0])
     known = ", ".join(_named(one) for one in await coding.repositories())
     lines = [f"- {_fact(ctx, one)}" for one in runs[:SHOWN]] or ["Nothing has run yet."]
     return "\n".join([*lines, f"Repositories: {known or 'none'}."])
@@ -123,7 +123,7 @@ def _fact(ctx: Ctx, run: CodingRun) -> str:
     return f"{' '.join(run.message.split())[:80]} (id {short(run.id)}, {run.repository}, {run.state} {at})"
 
 
-def _told(ctx: Ctx, run: CodingRun) -> str:
+def _run_text(ctx: Ctx, run: CodingRun) -> str:
     """How a run stands: its commit and what changed, or what it said."""
     parts = [_fact(ctx, run)]
     if run.commit:

@@ -97,7 +97,7 @@ async def ha_call_service(ctx: Ctx, service: str, target: str = "", data: dict[s
         stood = await home.read(touched)
         old = {"entities": [image(one) for one in before]}
         ctx.leave_undo(target=name, before=old, expected=stamp(stood), label="Put the devices back")
-    return _told(name, target.strip(), after)
+    return _result_text(name, target.strip(), after)
 
 
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
@@ -142,7 +142,7 @@ def _unsure(words: str, meant: NamedEntities) -> ToolFailed:
     return ToolFailed(f"Nothing in the house is surely {words!r}. {hint}", is_tainted=bool(near))
 
 
-def _told(name: str, target: str, after: Sequence[Entity]) -> Output:
+def _result_text(name: str, target: str, after: Sequence[Entity]) -> Output:
     """How the call ended, in the caller's own words; names from the house only where the ends differ."""
     done = f"{name} was done{f' for {target!r}' if target else ''}"
     states = {one.state for one in after}

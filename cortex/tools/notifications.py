@@ -38,7 +38,7 @@ async def web_push(ctx: Ctx, text: str, title: str = "Cortex") -> str:
     """
     words = _bounded(text, PUSH_CHARACTERS, "message")
     head = " ".join(title.split())[:TITLE_CHARACTERS] or "Cortex"
-    pushed = await ctx.use(Push).send(derived_id(ctx.call_id, "push"), head, words)
+    pushed = await ctx.use(Push).push(derived_id(ctx.call_id, "push"), head, words)
     if not pushed.devices and not pushed.failed and not pushed.waiting:
         raise ToolFailed("The user has no device for push yet; they can add one under Notifications.")
     if not pushed.devices and not pushed.waiting:
@@ -64,7 +64,7 @@ async def email_send(ctx: Ctx, to: str, subject: str, text: str) -> str:
     head = " ".join(subject.split())
     if not 0 < len(head) <= SUBJECT_CHARACTERS:
         raise ToolFailed(f"A subject has 1 to {SUBJECT_CHARACTERS} characters.")
-    await mail.send(derived_id(ctx.call_id, "mail"), addresses, head, _bounded(text, MAIL_CHARACTERS, "mail"))
+    await mail.send_mail(derived_id(ctx.call_id, "mail"), addresses, head, _bounded(text, MAIL_CHARACTERS, "mail"))
     return f"Sent to {', '.join(addresses)}."
 
 
@@ -81,7 +81,7 @@ async def nc_talk_send(ctx: Ctx, to: str, text: str) -> str:
         raise ToolFailed("Say which room; web_push and email_send reach the user.")
     words = _bounded(text, TALK_CHARACTERS, "message")
     room = _room(await talk.rooms(), to)
-    await talk.send(derived_id(ctx.call_id, "talk"), room.token, words)
+    await talk.post(derived_id(ctx.call_id, "talk"), room.token, words)
     return f"Posted in {room.name!r}."
 
 

@@ -56,7 +56,7 @@ async def session_read(ctx: Ctx, conversation: str = "", offset: int = 0) -> Out
     except NotFound:
         raise ToolFailed("There is no such conversation. Find its id with session_search.") from None
     stored = await ctx.use(MessagesRepository).of_conversation(head.id)
-    text = "\n".join(line for message in stored if (line := _told(message)))
+    text = "\n".join(line for message in stored if (line := _message_text(message)))
     title = f"{head.title!r}, {moment(head.created_at, ctx.user.time_zone)}\n"
     return Output(
         text=title + (stretch(text, offset, "session_read") or "(nothing was said)"),
@@ -81,7 +81,7 @@ def _is_tainted(stored: MessageRow) -> bool:
     return stored.is_tainted or any(isinstance(part, ToolResult) and part.tainted for part in stored.message.parts)
 
 
-def _told(stored: MessageRow) -> str:
+def _message_text(stored: MessageRow) -> str:
     """A message in one paragraph: words, the names of the calls, results cut short."""
     message = stored.message
     told = [message.said] if message.speaker == "user" else [_part(part) for part in message.parts]

@@ -65,7 +65,7 @@ async def shell_exec(
     ended = await ctx.use(Sandbox).run(
         ["bash", "-c", command], workspace=root.path, folder=rest, is_writable=root.is_writable, limits=limits
     )
-    return Output(text=_told(ended), is_tainted=True)
+    return Output(text=_process_text(ended), is_tainted=True)
 
 
 @tool(risk="high", admin=True, needs=("Upkeep",))
@@ -109,7 +109,7 @@ def _news(found: Upgrade) -> str:
     return "\n".join([*lines, f"Changes to the tables: {found.migrations}. Nothing was changed yet."])
 
 
-def _told(ended: ProcessResult) -> str:
+def _process_text(ended: ProcessResult) -> str:
     """What the command printed and how it ended."""
     parts = [ended.out.rstrip(), f"stderr: {ended.err.rstrip()}" if ended.err.strip() else ""]
     if ended.killed:

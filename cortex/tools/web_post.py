@@ -45,7 +45,7 @@ async def http_post(
     if kind == "json" and body:
         _check_json(body)
     sent = {**(headers or {}), **({"Content-Type": KINDS[kind]} if body else {})}
-    got = await ctx.use(Web).send(url, method=method, headers=sent, content=body.encode() if body else None)
+    got = await ctx.use(Web).request(url, method=method, headers=sent, content=body.encode() if body else None)
     told = f"Status {got.status}"
     if 300 <= got.status < 400:
         where = got.headers.get("location", "another address")

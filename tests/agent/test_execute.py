@@ -108,7 +108,7 @@ def demo_registry() -> Registry:
 
 
 class NoScope:
-    def open(self, kind: type[T], user_id: str) -> T:
+    def provide(self, kind: type[T], user_id: str) -> T:
         raise KeyError(kind)
 
 

@@ -9,11 +9,11 @@ def test_what_was_sealed_opens_under_the_same_key_only() -> None:
     sealed = vault.seal("sk-☃")
     assert "sk-" not in sealed.decode()
     assert sealed != vault.seal("sk-☃")
-    assert Vault("k" * 32).open(sealed) == "sk-☃"
+    assert Vault("k" * 32).unseal(sealed) == "sk-☃"
     with pytest.raises(ConfigError, match="secret key"):
-        Vault("j" * 32).open(sealed)
+        Vault("j" * 32).unseal(sealed)
     with pytest.raises(ConfigError):
-        vault.open(sealed[:-4] + b"AAAA")
+        vault.unseal(sealed[:-4] + b"AAAA")
 
 
 def test_a_short_key_is_refused() -> None:

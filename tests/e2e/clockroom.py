@@ -56,7 +56,7 @@ class Clockroom:
 
         async def added(cortex: Cortex, ada: User) -> None:
             first = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=3)
-            jobs = cortex.runtime.db.open(JobsRepository, ada.id)
+            jobs = cortex.runtime.db.repository(JobsRepository, ada.id)
             for number in range(messages + prompts):
                 is_prompt = number >= messages
                 values = JobValues(
@@ -78,7 +78,7 @@ class Clockroom:
         """No slot comes after those that are decided, which still run (a pause would leave them out)."""
 
         async def stopped(cortex: Cortex, ada: User) -> None:
-            jobs = cortex.runtime.db.open(JobsRepository, ada.id)
+            jobs = cortex.runtime.db.repository(JobsRepository, ada.id)
             for job in await self._own(cortex, ada):
                 while (now := await jobs.get(job.id)).next_at is not None:
                     await jobs.advance(now.id, now.next_at, now.version, None)
@@ -86,7 +86,9 @@ class Clockroom:
         ask(self.daemons[0], stopped)
 
     async def _own(self, cortex: Cortex, ada: User) -> list[JobRow]:
-        return [job for job in await cortex.runtime.db.open(JobsRepository, ada.id).list() if job.id.startswith("job")]
+        return [
+            job for job in await cortex.runtime.db.repository(JobsRepository, ada.id).list() if job.id.startswith("job")
+        ]
 
     def die(self, kills: int, seed: int) -> None:
         """Kill one or the other, at any moment, and start it again."""
@@ -122,8 +124,8 @@ class Clockroom:
 
     async def _kept(self, cortex: Cortex, ada: User) -> list[Kept]:
         history, turns = (
-            cortex.runtime.db.open(SlotHistoryRepository, ada.id),
-            cortex.runtime.db.open(TurnsRepository, ada.id),
+            cortex.runtime.db.repository(SlotHistoryRepository, ada.id),
+            cortex.runtime.db.repository(TurnsRepository, ada.id),
         )
         return [
             Kept(
@@ -140,7 +142,7 @@ class Clockroom:
 
 
 async def _told(cortex: Cortex, ada: User) -> list[NoticeRow]:
-    return list(await cortex.runtime.db.open(NoticesRepository, ada.id).list(limit=50_000))
+    return list(await cortex.runtime.db.repository(NoticesRepository, ada.id).list(limit=50_000))
 
 
 def check(kept: list[Kept], told: list[NoticeRow], end: datetime) -> Counter[str]:

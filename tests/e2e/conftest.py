@@ -25,8 +25,8 @@ class Opens(Protocol):
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     assets.make()
-    with chromium() as opened:
-        yield opened
+    with chromium() as repository:
+        yield repository
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def opens(browser: Browser) -> Iterator[Opens]:
     """Opens profiles. In the end: nothing was refused by the CSP, no script complained."""
     windows: list[Window] = []
 
-    def opened(origin: str, token: str = "", **options: Any) -> Window:
+    def repository(origin: str, token: str = "", **options: Any) -> Window:
         window = open_window(browser, origin, **options)
         if options.get("has_script", True):
             window.context.add_init_script(TELL_VIOLATIONS)
@@ -67,7 +67,7 @@ def opens(browser: Browser) -> Iterator[Opens]:
         windows.append(window)
         return window
 
-    yield opened
+    yield repository
     complaints = [line for window in windows for line in window.complaints]
     for window in windows:
         window.context.close()

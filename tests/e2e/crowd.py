@@ -136,14 +136,14 @@ def look(page: Daemon, conversations: Sequence[str]) -> Found:
         opened = cortex.runtime.db
         stories = {}
         for conversation in conversations:
-            turns = list(await opened.open(TurnsRepository, ada.id).list(conversation))
+            turns = list(await opened.repository(TurnsRepository, ada.id).list(conversation))
             log = await cortex.chat.log(ada, conversation, turns=1000)
             kept = {
-                turn.id: [row.message for row in await opened.open(MessagesRepository, ada.id).of_turn(turn.id)]
+                turn.id: [row.message for row in await opened.repository(MessagesRepository, ada.id).of_turn(turn.id)]
                 for turn in turns
             }
             stories[conversation] = Story(turns=turns, events=list(log.events), messages=kept)
-        titles = [task.title for task in await opened.open(TasksRepository, ada.id).list()]
+        titles = [task.title for task in await opened.repository(TasksRepository, ada.id).list()]
         pad = page.home / ada.id / SCRATCHPAD
         return Found(stories=stories, titles=titles, jotted=pad.read_text("utf-8").split("\n"))
 

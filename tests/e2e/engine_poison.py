@@ -11,7 +11,7 @@ from cortex.engine.dbos import Engine
 
 
 async def main(url: str, log: Path) -> None:
-    engine = Engine.open(url)
+    engine = Engine.create(url)
 
     async def body(run_id: str, argument: dict[str, Any]) -> None:
         with log.open("a") as file:

@@ -51,18 +51,18 @@ class Kept:
 
 async def _kept(cortex: Cortex, ada: User) -> Kept:
     opened = cortex.runtime.db
-    chats = await opened.open(ConversationsRepository, ada.id).list(limit=100)
-    own = await opened.open(ConversationsRepository, ada.id).list(limit=100, source="agent")
-    runs = [row for one in own if (row := await opened.open(TurnsRepository, ada.id).at(one.id, 1))]
-    talk = [row for one in chats for row in await opened.open(TurnsRepository, ada.id).list(one.id)]
+    chats = await opened.repository(ConversationsRepository, ada.id).list(limit=100)
+    own = await opened.repository(ConversationsRepository, ada.id).list(limit=100, source="agent")
+    runs = [row for one in own if (row := await opened.repository(TurnsRepository, ada.id).at(one.id, 1))]
+    talk = [row for one in chats for row in await opened.repository(TurnsRepository, ada.id).list(one.id)]
     results = [row for row in talk if row.channel == "result"]
     pad = cortex.settings.home / ada.id / SCRATCHPAD
     return Kept(
         agents={run.id: [row for row in results if f"Handed over: {run.text}\n" in row.text] for run in runs},
         runs=runs,
         talk=talk,
-        told=list(await opened.open(NoticesRepository, ada.id).list(limit=1000)),
-        titles=[task.title for task in await opened.open(TasksRepository, ada.id).list()],
+        told=list(await opened.repository(NoticesRepository, ada.id).list(limit=1000)),
+        titles=[task.title for task in await opened.repository(TasksRepository, ada.id).list()],
         jotted=[line for line in pad.read_text("utf-8").split("\n") if line] if pad.exists() else [],
     )
 

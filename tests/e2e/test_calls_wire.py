@@ -47,8 +47,8 @@ def strict(request: pytest.FixtureRequest) -> Iterator[ScriptedServer]:
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
+    async with living_house(tmp_path / "home") as repository:
+        yield repository
 
 
 async def connect(house: LivingHouse, server: ScriptedServer, way: str = "anthropic tells", **more: Any) -> None:
@@ -60,11 +60,11 @@ async def connect(house: LivingHouse, server: ScriptedServer, way: str = "anthro
 
 
 async def calls_of(house: LivingHouse, turn_id: str) -> list[CallRow]:
-    return list(await house.cortex.runtime.db.open(CallsRepository, house.admin.id).of_turn(turn_id))
+    return list(await house.cortex.runtime.db.repository(CallsRepository, house.admin.id).of_turn(turn_id))
 
 
 async def plans_of(house: LivingHouse, turn_id: str) -> list[PlanRow]:
-    return list(await house.cortex.runtime.db.open(PlansRepository, house.admin.id).of_turn(turn_id))
+    return list(await house.cortex.runtime.db.repository(PlansRepository, house.admin.id).of_turn(turn_id))
 
 
 async def answer_of(house: LivingHouse, conversation: str, turn_id: str) -> str:
@@ -114,7 +114,7 @@ async def test_a_search_finds_a_tool_and_it_is_called_by_its_name(
     assert [(row.name, row.came) for row in rows] == [("tools_discover", ""), ("cortex_status", "discovered")]
     assert rows[0].text.startswith("- ")
     assert rows[0].text.count("\n- ") <= 4, "five at most"
-    turn = await house.cortex.runtime.db.open(TurnsRepository, house.admin.id).get(turn_id)
+    turn = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(turn_id)
     assert turn.rounds == 3
 
 
@@ -141,7 +141,7 @@ async def test_an_unsent_tool_of_high_risk_asks_as_always(house: LivingHouse, st
     await connect(house, strict)
     conversation = await house.conversation()
     await house.say(conversation, OPENS)
-    turn_id = await house.cortex.chat.send(house.admin, conversation, "sunshine")
+    turn_id = await house.cortex.chat.send_message(house.admin, conversation, "sunshine")
     asked = await house.until(conversation, "approval", turn=turn_id)
     assert asked.payload["tool"] == "shell_exec"
     await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "deny")
@@ -253,12 +253,12 @@ async def test_a_restart_knows_what_was_sent_and_goes_on_in_the_same_epoch(
         turn_id = await house.say(conversation, "thank you")
         assert "agent_notes_read" in names((await plans_of(house, turn_id))[0])
         state = (
-            await house.cortex.runtime.db.open(ConversationsRepository, house.admin.id).get(conversation)
+            await house.cortex.runtime.db.repository(ConversationsRepository, house.admin.id).get(conversation)
         ).selection_state
         assert state["number"] == 1
-        assert [task.title for task in await house.cortex.runtime.db.open(TasksRepository, house.admin.id).list()] == [
-            "Milk"
-        ]
+        assert [
+            task.title for task in await house.cortex.runtime.db.repository(TasksRepository, house.admin.id).list()
+        ] == ["Milk"]
 
 
 @pytest.mark.moves_cache_prefix(reason="a local model gets a late tool by a rewrite")

@@ -47,8 +47,8 @@ def strict(request: pytest.FixtureRequest) -> Iterator[ScriptedServer]:
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
+    async with living_house(tmp_path / "home") as repository:
+        yield repository
 
 
 async def connect(house: LivingHouse, server: ScriptedServer, kind: str, name: str = "scripted", **more: Any) -> None:
@@ -66,17 +66,18 @@ async def connect(house: LivingHouse, server: ScriptedServer, kind: str, name: s
 
 
 async def turn_of(house: LivingHouse, turn_id: str) -> TurnRow:
-    return await house.cortex.runtime.db.open(TurnsRepository, house.admin.id).get(turn_id)
+    return await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(turn_id)
 
 
 async def transcript_of(house: LivingHouse, turn_id: str) -> list[Message]:
     return [
-        row.message for row in await house.cortex.runtime.db.open(MessagesRepository, house.admin.id).of_turn(turn_id)
+        row.message
+        for row in await house.cortex.runtime.db.repository(MessagesRepository, house.admin.id).of_turn(turn_id)
     ]
 
 
 async def titles(house: LivingHouse) -> list[str]:
-    return [task.title for task in await house.cortex.runtime.db.open(TasksRepository, house.admin.id).list()]
+    return [task.title for task in await house.cortex.runtime.db.repository(TasksRepository, house.admin.id).list()]
 
 
 async def check(house: LivingHouse, conversation_id: str, turn_id: str) -> str:

@@ -82,7 +82,7 @@ def told_once(crew: Crew, hook: Loopback) -> Iterator[None]:
 
 def _count(crew: Crew) -> int:
     async def count(cortex: Cortex, ada: User) -> int:
-        return len(await cortex.runtime.db.open(NoticesRepository, ada.id).list(limit=5_000))
+        return len(await cortex.runtime.db.repository(NoticesRepository, ada.id).list(limit=5_000))
 
     return ask(crew.pages[0], count)
 

@@ -36,18 +36,18 @@ def strict() -> Iterator[ScriptedServer]:
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
+    async with living_house(tmp_path / "home") as repository:
+        yield repository
 
 
 async def sent_meanwhile(house: LivingHouse, *texts: str, **how: Any) -> str:
     """A turn whose call waits for a word while these are sent; the turn's id once it has ended."""
     conversation = await house.conversation()
     how = {"text": "run `echo tidied up` in the shell", **how}
-    turn_id = await house.cortex.chat.send(house.admin, conversation, **how)
+    turn_id = await house.cortex.chat.send_message(house.admin, conversation, **how)
     asked = await house.until(conversation, "approval", state="asked")
     for text in texts:
-        await house.cortex.chat.send(house.admin, conversation, text)
+        await house.cortex.chat.send_message(house.admin, conversation, text)
     await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "once")
     await house.until(conversation, "turn.end", turn=turn_id)
     return turn_id
@@ -83,9 +83,9 @@ async def test_what_the_turn_used_stays_beside_it_in_every_way_that_goes_by_word
         await house.cortex.models.save(house.admin, {**form, "api_key": server.api_key, "cache": {"caches": False}})
         conversation = await house.conversation()
         await house.cortex.conversations.set_recipe(house.admin, conversation, recipe)
-        turn_id = await house.cortex.chat.send(house.admin, conversation, "run `echo tidied up` in the shell")
+        turn_id = await house.cortex.chat.send_message(house.admin, conversation, "run `echo tidied up` in the shell")
         asked = await house.until(conversation, "approval", state="asked")
-        await house.cortex.chat.send(house.admin, conversation, REMINDER)
+        await house.cortex.chat.send_message(house.admin, conversation, REMINDER)
         await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "once")
         await house.until(conversation, "turn.end", turn=turn_id)
     second = (await plans_of(house, turn_id))[1]
@@ -131,7 +131,9 @@ def test_a_later_message_finds_it_as_the_last_thing_that_was_asked_for() -> None
 async def test_a_message_is_not_read_at_a_step_that_carries_no_tools(house: LivingHouse) -> None:
     turn_id = await sent_meanwhile(house, REMINDER, max_rounds=2)
     assert [row.name for row in await calls_of(house, turn_id)] == ["shell_exec"]
-    async with house.cortex.runtime.db.transaction(house.admin.id) as opened:
-        after = (await opened(TurnsRepository).list((await opened(TurnsRepository).get(turn_id)).conversation_id))[-1]
+    async with house.cortex.runtime.db.transaction(house.admin.id) as repository:
+        after = (
+            await repository(TurnsRepository).list((await repository(TurnsRepository).get(turn_id)).conversation_id)
+        )[-1]
     await house.until(after.conversation_id, "turn.end", turn=after.id)
     assert await reminders(house) == ["call the dentist"]

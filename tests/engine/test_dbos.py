@@ -121,7 +121,7 @@ async def test_cancel_closes_what_the_step_held(opened: Opener) -> None:
 async def test_a_cancelled_wait_ends_and_a_run_that_is_done_stays_done(opened: Opener) -> None:
     def prepare(engine: Engine) -> dict[str, Body]:
         async def waiting(run_id: str, argument: dict[str, Any]) -> None:
-            await engine.wait("answer", 60)
+            await engine.wait_for_signal("answer", 60)
 
         async def short(run_id: str, argument: dict[str, Any]) -> None:
             return
@@ -144,8 +144,8 @@ async def test_a_signal_is_kept_until_the_run_waits(opened: Opener) -> None:
     def prepare(engine: Engine) -> dict[str, Body]:
         async def body(run_id: str, argument: dict[str, Any]) -> None:
             await asyncio.sleep(0.3)
-            got.append(await engine.wait("approval:1", PATIENCE_S))
-            got.append(await engine.wait("approval:2", 0.1))
+            got.append(await engine.wait_for_signal("approval:1", PATIENCE_S))
+            got.append(await engine.wait_for_signal("approval:2", 0.1))
 
         return {"turn": body}
 
@@ -162,8 +162,8 @@ async def test_a_signal_that_is_sent_again_is_heard_once(opened: Opener) -> None
 
     def prepare(engine: Engine) -> dict[str, Body]:
         async def body(run_id: str, argument: dict[str, Any]) -> None:
-            got.append(await engine.wait("approval:1", 10))
-            got.append(await engine.wait("approval:1", 0.1))
+            got.append(await engine.wait_for_signal("approval:1", 10))
+            got.append(await engine.wait_for_signal("approval:1", 0.1))
 
         return {"turn": body}
 
@@ -180,7 +180,7 @@ async def test_a_wait_ends_with_nothing_when_the_time_is_up(opened: Opener) -> N
 
     def prepare(engine: Engine) -> dict[str, Body]:
         async def body(run_id: str, argument: dict[str, Any]) -> None:
-            got.append(await engine.wait("approval:1", 0.1))
+            got.append(await engine.wait_for_signal("approval:1", 0.1))
 
         return {"turn": body}
 
@@ -252,7 +252,7 @@ async def test_a_waiting_run_gets_its_signal_after_a_restart(opened: Opener) -> 
 
     def prepare(engine: Engine) -> dict[str, Body]:
         async def body(run_id: str, argument: dict[str, Any]) -> None:
-            got.append(await engine.wait("approval", 60))
+            got.append(await engine.wait_for_signal("approval", 60))
 
         return {"turn": body}
 
@@ -273,7 +273,7 @@ async def test_a_run_of_another_version_is_reported_and_left_alone(
     def prepare(engine: Engine) -> dict[str, Body]:
         async def body(run_id: str, argument: dict[str, Any]) -> None:
             ran.append(run_id)
-            await engine.wait("never", 60)
+            await engine.wait_for_signal("never", 60)
 
         return {"turn": body}
 
@@ -303,7 +303,7 @@ async def test_a_run_may_start_another_from_inside_a_step(opened: Opener) -> Non
             await port.go(engine)
 
         async def sub(run_id: str, argument: dict[str, Any]) -> None:
-            await engine.wait("x", 0.01)
+            await engine.wait_for_signal("x", 0.01)
 
         return {"parent": parent, "sub": sub}
 
@@ -357,7 +357,7 @@ async def test_old_runs_are_forgotten_and_open_ones_kept(opened: Opener) -> None
             return
 
         async def waiting(run_id: str, argument: dict[str, Any]) -> None:
-            await engine.wait("answer", 60)
+            await engine.wait_for_signal("answer", 60)
 
         return {"short": short, "waiting": waiting}
 
@@ -389,7 +389,7 @@ async def test_the_all_in_one_process_takes_over_what_workers_left_in_line(opene
 
     async with opened(prepare, is_worker=True):
         pass  # it makes the queues known
-    page = await Remote.open(engine_of(tmp_path))
+    page = await Remote.connect(engine_of(tmp_path))
     await page.start("turn:1", "turn", {}, queue="chat", key="ann")  # when no worker is left to take it
     assert await page.status("turn:1") == "queued"
     await page.close()

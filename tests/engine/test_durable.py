@@ -41,7 +41,7 @@ async def test_what_a_step_calls_is_part_of_it(opened: Opener) -> None:
     def prepare(engine: Engine) -> dict[str, Body]:
         async def body(run_id: str, argument: dict[str, Any]) -> None:
             seen.append(await outer())
-            await engine.wait("go on", 60)
+            await engine.wait_for_signal("go on", 60)
 
         return {"turn": body}
 
@@ -63,7 +63,7 @@ async def test_a_steps_error_is_the_same_after_a_replay(opened: Opener) -> None:
                 await inner.fail()
             except ProviderError as error:
                 seen.append((error.message, error.kind, error.is_retryable, error.retry_after_s))
-            await engine.wait("go on", 60)
+            await engine.wait_for_signal("go on", 60)
 
         return {"turn": body}
 

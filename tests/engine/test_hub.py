@@ -13,20 +13,20 @@ async def test_every_browser_of_a_conversation_wakes() -> None:
     hub = LocalHub()
     watchers = [asyncio.create_task(hub.changed("c", 0, PATIENCE_S)) for _ in range(50)]
     await asyncio.sleep(0)
-    hub.ring("c")
+    hub.announce("c")
     assert await asyncio.gather(*watchers) == [1] * 50
     assert hub.watchers("c") == 0
 
 
 async def test_a_ring_before_the_wait_is_not_missed() -> None:
     hub = LocalHub()
-    hub.ring("c")
+    hub.announce("c")
     assert await hub.changed("c", 0, PATIENCE_S) == 1
 
 
 async def test_another_conversations_bell_wakes_nobody() -> None:
     hub = LocalHub()
-    hub.ring("other")
+    hub.announce("other")
     assert await hub.changed("c", 0, 0.01) == 0
     assert hub.watchers("c") == 0
 
@@ -47,8 +47,8 @@ async def test_an_open_part_is_seen_whole_and_gone_when_closed() -> None:
     hub.publish(part("he"))
     hub.publish(part("hello"))
     assert hub.open_parts("c") == (part("hello"),)
-    hub.close("c", "1.text")
-    hub.close("c", "1.text")
+    hub.end_part("c", "1.text")
+    hub.end_part("c", "1.text")
     assert hub.open_parts("c") == ()
     assert await hub.changed("c", -1, 0) == 3
 

@@ -23,7 +23,7 @@ class Line:
         self.ears: list[Callable[[str], None]] = []
         self.lose: Callable[[str], bool] = lambda _: False
 
-    def tell(self, text: str) -> None:
+    def broadcast(self, text: str) -> None:
         self.told.append(text)
         if not self.lose(text):
             for ear in self.ears:
@@ -62,7 +62,7 @@ async def house(
         for one in made:
             one.line = line
             line.ears.append(one.heard)
-            await running.enter_async_context(background_tasks(one.flush(), one.renew(), one.look()))
+            await running.enter_async_context(background_tasks(one.flush(), one.renew(), one.republish_lost()))
         yield made
 
 
@@ -84,7 +84,7 @@ async def test_a_bell_is_heard_in_every_process(house: tuple[RelayHub, RelayHub,
         asyncio.create_task(web.changed("c", count, PATIENCE_S)) for web, count in zip(webs, counts, strict=True)
     ]
     await asyncio.sleep(0)
-    worker.ring("c")
+    worker.announce("c")
     assert await asyncio.gather(*watchers) == [count + 1 for count in counts]
 
 
@@ -163,7 +163,7 @@ async def test_a_part_that_ended_is_closed_everywhere(house: tuple[RelayHub, Rel
     worker, web, _ = house
     worker.publish(part("Hello"))
     await web.changed("c", -1, PATIENCE_S)
-    worker.close("c", "1-0")
+    worker.end_part("c", "1-0")
     await until(lambda: web.open_parts("c") == ())
     assert worker.open_parts("c") == ()
 
@@ -212,7 +212,7 @@ async def test_a_lost_bell_is_made_up_for(house: tuple[RelayHub, RelayHub, Relay
     await until(lambda: looks > 1)  # the first look has been taken in
     bell = await web.changed("c", -1, 0)
     seqs["c"] = 2
-    worker.ring("c")
+    worker.announce("c")
     assert await web.changed("c", bell, PATIENCE_S) == bell + 1
 
 
@@ -220,14 +220,14 @@ async def test_other_news_reach_the_others_and_not_oneself(house: tuple[RelayHub
     heard: list[tuple[str, str]] = []
     for name, one in zip(("worker", "web", "other"), house, strict=True):
         one.on("access.ended", lambda value, name=name: heard.append((name, value)))  # type: ignore[misc]
-    house[1].tell("access.ended", "ann")
+    house[1].broadcast("access.ended", "ann")
     await until(lambda: len(heard) == 2)
     assert heard == [("worker", "ann"), ("other", "ann")]
 
 
 async def test_a_stranger_on_the_line_does_no_harm(house: tuple[RelayHub, RelayHub, RelayHub], line: Line) -> None:
     for stranger in ("hello", "[]", "7", '{"f": "x"}'):
-        line.tell(stranger)
+        line.broadcast(stranger)
     await house[1].changed("c", -1, 0)
     house[0].publish(part("Hello"))
     await until(lambda: house[1].open_parts("c") == (part("Hello"),))

@@ -28,7 +28,7 @@ async def test_a_process_that_runs_nothing_starts_signals_and_stops_runs(opened:
         port = Model()
 
         async def waiting(run_id: str, argument: dict[str, Any]) -> None:
-            assert await engine.wait("answer", PATIENCE_S) == "allowed"
+            assert await engine.wait_for_signal("answer", PATIENCE_S) == "allowed"
 
         async def holding(run_id: str, argument: dict[str, Any]) -> None:
             await port.hold()
@@ -36,7 +36,7 @@ async def test_a_process_that_runs_nothing_starts_signals_and_stops_runs(opened:
         return {"waiting": waiting, "holding": holding}
 
     async with opened(prepare, is_worker=True):
-        remote = await Remote.open(engine_of(tmp_path))
+        remote = await Remote.connect(engine_of(tmp_path))
         try:
             await remote.start("turn:w", "waiting", {}, queue="chat", key="ann")
             await remote.start("turn:w", "waiting", {}, queue="chat", key="ann")

@@ -32,7 +32,7 @@ async def test_what_is_told_is_heard_in_order_after_a_cut_too(
     async with asyncio.timeout(PATIENCE_S), background_tasks(wire.listen(), wire.speak()):
         await wire.is_listening.wait()
         for one in many:
-            wire.tell(one)
+            wire.broadcast(one)
         await wire.flushed()
         while len(heard) < len(many):  # noqa: ASYNC110 - the list fills without a word
             await asyncio.sleep(0.01)
@@ -43,7 +43,7 @@ async def test_what_is_told_is_heard_in_order_after_a_cut_too(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'cortex-wire'"
                 )
             while "late" not in heard:  # what is told while the line is down may be lost: others make up for it
-                wire.tell("late")
+                wire.broadcast("late")
                 await asyncio.sleep(0.1)
         assert "the line to the other processes is down" in caplog.text
 
@@ -54,8 +54,8 @@ async def test_two_relays_hear_each_other_until_they_close(url: str) -> None:
         async with relayed(url) as other:
             one.on("news", heard.append)
             while not heard:
-                other.tell("news", "good")
+                other.broadcast("news", "good")
                 await asyncio.sleep(0.05)
-            other.tell("news", "last words")
+            other.broadcast("news", "last words")
         while "last words" not in heard:  # noqa: ASYNC110
             await asyncio.sleep(0.01)

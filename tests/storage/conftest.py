@@ -36,12 +36,12 @@ async def db(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock) 
 
 @pytest.fixture
 async def ann(db: Database) -> str:
-    return (await db.open(AccountsRepository).add("ann", "Ann", "admin", None, "UTC")).id
+    return (await db.repository(AccountsRepository).add("ann", "Ann", "admin", None, "UTC")).id
 
 
 @pytest.fixture
 async def ben(db: Database) -> str:
-    return (await db.open(AccountsRepository).add("ben", "Ben", "member", None, "UTC")).id
+    return (await db.repository(AccountsRepository).add("ben", "Ben", "member", None, "UTC")).id
 
 
 class Written:
@@ -53,15 +53,15 @@ class Written:
         self.id = conversation_id
 
     async def turn(self, id: str, *messages: Message) -> str:
-        await self.db.open(TurnsRepository, self.owner_id).create(
+        await self.db.repository(TurnsRepository, self.owner_id).create(
             id, self.id, "hello", mode="auto", role="orchestrator"
         )
         for number, message in enumerate(messages or (user("hello"),)):
-            await self.db.open(MessagesRepository, self.owner_id).add(id, number, message, False)
+            await self.db.repository(MessagesRepository, self.owner_id).add(id, number, message, False)
         return id
 
 
 @pytest.fixture
 async def talk(db: Database, ann: str) -> Written:
-    conversation = await db.open(ConversationsRepository, ann).create("orchestrator", "auto", "Garden")
+    conversation = await db.repository(ConversationsRepository, ann).create("orchestrator", "auto", "Garden")
     return Written(db, ann, conversation.id)

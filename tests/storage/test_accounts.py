@@ -14,14 +14,14 @@ WINDOW, LONGEST = timedelta(minutes=15), timedelta(minutes=1)
 
 
 async def test_of_many_tries_at_once_only_the_free_ones_are_heard(db: Database) -> None:
-    accounts = db.open(AccountsRepository)
+    accounts = db.repository(AccountsRepository)
     waits = await asyncio.gather(*(accounts.try_now("account:x", 5, WINDOW, LONGEST) for _ in range(30)))
     assert sorted(waits) == [0.0] * 5 + [1.0] * 25
     assert await accounts.try_now("account:y", 5, WINDOW, LONGEST) == 0.0
 
 
 async def test_the_wait_doubles_up_to_its_longest_and_is_forgotten_in_time(db: Database, clock: StillClock) -> None:
-    accounts, waits = db.open(AccountsRepository), []
+    accounts, waits = db.repository(AccountsRepository), []
     for _ in range(9):
         assert await accounts.try_now("k", 1, WINDOW, LONGEST) == 0.0
         waits.append(await accounts.try_now("k", 1, WINDOW, LONGEST))
@@ -37,7 +37,7 @@ async def test_the_wait_doubles_up_to_its_longest_and_is_forgotten_in_time(db: D
 
 
 async def test_a_link_is_used_once(db: Database, clock: StillClock, ann: str) -> None:
-    accounts = db.open(AccountsRepository)
+    accounts = db.repository(AccountsRepository)
     await accounts.add_link("t1", None, clock() + WINDOW)
     await accounts.add_link("t2", ann, clock() + WINDOW)
     assert sorted(await asyncio.gather(*(accounts.use_link("t1") for _ in range(5)))) == [False] * 4 + [True]
@@ -50,7 +50,7 @@ async def test_a_link_is_used_once(db: Database, clock: StillClock, ann: str) ->
 
 
 async def test_of_two_who_take_one_name_at_once_one_gets_it(db: Database) -> None:
-    accounts = db.open(AccountsRepository)
+    accounts = db.repository(AccountsRepository)
     outcomes = await asyncio.gather(
         accounts.add("1", "Ann", "admin", None, "UTC"),
         accounts.add("2", "ANN", "member", None, "UTC"),
@@ -62,24 +62,24 @@ async def test_of_two_who_take_one_name_at_once_one_gets_it(db: Database) -> Non
 
 async def test_a_token_opens_its_own_login_only(db: Database, clock: StillClock, ann: str, ben: str) -> None:
     for owner_id in (ann, ben):
-        await db.open(LoginsRepository, owner_id).add(
+        await db.repository(LoginsRepository, owner_id).add(
             f"l-{owner_id}", f"t-{owner_id}", "::1", "Firefox", clock() + WINDOW
         )
-    login = await db.open(AllLoginsRepository).of_token("t-ann")
+    login = await db.repository(AllLoginsRepository).of_token("t-ann")
     assert login is not None
     assert login.owner_id == ann
-    assert await db.open(LoginsRepository, ben).end("l-ann") is False
-    assert await db.open(LoginsRepository, ben).end_all() == 1
-    await db.open(AccountsRepository).set_active(ann, False)
-    assert await db.open(AllLoginsRepository).of_token("t-ann") is None
+    assert await db.repository(LoginsRepository, ben).end("l-ann") is False
+    assert await db.repository(LoginsRepository, ben).end_all() == 1
+    await db.repository(AccountsRepository).set_active(ann, False)
+    assert await db.repository(AllLoginsRepository).of_token("t-ann") is None
 
 
 async def test_writers_that_are_cancelled_leave_the_database_usable(db: Database, ann: str) -> None:
     async def write(number: int) -> None:
-        async with db.transaction(ann) as opened:
-            await opened(PreferencesRepository).set(f"a{number}", 1)
+        async with db.transaction(ann) as repository:
+            await repository(PreferencesRepository).set(f"a{number}", 1)
             await asyncio.sleep(0.001 * (number % 7))
-            await opened(PreferencesRepository).set(f"b{number}", 1)
+            await repository(PreferencesRepository).set(f"b{number}", 1)
 
     for moment in range(12):
         workers = [asyncio.create_task(write(number)) for number in range(10)]
@@ -89,13 +89,13 @@ async def test_writers_that_are_cancelled_leave_the_database_usable(db: Database
         await asyncio.gather(*workers, return_exceptions=True)
     async with asyncio.timeout(PATIENCE_S):
         await write(100)
-    kept = await db.open(PreferencesRepository, ann).all()
+    kept = await db.repository(PreferencesRepository, ann).all()
     assert {key[1:] for key in kept if key[0] == "a"} == {key[1:] for key in kept if key[0] == "b"}
     assert "b100" in kept
 
 
 @pytest.mark.parametrize("name", ["Ａnn", "ann ", "ANN"], ids=["wide", "blank", "case"])  # noqa: RUF001 - on purpose
 async def test_a_name_is_found_in_any_spelling(db: Database, ann: str, name: str) -> None:
-    account = await db.open(AccountsRepository).named(name)
+    account = await db.repository(AccountsRepository).named(name)
     assert account is not None
     assert account.id == ann

@@ -24,7 +24,7 @@ async def run(db: Database, statement: str) -> None:
 
 
 async def test_rows_written_at_once_make_one_chain(db: Database) -> None:
-    audit = db.open(AuditRepository)
+    audit = db.repository(AuditRepository)
     await asyncio.gather(*(audit.add("ann", "login", f"browser {n}", {"n": n, "ü": None}) for n in range(20)))
     assert await audit.verify() == ChainVerdict(entries=20, broken_at=None)
     newest = await audit.list(limit=3)
@@ -34,16 +34,16 @@ async def test_rows_written_at_once_make_one_chain(db: Database) -> None:
 
 
 async def test_odd_text_does_not_break_the_chain(db: Database) -> None:
-    await db.open(AuditRepository).add("a\x00\ud800", "ü", "日本", {"\x00": "\ud800"})
-    assert await db.open(AuditRepository).verify() == ChainVerdict(entries=1, broken_at=None)
+    await db.repository(AuditRepository).add("a\x00\ud800", "ü", "日本", {"\x00": "\ud800"})
+    assert await db.repository(AuditRepository).verify() == ChainVerdict(entries=1, broken_at=None)
 
 
 @pytest.mark.parametrize("statement", ["UPDATE audit SET actor = 'x'", "DELETE FROM audit"])
 async def test_the_database_refuses_to_change_history(db: Database, statement: str) -> None:
-    await db.open(AuditRepository).add("ann", "login", "a")
+    await db.repository(AuditRepository).add("ann", "login", "a")
     with pytest.raises(DBAPIError, match="never changed or deleted"):
         await run(db, statement)
-    assert await db.open(AuditRepository).verify() == ChainVerdict(entries=1, broken_at=None)
+    assert await db.repository(AuditRepository).verify() == ChainVerdict(entries=1, broken_at=None)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ async def test_the_database_refuses_to_change_history(db: Database, statement: s
 )
 async def test_a_change_behind_the_guard_is_found(db: Database, statement: str, verdict: ChainVerdict) -> None:
     for number in range(5):
-        await db.open(AuditRepository).add("ann", "login", f"browser {number}", {"n": number})
+        await db.repository(AuditRepository).add("ann", "login", f"browser {number}", {"n": number})
     await lift_the_guard(db)
     await run(db, statement)
-    assert await db.open(AuditRepository).verify() == verdict
+    assert await db.repository(AuditRepository).verify() == verdict

@@ -29,7 +29,7 @@ def call_of(talk: Any, id: str = "call-1", arguments_hash: str = "aa") -> CallRo
 
 
 async def ask(db: Database, owner_id: str, clock: StillClock, call_id: str = "call-1") -> ApprovalRow:
-    return await db.open(ApprovalsRepository, owner_id).ask(
+    return await db.repository(ApprovalsRepository, owner_id).ask(
         call_id,
         "turn:1",
         "shell_exec",
@@ -45,7 +45,7 @@ async def ask(db: Database, owner_id: str, clock: StillClock, call_id: str = "ca
 
 async def test_an_intent_is_recorded_once(db: Database, talk: Any, ann: str) -> None:
     await talk.turn("turn:1")
-    calls = db.open(CallsRepository, ann)
+    calls = db.repository(CallsRepository, ann)
     assert await calls.decided(call_of(talk)) is True
     assert await calls.decided(replace(call_of(talk), arguments="{}")) is False
     kept = await calls.get("call-1")
@@ -62,7 +62,7 @@ async def test_an_intent_is_recorded_once(db: Database, talk: Any, ann: str) -> 
 
 async def test_equal_calls_of_a_turn_are_counted(db: Database, talk: Any, ann: str) -> None:
     await talk.turn("turn:1")
-    calls = db.open(CallsRepository, ann)
+    calls = db.repository(CallsRepository, ann)
     for id, arguments_hash in (("a", "x"), ("b", "x"), ("c", "y")):
         await calls.decided(call_of(talk, id, arguments_hash))
     await calls.finish("a", "failed", "no", is_error=True)
@@ -76,11 +76,11 @@ async def test_other_turns_that_wait_for_an_answer_are_counted_once(
     await talk.turn("turn:1")
     asked = await ask(db, ann, clock)
     await ask(db, ann, clock, "call-2")
-    approvals = db.open(ApprovalsRepository, ann)
+    approvals = db.repository(ApprovalsRepository, ann)
     assert await approvals.others_waiting("turn:2", ["chat", "result"]) == 1
     assert await approvals.others_waiting("turn:1", ["chat", "result"]) == 0
     assert await approvals.others_waiting("turn:2", ["cron"]) == 0
-    assert await db.open(ApprovalsRepository, ben).others_waiting("turn:2", ["chat"]) == 0
+    assert await db.repository(ApprovalsRepository, ben).others_waiting("turn:2", ["chat"]) == 0
     await approvals.answer(asked.id, "denied", ann)
     assert await approvals.others_waiting("turn:2", ["chat"]) == 1
     clock.forward(minutes=5)
@@ -91,7 +91,7 @@ async def test_a_yes_is_used_once_for_the_very_same_arguments(
     db: Database, talk: Any, ann: str, clock: StillClock
 ) -> None:
     await talk.turn("turn:1")
-    approvals = db.open(ApprovalsRepository, ann)
+    approvals = db.repository(ApprovalsRepository, ann)
     asked = await ask(db, ann, clock)
     assert await ask(db, ann, clock) == asked
     assert await approvals.pending() == [asked]
@@ -108,7 +108,7 @@ async def test_a_yes_is_used_once_for_the_very_same_arguments(
 
 async def test_silence_is_no_yes(db: Database, talk: Any, ann: str, clock: StillClock) -> None:
     await talk.turn("turn:1")
-    approvals = db.open(ApprovalsRepository, ann)
+    approvals = db.repository(ApprovalsRepository, ann)
     asked = await ask(db, ann, clock)
     clock.forward(minutes=6)
     assert await approvals.pending() == []
@@ -121,7 +121,7 @@ async def test_silence_is_no_yes(db: Database, talk: Any, ann: str, clock: Still
 
 async def test_a_yes_in_time_does_not_keep_for_ever(db: Database, talk: Any, ann: str, clock: StillClock) -> None:
     await talk.turn("turn:1")
-    approvals = db.open(ApprovalsRepository, ann)
+    approvals = db.repository(ApprovalsRepository, ann)
     asked = await ask(db, ann, clock)
     clock.forward(minutes=4)
     await approvals.answer(asked.id, "allowed", "ann")
@@ -132,7 +132,7 @@ async def test_a_yes_in_time_does_not_keep_for_ever(db: Database, talk: Any, ann
 async def test_grants_cover_one_tool_and_one_exact_destination(
     db: Database, talk: Any, ann: str, clock: StillClock
 ) -> None:
-    grants = db.open(GrantsRepository, ann)
+    grants = db.repository(GrantsRepository, ann)
     soon = clock() + timedelta(hours=1)
     here = await grants.add("http_post", "https://a.example", talk.id, soon)
     everywhere = await grants.add("email_send", "b@example.org", None, soon)
@@ -152,8 +152,8 @@ async def test_an_undo_is_offered_for_a_while_and_used_once(
     db: Database, talk: Any, ann: str, clock: StillClock
 ) -> None:
     await talk.turn("turn:1")
-    await db.open(CallsRepository, ann).decided(call_of(talk))
-    undos = db.open(UndosRepository, ann)
+    await db.repository(CallsRepository, ann).decided(call_of(talk))
+    undos = db.repository(UndosRepository, ann)
     day = timedelta(hours=24)
     first = await undos.add("call-1", "tasks", "t1", {"title": "Milk"}, "3", "Put it back", clock() + day)
     assert await undos.add("call-1", "tasks", "t1", None, "9", "again", clock() + day) == first
@@ -171,7 +171,7 @@ async def test_an_undo_is_offered_for_a_while_and_used_once(
 
 
 async def test_the_summary_in_force_is_the_furthest_not_undone(db: Database, talk: Any, ann: str) -> None:
-    summaries = db.open(SummariesRepository, ann)
+    summaries = db.repository(SummariesRepository, ann)
     first = await summaries.add(talk.id, 3, "we planned a garden", False)
     assert await summaries.add(talk.id, 3, "we planned a garden", False) == first
     second = await summaries.add(talk.id, 7, "and planted it", True)
@@ -185,31 +185,33 @@ async def test_another_user_can_neither_see_nor_answer_nor_use(
     db: Database, talk: Any, ann: str, ben: str, clock: StillClock
 ) -> None:
     await talk.turn("turn:1")
-    await db.open(CallsRepository, ann).decided(call_of(talk))
+    await db.repository(CallsRepository, ann).decided(call_of(talk))
     asked = await ask(db, ann, clock)
-    undo = await db.open(UndosRepository, ann).add("call-1", "tasks", "t1", None, "1", "x", clock() + timedelta(days=1))
-    grant = await db.open(GrantsRepository, ann).add("a", "b", None, clock() + timedelta(days=1))
-    summary = await db.open(SummariesRepository, ann).add(talk.id, 1, "x", False)
+    undo = await db.repository(UndosRepository, ann).add(
+        "call-1", "tasks", "t1", None, "1", "x", clock() + timedelta(days=1)
+    )
+    grant = await db.repository(GrantsRepository, ann).add("a", "b", None, clock() + timedelta(days=1))
+    summary = await db.repository(SummariesRepository, ann).add(talk.id, 1, "x", False)
     for attempt in (
-        db.open(CallsRepository, ben).get("call-1"),
-        db.open(CallsRepository, ben).finish("call-1", "done", ""),
-        db.open(CallsRepository, ben).decided(call_of(talk)),
-        db.open(ApprovalsRepository, ben).get(asked.id),
-        db.open(ApprovalsRepository, ben).answer(asked.id, "allowed", "ben"),
+        db.repository(CallsRepository, ben).get("call-1"),
+        db.repository(CallsRepository, ben).finish("call-1", "done", ""),
+        db.repository(CallsRepository, ben).decided(call_of(talk)),
+        db.repository(ApprovalsRepository, ben).get(asked.id),
+        db.repository(ApprovalsRepository, ben).answer(asked.id, "allowed", "ben"),
         ask(db, ben, clock),
-        db.open(UndosRepository, ben).use(undo.id),
-        db.open(UndosRepository, ben).add("call-1", "tasks", "t2", None, "1", "x", clock()),
-        db.open(GrantsRepository, ben).revoke(grant.id),
-        db.open(GrantsRepository, ben).add("a", "b", talk.id, clock()),
-        db.open(SummariesRepository, ben).add(talk.id, 1, "x", False),
-        db.open(SummariesRepository, ben).undo(summary.id),
-        db.open(PlansRepository, ben).add("turn:1", 1, {}),
+        db.repository(UndosRepository, ben).use(undo.id),
+        db.repository(UndosRepository, ben).add("call-1", "tasks", "t2", None, "1", "x", clock()),
+        db.repository(GrantsRepository, ben).revoke(grant.id),
+        db.repository(GrantsRepository, ben).add("a", "b", talk.id, clock()),
+        db.repository(SummariesRepository, ben).add(talk.id, 1, "x", False),
+        db.repository(SummariesRepository, ben).undo(summary.id),
+        db.repository(PlansRepository, ben).add("turn:1", 1, {}),
     ):
         with pytest.raises(NotFound):
             await attempt
-    assert await db.open(CallsRepository, ben).intend("call-1") is False
-    assert await db.open(ApprovalsRepository, ben).expire(asked.id) is False
-    assert await db.open(GrantsRepository, ben).find("a", "b", None) is None
-    assert await db.open(GrantsRepository, ben).revoke_all() == 0
-    assert (await db.open(CallsRepository, ann).get("call-1")).state == "decided"
-    assert (await db.open(ApprovalsRepository, ann).get(asked.id)).state == "asked"
+    assert await db.repository(CallsRepository, ben).intend("call-1") is False
+    assert await db.repository(ApprovalsRepository, ben).expire(asked.id) is False
+    assert await db.repository(GrantsRepository, ben).find("a", "b", None) is None
+    assert await db.repository(GrantsRepository, ben).revoke_all() == 0
+    assert (await db.repository(CallsRepository, ann).get("call-1")).state == "decided"
+    assert (await db.repository(ApprovalsRepository, ann).get(asked.id)).state == "asked"

@@ -11,9 +11,9 @@ async def test_a_commit_of_any_process_is_new_once(db: Database, ann: str) -> No
     elsewhere = Database(db.url.render_as_string(hide_password=False))
     assert await db.commits.are_new()
     assert await db.commits.are_new() == db.is_postgresql
-    await db.open(TasksRepository, ann).list()
+    await db.repository(TasksRepository, ann).list()
     assert await db.commits.are_new() == db.is_postgresql
-    await elsewhere.open(TasksRepository, ann).create(None, "Water the ferns")
+    await elsewhere.repository(TasksRepository, ann).create(None, "Water the ferns")
     assert await db.commits.are_new()
     assert await db.commits.are_new() == db.is_postgresql
     await elsewhere.close()

@@ -45,7 +45,7 @@ async def test_migrating_down_leaves_nothing_and_up_again_works(db: Database, an
         assert await connection.run_sync(lambda c: inspect(c).get_table_names()) == ["alembic_version"]
     assert await db.migrate() == newest()
     assert await db.migrate() == newest()
-    assert await db.open(PreferencesRepository, ann).all() == {}
+    assert await db.repository(PreferencesRepository, ann).all() == {}
 
 
 @pytest.mark.parametrize("revision", [f"{number:04}" for number in range(1, int(newest()))])
@@ -54,16 +54,18 @@ async def test_every_earlier_version_is_reached_and_left_again(db: Database, ann
     assert await db.migrate() == newest()
     async with db.write.connect() as connection:
         assert await connection.run_sync(differences) == []
-    assert [account.id for account in await db.open(AccountsRepository).list()] == [ann]
+    assert [account.id for account in await db.repository(AccountsRepository).list()] == [ann]
 
 
 async def test_what_was_read_before_the_marks_were_kept_is_worked_out(db: Database, ann: str) -> None:
     """The second turn fetched a page, the third read a file of the user's own; the others called nothing."""
-    cid = (await db.open(ConversationsRepository, ann).create("orchestrator", "auto", "Before")).id
+    cid = (await db.repository(ConversationsRepository, ann).create("orchestrator", "auto", "Before")).id
     for ordinal in range(1, 5):
-        turn = await db.open(TurnsRepository, ann).create(f"turn:{ordinal}", cid, "go on", mode="auto", role="admin")
+        turn = await db.repository(TurnsRepository, ann).create(
+            f"turn:{ordinal}", cid, "go on", mode="auto", role="admin"
+        )
         for index, message in enumerate((user("go on"), assistant("It says so."))):
-            await db.open(MessagesRepository, ann).add(turn.id, index, message, is_tainted=False)
+            await db.repository(MessagesRepository, ann).add(turn.id, index, message, is_tainted=False)
     for turn_id, name, is_tainted in (("turn:2", "web_read", True), ("turn:3", "file_read", False)):
         call = CallRow(
             id=f"{turn_id}:1",
@@ -77,13 +79,13 @@ async def test_what_was_read_before_the_marks_were_kept_is_worked_out(db: Databa
             state="done",
             is_tainted=is_tainted,
         )
-        await db.open(CallsRepository, ann).decided(call)
+        await db.repository(CallsRepository, ann).decided(call)
     assert await db.move_to("0008") == "0008"
     assert await db.migrate() == newest()
-    turns = await db.open(TurnsRepository, ann).list(cid)
+    turns = await db.repository(TurnsRepository, ann).list(cid)
     assert [turn.has_read_outside for turn in turns] == [False, True, False, False]
     assert [turn.has_read_private for turn in turns] == [False, False, True, False]
-    stored = await db.open(MessagesRepository, ann).of_conversation(cid)
+    stored = await db.repository(MessagesRepository, ann).of_conversation(cid)
     assert [row.is_tainted for row in stored if row.message.speaker == "assistant"] == [False, True, True, True]
     assert not any(row.is_tainted for row in stored if row.message.speaker == "user")
 
@@ -107,27 +109,27 @@ async def test_fifty_writers_at_once_lose_nothing(db: Database, ann: str) -> Non
     async with asyncio.TaskGroup() as group:
         for writer in range(50):
             group.create_task(write(writer))
-    assert len(await db.open(PreferencesRepository, ann).all()) == 1000
+    assert len(await db.repository(PreferencesRepository, ann).all()) == 1000
 
 
 async def test_what_fails_halfway_leaves_nothing_behind(db: Database, ann: str) -> None:
     async def write_and_fail() -> None:
-        async with db.transaction(ann) as opened:
-            await opened(TasksRepository).create("milk", "Milk")
-            await opened(ConversationsRepository).append("nowhere", [("notice", {}, None)])
+        async with db.transaction(ann) as repository:
+            await repository(TasksRepository).create("milk", "Milk")
+            await repository(ConversationsRepository).append("nowhere", [("notice", {}, None)])
 
     with pytest.raises(NotFound):
         await write_and_fail()
-    assert await db.open(TasksRepository, ann).list() == []
+    assert await db.repository(TasksRepository, ann).list() == []
 
 
 async def test_readers_are_not_held_up_by_a_writer(db: Database, ann: str) -> None:
-    await db.open(TasksRepository, ann).create("milk", "Milk")
-    async with db.transaction(ann) as opened:
-        await opened(TasksRepository).create("eggs", "Eggs")
+    await db.repository(TasksRepository, ann).create("milk", "Milk")
+    async with db.transaction(ann) as repository:
+        await repository(TasksRepository).create("eggs", "Eggs")
         async with asyncio.timeout(PATIENCE_S):
-            assert [task.title for task in await db.open(TasksRepository, ann).list()] == ["Milk"]
-    assert len(await db.open(TasksRepository, ann).list()) == 2
+            assert [task.title for task in await db.repository(TasksRepository, ann).list()] == ["Milk"]
+    assert len(await db.repository(TasksRepository, ann).list()) == 2
 
 
 @pytest.mark.names_its_database("it is about SQLite itself")
@@ -162,21 +164,21 @@ def test_a_database_that_cortex_cannot_use_is_refused_in_words(url: str) -> None
 
 async def test_a_repository_without_its_user_cannot_be_opened(db: Database) -> None:
     with pytest.raises(ValueError, match="needs the user"):
-        db.open(TasksRepository, "")
-    async with db.transaction() as opened:
+        db.repository(TasksRepository, "")
+    async with db.transaction() as repository:
         with pytest.raises(ValueError, match="needs the user"):
-            opened(TasksRepository)
+            repository(TasksRepository)
 
 
 async def test_what_one_view_reads_belongs_together(db: Database, ann: str) -> None:
-    tasks = db.open(TasksRepository, ann)
+    tasks = db.repository(TasksRepository, ann)
     await tasks.create("milk", "Milk")
     ended = Counter[str]()
     event.listen(db.read.sync_engine, "rollback", lambda *_: ended.update(["read"]))
     async with db.one_view():
         assert len(await tasks.list()) == 1
-        async with db.read_transaction(ann) as opened:
-            assert len(await opened(TasksRepository).list()) == 1
+        async with db.read_transaction(ann) as repository:
+            assert len(await repository(TasksRepository).list()) == 1
         assert not ended
         await tasks.create("eggs", "Eggs")  # what is read next must know it
         assert len(await tasks.list()) == 2
@@ -193,14 +195,14 @@ async def test_a_view_goes_on_after_a_read_that_failed(db: Database, ann: str) -
         with pytest.raises(DBAPIError):
             async with db.session_scope(reading=True) as session:
                 await session.execute(text("SELECT * FROM nowhere"))
-        assert await db.open(TasksRepository, ann).list() == []
+        assert await db.repository(TasksRepository, ann).list() == []
 
 
 async def test_text_that_no_database_can_hold_is_stored_mended(db: Database, ann: str) -> None:
-    task = await db.open(TasksRepository, ann).create("odd", "a\x00b \ud800 ☃")
+    task = await db.repository(TasksRepository, ann).create("odd", "a\x00b \ud800 ☃")
     assert task.title == "a\ufffdb \ufffd ☃"
-    await db.open(PreferencesRepository, ann).set("odd", {"text": "a\x00b \ud800"})
-    assert await db.open(PreferencesRepository, ann).get("odd") == {"text": "a\x00b \ud800"}
+    await db.repository(PreferencesRepository, ann).set("odd", {"text": "a\x00b \ud800"})
+    assert await db.repository(PreferencesRepository, ann).get("odd") == {"text": "a\x00b \ud800"}
 
 
 @pytest.mark.names_its_database("it is about SQLite itself")

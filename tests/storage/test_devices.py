@@ -32,13 +32,13 @@ async def subscribed(
     auth: str = "auth",
     login_id: str | None = None,
 ) -> DeviceRow:
-    return await db.open(DevicesRepository, owner_id).add(
+    return await db.repository(DevicesRepository, owner_id).add(
         endpoint=endpoint, p256dh="key", auth=auth, signed_for="vapid", login_id=login_id, name="Phone", agent="Firefox"
     )
 
 
 async def test_a_browser_that_subscribes_again_keeps_its_name_and_takes_the_new_keys(db: Database, ann: str) -> None:
-    devices = db.open(DevicesRepository, ann)
+    devices = db.repository(DevicesRepository, ann)
     first = await subscribed(db, ann)
     await devices.rename(first.id, "Pocket")
     await devices.pushed(first.id, "the service did not answer")
@@ -49,7 +49,7 @@ async def test_a_browser_that_subscribes_again_keeps_its_name_and_takes_the_new_
 
 
 async def test_what_became_of_pushes_is_noted(db: Database, ann: str, clock: StillClock) -> None:
-    devices = db.open(DevicesRepository, ann)
+    devices = db.repository(DevicesRepository, ann)
     device = await subscribed(db, ann)
     await devices.pushed(device.id)
     pushed = clock()
@@ -64,42 +64,43 @@ async def test_a_browser_in_which_another_person_signed_in_is_theirs(db: Databas
     await subscribed(db, ann)
     taken = await subscribed(db, ben)
     assert taken.owner_id == ben
-    assert await db.open(DevicesRepository, ann).list() == []
+    assert await db.repository(DevicesRepository, ann).list() == []
     with pytest.raises(Conflict):
         await subscribed(db, ann, auth="guessed")
-    assert await db.open(DevicesRepository, ben).list() == [taken]
+    assert await db.repository(DevicesRepository, ben).list() == [taken]
 
 
 async def test_nothing_more_is_sent_to_a_device_that_was_removed(db: Database, ann: str) -> None:
     device = await subscribed(db, ann)
-    await db.open(NoticesRepository, ann).add(
+    await db.repository(NoticesRepository, ann).add(
         "one", TOLD, [Way(channel="web_push", device_id=device.id), Way(channel="ntfy")]
     )
-    assert await db.open(DevicesRepository, ann).remove(device.id) is True
-    assert await db.open(DevicesRepository, ann).remove(device.id) is False
-    found = await db.open(DeliveriesRepository, ann).of_notices(["one"])
+    assert await db.repository(DevicesRepository, ann).remove(device.id) is True
+    assert await db.repository(DevicesRepository, ann).remove(device.id) is False
+    found = await db.repository(DeliveriesRepository, ann).of_notices(["one"])
     assert {row.channel: row.state for row in found["one"]} == {"web_push": "dropped", "ntfy": "pending"}
 
 
 async def test_a_device_outlives_its_login_unless_it_is_signed_out(db: Database, ann: str) -> None:
-    logins = db.open(LoginsRepository, ann)
+    logins = db.repository(LoginsRepository, ann)
     for id in ("swept", "signed-out"):
         await logins.add(id, id, "::1", "Firefox", db.clock() + HOUR)
         await subscribed(db, ann, f"https://push.test/{id}", login_id=id)
-    assert await db.open(DevicesRepository, ann).remove_of_login("signed-out") == 1
+    assert await db.repository(DevicesRepository, ann).remove_of_login("signed-out") == 1
     await logins.end("swept")
-    (left,) = await db.open(DevicesRepository, ann).list()
+    (left,) = await db.repository(DevicesRepository, ann).list()
     assert (left.endpoint, left.login_id) == ("https://push.test/swept", None)
 
 
 async def test_a_button_is_pressed_once(db: Database, ann: str, clock: StillClock) -> None:
-    await db.open(NoticesRepository, ann).add("one", TOLD)
-    links = db.open(ActionLinksRepository, ann)
+    await db.repository(NoticesRepository, ann).add("one", TOLD)
+    links = db.repository(ActionLinksRepository, ann)
     await links.add("token", "one", "ack", clock() + HOUR)
     assert (await links.get("token")).used_at is None
     async with second_process(db) as other:
         pressed = await asyncio.gather(
-            *(one.open(ActionLinksRepository, ann).use("token") for one in (db, other) * 3), return_exceptions=True
+            *(one.repository(ActionLinksRepository, ann).use("token") for one in (db, other) * 3),
+            return_exceptions=True,
         )
     assert [link.action for link in pressed if not isinstance(link, BaseException)] == ["ack"]
     assert sum(isinstance(link, Conflict) for link in pressed) == 5
@@ -107,14 +108,14 @@ async def test_a_button_is_pressed_once(db: Database, ann: str, clock: StillCloc
     clock.forward(minutes=61)
     with pytest.raises(NotFound):
         await links.use("token")
-    assert await db.open(AllActionLinksRepository).prune() == 1
+    assert await db.repository(AllActionLinksRepository).prune() == 1
 
 
 async def test_another_users_devices_and_buttons_are_out_of_reach(db: Database, ann: str, ben: str) -> None:
     device = await subscribed(db, ann)
-    await db.open(NoticesRepository, ann).add("one", TOLD)
-    await db.open(ActionLinksRepository, ann).add("token", "one", "ack", db.clock() + HOUR)
-    theirs, links = db.open(DevicesRepository, ben), db.open(ActionLinksRepository, ben)
+    await db.repository(NoticesRepository, ann).add("one", TOLD)
+    await db.repository(ActionLinksRepository, ann).add("token", "one", "ack", db.clock() + HOUR)
+    theirs, links = db.repository(DevicesRepository, ben), db.repository(ActionLinksRepository, ben)
     assert await theirs.list() == []
     assert await theirs.remove(device.id) is False
     for attempt in (
@@ -128,21 +129,21 @@ async def test_another_users_devices_and_buttons_are_out_of_reach(db: Database, 
     ):
         with pytest.raises(NotFound):
             await attempt
-    assert await db.open(DevicesRepository, ann).list() == [device]
+    assert await db.repository(DevicesRepository, ann).list() == [device]
 
 
 async def test_deleting_an_account_leaves_nothing_of_its_time_and_reach(db: Database, ann: str, ben: str) -> None:
-    job = await db.open(JobsRepository, ann).add(None, NEWS, NINE)
-    await db.open(SlotsRepository, ann).open(job.id, NINE)
-    await db.open(RemindersRepository, ann).add(None, TEA, NINE)
+    job = await db.repository(JobsRepository, ann).add(None, NEWS, NINE)
+    await db.repository(SlotsRepository, ann).write_down(job.id, NINE)
+    await db.repository(RemindersRepository, ann).add(None, TEA, NINE)
     device = await subscribed(db, ann)
-    await db.open(NoticesRepository, ann).add("one", TOLD, [Way(channel="web_push", device_id=device.id)])
-    await db.open(ActionLinksRepository, ann).add("token", "one", "ack", NINE)
-    await db.open(JobsRepository, ben).add("theirs", NEWS, NINE)
+    await db.repository(NoticesRepository, ann).add("one", TOLD, [Way(channel="web_push", device_id=device.id)])
+    await db.repository(ActionLinksRepository, ann).add("token", "one", "ack", NINE)
+    await db.repository(JobsRepository, ben).add("theirs", NEWS, NINE)
     async with db.session_scope() as session:
         await session.execute(delete(AccountTable).where(AccountTable.id == ann))
-    assert [one.id for one in await db.open(AllJobsRepository).armed()] == ["theirs"]
-    assert await db.open(AllRemindersRepository).armed() == []
+    assert [one.id for one in await db.repository(AllJobsRepository).armed()] == ["theirs"]
+    assert await db.repository(AllRemindersRepository).armed() == []
     async with db.session_scope(reading=True) as session:
         tables = (SlotTable, NoticeTable, DeliveryTable, PushDeviceTable, ActionLinkTable)
         counts = [(await session.execute(select(func.count()).select_from(table))).scalar_one() for table in tables]

@@ -38,7 +38,7 @@ OUTSIDE = [
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    return Homes(tmp_path).of("ann")
+    return Homes(tmp_path).home_of("ann")
 
 
 @pytest.mark.parametrize("path", OUTSIDE, ids=range(len(OUTSIDE)))

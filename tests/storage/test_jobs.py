@@ -31,7 +31,7 @@ FULL = replace(
 
 @pytest.mark.parametrize("values", [NEWS, FULL, replace(NEWS, tools=())], ids=["plain", "full", "no tools"])
 async def test_a_job_comes_back_as_it_was_said(db: Database, ann: str, values: JobValues) -> None:
-    jobs = db.open(JobsRepository, ann)
+    jobs = db.repository(JobsRepository, ann)
     made = await jobs.add("news", values, NINE)
     assert made == JobRow(
         **{name: getattr(values, name) for name in JobValues.__dataclass_fields__},
@@ -54,9 +54,9 @@ async def test_a_job_comes_back_as_it_was_said(db: Database, ann: str, values: J
 
 
 async def test_the_tools_chosen_for_a_job_are_no_change_of_it(db: Database, ann: str, ben: str) -> None:
-    jobs = db.open(JobsRepository, ann)
+    jobs = db.repository(JobsRepository, ann)
     made = await jobs.add("news", NEWS, NINE)
-    await db.open(JobsRepository, ben).keep_plan("news", ("foreign",), "x")
+    await db.repository(JobsRepository, ben).keep_plan("news", ("foreign",), "x")
     await jobs.keep_plan("news", ("task_list", "web_search"), "abc")
     assert await jobs.get("news") == replace(made, planned=("task_list", "web_search"), planned_for="abc")
     await jobs.keep_plan("news", None, "")
@@ -64,7 +64,7 @@ async def test_the_tools_chosen_for_a_job_are_no_change_of_it(db: Database, ann:
 
 
 async def test_a_change_on_an_old_version_overwrites_nothing(db: Database, ann: str) -> None:
-    jobs = db.open(JobsRepository, ann)
+    jobs = db.repository(JobsRepository, ann)
     job = await jobs.add(None, NEWS, NINE)
     changed = await jobs.change(job.id, job.version, replace(job, name="Papers", failures=7), NINE + HOUR)
     assert (changed.name, changed.version, changed.failures, changed.next_at) == ("Papers", 2, 0, NINE + HOUR)
@@ -80,14 +80,14 @@ async def test_a_change_on_an_old_version_overwrites_nothing(db: Database, ann: 
 
 
 async def test_a_paused_job_is_never_due_until_it_is_switched_on(db: Database, ann: str) -> None:
-    jobs = db.open(JobsRepository, ann)
+    jobs = db.repository(JobsRepository, ann)
     job = await jobs.add(None, NEWS, NINE)
-    await db.open(SlotsRepository, ann).open(job.id, NINE)
-    await db.open(SlotsRepository, ann).open(job.id, NINE + HOUR, is_by_hand=True)
+    await db.repository(SlotsRepository, ann).write_down(job.id, NINE)
+    await db.repository(SlotsRepository, ann).write_down(job.id, NINE + HOUR, is_by_hand=True)
     paused = await jobs.pause(job.id, None, "it failed 5 times in a row")
     assert (paused.is_enabled, paused.paused_because, paused.next_at) == (False, "it failed 5 times in a row", None)
-    assert [slot.is_by_hand for slot in await db.open(SlotsRepository, ann).open_of(job.id)] == [True]
-    assert await db.open(AllJobsRepository).armed() == []
+    assert [slot.is_by_hand for slot in await db.repository(SlotsRepository, ann).open_of(job.id)] == [True]
+    assert await db.repository(AllJobsRepository).armed() == []
     changed = await jobs.change(job.id, paused.version, named("Papers"), NINE)
     assert changed.next_at is None
     back = await jobs.enable(job.id, changed.version, NINE + DAY)
@@ -95,17 +95,17 @@ async def test_a_paused_job_is_never_due_until_it_is_switched_on(db: Database, a
 
 
 async def test_of_two_processes_one_advances_a_job(db: Database, ann: str) -> None:
-    job = await db.open(JobsRepository, ann).add(None, NEWS, NINE)
+    job = await db.repository(JobsRepository, ann).add(None, NEWS, NINE)
     async with second_process(db) as other:
-        sides = [one.open(JobsRepository, ann) for one in (db, other) * 4]
+        sides = [one.repository(JobsRepository, ann) for one in (db, other) * 4]
         won = await asyncio.gather(*(side.advance(job.id, NINE, job.version, NINE + DAY) for side in sides))
     assert sorted(won) == [False] * 7 + [True]
-    after = await db.open(JobsRepository, ann).get(job.id)
+    after = await db.repository(JobsRepository, ann).get(job.id)
     assert (after.next_at, after.version) == (NINE + DAY, job.version)
 
 
 async def test_a_job_that_was_changed_paused_or_removed_is_not_advanced(db: Database, ann: str) -> None:
-    jobs = db.open(JobsRepository, ann)
+    jobs = db.repository(JobsRepository, ann)
     changed = await jobs.add(None, NEWS, NINE)
     await jobs.change(changed.id, 1, named("Papers"), NINE)
     removed = await jobs.add(None, NEWS, NINE)
@@ -116,27 +116,27 @@ async def test_a_job_that_was_changed_paused_or_removed_is_not_advanced(db: Data
 
 
 async def test_the_timer_sees_what_is_due_soon_of_people_who_may_sign_in(db: Database, ann: str, ben: str) -> None:
-    later = await db.open(JobsRepository, ann).add(None, NEWS, NINE + HOUR)
-    soon = await db.open(JobsRepository, ben).add(None, NEWS, NINE)
-    await db.open(JobsRepository, ann).add(None, NEWS, None)
-    await db.open(JobsRepository, ann).add(None, NEWS, NINE, is_enabled=False)
-    armed = await db.open(AllJobsRepository).armed()
+    later = await db.repository(JobsRepository, ann).add(None, NEWS, NINE + HOUR)
+    soon = await db.repository(JobsRepository, ben).add(None, NEWS, NINE)
+    await db.repository(JobsRepository, ann).add(None, NEWS, None)
+    await db.repository(JobsRepository, ann).add(None, NEWS, NINE, is_enabled=False)
+    armed = await db.repository(AllJobsRepository).armed()
     assert [(job.id, job.owner_id, job.next_at) for job in armed] == [
         (soon.id, ben, NINE),
         (later.id, ann, NINE + HOUR),
     ]
-    assert [job.id for job in await db.open(AllJobsRepository).armed(NINE)] == [soon.id]
-    await db.open(AccountsRepository).set_active(ben, False)
-    assert [job.id for job in await db.open(AllJobsRepository).armed()] == [later.id]
+    assert [job.id for job in await db.repository(AllJobsRepository).armed(NINE)] == [soon.id]
+    await db.repository(AccountsRepository).set_active(ben, False)
+    assert [job.id for job in await db.repository(AllJobsRepository).armed()] == [later.id]
 
 
 async def test_jobs_are_filtered_counted_and_paged(db: Database, ann: str) -> None:
-    jobs = db.open(JobsRepository, ann)
+    jobs = db.repository(JobsRepository, ann)
     ids = [(await jobs.add(None, named(name), NINE - n * HOUR)).id for n, name in enumerate("eDcBa")]
     await jobs.pause(ids[0], 1)
     await jobs.enable(ids[2], 1, None)
-    slots = db.open(SlotsRepository, ann)
-    await slots.open(ids[1], NINE)
+    slots = db.repository(SlotsRepository, ann)
+    await slots.write_down(ids[1], NINE)
     await slots.end((await slots.open_of(ids[1]))[0].id, "failed")
     assert "".join(job.name for job in await jobs.list()) == "aBcDe"
     assert "".join(job.name for job in await jobs.list(skip=1, limit=2)) == "Bc"
@@ -151,14 +151,14 @@ async def test_jobs_are_filtered_counted_and_paged(db: Database, ann: str) -> No
 
 
 async def test_a_removed_job_can_be_restored_for_a_day(db: Database, ann: str, clock: StillClock) -> None:
-    jobs = db.open(JobsRepository, ann)
+    jobs = db.repository(JobsRepository, ann)
     job = await jobs.add(None, NEWS, NINE)
-    await db.open(SlotsRepository, ann).open(job.id, NINE)
+    await db.repository(SlotsRepository, ann).write_down(job.id, NINE)
     assert await jobs.remove(job.id, job.version) == job
     with pytest.raises(NotFound):
         await jobs.get(job.id)
     assert await jobs.list() == []
-    assert await db.open(AllSlotsRepository).ready() == []
+    assert await db.repository(AllSlotsRepository).ready() == []
     assert (await jobs.removed(job.id)).timing == NEWS.timing
     back = await jobs.restore(job.id, NINE + DAY)
     assert (back.name, back.is_enabled, back.next_at, back.version) == ("News", True, NINE + DAY, 3)
@@ -167,12 +167,12 @@ async def test_a_removed_job_can_be_restored_for_a_day(db: Database, ann: str, c
     clock.forward(days=1, seconds=1)
     with pytest.raises(NotFound):
         await jobs.restore(job.id, NINE)
-    assert await db.open(AllJobsRepository).prune() == 1
-    assert await db.open(AllJobsRepository).prune() == 0
+    assert await db.repository(AllJobsRepository).prune() == 1
+    assert await db.repository(AllJobsRepository).prune() == 0
 
 
 async def test_a_restored_job_that_was_paused_stays_paused(db: Database, ann: str) -> None:
-    jobs = db.open(JobsRepository, ann)
+    jobs = db.repository(JobsRepository, ann)
     job = await jobs.add(None, NEWS, NINE, is_enabled=False)
     await jobs.remove(job.id, 1)
     back = await jobs.restore(job.id, NINE)
@@ -180,9 +180,9 @@ async def test_a_restored_job_that_was_paused_stays_paused(db: Database, ann: st
 
 
 async def test_a_job_settles_in_one_conversation_of_its_owner(db: Database, talk: Written, ben: str) -> None:
-    jobs = db.open(JobsRepository, talk.owner_id)
+    jobs = db.repository(JobsRepository, talk.owner_id)
     job = await jobs.add(None, NEWS, NINE)
-    other = await db.open(ConversationsRepository, talk.owner_id).create("orchestrator", "auto", "Other")
+    other = await db.repository(ConversationsRepository, talk.owner_id).create("orchestrator", "auto", "Other")
     assert await jobs.settle_in(job.id, talk.id) == talk.id
     assert await jobs.settle_in(job.id, other.id) == talk.id
     edited = await jobs.change(job.id, job.version, named("Papers"), NINE)
@@ -190,14 +190,14 @@ async def test_a_job_settles_in_one_conversation_of_its_owner(db: Database, talk
     moved = await jobs.change(job.id, edited.version, replace(edited, conversation_id=other.id), NINE)
     assert moved.conversation_id == other.id
     with pytest.raises(NotFound):
-        await db.open(JobsRepository, ben).add(None, replace(NEWS, conversation_id=talk.id), NINE)
+        await db.repository(JobsRepository, ben).add(None, replace(NEWS, conversation_id=talk.id), NINE)
 
 
 async def test_another_users_jobs_are_out_of_reach(db: Database, ann: str, ben: str) -> None:
-    job = await db.open(JobsRepository, ann).add("news", NEWS, NINE)
-    gone = await db.open(JobsRepository, ann).add("gone", NEWS, NINE)
-    await db.open(JobsRepository, ann).remove(gone.id, 1)
-    theirs = db.open(JobsRepository, ben)
+    job = await db.repository(JobsRepository, ann).add("news", NEWS, NINE)
+    gone = await db.repository(JobsRepository, ann).add("gone", NEWS, NINE)
+    await db.repository(JobsRepository, ann).remove(gone.id, 1)
+    theirs = db.repository(JobsRepository, ben)
     assert await theirs.list() == []
     assert (await theirs.count()).all == 0
     assert await theirs.advance(job.id, NINE, 1, None) is False
@@ -213,4 +213,4 @@ async def test_another_users_jobs_are_out_of_reach(db: Database, ann: str, ben: 
     ):
         with pytest.raises(NotFound):
             await attempt
-    assert await db.open(JobsRepository, ann).get(job.id) == job
+    assert await db.repository(JobsRepository, ann).get(job.id) == job

@@ -36,8 +36,8 @@ async def test_the_figures_of_a_receipt_stand_in_columns_by_what_removed_them(
     db: Database, talk: Any, ann: str
 ) -> None:
     await talk.turn("turn:1")
-    await db.open(RoundsRepository, ann).planned("turn:1", 1, RECEIPT, 2000, "m", "openai  m")
-    (row,) = await db.open(RoundsRepository, ann).of_turn("turn:1")
+    await db.repository(RoundsRepository, ann).planned("turn:1", 1, RECEIPT, 2000, "m", "openai  m")
+    (row,) = await db.repository(RoundsRepository, ann).of_turn("turn:1")
     assert (row.total_tokens, row.sent_tokens, row.extra_tokens) == (1000, 150, 100)
     cuts = (row.cut_role, row.cut_choice, row.cut_budget, row.cut_form, row.cut_mode)
     assert cuts == (200, 550, 70, 20, 10)
@@ -47,7 +47,7 @@ async def test_the_figures_of_a_receipt_stand_in_columns_by_what_removed_them(
 
 async def test_a_round_that_is_told_twice_is_one_row(db: Database, talk: Any, ann: str) -> None:
     await talk.turn("turn:1")
-    rounds, plans = db.open(RoundsRepository, ann), db.open(PlansRepository, ann)
+    rounds, plans = db.repository(RoundsRepository, ann), db.repository(PlansRepository, ann)
     for number in (1, 2):
         await plans.add("turn:1", 1, {"sent": [number]}, {"version": str(number)})
         await rounds.planned("turn:1", 1, RECEIPT, 2000 + number, "m", "e")
@@ -63,7 +63,7 @@ async def test_the_ledger_sums_what_calls_took_and_says_how_many_have_no_price(
     db: Database, talk: Any, ann: str, clock: StillClock
 ) -> None:
     await talk.turn("turn:1")
-    rounds, start = db.open(RoundsRepository, ann), clock()
+    rounds, start = db.repository(RoundsRepository, ann), clock()
     await rounds.answered("turn:1", 1, "m", LONG, 0.25)
     clock.forward(days=1)
     await rounds.answered("turn:1", 2, "m", Usage(input_tokens=50, output_tokens=5), None)
@@ -71,16 +71,16 @@ async def test_the_ledger_sums_what_calls_took_and_says_how_many_have_no_price(
     await rounds.refused("turn:1", 4)
     both = Spent(tokens=1055, usd=0.25, unpriced=1)
     assert await rounds.spent(start) == await rounds.spent_in_turn("turn:1") == both
-    assert await db.open(AllRoundsRepository).spent(start) == both
+    assert await db.repository(AllRoundsRepository).spent(start) == both
     assert await rounds.spent(clock()) == Spent(tokens=55, unpriced=1)
     assert await rounds.spent(start, role="coder") == await rounds.spent(start, job_id="nightly") == Spent()
     assert await rounds.spent(start, but=("turn:1", 1)) == Spent(tokens=55, unpriced=1)
 
 
 async def test_what_a_job_takes_is_counted_under_its_id(db: Database, talk: Any, ann: str, clock: StillClock) -> None:
-    turns = db.open(TurnsRepository, ann)
+    turns = db.repository(TurnsRepository, ann)
     made = await turns.create("turn:9", talk.id, "back up", mode="auto", role="admin", channel="cron", job_id="nightly")
-    rounds = db.open(RoundsRepository, ann)
+    rounds = db.repository(RoundsRepository, ann)
     await rounds.answered("turn:9", 1, "m", LONG, None)
     assert made.job_id == "nightly"
     assert (await rounds.spent(clock(), job_id="nightly")).tokens == 1000
@@ -91,7 +91,7 @@ async def test_what_is_held_counts_until_it_is_answered_released_or_too_old(
     db: Database, talk: Any, ann: str, clock: StillClock
 ) -> None:
     await talk.turn("turn:1")
-    rounds, start = db.open(RoundsRepository, ann), clock()
+    rounds, start = db.repository(RoundsRepository, ann), clock()
     until = start + timedelta(minutes=15)
     await rounds.hold("turn:1", 1, 500, 0.1, until)
     assert await rounds.spent(start) == Spent(held_tokens=500, held_usd=0.1)
@@ -112,7 +112,7 @@ async def test_the_request_before_is_the_last_answered_one_and_knows_whether_its
 ) -> None:
     await talk.turn("turn:1")
     await talk.turn("turn:2")
-    rounds = db.open(RoundsRepository, ann)
+    rounds = db.repository(RoundsRepository, ann)
     assert await rounds.before(talk.id, "turn:1", 1) is None
     await rounds.planned("turn:1", 1, RECEIPT, 1, "m", "e")
     await rounds.answered("turn:1", 1, "m", LONG, None)
@@ -122,7 +122,7 @@ async def test_the_request_before_is_the_last_answered_one_and_knows_whether_its
     found = await rounds.before(talk.id, "turn:2", 1)
     assert found is not None
     assert (found.input_tokens, found.tools_digest, found.is_replaced) == (900, "t", False)
-    await db.open(TurnsRepository, ann).drop_from(talk.id, 1)
+    await db.repository(TurnsRepository, ann).drop_from(talk.id, 1)
     found = await rounds.before(talk.id, "turn:2", 1)
     assert found is not None
     assert found.is_replaced
@@ -132,7 +132,7 @@ async def test_what_an_endpoint_showed_is_read_newest_first(
     db: Database, talk: Any, ann: str, clock: StillClock
 ) -> None:
     await talk.turn("turn:1")
-    rounds = db.open(RoundsRepository, ann)
+    rounds = db.repository(RoundsRepository, ann)
     for number in range(1, 5):
         known = {"endpoint": "e", "kept_tokens": 100 * (number - 1), "idle_s": float(number)}
         await rounds.answered("turn:1", number, "m", LONG, None, **known)
@@ -144,27 +144,27 @@ async def test_what_an_endpoint_showed_is_read_newest_first(
 async def test_the_ledger_outlives_the_conversation(db: Database, talk: Any, ann: str, clock: StillClock) -> None:
     await talk.turn("turn:1")
     start = clock()
-    await db.open(RoundsRepository, ann).answered("turn:1", 1, "m", LONG, 0.25)
-    await db.open(ConversationsRepository, ann).delete(talk.id)
-    assert (await db.open(RoundsRepository, ann).spent(start)).tokens == 1000
+    await db.repository(RoundsRepository, ann).answered("turn:1", 1, "m", LONG, 0.25)
+    await db.repository(ConversationsRepository, ann).delete(talk.id)
+    assert (await db.repository(RoundsRepository, ann).spent(start)).tokens == 1000
 
 
 async def test_a_text_is_kept_once_and_only_its_owner_reads_it(db: Database, ann: str, ben: str) -> None:
-    texts = db.open(TextsRepository, ann)
+    texts = db.repository(TextsRepository, ann)
     await texts.keep("You are Cortex.", "[]", "[]")
     await texts.keep("[]")
-    await db.open(TextsRepository, ben).keep("mine")
+    await db.repository(TextsRepository, ben).keep("mine")
     digests = [digest("You are Cortex."), digest("[]"), digest("mine")]
     assert set((await texts.get(digests)).values()) == {"You are Cortex.", "[]"}
-    assert set((await db.open(TextsRepository, ben).get(digests)).values()) == {"mine"}
+    assert set((await db.repository(TextsRepository, ben).get(digests)).values()) == {"mine"}
 
 
 async def test_anothers_calls_are_neither_seen_nor_changed(
     db: Database, talk: Any, ann: str, ben: str, clock: StillClock
 ) -> None:
     await talk.turn("turn:1")
-    await db.open(RoundsRepository, ann).answered("turn:1", 1, "m", LONG, 0.25)
-    theirs = db.open(RoundsRepository, ben)
+    await db.repository(RoundsRepository, ann).answered("turn:1", 1, "m", LONG, 0.25)
+    theirs = db.repository(RoundsRepository, ben)
     for attempt in (
         theirs.planned("turn:1", 1, RECEIPT, 1, "m", "e"),
         theirs.answered("turn:1", 1, "m", Usage(), None),
@@ -179,4 +179,4 @@ async def test_anothers_calls_are_neither_seen_nor_changed(
     assert await theirs.at("turn:1", 1) is None
     assert await theirs.before(talk.id, "turn:2", 1) is None
     assert await theirs.spent(clock()) == Spent()
-    assert (await db.open(RoundsRepository, ann).of_turn("turn:1"))[0].cost_usd == 0.25
+    assert (await db.repository(RoundsRepository, ann).of_turn("turn:1"))[0].cost_usd == 0.25

@@ -10,7 +10,7 @@ from cortex.storage.tasks import TaskListRow, TasksRepository
 
 
 async def test_a_task_created_twice_is_one_task(db: Database, ann: str) -> None:
-    tasks = db.open(TasksRepository, ann)
+    tasks = db.repository(TasksRepository, ann)
     first = await tasks.create("id-1", "Milk", "shopping", date(2026, 11, 21), 2, "two litres", True)
     assert await tasks.create("id-1", "Eggs", "shopping") == first
     assert (first.due, first.priority, first.notes, first.is_tainted) == (date(2026, 11, 21), 2, "two litres", True)
@@ -18,7 +18,7 @@ async def test_a_task_created_twice_is_one_task(db: Database, ann: str) -> None:
 
 
 async def test_a_change_on_an_old_version_overwrites_nothing(db: Database, ann: str) -> None:
-    tasks = db.open(TasksRepository, ann)
+    tasks = db.repository(TasksRepository, ann)
     task = await tasks.create(None, "Milk")
     changed = await tasks.update(task.id, task.version, title="Oat milk", due=date(2026, 12, 1))
     assert (changed.title, changed.version) == ("Oat milk", 2)
@@ -31,7 +31,7 @@ async def test_a_change_on_an_old_version_overwrites_nothing(db: Database, ann: 
 
 
 async def test_ticking_twice_is_ticking_once(db: Database, ann: str) -> None:
-    tasks = db.open(TasksRepository, ann)
+    tasks = db.repository(TasksRepository, ann)
     task = await tasks.create(None, "Milk")
     done = await tasks.complete(task.id)
     assert done.is_done
@@ -42,7 +42,7 @@ async def test_ticking_twice_is_ticking_once(db: Database, ann: str) -> None:
 
 
 async def test_a_removed_task_comes_back_as_it_was(db: Database, ann: str) -> None:
-    tasks = db.open(TasksRepository, ann)
+    tasks = db.repository(TasksRepository, ann)
     task = await tasks.create(None, "Milk", "shopping", priority=3)
     removed = await tasks.remove(task.id)
     with pytest.raises(NotFound):
@@ -53,7 +53,7 @@ async def test_a_removed_task_comes_back_as_it_was(db: Database, ann: str) -> No
 
 
 async def test_tasks_are_found_by_list_state_and_words(db: Database, ann: str) -> None:
-    tasks = db.open(TasksRepository, ann)
+    tasks = db.repository(TasksRepository, ann)
     milk = await tasks.create(None, "Oat milk", "Shopping", notes="100% oats")
     call = await tasks.create(None, "Call Carla", "inbox")
     await tasks.complete(call.id)
@@ -69,7 +69,7 @@ async def test_tasks_are_found_by_list_state_and_words(db: Database, ann: str) -
 
 
 async def test_a_task_moves_to_its_new_place(db: Database, ann: str) -> None:
-    tasks = db.open(TasksRepository, ann)
+    tasks = db.repository(TasksRepository, ann)
     ids = [(await tasks.create(None, title)).id for title in "abcd"]
     await tasks.move(ids[3], 1)
     assert "".join(task.title for task in await tasks.list()) == "adbc"
@@ -78,10 +78,10 @@ async def test_a_task_moves_to_its_new_place(db: Database, ann: str) -> None:
 
 
 async def test_another_users_tasks_preferences_and_secrets_are_out_of_reach(db: Database, ann: str, ben: str) -> None:
-    task = await db.open(TasksRepository, ann).create("id-1", "Milk")
-    await db.open(PreferencesRepository, ann).set("theme", "dark")
-    await db.open(SecretsRepository, ann).put("openai", b"sealed")
-    theirs = db.open(TasksRepository, ben)
+    task = await db.repository(TasksRepository, ann).create("id-1", "Milk")
+    await db.repository(PreferencesRepository, ann).set("theme", "dark")
+    await db.repository(SecretsRepository, ann).put("openai", b"sealed")
+    theirs = db.repository(TasksRepository, ben)
     assert await theirs.list() == []
     assert await theirs.lists() == []
     for attempt in (
@@ -94,15 +94,15 @@ async def test_another_users_tasks_preferences_and_secrets_are_out_of_reach(db: 
     ):
         with pytest.raises(NotFound):
             await attempt
-    assert await db.open(PreferencesRepository, ben).all() == {}
-    assert await db.open(SecretsRepository, ben).get("openai") is None
-    assert await db.open(SecretsRepository, ben).remove("openai") is False
-    assert await db.open(TasksRepository, ann).get("id-1") == task
+    assert await db.repository(PreferencesRepository, ben).all() == {}
+    assert await db.repository(SecretsRepository, ben).get("openai") is None
+    assert await db.repository(SecretsRepository, ben).remove("openai") is False
+    assert await db.repository(TasksRepository, ann).get("id-1") == task
 
 
 @pytest.mark.parametrize("value", [None, False, 0, "", [], {"a": [1, None]}, 1.5, "☃"])
 async def test_a_preference_comes_back_as_it_was_set(db: Database, ann: str, value: object) -> None:
-    preferences = db.open(PreferencesRepository, ann)
+    preferences = db.repository(PreferencesRepository, ann)
     assert await preferences.get("x", "unset") == "unset"
     await preferences.set("x", "before")
     await preferences.set("x", value)
@@ -113,7 +113,7 @@ async def test_a_preference_comes_back_as_it_was_set(db: Database, ann: str, val
 
 
 async def test_a_secret_is_kept_by_name(db: Database, ann: str) -> None:
-    secrets = db.open(SecretsRepository, ann)
+    secrets = db.repository(SecretsRepository, ann)
     await secrets.put("b", b"\x00\xff")
     await secrets.put("a", b"1")
     await secrets.put("a", b"2")
@@ -123,7 +123,7 @@ async def test_a_secret_is_kept_by_name(db: Database, ann: str) -> None:
 
 
 async def test_of_several_who_make_a_secret_of_the_house_one_has_made_it(db: Database) -> None:
-    secrets = db.open(ServerSecretsRepository)
+    secrets = db.repository(ServerSecretsRepository)
     assert await secrets.get("push") is None
     assert await secrets.add("push", b"first")
     assert not await secrets.add("push", b"second")

@@ -17,7 +17,7 @@ MILK = ToolWordRow(category="tasks", kind="phrase", text="Buy Milk", text_key="b
 
 
 async def test_what_was_set_for_a_tool_is_found_and_can_be_taken_back(db: Database) -> None:
-    settings = db.open(ToolSettingsRepository)
+    settings = db.repository(ToolSettingsRepository)
     await settings.set(ToolSettingRow(tool="web_read", is_on=False), "ann")
     await settings.set(ToolSettingRow(tool="web_read", is_on=False, sending="never"), "ann")
     await settings.set(ToolSettingRow(tool="git_log", asks_first=True, description="Look back."), "ann")
@@ -30,7 +30,7 @@ async def test_what_was_set_for_a_tool_is_found_and_can_be_taken_back(db: Databa
 
 
 async def test_the_number_grows_with_every_change_and_with_nothing_else(db: Database) -> None:
-    settings = db.open(ToolSettingsRepository)
+    settings = db.repository(ToolSettingsRepository)
     numbers = [await settings.number()]
     for _ in range(2):
         await settings.set(ToolSettingRow(tool="web_read", is_on=False), "ann")
@@ -46,7 +46,7 @@ async def test_the_number_grows_with_every_change_and_with_nothing_else(db: Data
 
 
 async def test_words_stand_once_a_category_and_kind(db: Database) -> None:
-    settings = db.open(ToolSettingsRepository)
+    settings = db.repository(ToolSettingsRepository)
     example = ToolWordRow(
         category="tasks", kind="example", text="buy milk", text_key="buy milk", tools=("task_create",)
     )
@@ -65,7 +65,7 @@ async def test_words_stand_once_a_category_and_kind(db: Database) -> None:
 
 
 async def test_cases_are_kept_and_removed_once(db: Database) -> None:
-    cases = db.open(ToolCasesRepository)
+    cases = db.repository(ToolCasesRepository)
     first = await cases.add("add milk", "orchestrator", "member", ("task_create",), "ann")
     await cases.add("hello", "orchestrator", "admin", (), "ann")
     assert {(case.text, case.rank, case.tools) for case in await cases.all()} == {
@@ -81,21 +81,21 @@ async def test_cases_are_kept_and_removed_once(db: Database) -> None:
 async def test_uses_are_counted_over_everybody_and_without_their_words(
     db: Database, ann: str, ben: str, talk: Written, clock: StillClock
 ) -> None:
-    theirs = Written(db, ben, (await db.open(ConversationsRepository, ben).create("orchestrator", "auto")).id)
+    theirs = Written(db, ben, (await db.repository(ConversationsRepository, ben).create("orchestrator", "auto")).id)
     await _called(db, talk, "a", "web_read", state="done")
     await _called(db, theirs, "b", "web_read", state="failed", is_rescued=True)
     await _called(db, theirs, "c", "web_read", state="refused", is_rescued=True)
     await _called(db, talk, "d", "git_log", state="unknown")
-    uses = {use.name: use for use in await db.open(ToolUsesRepository).by_tool(clock() - timedelta(days=1))}
+    uses = {use.name: use for use in await db.repository(ToolUsesRepository).by_tool(clock() - timedelta(days=1))}
     assert {name: (use.calls, use.rescued, use.failures) for name, use in uses.items()} == {
         "web_read": (2, 1, 1),
         "git_log": (1, 0, 1),
     }
     assert uses["web_read"].failed_at == clock()
-    assert not await db.open(ToolUsesRepository).by_tool(clock() + timedelta(days=1))
-    last = await db.open(ToolUsesRepository).of("web_read")
+    assert not await db.repository(ToolUsesRepository).by_tool(clock() + timedelta(days=1))
+    last = await db.repository(ToolUsesRepository).of_tool("web_read")
     assert {(use.owner_id, use.state) for use in last} == {(ann, "done"), (ben, "failed"), (ben, "refused")}
-    assert len(await db.open(ToolUsesRepository).of("web_read", limit=2)) == 2
+    assert len(await db.repository(ToolUsesRepository).of_tool("web_read", limit=2)) == 2
 
 
 async def _called(
@@ -113,7 +113,7 @@ async def _called(
         risk="low",
         is_rescued=is_rescued,
     )
-    calls = db.open(CallsRepository, talk.owner_id)
+    calls = db.repository(CallsRepository, talk.owner_id)
     await calls.decided(row)
     await calls.finish(id, state, "what was said", is_error=state != "done")
 
@@ -130,8 +130,8 @@ async def test_moving_up_and_down_keeps_what_older_versions_know(db: Database, a
             {"ann": ann, "no": False},
         )
     await db.migrate()
-    assert (await db.open(ConversationsRepository, ann).get("old")).recipe == ""
-    await db.open(ConversationsRepository, ann).set_recipe("old", "all")
+    assert (await db.repository(ConversationsRepository, ann).get("old")).recipe == ""
+    await db.repository(ConversationsRepository, ann).set_recipe("old", "all")
     await db.move_to("0001")
     await db.migrate()
-    assert (await db.open(ConversationsRepository, ann).get("old")).title == "Old"
+    assert (await db.repository(ConversationsRepository, ann).get("old")).title == "Old"

@@ -25,8 +25,8 @@ def receipt(**sent: int) -> dict[str, Any]:
 
 
 async def answered(db: Database, owner: str, cid: str, turn: str, round: int, cost: float | None, **sent: int) -> None:
-    await db.open(TurnsRepository, owner).create(turn, cid, "x", mode="auto", role="coder")
-    rounds = db.open(RoundsRepository, owner)
+    await db.repository(TurnsRepository, owner).create(turn, cid, "x", mode="auto", role="coder")
+    rounds = db.repository(RoundsRepository, owner)
     await rounds.planned(turn, round, receipt(**sent), 500, "m", "e")
     await rounds.answered(turn, round, f"model-{round}", USED, cost, cache="hit" if round > 1 else "first")
 
@@ -42,8 +42,8 @@ async def spans(db: Database, talk: Any, ann: str, ben: str, clock: StillClock) 
     await answered(db, ann, talk.id, "turn:1", 2, None, add=40)
     clock.forward(days=1)
     await answered(db, ann, talk.id, "turn:2", 1, 0.25, add=40)
-    await db.open(RoundsRepository, ann).failed("turn:2", 2, "m", 5)
-    theirs = await db.open(ConversationsRepository, ben).create("coder", "auto", "Ben's")
+    await db.repository(RoundsRepository, ann).failed("turn:2", 2, "m", 5)
+    theirs = await db.repository(ConversationsRepository, ben).create("coder", "auto", "Ben's")
     await answered(db, ben, theirs.id, "turn:3", 1, None)
     call = CallRow(
         id="c",
@@ -55,12 +55,12 @@ async def spans(db: Database, talk: Any, ann: str, ben: str, clock: StillClock) 
         arguments_hash="",
         risk="",
     )
-    await db.open(CallsRepository, ann).decided(call)
+    await db.repository(CallsRepository, ann).decided(call)
     return [(start + timedelta(days=day), start + timedelta(days=day + 1)) for day in range(3)]
 
 
 async def test_cells_are_days_by_key_by_cache_outcome(db: Database, ann: str, spans: list[Span]) -> None:
-    cells = await db.open(UsageRepository, ann).cells(spans, "model")
+    cells = await db.repository(UsageRepository, ann).cells(spans, "model")
     told = {(one.day, one.key, one.cache): (one.rounds, one.unpriced, one.cost_usd) for one in cells}
     assert told == {
         (0, "model-1", "first"): (1, 0, 0.5),
@@ -73,15 +73,15 @@ async def test_cells_are_days_by_key_by_cache_outcome(db: Database, ann: str, sp
 
 
 async def test_everybodys_cells_are_told_apart_by_person(db: Database, ann: str, ben: str, spans: list[Span]) -> None:
-    cells = await db.open(AllUsageRepository).cells(spans, "person")
+    cells = await db.repository(AllUsageRepository).cells(spans, "person")
     assert {key: sum(one.rounds for one in cells if one.key == key) for key in (ann, ben)} == {ann: 3, ben: 1}
-    assert [one.key for one in await db.open(UsageRepository, ben).cells(spans, "role")] == ["coder"]
-    assert [one.key for one in await db.open(UsageRepository, ben).cells(spans, "job")] == [""]
+    assert [one.key for one in await db.repository(UsageRepository, ben).cells(spans, "role")] == ["coder"]
+    assert [one.key for one in await db.repository(UsageRepository, ben).cells(spans, "job")] == [""]
 
 
 async def test_rounds_a_turn_and_the_dearest_turns(db: Database, ann: str, spans: list[Span]) -> None:
     whole = (spans[0][0], spans[-1][1])
-    mine = db.open(UsageRepository, ann)
+    mine = db.repository(UsageRepository, ann)
     assert list(await mine.histogram(whole)) == [(1, 1), (2, 1)]
     dear = await mine.dear(whole, 5)
     assert [(one.turn_id, one.rounds, one.tokens, one.cost_usd) for one in dear] == [
@@ -89,7 +89,7 @@ async def test_rounds_a_turn_and_the_dearest_turns(db: Database, ann: str, spans
         ("turn:2", 1, 110, 0.25),
     ]
     assert dear[0].at == spans[0][0]
-    everybody = await db.open(AllUsageRepository).dear(whole, 9)
+    everybody = await db.repository(AllUsageRepository).dear(whole, 9)
     unpriced = next(one for one in everybody if one.turn_id == "turn:3")
     assert isinstance(unpriced, ExpensiveTurn)
     assert unpriced.cost_usd is None
@@ -97,11 +97,11 @@ async def test_rounds_a_turn_and_the_dearest_turns(db: Database, ann: str, spans
 
 async def test_tools_that_were_sent_or_called(db: Database, ann: str, ben: str, spans: list[Span]) -> None:
     whole = (spans[0][0], spans[-1][1])
-    assert list(await db.open(UsageRepository, ann).tools(whole)) == [
+    assert list(await db.repository(UsageRepository, ann).tools(whole)) == [
         ToolUsage(name="add", rounds=3, tokens=120, calls=1),
         ToolUsage(name="show", rounds=1, tokens=30),
     ]
-    assert list(await db.open(UsageRepository, ben).tools(whole)) == []
+    assert list(await db.repository(UsageRepository, ben).tools(whole)) == []
 
 
 async def test_the_ledger_is_made_of_what_the_receipts_and_their_rows_knew_and_goes_back_there(
@@ -133,7 +133,7 @@ async def test_the_ledger_is_made_of_what_the_receipts_and_their_rows_knew_and_g
             await connection.execute(text(f"INSERT INTO plans ({columns}) VALUES ({values})"), given)  # noqa: S608 - ours
         await connection.commit()
     await db.move_to("0003")
-    first, second = await db.open(RoundsRepository, ann).of_turn("turn:1")
+    first, second = await db.repository(RoundsRepository, ann).of_turn("turn:1")
     assert (first.state, first.model, first.conversation_id, first.role) == ("answered", "m", talk.id, "orchestrator")
     assert (first.total_tokens, first.sent_tokens, first.extra_tokens) == (1000, 43, 67)
     assert (first.cut_role, first.cut_choice, first.cut_budget, first.cut_form) == (100, 500, 360, 0)

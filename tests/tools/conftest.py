@@ -13,13 +13,13 @@ from tests.tool_world import World
 
 @pytest.fixture
 async def ann(db: Database) -> User:
-    account = await db.open(AccountsRepository).add("ann", "Ann", "admin", None, "Europe/Berlin")
+    account = await db.repository(AccountsRepository).add("ann", "Ann", "admin", None, "Europe/Berlin")
     return User(id=account.id, name="ann", rank="admin", time_zone="Europe/Berlin")
 
 
 @pytest.fixture
 async def ben(db: Database) -> User:
-    account = await db.open(AccountsRepository).add("ben", "Ben", "member", None, "UTC")
+    account = await db.repository(AccountsRepository).add("ben", "Ben", "member", None, "UTC")
     return User(id=account.id, name="ben", rank="member")
 
 

@@ -12,11 +12,11 @@ from tests.tool_world import World
 
 
 async def _talk(world: World, owner: User, title: str, *messages: Message, is_tainted: bool = False) -> str:
-    head = await world.db.open(ConversationsRepository, owner.id).create("orchestrator", "auto", title)
+    head = await world.db.repository(ConversationsRepository, owner.id).create("orchestrator", "auto", title)
     turn = f"turn:{head.id}"
-    await world.db.open(TurnsRepository, owner.id).create(turn, head.id, "hi", mode="auto", role="orchestrator")
+    await world.db.repository(TurnsRepository, owner.id).create(turn, head.id, "hi", mode="auto", role="orchestrator")
     for number, message in enumerate(messages):
-        await world.db.open(MessagesRepository, owner.id).add(
+        await world.db.repository(MessagesRepository, owner.id).add(
             turn, number, message, is_tainted and message.speaker == "tool"
         )
     return head.id

@@ -20,7 +20,7 @@ BREAD = "---\ntitle: Sourdough\ndescription: Times and amounts\n---\nFeed the st
 
 
 async def write(world: World, user: User, name: str, text: str) -> None:
-    await world.homes.of(user.id).write(f"skills/{name}.md", text)
+    await world.homes.home_of(user.id).write(f"skills/{name}.md", text)
 
 
 async def test_skills_are_listed_by_name_title_and_description(world: World, ann: User) -> None:

@@ -14,7 +14,7 @@ TODAY = date(2026, 11, 20)
 
 
 async def _titles(world: World, user: User, list_name: str | None = None) -> list[str]:
-    return [task.title for task in await world.db.open(TasksRepository, user.id).list(list_name, False)]
+    return [task.title for task in await world.db.repository(TasksRepository, user.id).list(list_name, False)]
 
 
 async def test_an_item_is_added_and_listed(world: World, ann: User) -> None:
@@ -139,7 +139,7 @@ async def test_a_change_can_be_taken_back(world: World, ann: User) -> None:
     await world.text(ann, "task_create", title="milk", due="2026-11-22")
     _, note = await world.noted(ann, "task_update", task="milk", title="oat milk", due="2026-11-23", list_name="shop")
     await world.undo(ann, "tasks", note)
-    (task,) = await world.db.open(TasksRepository, ann.id).list()
+    (task,) = await world.db.repository(TasksRepository, ann.id).list()
     assert (task.title, task.due, task.list_name) == ("milk", date(2026, 11, 22), "inbox")
 
 
@@ -159,10 +159,10 @@ async def test_what_changed_since_is_not_taken_back(world: World, ann: User, nam
         "task_complete": {"task": "milk"},
     }
     _, note = await world.noted(ann, name, **arguments[name])
-    await world.db.open(TasksRepository, ann.id).update(note.target, notes="by hand")
+    await world.db.repository(TasksRepository, ann.id).update(note.target, notes="by hand")
     with pytest.raises(Conflict):
         await world.undo(ann, "tasks", note)
-    assert (await world.db.open(TasksRepository, ann.id).get(note.target)).notes == "by hand"
+    assert (await world.db.repository(TasksRepository, ann.id).get(note.target)).notes == "by hand"
 
 
 async def test_words_from_outside_stay_marked(world: World, ann: User) -> None:

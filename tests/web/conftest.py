@@ -90,7 +90,7 @@ async def logged_in(app: FastAPI, house: Cortex, name: str, token: str = "") -> 
     token = token or await house.accounts.login(name, PASSWORD, "127.0.0.1", "another browser")
     view = await house.accounts.who(token)
     assert view
-    await house.runtime.db.open(LoginsRepository, view.user.id).confirm(
+    await house.runtime.db.repository(LoginsRepository, view.user.id).confirm(
         view.login_id, house.runtime.clock() + CONFIRMED_FOR
     )
     return Browser(user=view.user, http=browser(app, token))

@@ -138,16 +138,16 @@ class Talks:
         of, key = self.held.kitchen, self.held.keys[-1]
         made = await living.conversation()
         events = [event for event in await living.events(of) if event.turn_id == f"turn:{key}"]
-        async with living.cortex.runtime.db.transaction(user.id) as opened:
-            await opened(ConversationsRepository).rename(made, f"{turns} turns", by_user=True)
+        async with living.cortex.runtime.db.transaction(user.id) as repository:
+            await repository(ConversationsRepository).rename(made, f"{turns} turns", by_user=True)
             for number in range(1, turns + 1):
                 new = new_id()
-                await opened(TurnsRepository).create(
+                await repository(TurnsRepository).create(
                     f"turn:{new}", made, f"{LAMP} ({number})", mode="auto", role="orchestrator", state="done"
                 )
                 rows = [(event.kind, _moved(event.payload, key, new), f"turn:{new}") for event in events]
                 rows[0][1].update(text=f"{LAMP} ({number})", ordinal=number)
-                await opened(ConversationsRepository).append(made, rows)
+                await repository(ConversationsRepository).append(made, rows)
         return made
 
 

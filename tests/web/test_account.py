@@ -67,7 +67,7 @@ async def test_what_was_allowed_is_listed_and_can_be_taken_back(house: Cortex, a
     assert "Nothing. When you allow" in (await ada.get("/account")).text
     conversation = await house.conversations.new(ada.user)
     later = house.runtime.clock() + timedelta(hours=1)
-    grants = house.runtime.db.open(GrantsRepository, ada.user.id)
+    grants = house.runtime.db.repository(GrantsRepository, ada.user.id)
     made = await grants.add("shell_exec", "df -h #ab12", conversation.id, later)
     assert "df -h #ab12" in (await ada.get("/account")).text
     await ada.post(f"/account/grants/{made.id}/revoke")

@@ -132,7 +132,7 @@ async def test_what_is_no_tool_and_no_value_is_refused(ada: Browser) -> None:
 async def test_every_change_is_in_the_audit_log(house: Cortex, ada: Browser) -> None:
     await ada.post(PAGE, prompt="Speak in rhyme.", max_rounds="7")
     await ada.http.post(f"{PAGE}/tools", data={"tools": ["notes"]})
-    entries = await house.runtime.db.open(AuditRepository).list(subject="orchestrator")
+    entries = await house.runtime.db.repository(AuditRepository).list(subject="orchestrator")
     assert [(entry.action, json.loads(entry.detail)) for entry in entries] == [
         ("role.changed", {"fields": ["admin_tools", "tools"]}),
         ("role.changed", {"fields": ["max_rounds", "prompt"]}),

@@ -165,4 +165,4 @@ async def test_admin_pages_ask_for_the_password_after_a_while(house: Cortex, app
 
 
 async def _forget_confirmation(house: Cortex, user_id: str, login_id: str) -> None:
-    await house.runtime.db.open(LoginsRepository, user_id).confirm(login_id, house.runtime.clock())
+    await house.runtime.db.repository(LoginsRepository, user_id).confirm(login_id, house.runtime.clock())

@@ -40,18 +40,18 @@ async def jobs_of(house: Cortex, who: Browser, wanted: JobFilter | None = None) 
 
 async def ran(house: Cortex, who: Browser, job: JobRow, state: str = "done", ago: int = 1, why: str = "") -> SlotRow:
     """A run of so many hours ago that is over; one that was started cost two cents."""
-    at, slots = house.runtime.clock() - timedelta(hours=ago), house.runtime.db.open(SlotsRepository, who.user.id)
-    await slots.open(job.id, at)
+    at, slots = house.runtime.clock() - timedelta(hours=ago), house.runtime.db.repository(SlotsRepository, who.user.id)
+    await slots.write_down(job.id, at)
     id = slot_id(job.id, at)
     if state not in ("missed", "skipped"):
-        async with house.runtime.db.transaction(who.user.id) as opened:
-            chat = await opened(ConversationsRepository).create(
+        async with house.runtime.db.transaction(who.user.id) as repository:
+            chat = await repository(ConversationsRepository).create(
                 "orchestrator", "auto", "Brief", id=f"c-{job.id}", source="job"
             )
-            await opened(TurnsRepository).create(
+            await repository(TurnsRepository).create(
                 id, chat.id, "x", mode="auto", role="orchestrator", channel="cron", job_id=job.id
             )
-            await opened(JobsRepository).settle_in(job.id, chat.id)
+            await repository(JobsRepository).settle_in(job.id, chat.id)
         await slots.start(id, id)
     end = await slots.end(id, state, why=why, result=f"result of {ago}", cost_usd=0.02, tokens=1234)  # type: ignore[arg-type]
     assert end
@@ -235,7 +235,9 @@ async def test_a_job_whose_last_time_has_passed_is_over_and_not_on(house: Cortex
     job = await made(house, ada, replace(BRIEF, when="2100-01-01 10:00"))
     await made(house, ada, replace(BRIEF, name="Daily"))
     assert job.next_at
-    assert await house.runtime.db.open(JobsRepository, ada.user.id).advance(job.id, job.next_at, job.version, None)
+    assert await house.runtime.db.repository(JobsRepository, ada.user.id).advance(
+        job.id, job.next_at, job.version, None
+    )
     page = (await ada.get("/jobs")).text
     assert re.search(r'On <span class="count">1</span>.*Over <span class="count">1</span>', page, re.DOTALL)
     assert f'id="toggle-{job.id}"' not in page
@@ -290,11 +292,11 @@ async def test_the_history_says_how_each_run_ended_and_who_was_told(house: Corte
     slot = await ran(house, ada, job)
     failed_slot = await ran(house, ada, job, "failed", 2, "the provider said no")
     await ran(house, ada, job, "missed", 3, "Cortex was off")
-    async with house.runtime.db.transaction(ada.user.id) as opened:
+    async with house.runtime.db.transaction(ada.user.id) as repository:
         told = NoticeValues(kind="job", title="Brief", text="done", subject_id=slot.id)
-        await opened(NoticesRepository).add(notice_id(ada.user.id, f"slot:{slot.id}"), told, [Way(channel="email")])
+        await repository(NoticesRepository).add(notice_id(ada.user.id, f"slot:{slot.id}"), told, [Way(channel="email")])
         unsent = replace(told, subject_id=failed_slot.id)
-        await opened(NoticesRepository).add(notice_id(ada.user.id, f"slot:{failed_slot.id}"), unsent)
+        await repository(NoticesRepository).add(notice_id(ada.user.id, f"slot:{failed_slot.id}"), unsent)
     page = (await ada.get(f"/jobs/{job.id}/runs")).text
     for words in (
         "result of 1",
@@ -394,8 +396,8 @@ async def test_a_thousand_jobs_with_ten_thousand_runs_are_shown(house: Cortex, a
     jobs = [replace(job, id=f"job{number}", name=f"Job {number:04}") for number in range(1000)]
     times = [slot.due_at - timedelta(days=day) for day in range(10)]
     runs = [replace(slot, id=slot_id(one.id, at), job_id=one.id, due_at=at) for one in jobs for at in times]
-    async with house.runtime.db.transaction(ada.user.id) as opened:
-        session = opened(JobsRepository).session
+    async with house.runtime.db.transaction(ada.user.id) as repository:
+        session = repository(JobsRepository).session
         await session.execute(insert(JobTable), [asdict(one) for one in jobs])
         await session.execute(insert(SlotTable), [asdict(one) for one in runs])
     page = (await ada.get("/jobs")).text

@@ -45,9 +45,9 @@ LONG = {
 
 @pytest.fixture
 async def talks(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Talks]:
-    async with talking_house(tmp_path / "home", scripted) as opened:
+    async with talking_house(tmp_path / "home", scripted) as repository:
         scripted.rules.insert(0, rule("all items", TOLD))
-        yield opened
+        yield repository
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ async def test_a_growing_answer_is_shown_as_far_as_it_fits_and_in_the_end_as_the
 ) -> None:
     talks.model.fail(Fault(kind="stall", after_bytes=25_000))
     cid = await talks.living.conversation()
-    first = await talks.living.cortex.chat.send(talks.living.admin, cid, "all items", mode="chat")
+    first = await talks.living.cortex.chat.send_message(talks.living.admin, cid, "all items", mode="chat")
     await talks.written(cid, "- item 1001\n")
     place, long = f"/c/{cid}", "A long answer: while it is written, its first part is shown."
     live = await streamed(served, page, f"{place}/events", long)

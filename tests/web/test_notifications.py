@@ -41,14 +41,14 @@ async def house(tmp_path: Path, seed: Seed, clock: StillClock) -> AsyncIterator[
 
 async def told(house: Cortex, person: Browser, title: str = "Water the figs", kind: NoticeKind = "system") -> str:
     notice = NoticeDraft(key=title, kind=kind, title=title, text="Twice, it is hot.", path="/tasks", actions=("ack",))
-    return await house.reach.notices.tell(person.user.id, notice)
+    return await house.reach.notices.notify(person.user.id, notice)
 
 
 async def added(house: Cortex, person: Browser, name: str = "") -> str:
     target = push.Browser().target(ENDPOINT)
     view = await house.accounts.who(person.http.cookies["cortex"])
     assert view
-    row = await house.runtime.db.open(DevicesRepository, person.user.id).add(
+    row = await house.runtime.db.repository(DevicesRepository, person.user.id).add(
         endpoint=ENDPOINT,
         p256dh=target.key,
         auth=target.secret,
@@ -116,7 +116,7 @@ async def test_who_comes_to_a_page_has_read_what_leads_there(house: Cortex, ada:
     await told(house, ada)
     theirs = await told(house, bob)
     others = NoticeDraft(key="pot", kind="message", title="A pot", text="", path="/")
-    notice = await house.reach.notices.tell(ada.user.id, others)
+    notice = await house.reach.notices.notify(ada.user.id, others)
     assert (await ada.http.post("/notifications/seen", data={"path": "/notes"})).status_code == 204
     assert await house.reach.notices.unread(ada.user.id) == 2
     await ada.http.post("/notifications/seen", data={"path": "/tasks", "notice": theirs})
@@ -141,12 +141,12 @@ async def test_the_list_narrows_to_a_kind_that_can_be_muted(house: Cortex, ada: 
     assert "raises no number" not in page
     answer = await ada.post("/notifications/mute", kind="job", on="1")
     assert answer.status_code == 303
-    assert (await house.reach.choices.of(ada.user.id)).muted == ("job",)
+    assert (await house.reach.choices.choices_of(ada.user.id)).muted == ("job",)
     page = (await ada.get("/notifications?kind=job")).text
     assert "raises no number" in page
     assert "notice fresh" not in page
     await ada.post("/notifications/mute", kind="job")
-    assert (await house.reach.choices.of(ada.user.id)).muted == ()
+    assert (await house.reach.choices.choices_of(ada.user.id)).muted == ()
 
 
 async def test_what_nobody_brings_back_cannot_be_snoozed(house: Cortex, ada: Browser) -> None:
@@ -243,7 +243,7 @@ async def test_the_choices_are_kept(house: Cortex, ada: Browser) -> None:
     body = "&".join(f"{name}={value}" for name, value in kinds + times)
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     assert (await ada.http.post("/notifications/settings", content=body, headers=headers)).status_code == 303
-    choices = await house.reach.choices.of(ada.user.id)
+    choices = await house.reach.choices.choices_of(ada.user.id)
     assert (choices.quiet, choices.digest_hour, choices.content) == ("22:00-07:00", 8, ("web_push",))
     assert set(choices.muted) == {"approval", "agent", "system", "message", "digest"}
     assert "job" not in choices.channels, "the usual ways are not written down: a device that comes later joins them"
@@ -308,20 +308,24 @@ async def test_a_way_that_failed_is_told_where_it_is_set_and_what_took_its_place
     await house.reach.addresses.put(ada.user, "webhook", "https://hook.example.org/plants")
     await house.reach.choices.change(ada.user, channels={"system": ["ntfy"]})
     notice = await told(house, ada)
-    (row,) = await house.runtime.db.open(AllDeliveriesRepository).take("ntfy", 1, 90.0)
-    await house.runtime.db.open(DeliveriesRepository, ada.user.id).again(
+    (row,) = await house.runtime.db.repository(AllDeliveriesRepository).take("ntfy", 1, 90.0)
+    await house.runtime.db.repository(DeliveriesRepository, ada.user.id).again(
         row.id, row.attempt, clock(), "The server sleeps."
     )
     page = (await ada.get("/notifications/settings")).text
     assert "The newest delivery failed and is tried again" in page
     assert "The server sleeps." in page
-    (row,) = await house.runtime.db.open(AllDeliveriesRepository).take("ntfy", 1, 90.0)
+    (row,) = await house.runtime.db.repository(AllDeliveriesRepository).take("ntfy", 1, 90.0)
     clock.forward(seconds=1)
-    await house.runtime.db.open(DeliveriesRepository, ada.user.id).end(
+    await house.runtime.db.repository(DeliveriesRepository, ada.user.id).end(
         row.id, row.attempt, "failed", "The token is wrong."
     )
-    assert await house.runtime.db.open(NoticesRepository, ada.user.id).send_instead(notice, [Way(channel="webhook")])
-    assert not await house.runtime.db.open(NoticesRepository, ada.user.id).send_instead(notice, [Way(channel="email")])
+    assert await house.runtime.db.repository(NoticesRepository, ada.user.id).send_instead(
+        notice, [Way(channel="webhook")]
+    )
+    assert not await house.runtime.db.repository(NoticesRepository, ada.user.id).send_instead(
+        notice, [Way(channel="email")]
+    )
     page = (await ada.get("/notifications/settings")).text
     assert "The newest delivery failed," in page
     page = (await ada.get("/notifications")).text
@@ -393,7 +397,7 @@ async def test_a_browser_gives_its_subscription_up(house: Cortex, ada: Browser) 
 async def linked(house: Cortex, person: Browser, action: ActionKind = "ack") -> str:
     notice = await told(house, person)
     until = house.runtime.clock() + timedelta(hours=1)
-    await house.runtime.db.open(ActionLinksRepository, person.user.id).add("a-token", notice, action, until)
+    await house.runtime.db.repository(ActionLinksRepository, person.user.id).add("a-token", notice, action, until)
     return notice
 
 

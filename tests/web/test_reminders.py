@@ -19,7 +19,7 @@ from web.figures import moment
 async def due_now(house: Cortex, who: Browser, text: str = "take the bread out") -> ReminderRow:
     """A reminder that was told a moment ago and waits for an answer."""
     row = await house.reminders.add(who.user, f"{text} in 20 minutes")
-    rows, now = house.runtime.db.open(RemindersRepository, who.user.id), house.runtime.clock()
+    rows, now = house.runtime.db.repository(RemindersRepository, who.user.id), house.runtime.clock()
     at = now - timedelta(seconds=1)
     await rows.change(row.id, row.version, replace(row, expression=at.isoformat()), at)
     due = DueReminders(runtime=house.runtime, timings=house.reminders.timings, tell=house.reach.notices)
@@ -138,7 +138,7 @@ async def test_a_repeated_one_says_when_it_ends_and_that_it_did(house: Cortex, a
     assert "every 5 min until I say so (max 2 h)" in page
     assert "every 4 h until I say so (max 4 days)" in page
     row = await house.reminders.add(ada.user, "take the pill in 20 minutes", repeat_s=300)
-    rows = house.runtime.db.open(RemindersRepository, ada.user.id)
+    rows = house.runtime.db.repository(RemindersRepository, ada.user.id)
     assert row.next_at
     told = await rows.come_due(row.id, row.next_at, None)
     while told and told.again_at:
@@ -208,7 +208,7 @@ async def test_anothers_reminder_is_not_there(house: Cortex, ada: Browser, bob: 
 
 
 async def test_the_past_has_pages(house: Cortex, ada: Browser) -> None:
-    rows, at = house.runtime.db.open(RemindersRepository, ada.user.id), house.runtime.clock()
+    rows, at = house.runtime.db.repository(RemindersRepository, ada.user.id), house.runtime.clock()
     base = await house.reminders.add(ada.user, "call mum tomorrow at 9")
     for number in range(60):
         made = await rows.add(f"old{number}", base, at)

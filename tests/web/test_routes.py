@@ -151,14 +151,14 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     conversation = await house.conversations.new(user)
     turn_id, call_id = f"turn:{new_id()}", new_id()
     later = db.clock() + timedelta(hours=1)
-    await db.open(TurnsRepository, user.id).create(
+    await db.repository(TurnsRepository, user.id).create(
         turn_id, conversation.id, "truffles", mode="auto", role="orchestrator", state="done"
     )
     await house.conversations.rename(user, conversation.id, "Where truffles grow")
     said = {"turn": turn_id, "text": "truffles", "at": later.isoformat(), "mode": "auto", "is_steer": False}
-    await db.open(ConversationsRepository, user.id).append(conversation.id, [("message", said, turn_id)])
+    await db.repository(ConversationsRepository, user.id).append(conversation.id, [("message", said, turn_id)])
     receipt = await house.tools.explain(user, "orchestrator", "hello")
-    await db.open(PlansRepository, user.id).add(turn_id, 1, receipt)
+    await db.repository(PlansRepository, user.id).add(turn_id, 1, receipt)
     call = CallRow(
         id=call_id,
         turn_id=turn_id,
@@ -169,14 +169,14 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         arguments_hash="h",
         risk="high",
     )
-    await db.open(CallsRepository, user.id).decided(call)
-    approval = await db.open(ApprovalsRepository, user.id).ask(
+    await db.repository(CallsRepository, user.id).decided(call)
+    approval = await db.repository(ApprovalsRepository, user.id).ask(
         call_id, turn_id, "shell_exec", "h", "this machine", "Run", "ls", "you asked", "high", later
     )
-    grant = await db.open(GrantsRepository, user.id).add("shell_exec", "dig", conversation.id, later)
-    undo = await db.open(UndosRepository, user.id).add(call_id, "tasks", "t", None, "1", "Take it back", later)
-    summary = await db.open(SummariesRepository, user.id).add(conversation.id, 1, "what was said", False)
-    await db.open(MessagesRepository, user.id).add(turn_id, 1, message.user("truffles"), False)
+    grant = await db.repository(GrantsRepository, user.id).add("shell_exec", "dig", conversation.id, later)
+    undo = await db.repository(UndosRepository, user.id).add(call_id, "tasks", "t", None, "1", "Take it back", later)
+    summary = await db.repository(SummariesRepository, user.id).add(conversation.id, 1, "what was said", False)
+    await db.repository(MessagesRepository, user.id).add(turn_id, 1, message.user("truffles"), False)
     asked = {
         "kind": "role",
         "subject": "truffler",
@@ -212,17 +212,17 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         **await told_things(house, person),
         "reminder_id": (await house.reminders.add(user, "dig truffles tomorrow at 9")).id,
         "run_id": await agent_run(house, person, conversation.id, turn_id),
-        "case_id": (await db.open(ToolCasesRepository).add("truffles", "truffler", "admin", (), user.id)).id,
+        "case_id": (await db.repository(ToolCasesRepository).add("truffles", "truffler", "admin", (), user.id)).id,
     }
 
 
 async def agent_run(house: Cortex, person: Browser, parent_id: str, turn_id: str) -> str:
     """A background agent that looks for truffles, on paper: no engine runs it."""
-    async with house.runtime.db.transaction(person.user.id) as opened:
-        made = await opened(ConversationsRepository).create(
+    async with house.runtime.db.transaction(person.user.id) as repository:
+        made = await repository(ConversationsRepository).create(
             "truffler", "auto", "Truffles", source="agent", parent_id=parent_id
         )
-        await opened(TurnsRepository).create(
+        await repository(TurnsRepository).create(
             agent_turn(turn_id, made.id), made.id, "Find truffles", mode="auto", role="truffler", channel="agent"
         )
     return made.id
@@ -232,7 +232,7 @@ async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
     """A notice about truffles with a delivery that failed and a button, and a browser that takes push."""
     user, reach, db = person.user, house.reach, house.runtime.db
     browser = push.Browser().target("https://push.example/truffles")
-    device = await db.open(DevicesRepository, user.id).add(
+    device = await db.repository(DevicesRepository, user.id).add(
         endpoint=browser.address,
         p256dh=browser.key,
         auth=browser.secret,
@@ -242,11 +242,11 @@ async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
         agent="",
     )
     values = NoticeValues(kind="system", title="Truffles are ripe", text="Dig.", actions=("ack",))
-    async with db.transaction(user.id) as opened:
-        await opened(NoticesRepository).add("n:truffles", values, [Way(channel="email")])
-        await opened(ActionLinksRepository).add("t:truffles", "n:truffles", "ack", db.clock() + timedelta(hours=1))
-    (row,) = await db.open(AllDeliveriesRepository).take("email", 1, 60.0)
-    await db.open(DeliveriesRepository, user.id).end(row.id, row.attempt, "failed", "the server said no")
+    async with db.transaction(user.id) as repository:
+        await repository(NoticesRepository).add("n:truffles", values, [Way(channel="email")])
+        await repository(ActionLinksRepository).add("t:truffles", "n:truffles", "ack", db.clock() + timedelta(hours=1))
+    (row,) = await db.repository(AllDeliveriesRepository).take("email", 1, 60.0)
+    await db.repository(DeliveriesRepository, user.id).end(row.id, row.attempt, "failed", "the server said no")
     assert await reach.notices.unread(user.id)
     return {"notice_id": "n:truffles", "delivery_id": row.id, "device_id": device.id, "token": "t:truffles"}
 
@@ -268,19 +268,19 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await house.preferences.persona(user),
         [login.id for login in await house.accounts.logins(user)],
         await house.conversations.get(user, ids["cid"]),
-        await db.open(ConversationsRepository, user.id).events(ids["cid"]),
-        await db.open(TurnsRepository, user.id).list(ids["cid"], include_dropped=True),
-        await db.open(ApprovalsRepository, user.id).pending(),
-        await db.open(GrantsRepository, user.id).list(),
-        await db.open(UndosRepository, user.id).get(ids["undo_id"]),
-        await db.open(SummariesRepository, user.id).latest(ids["cid"]),
-        await db.open(ToolSettingsRepository).number(),
-        await db.open(ToolCasesRepository).all(),
+        await db.repository(ConversationsRepository, user.id).events(ids["cid"]),
+        await db.repository(TurnsRepository, user.id).list(ids["cid"], include_dropped=True),
+        await db.repository(ApprovalsRepository, user.id).pending(),
+        await db.repository(GrantsRepository, user.id).list(),
+        await db.repository(UndosRepository, user.id).get(ids["undo_id"]),
+        await db.repository(SummariesRepository, user.id).latest(ids["cid"]),
+        await db.repository(ToolSettingsRepository).number(),
+        await db.repository(ToolCasesRepository).all(),
         await house.roles.in_force(user, "truffler"),
         await house.records.budgets.list(),
         await house.reach.notices.page(user.id),
         await house.reach.devices.list(user),
-        await db.open(ActionLinksRepository, user.id).get(ids["token"]),
+        await db.repository(ActionLinksRepository, user.id).get(ids["token"]),
     ]
 
 

@@ -20,7 +20,7 @@ from tests.web.conftest import Browser
 
 async def conversation(house: Cortex, person: Browser, title: str = "Garden") -> str:
     return (
-        await house.runtime.db.open(ConversationsRepository, person.user.id).create("orchestrator", "auto", title)
+        await house.runtime.db.repository(ConversationsRepository, person.user.id).create("orchestrator", "auto", title)
     ).id
 
 
@@ -39,7 +39,7 @@ async def run(
     """A run with one answered round; its key."""
     db, key = house.runtime.db, re.sub(r"\W", "", text)
     turn_id = f"turn:{key}"
-    turns, rounds = db.open(TurnsRepository, person.user.id), db.open(RoundsRepository, person.user.id)
+    turns, rounds = db.repository(TurnsRepository, person.user.id), db.repository(RoundsRepository, person.user.id)
     await turns.create(turn_id, cid, text, mode="auto", role=role, job_id=job_id, state="running")
     await rounds.answered(turn_id, 1, "m", Usage(input_tokens=1200, output_tokens=34), cost_usd)
     if tool:
@@ -53,7 +53,7 @@ async def run(
             arguments_hash="h",
             risk="low",
         )
-        await db.open(CallsRepository, person.user.id).decided(call)
+        await db.repository(CallsRepository, person.user.id).decided(call)
     await turns.set_state(turn_id, state, error="The model said no." if state == "failed" else "")
     return key
 
@@ -137,7 +137,7 @@ async def test_a_page_with_a_run_that_goes_on_looks_again_and_any_other_does_not
 async def test_deleted_conversations_and_messages_that_were_taken_in_are_no_runs(house: Cortex, ada: Browser) -> None:
     cid = await conversation(house, ada)
     await run(house, ada, cid, "main", "running")
-    turns = house.runtime.db.open(TurnsRepository, ada.user.id)
+    turns = house.runtime.db.repository(TurnsRepository, ada.user.id)
     await turns.create("turn:aside", cid, "aside", mode="auto", role="orchestrator")
     await turns.take_queued(cid, "turn:main", 1)
     assert keys((await ada.get("/runs")).text) == ["main"]
@@ -174,7 +174,7 @@ async def test_an_admin_sees_the_figures_of_all_and_the_words_of_none_but_their_
 
 async def test_an_admin_who_gave_no_password_lately_is_asked_for_it(house: Cortex, ada: Browser) -> None:
     (login, *_) = await house.accounts.logins(ada.user)
-    await house.runtime.db.open(LoginsRepository, ada.user.id).confirm(login.id, house.runtime.clock())
+    await house.runtime.db.repository(LoginsRepository, ada.user.id).confirm(login.id, house.runtime.clock())
     assert (await ada.get("/runs")).status_code == 200
     assert (await ada.get("/runs?person=all")).headers["location"].startswith("/confirm")
 

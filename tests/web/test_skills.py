@@ -156,7 +156,7 @@ async def test_words_from_outside_say_so_until_they_are_saved(
     house: Cortex, ada: Browser, skills: SkillsService
 ) -> None:
     name = await written(skills, ada)
-    await house.runtime.db.open(PreferencesRepository, ada.user.id).set(mark_of(f"skills/{name}.md"), True)
+    await house.runtime.db.repository(PreferencesRepository, ada.user.id).set(mark_of(f"skills/{name}.md"), True)
     assert "from outside" in (await ada.get("/skills")).text
     assert "A tool wrote this from words of outside" in (await ada.get(f"/skills/{name}")).text
     await ada.post(f"/skills/{name}", text=TEXT, version=(await skills.read(ada.user, name)).version)

@@ -22,8 +22,8 @@ WRITE = "/admin/tools/file_write/call"
 
 @pytest.fixture
 async def alive(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
+    async with living_house(tmp_path / "home") as repository:
+        yield repository
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ async def hand(alive: LivingHouse) -> AsyncIterator[Browser]:
 
 
 async def calls_of(alive: LivingHouse, tool: str) -> list[CallRow]:
-    return list(await alive.cortex.runtime.db.open(CallsRepository, alive.admin.id).of_tool(tool, 10))
+    return list(await alive.cortex.runtime.db.repository(CallsRepository, alive.admin.id).of_tool(tool, 10))
 
 
 async def ended(browser: Browser, place: str) -> str:
@@ -73,7 +73,7 @@ async def test_a_call_is_made_in_the_admins_name_recorded_and_shown(alive: Livin
     assert ">Oil the gate</textarea>" in page
     assert re.search(r'action="/undo/\w+"', page)
     actions = [
-        entry.action for entry in await alive.cortex.runtime.db.open(AuditRepository).list(subject="task_create")
+        entry.action for entry in await alive.cortex.runtime.db.repository(AuditRepository).list(subject="task_create")
     ]
     assert actions == ["tool.tried"]
 

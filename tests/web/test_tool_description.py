@@ -64,7 +64,7 @@ async def test_it_goes_back_to_the_shipped_words_and_every_step_can_be_undone(ho
     await ada.post(PLACE, do="default")
     assert (await told(house))[0] == shipped
     assert not await house.tool_settings.all()
-    entries = await house.runtime.db.open(AuditRepository).list(subject="task_create")
+    entries = await house.runtime.db.repository(AuditRepository).list(subject="task_create")
     assert [entry.action for entry in entries] == ["tool.changed", "tool.changed"]
     assert f'"description":[null,"{WORDS}"]' in entries[1].detail
     answer = await ada.post(f"{PLACE}/undo/{entries[0].number}")
@@ -75,7 +75,7 @@ async def test_it_goes_back_to_the_shipped_words_and_every_step_can_be_undone(ho
 
 async def test_saving_offers_the_way_back_and_no_change_offers_none(house: Cortex, ada: Browser) -> None:
     await ada.post(PLACE, description=WORDS, do="save")
-    (entry,) = await house.runtime.db.open(AuditRepository).list(subject="task_create")
+    (entry,) = await house.runtime.db.repository(AuditRepository).list(subject="task_create")
     assert f'action="{PLACE}/undo/{entry.number}"' in (await ada.get(ONE)).text
     await ada.post(PLACE, description=WORDS, do="save")
     page = (await ada.get(ONE)).text
@@ -85,7 +85,7 @@ async def test_saving_offers_the_way_back_and_no_change_offers_none(house: Corte
 
 async def test_an_undo_that_came_too_late_changes_nothing(house: Cortex, ada: Browser) -> None:
     await ada.post(PLACE, description=WORDS, do="save")
-    (entry,) = await house.runtime.db.open(AuditRepository).list(subject="task_create")
+    (entry,) = await house.runtime.db.repository(AuditRepository).list(subject="task_create")
     await ada.post(PLACE, description="Something else.", do="save")
     assert (await ada.post(f"{PLACE}/undo/{entry.number}")).status_code == 409
     assert (await told(house))[0] == "Something else."

@@ -24,13 +24,13 @@ TOOL = "task_create"
 async def needed(house: Cortex, person: Browser, said: str, *, tool: str = TOOL, times: int = 1) -> str:
     """Turns in which this message needed a tool that was not sent; the wording's name."""
     db, user = house.runtime.db, person.user.id
-    conversation = (await db.open(ConversationsRepository, user).create("orchestrator", "auto", "Talk")).id
+    conversation = (await db.repository(ConversationsRepository, user).create("orchestrator", "auto", "Talk")).id
     key = wording_key(house.settings.secret_key, text.normal(said))
     for number in range(times):
         turn = f"{conversation}-{number}"
-        await db.open(TurnsRepository, user).create(turn, conversation, said, mode="auto", role="orchestrator")
-        shares = await db.open(PreferencesRepository, user).get(SHARES, False)
-        await db.open(CasesRepository, user).add(
+        await db.repository(TurnsRepository, user).create(turn, conversation, said, mode="auto", role="orchestrator")
+        shares = await db.repository(PreferencesRepository, user).get(SHARES, False)
+        await db.repository(CasesRepository, user).add(
             turn,
             "orchestrator",
             needed={tool: "rescued"},
@@ -52,7 +52,7 @@ async def test_another_persons_words_are_not_shown_without_consent(house: Cortex
     assert SAID not in shown
     assert "needed 2 times" in shown
     assert "2 times in words that are not shared" in shown
-    assert all(case.text is None for case in await house.runtime.db.open(AllCasesRepository).recent(9))
+    assert all(case.text is None for case in await house.runtime.db.repository(AllCasesRepository).recent(9))
 
 
 async def test_shared_words_are_shown_until_the_consent_is_taken_back(
@@ -63,7 +63,7 @@ async def test_shared_words_are_shown_until_the_consent_is_taken_back(
     assert SAID in await page(ada)
     await bob.post("/account/words")
     assert SAID not in await page(ada)
-    assert (await house.runtime.db.open(AllCasesRepository).recent(9))[0].text is None
+    assert (await house.runtime.db.repository(AllCasesRepository).recent(9))[0].text is None
     answer = await ada.post(PLACE, do="example", tool=TOOL, wording=key)
     assert answer.status_code == 404
     assert not await house.tool_settings.words("tasks")
@@ -91,7 +91,7 @@ async def test_an_accepted_wording_is_an_example_at_once_and_undone_it_is_open_a
     await ada.post(PLACE, do="undo", answer=answer[1])
     assert TOOL not in await sent(house, bob, SAID)
     assert "Add as example" in await page(ada)
-    actions = [entry.action for entry in await house.runtime.db.open(AuditRepository).list(subject="tasks")]
+    actions = [entry.action for entry in await house.runtime.db.repository(AuditRepository).list(subject="tasks")]
     assert actions == ["tool.words", "tool.words"]
 
 
@@ -157,7 +157,7 @@ async def test_a_refit_is_numbered_in_force_at_once_and_can_be_undone(house: Cor
     assert (await house.tools.snapshot()).version == shipped.version
     await ada.post(PLACE, do="choose", number=1)
     assert (await house.tools.snapshot()).weights == own.weights
-    actions = [entry.action for entry in await house.runtime.db.open(AuditRepository).list(subject="1")]
+    actions = [entry.action for entry in await house.runtime.db.repository(AuditRepository).list(subject="1")]
     assert actions == ["refit.chosen", "refit.made"]
 
 

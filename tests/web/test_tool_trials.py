@@ -40,7 +40,7 @@ async def test_a_message_is_kept_run_and_removed(house: Cortex, ada: Browser) ->
     ran = (await ada.post(f"{PLACE}/run")).text
     assert "1 of 2 fail." in ran
     assert re.search(r'class="minus">. <code>task_create</code>', ran)
-    listed = await house.runtime.db.open(ToolCasesRepository).all()
+    listed = await house.runtime.db.repository(ToolCasesRepository).all()
     await ada.post(f"{PLACE}/{listed[0].id}/remove")
     assert MILK not in (await ada.get(PLACE)).text
     assert (await ada.post(f"{PLACE}/{listed[0].id}/remove")).status_code == 404

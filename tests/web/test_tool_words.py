@@ -41,7 +41,7 @@ async def test_what_was_added_and_taken_back_is_in_the_audit_log(house: Cortex, 
     await ada.post(PLACE, phrases="frobnicate", do="save")
     await ada.post(PLACE, phrases="frobnicate", do="save")
     await ada.post(PLACE, do="save")
-    entries = await house.runtime.db.open(AuditRepository).list(subject="tasks")
+    entries = await house.runtime.db.repository(AuditRepository).list(subject="tasks")
     assert [entry.action for entry in entries] == ["tool.words", "tool.words"]
     assert '"taken_back":[{"kind":"phrase"' in entries[0].detail
     assert '"added":[{"kind":"phrase"' in entries[1].detail

@@ -93,7 +93,7 @@ async def test_each_value_says_where_it_comes_from_and_goes_back_by_itself(ada: 
 async def test_every_change_is_in_the_audit_log_and_nothing_else_is(house: Cortex, ada: Browser) -> None:
     await ada.post(ONE, sending="always")
     await ada.post(ONE, sending="always")
-    entries = await house.runtime.db.open(AuditRepository).list(subject="task_create")
+    entries = await house.runtime.db.repository(AuditRepository).list(subject="task_create")
     assert [(entry.actor, entry.action, entry.detail) for entry in entries] == [
         (ada.user.id, "tool.changed", '{"is_on":[null,false],"sending":[null,"always"]}')
     ]
@@ -144,7 +144,7 @@ async def called_in_vain(house: Cortex, person: Browser, words: str) -> None:
     db, owner = house.runtime.db, person.user.id
     conversation = await house.conversations.new(person.user)
     turn_id = f"turn:{words}"
-    await db.open(TurnsRepository, owner).create(
+    await db.repository(TurnsRepository, owner).create(
         turn_id, conversation.id, words, mode="auto", role="orchestrator", state="done"
     )
     call = CallRow(
@@ -157,8 +157,8 @@ async def called_in_vain(house: Cortex, person: Browser, words: str) -> None:
         arguments_hash="h",
         risk="low",
     )
-    await db.open(CallsRepository, owner).decided(call)
-    await db.open(CallsRepository, owner).finish(words, "failed", f"No room for {words}.", is_error=True)
+    await db.repository(CallsRepository, owner).decided(call)
+    await db.repository(CallsRepository, owner).finish(words, "failed", f"No room for {words}.", is_error=True)
 
 
 POSTED = [ONE, "/admin/tools/in/tasks", "/admin/tools/try", "/admin/roles/coder"]

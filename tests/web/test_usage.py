@@ -31,12 +31,12 @@ async def spend(
     """A turn with a receipt and an answered call, as the engine would leave it; its key."""
     cid = (await house.conversations.new(person.user)).id
     db, owner = house.runtime.db, person.user.id
-    turns = db.open(TurnsRepository, owner)
+    turns = db.repository(TurnsRepository, owner)
     await turns.create(f"turn:{turn}", cid, text, mode="auto", role="orchestrator", state="done", job_id=job_id)
-    await db.open(MessagesRepository, owner).add(f"turn:{turn}", 0, user(text), False)
+    await db.repository(MessagesRepository, owner).add(f"turn:{turn}", 0, user(text), False)
     receipt = await house.tools.explain(person.user, "orchestrator", "add milk to my shopping list")
-    await db.open(PlansRepository, owner).add(f"turn:{turn}", 1, receipt)
-    rounds = db.open(RoundsRepository, owner)
+    await db.repository(PlansRepository, owner).add(f"turn:{turn}", 1, receipt)
+    rounds = db.repository(RoundsRepository, owner)
     await rounds.planned(f"turn:{turn}", 1, receipt, 900, "=sonnet", "anthropic  claude")
     usage = Usage(input_tokens=1000, output_tokens=50, cached_tokens=600, written_tokens=300)
     await rounds.answered(f"turn:{turn}", 1, "=sonnet", usage, cost, ms=1200, cache="hit")
@@ -136,7 +136,7 @@ async def test_a_member_sees_nobody_elses_and_an_admin_with_the_password_all(
 async def _forget_password(house: Cortex, ada: Browser) -> None:
     for login in await house.accounts.logins(ada.user):
         at = house.runtime.clock() - CONFIRMED_FOR
-        await house.runtime.db.open(LoginsRepository, ada.user.id).confirm(login.id, at)
+        await house.runtime.db.repository(LoginsRepository, ada.user.id).confirm(login.id, at)
 
 
 async def test_what_is_others_asks_for_the_password_again(house: Cortex, ada: Browser, bob: Browser) -> None:
@@ -146,7 +146,7 @@ async def test_what_is_others_asks_for_the_password_again(house: Cortex, ada: Br
         answer = await ada.get(path)
         assert answer.headers["location"].startswith("/confirm"), path
     assert (await ada.get("/usage")).status_code == 200
-    assert all(entry.action != "trace.read" for entry in await house.runtime.db.open(AuditRepository).list())
+    assert all(entry.action != "trace.read" for entry in await house.runtime.db.repository(AuditRepository).list())
 
 
 async def test_a_budget_is_set_shown_with_its_state_changed_and_taken_away(
@@ -167,7 +167,7 @@ async def test_a_budget_is_set_shown_with_its_state_changed_and_taken_away(
     await ada.post(f"/admin/budgets/{budget.id}/remove")
     assert await house.records.budgets.list() == []
     assert (await ada.post(f"/admin/budgets/{budget.id}/remove")).status_code == 404
-    actions = [entry.action for entry in (await house.runtime.db.open(AuditRepository).list())[:3]]
+    actions = [entry.action for entry in (await house.runtime.db.repository(AuditRepository).list())[:3]]
     assert actions == ["budget.removed", "budget.set", "budget.set"]
 
 
@@ -220,13 +220,13 @@ async def test_anothers_trace_is_hidden_from_members_and_noted_for_admins(
     assert (await bob.get("/runs/one")).status_code == 404
     page = unescape((await ada.get("/runs/two")).text)
     assert "This is Bob's." in page
-    entry = (await house.runtime.db.open(AuditRepository).list())[0]
+    entry = (await house.runtime.db.repository(AuditRepository).list())[0]
     assert (entry.action, entry.actor, entry.subject) == ("trace.read", ada.user.id, bob.user.id)
 
 
 async def test_a_turn_without_a_call_on_record_says_so(house: Cortex, ada: Browser) -> None:
     cid = (await house.conversations.new(ada.user)).id
-    await house.runtime.db.open(TurnsRepository, ada.user.id).create(
+    await house.runtime.db.repository(TurnsRepository, ada.user.id).create(
         "turn:x", cid, "hi", mode="auto", role="chat", state="done"
     )
     assert "No model call is on record here." in (await ada.get("/runs/x")).text

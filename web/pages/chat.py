@@ -85,7 +85,7 @@ async def send(
     try:
         if is_new and text.strip():
             cid = (await services.conversations.new(user, role, "auto" if quick else mode)).id
-        await services.chat.send(user, cid, text, mode=mode, max_rounds=rounds, is_kept=not quick)
+        await services.chat.send_message(user, cid, text, mode=mode, max_rounds=rounds, is_kept=not quick)
     except UserError as refused:
         page = None if cid == "new" else await services.chat.log(user, cid)
         context = await chat_context(request, services, user, page, role=role, draft=text, error=refused.message)

@@ -68,7 +68,7 @@ async def show(
         kind="".join(chosen),
         is_unread=wanted.is_unread,
         unread=await services.reach.notices.unread(user.id),
-        muted=(await services.reach.choices.of(user.id)).muted,
+        muted=(await services.reach.choices.choices_of(user.id)).muted,
         devices={one.id: one.name for one in await services.reach.devices.list(user)},
         snoozes={str(value): words for value, words in SNOOZES.items()},
         put_off=await services.reminders.put_off(user),
@@ -114,7 +114,7 @@ async def mute(
     request: Request, services: Services, user: CurrentUser, kind: Text = "", on: Text = "", back: Text = ""
 ) -> Response:
     """From now on this kind is told on the page only; or by every way again."""
-    muted = [one for one in (await services.reach.choices.of(user.id)).muted if one != kind]
+    muted = [one for one in (await services.reach.choices.choices_of(user.id)).muted if one != kind]
     await services.reach.choices.change(user, muted=[*muted, kind] if on else muted)
     told = "Told in this list only, without a number on the bell." if on else "Told by the usual ways again."
     return redirect(request, _back(back), told)

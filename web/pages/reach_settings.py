@@ -165,7 +165,7 @@ async def make_new_keys(request: Request, services: Services, user: ReauthedAdmi
 
 async def _chosen(services: Services, user: CurrentUser, ticked: Sequence[str]) -> dict[str, Sequence[str]]:
     """The kinds whose ways differ from the usual ones, or did before; what the form could not show stays."""
-    choices, means = await services.reach.choices.of(user.id), await services.reach.notices.means(user.id)
+    choices, means = await services.reach.choices.choices_of(user.id), await services.reach.notices.means(user.id)
     found: dict[str, Sequence[str]] = {}
     for kind in KINDS:
         now = {name for name in means.channels if f"{kind}.{name}" in ticked}
@@ -180,7 +180,7 @@ async def _chosen(services: Services, user: CurrentUser, ticked: Sequence[str]) 
 async def _page(
     request: Request, services: Services, user: CurrentUser, said: FormOutcome, status: int = 200
 ) -> Response:
-    choices, means = await services.reach.choices.of(user.id), await services.reach.notices.means(user.id)
+    choices, means = await services.reach.choices.choices_of(user.id), await services.reach.notices.means(user.id)
     start, _, end = choices.quiet.partition("-")
     context = SettingsContext(
         frame=await frame_of(request, services, user, here="/notifications"),

@@ -66,7 +66,7 @@ async def show(
 ) -> Response:
     """The form; with `run` also that call, and the form as it was filled for it."""
     sheet = await tools.sheet(user, tool)
-    tried = await calls.look(user, tool, run) if run else None
+    tried = await calls.result(user, tool, run) if run else None
     typed = _Typed()
     if tried is not None:
         values = typed_of(sheet.tool, tried.call.arguments) if tried.call else {}
@@ -97,7 +97,7 @@ async def call(
         key = await calls.start(user, tool, typed.role, made.arguments)
     except UserError as refused:
         return await _page(request, services, user, sheet, calls, typed, error=refused.message)
-    await calls.look(user, tool, key, patience_s=PATIENCE_S)
+    await calls.result(user, tool, key, patience_s=PATIENCE_S)
     return redirect(request, local_path(f"{TOOLS}/{tool}/call?run={key}#tried", TOOLS))
 
 

@@ -94,7 +94,7 @@ async def run(
     """Run every case."""
     asking = Asking(recipe=recipe, is_assumed=is_assumed)
     try:
-        found = await trials.run(user, recipe, is_assumed=bool(is_assumed))
+        found = await trials.try_cases(user, recipe, is_assumed=bool(is_assumed))
     except UserError as refused:
         return await _page(request, services, user, trials, Asking(), refused=refused)
     return await _page(request, services, user, trials, asking, verdicts={one.case.id: one for one in found})

@@ -91,7 +91,7 @@ async def change(
             count = await services.tool_settings.save_words(user, category, words)
             return redirect(request, f"{HREF}/in/{category}", _told(count))
         tried = [said for said in form.messages[:MESSAGES_MAX].splitlines() if said.strip()]
-        effect = await effects.of(user, category, words, tried, form.recipe)
+        effect = await effects.preview(user, category, words, tried, form.recipe)
     except UserError as refused:
         return await _page(request, services, user, tools, category, typed, form, refused=refused)
     return await _page(request, services, user, tools, category, typed, form, effect=effect)

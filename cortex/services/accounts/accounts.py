@@ -50,7 +50,7 @@ class Accounts(People):
 
     async def has_users(self) -> bool:
         """Whether set-up is over."""
-        return await self._db.open(rows.AccountsRepository).count() > 0
+        return await self._db.repository(rows.AccountsRepository).count() > 0
 
     async def setup_link(self) -> str:
         """The token of a link that makes the first admin, good for 15 minutes; earlier ones end. NotAllowed later."""
@@ -63,7 +63,7 @@ class Accounts(People):
 
         NotAllowed for a link that is used up; UserError, with the link still good, for a poor name or password.
         """
-        link = await self._db.open(rows.AccountsRepository).link(token)
+        link = await self._db.repository(rows.AccountsRepository).link(token)
         if link is None:
             raise NotAllowed(DEAD_LINK)
         if link.account_id is not None:
@@ -71,25 +71,25 @@ class Accounts(People):
         refuse_odd_name(name)
         refuse_weak(password, name)
         hashed = await self._passwords.hash(password)
-        async with self._db.transaction() as opened:
-            accounts = opened(rows.AccountsRepository)
+        async with self._db.transaction() as repository:
+            accounts = repository(rows.AccountsRepository)
             if not await accounts.use_link(token) or await accounts.count():
                 raise NotAllowed(DEAD_LINK)
             account = await accounts.add(new_id(self._clock), name, "admin", hashed, self._time_zone)
-            await opened(AuditRepository).add(account.id, "user.setup", account.name)
+            await repository(AuditRepository).add(account.id, "user.setup", account.name)
         return as_user(account)
 
     async def _redeem_reset(self, token: str, account_id: str, password: str) -> User:
-        account = await self._db.open(rows.AccountsRepository).get(account_id)
+        account = await self._db.repository(rows.AccountsRepository).get(account_id)
         refuse_weak(password, account.name)
         hashed = await self._passwords.hash(password)
-        async with self._db.transaction(account.id) as opened:
-            if not await opened(rows.AccountsRepository).use_link(token):
+        async with self._db.transaction(account.id) as repository:
+            if not await repository(rows.AccountsRepository).use_link(token):
                 raise NotAllowed(DEAD_LINK)
-            await opened(rows.AccountsRepository).set_password(account.id, hashed)
-            await opened(LoginsRepository).end_all()
-            await opened(AuditRepository).add(account.id, "user.password_by_link", account.name)
-        await self._tell(account.id)
+            await repository(rows.AccountsRepository).set_password(account.id, hashed)
+            await repository(LoginsRepository).end_all()
+            await repository(AuditRepository).add(account.id, "user.password_by_link", account.name)
+        await self._announce_access_ended(account.id)
         return as_user(account)
 
     # --- signing in and out
@@ -99,15 +99,15 @@ class Accounts(People):
 
         `time_zone`: as the browser names it; it becomes the person's while they have none of their own.
         """
-        account = await self._db.open(rows.AccountsRepository).named(name)
+        account = await self._db.repository(rows.AccountsRepository).named(name)
         account_key = f"account:{token_hash(name_key(name))}"
         if account and any(
-            login.address == address for login in await self._db.open(LoginsRepository, account.id).list()
+            login.address == address for login in await self._db.repository(LoginsRepository, account.id).list()
         ):
             account_key += f":{address}"  # strangers' tries do not hold up the owner where the owner is signed in
         address_key = f"address:{address}"
-        async with self._db.transaction() as opened:
-            accounts = opened(rows.AccountsRepository)
+        async with self._db.transaction() as repository:
+            accounts = repository(rows.AccountsRepository)
             wait_s = await accounts.try_now(address_key, 20, TRY_WINDOW, timedelta(minutes=15))
             wait_s = wait_s or await accounts.try_now(account_key, 6, TRY_WINDOW, timedelta(minutes=1))
         _refuse_while_waiting(wait_s)
@@ -115,17 +115,17 @@ class Accounts(People):
         is_right = await self._passwords.check(account.password_hash if account and is_open else None, password)
         if account is None or not is_right:
             subject = account.name if account else "(no such account)"
-            await self._db.open(AuditRepository).add("", "login.failed", subject, {"address": address})
+            await self._db.repository(AuditRepository).add("", "login.failed", subject, {"address": address})
             raise NotAllowed(WRONG)
         await self._refresh_hash(account, password)
         await self._take_browsers_zone(account, time_zone)
         token, at = secrets.token_urlsafe(32), self._clock()
-        async with self._db.transaction(account.id) as opened:
-            login = await opened(LoginsRepository).add(new_id(self._clock), token, address, agent, at + LOGIN_LIFE)
-            await opened(LoginsRepository).confirm(login.id, at + CONFIRMED_FOR)
-            await opened(rows.AccountsRepository).forget_tries(account_key)
-            await opened(rows.AccountsRepository).give_try_back(address_key)
-            await opened(AuditRepository).add(
+        async with self._db.transaction(account.id) as repository:
+            login = await repository(LoginsRepository).add(new_id(self._clock), token, address, agent, at + LOGIN_LIFE)
+            await repository(LoginsRepository).confirm(login.id, at + CONFIRMED_FOR)
+            await repository(rows.AccountsRepository).forget_tries(account_key)
+            await repository(rows.AccountsRepository).give_try_back(address_key)
+            await repository(AuditRepository).add(
                 account.id, "login", account.name, {"address": address, "login": login.id}
             )
         return token
@@ -139,7 +139,7 @@ class Accounts(People):
                 return None
             account = await rows.AccountsRepository(session, clock=self._clock).get(login.owner_id)
         if at - login.seen_at > SLIDE_EVERY:  # not each time: reading a page should write nothing
-            await self._db.open(LoginsRepository, account.id).slide(login.id, at + LOGIN_LIFE)
+            await self._db.repository(LoginsRepository, account.id).slide(login.id, at + LOGIN_LIFE)
         is_confirmed = login.confirmed_until is not None and login.confirmed_until > at
         return LoginView(user=as_user(account), login_id=login.id, is_confirmed=is_confirmed)
 
@@ -156,19 +156,21 @@ class Accounts(People):
             raise NotAllowed("You are signed out; sign in again.")
         await self._check_again(view, password)
         until = self._clock() + CONFIRMED_FOR
-        async with self._db.transaction(view.user.id) as opened:
-            await opened(LoginsRepository).confirm(view.login_id, until)
-            await opened(AuditRepository).add(view.user.id, "login.confirmed", view.user.name, {"login": view.login_id})
+        async with self._db.transaction(view.user.id) as repository:
+            await repository(LoginsRepository).confirm(view.login_id, until)
+            await repository(AuditRepository).add(
+                view.user.id, "login.confirmed", view.user.name, {"login": view.login_id}
+            )
 
     async def logins(self, user: User) -> Sequence[LoginRow]:
         """The user's signed-in browsers, the latest seen first."""
-        return await self._db.open(LoginsRepository, user.id).list()
+        return await self._db.repository(LoginsRepository, user.id).list()
 
     async def revoke(self, user: User, login_id: str) -> None:
         """End one of the user's logins; NotFound when it is not there."""
         if not await self._end(user, login_id, "login.revoked"):
             raise NotFound("There is no such login; it may have ended already.")
-        await self._tell(user.id)
+        await self._announce_access_ended(user.id)
 
     async def change_password(self, token: str, old: str, new: str) -> None:
         """Take another password, known the old one; every other login of the user ends."""
@@ -178,35 +180,37 @@ class Accounts(People):
         refuse_weak(new, view.user.name)
         await self._check_again(view, old)
         hashed = await self._passwords.hash(new)
-        async with self._db.transaction(view.user.id) as opened:
-            await opened(rows.AccountsRepository).set_password(view.user.id, hashed)
-            await opened(LoginsRepository).end_all(but=view.login_id)
-            await opened(AuditRepository).add(view.user.id, "user.password", view.user.name)
-        await self._tell(view.user.id)
+        async with self._db.transaction(view.user.id) as repository:
+            await repository(rows.AccountsRepository).set_password(view.user.id, hashed)
+            await repository(LoginsRepository).end_all(but=view.login_id)
+            await repository(AuditRepository).add(view.user.id, "user.password", view.user.name)
+        await self._announce_access_ended(view.user.id)
 
     async def sweep(self) -> None:
         """Forget logins, links and counts whose time is up; once a day is enough."""
-        await self._db.open(AllLoginsRepository).sweep()
+        await self._db.repository(AllLoginsRepository).sweep()
 
     async def _check_again(self, view: LoginView, password: str) -> None:
         key = f"confirm:{view.login_id}"
-        accounts = self._db.open(rows.AccountsRepository)
+        accounts = self._db.repository(rows.AccountsRepository)
         _refuse_while_waiting(await accounts.try_now(key, 5, TRY_WINDOW, timedelta(minutes=1)))
         account = await accounts.get(view.user.id)
         if not await self._passwords.check(account.password_hash, password):
-            await self._db.open(AuditRepository).add(view.user.id, "login.confirm_failed", view.user.name)
+            await self._db.repository(AuditRepository).add(view.user.id, "login.confirm_failed", view.user.name)
             raise NotAllowed("The password is wrong.")
         await accounts.forget_tries(key)
 
     async def _refresh_hash(self, account: AccountRow, password: str) -> None:
         if account.password_hash and self._passwords.is_outdated(account.password_hash):
-            await self._db.open(rows.AccountsRepository).set_password(account.id, await self._passwords.hash(password))
+            await self._db.repository(rows.AccountsRepository).set_password(
+                account.id, await self._passwords.hash(password)
+            )
 
     async def _end(self, user: User, login_id: str, action: str) -> bool:
-        async with self._db.transaction(user.id) as opened:
-            was_there = await opened(LoginsRepository).end(login_id)
+        async with self._db.transaction(user.id) as repository:
+            was_there = await repository(LoginsRepository).end(login_id)
             if was_there:
-                await opened(AuditRepository).add(user.id, action, user.name, {"login": login_id})
+                await repository(AuditRepository).add(user.id, action, user.name, {"login": login_id})
         return was_there
 
 

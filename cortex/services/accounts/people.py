@@ -48,7 +48,7 @@ class People:
 
     async def user(self, user_id: str) -> User:
         """The user of this id; NotFound when there is none or the account is closed."""
-        account = await self._db.open(rows.AccountsRepository).get(user_id)
+        account = await self._db.repository(rows.AccountsRepository).get(user_id)
         if not account.is_active:
             raise NotFound("This account is closed.")
         return as_user(account)
@@ -60,12 +60,14 @@ class People:
     async def users(self) -> Sequence[User]:
         """Everybody whose account is open, by name."""
         return [
-            as_user(account) for account in await self._db.open(rows.AccountsRepository).list() if account.is_active
+            as_user(account)
+            for account in await self._db.repository(rows.AccountsRepository).list()
+            if account.is_active
         ]
 
     async def all_accounts(self) -> Sequence[AccountRow]:
         """Every account, closed ones too, for the admin's page and the command line."""
-        return await self._db.open(rows.AccountsRepository).list()
+        return await self._db.repository(rows.AccountsRepository).list()
 
     async def add_user(self, name: str, rank: Rank, password: str | None = None, *, by: str = "") -> Invitation:
         """A new account; without a password comes the token of a link that sets one. `by`: the acting user's id."""
@@ -74,18 +76,18 @@ class People:
         if password is not None:
             refuse_weak(password, name)
             hashed = await self._passwords.hash(password)
-        async with self._db.transaction() as opened:
-            account = await opened(rows.AccountsRepository).add(
+        async with self._db.transaction() as repository:
+            account = await repository(rows.AccountsRepository).add(
                 new_id(self._clock), name, rank, hashed, self._time_zone
             )
-            await opened(AuditRepository).add(by, "user.added", account.name, {"rank": rank})
+            await repository(AuditRepository).add(by, "user.added", account.name, {"rank": rank})
         return Invitation(user=as_user(account), token="" if hashed else await self._new_link(account.id))
 
     async def reset(self, name: str, *, by: str = "") -> str:
         """The token of a link, good for 15 minutes, that gives this account another password and ends its logins."""
         account = await self._account(name)
         token = await self._new_link(account.id)
-        await self._db.open(AuditRepository).add(by, "user.reset", account.name)
+        await self._db.repository(AuditRepository).add(by, "user.reset", account.name)
         return token
 
     async def set_rank(self, name: str, rank: Rank, *, by: str = "") -> User:
@@ -107,22 +109,22 @@ class People:
         if (
             not is_zone(time_zone)
             or not is_default
-            or await self._db.open(PreferencesRepository, account.id).get(OWN_ZONE)
+            or await self._db.repository(PreferencesRepository, account.id).get(OWN_ZONE)
         ):
             return
         await self._keep_time_zone(account.id, time_zone)
 
     async def _keep_time_zone(self, user_id: str, time_zone: str) -> None:
-        async with self._db.transaction(user_id) as opened:
-            await opened(rows.AccountsRepository).set_time_zone(user_id, time_zone)
-            await opened(PreferencesRepository).set(OWN_ZONE, True)
+        async with self._db.transaction(user_id) as repository:
+            await repository(rows.AccountsRepository).set_time_zone(user_id, time_zone)
+            await repository(PreferencesRepository).set(OWN_ZONE, True)
 
     async def _alter(
         self, name: str, action: str, by: str, *, rank: Rank | None = None, is_active: bool | None = None
     ) -> User:
         account = await self._account(name)
-        async with self._db.transaction(account.id) as opened:
-            accounts = opened(rows.AccountsRepository)
+        async with self._db.transaction(account.id) as repository:
+            accounts = repository(rows.AccountsRepository)
             is_leaving = account.rank == "admin" and account.is_active and (rank == "member" or is_active is False)
             if is_leaving and not await accounts.other_admins(account.id):
                 raise NotAllowed(f"{account.name!r} is the last admin; make another one first.")
@@ -130,24 +132,24 @@ class People:
                 await accounts.set_rank(account.id, rank)
             if is_active is not None:
                 await accounts.set_active(account.id, is_active)
-            await opened(LoginsRepository).end_all()
-            await opened(AuditRepository).add(by, action, account.name, {"rank": rank} if rank else None)
+            await repository(LoginsRepository).end_all()
+            await repository(AuditRepository).add(by, action, account.name, {"rank": rank} if rank else None)
             changed = await accounts.get(account.id)
-        await self._tell(account.id)
+        await self._announce_access_ended(account.id)
         return as_user(changed)
 
     async def _account(self, name: str) -> AccountRow:
-        account = await self._db.open(rows.AccountsRepository).named(name)
+        account = await self._db.repository(rows.AccountsRepository).named(name)
         if account is None:
             raise NotFound(f"There is no account named {name[:60]!r}.")
         return account
 
     async def _new_link(self, account_id: str | None) -> str:
         token = secrets.token_urlsafe(32)
-        await self._db.open(rows.AccountsRepository).add_link(token, account_id, self._clock() + LINK_LIFE)
+        await self._db.repository(rows.AccountsRepository).add_link(token, account_id, self._clock() + LINK_LIFE)
         return token
 
-    async def _tell(self, user_id: str) -> None:
+    async def _announce_access_ended(self, user_id: str) -> None:
         for listener in self._listeners:
             await listener(user_id)
 

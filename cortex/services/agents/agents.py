@@ -51,14 +51,14 @@ class AgentsService:
         """Start one, once per id. ToolFailed for an unknown role, an agent of an agent, too many, a spent budget."""
         with suppress(NotFound):
             return (await self.view(user_id, id)).run
-        parent = await self._runtime.db.open(TurnsRepository, user_id).get(parent_turn)
+        parent = await self._runtime.db.repository(TurnsRepository, user_id).get(parent_turn)
         await self._must_be_possible(user_id, parent, role)
-        async with self._runtime.transaction_then_notify(user_id, parent.conversation_id) as opened:
-            reads = await opened(TurnsRepository).reads(parent)
-            await opened(ConversationsRepository).create(
+        async with self._runtime.transaction_then_notify(user_id, parent.conversation_id) as repository:
+            reads = await repository(TurnsRepository).reads(parent)
+            await repository(ConversationsRepository).create(
                 role, "auto", title(task), id=id, source="agent", parent_id=parent.conversation_id
             )
-            row = await opened(TurnsRepository).create(
+            row = await repository(TurnsRepository).create(
                 agent_turn(parent.id, id),
                 id,
                 task,
@@ -69,14 +69,14 @@ class AgentsService:
                 is_tainted=is_tainted or parent.is_tainted,
                 reads=reads,
             )
-            await opened(ConversationsRepository).append(id, [message_row(row, False)])
-            await opened(ConversationsRepository).append(parent.conversation_id, [card_row(row, id)])
+            await repository(ConversationsRepository).append(id, [message_row(row, False)])
+            await repository(ConversationsRepository).append(parent.conversation_id, [card_row(row, id)])
         await self._runs.start(row)
         return (await self.view(user_id, id)).run
 
     async def list(self, user_id: str, most: int) -> Sequence[AgentRun]:
         """The newest runs."""
-        rows = await self._runtime.db.open(ConversationsRepository, user_id).list(limit=most, source="agent")
+        rows = await self._runtime.db.repository(ConversationsRepository, user_id).list(limit=most, source="agent")
         return [(await self.view(user_id, row.id)).run for row in rows]
 
     async def view(self, user_id: str, run_id: str) -> AgentView:
@@ -92,10 +92,10 @@ class AgentsService:
 
     async def cancel_all_of(self, user_id: str, conversation_id: str) -> None:
         """Stop those that were started in this conversation: nobody waits for them any more."""
-        for one in await self._runtime.db.open(ConversationsRepository, user_id).agents_of(conversation_id):
+        for one in await self._runtime.db.repository(ConversationsRepository, user_id).agents_of(conversation_id):
             await self.cancel(user_id, one.id)
 
-    def opened(self, user_id: str) -> "UserAgents":
+    def for_user(self, user_id: str) -> "UserAgents":
         """The port of the tools, for one person."""
         return UserAgents(service=self, user_id=user_id)
 
@@ -107,7 +107,9 @@ class AgentsService:
         found = await self._roles.role(user, role) if role in names else None
         if found is None or (found.is_admin_only and not user.is_admin):
             raise ToolFailed(f"There is no role {role!r}. Roles: {', '.join(names)}.")
-        active = [row for row in await self._runtime.db.open(TurnsRepository, user_id).active() if parent_of(row.id)]
+        active = [
+            row for row in await self._runtime.db.repository(TurnsRepository, user_id).active() if parent_of(row.id)
+        ]
         if len(active) >= AT_ONCE:
             raise ToolFailed(f"{AT_ONCE} background agents are at work already; wait for one, or stop one.")
         spent = await self._budgets.spent_up(user, parent)

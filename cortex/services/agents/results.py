@@ -59,47 +59,47 @@ class AgentResults:
         runs.endings.goes_with(self._with_its_end)
         runs.endings.on_closed(self._closed)
 
-    async def _with_its_end(self, opened: Opener, row: TurnRow) -> str:
+    async def _with_its_end(self, repository: Opener, row: TurnRow) -> str:
         """In the transaction that ends it: what its card says, and what came of it as a turn where it was started."""
         parent_turn = parent_of(row.id)
         if not parent_turn:
             return ""
         run_id = row.conversation_id
-        own = await opened(ConversationsRepository).get(run_id, with_deleted=True)
+        own = await repository(ConversationsRepository).get(run_id, with_deleted=True)
         try:
-            parent = await opened(ConversationsRepository).get(own.parent_id or "")
+            parent = await repository(ConversationsRepository).get(own.parent_id or "")
         except NotFound:  # it was deleted meanwhile: nobody waits for the result
             return ""
         self._parents[row.id] = parent.id
         rows: list[Row] = [card_row(row, run_id)]
         following = ""
         if STATES[row.state] == "done":
-            found, is_queued = await self._as_turn(opened, parent, row)
+            found, is_queued = await self._as_turn(repository, parent, row)
             rows.append(message_row(found, is_queued, agent=run_id))
             following = "" if is_queued else found.id
         else:
-            rows += await self._as_word(opened, parent, row)
-        await opened(ConversationsRepository).append(parent.id, rows)
+            rows += await self._as_word(repository, parent, row)
+        await repository(ConversationsRepository).append(parent.id, rows)
         self._ended.append(row)
         return following
 
-    async def _as_turn(self, opened: Opener, parent: ConversationRow, row: TurnRow) -> tuple[TurnRow, bool]:
+    async def _as_turn(self, repository: Opener, parent: ConversationRow, row: TurnRow) -> tuple[TurnRow, bool]:
         """The result as a turn of the conversation; whether it waits behind another one."""
-        text = FOUND.format(task=row.text, result=(await result_of(opened, row))[:RESULT_CHARACTERS])
-        found = await self._turn(opened, parent, row, text)
-        ahead = [turn for turn in await opened(TurnsRepository).queued(parent.id) if turn.ordinal < found.ordinal]
-        return found, bool(ahead) or await opened(TurnsRepository).running(parent.id) is not None
+        text = FOUND.format(task=row.text, result=(await result_of(repository, row))[:RESULT_CHARACTERS])
+        found = await self._turn(repository, parent, row, text)
+        ahead = [turn for turn in await repository(TurnsRepository).queued(parent.id) if turn.ordinal < found.ordinal]
+        return found, bool(ahead) or await repository(TurnsRepository).running(parent.id) is not None
 
-    async def _as_word(self, opened: Opener, parent: ConversationRow, row: TurnRow) -> list[Row]:
+    async def _as_word(self, repository: Opener, parent: ConversationRow, row: TurnRow) -> list[Row]:
         """That it was stopped or failed, as a turn that is answered already: no model is asked, so none tries anew."""
         why = "was stopped before it was done" if row.state == "stopped" else f"failed: {row.error.strip(' .')}"
-        until = (await result_of(opened, row))[:RESULT_CHARACTERS] or "Nothing."
-        made = await self._turn(opened, parent, row, NOTHING.format(why=why, task=row.text, result=until))
+        until = (await result_of(repository, row))[:RESULT_CHARACTERS] or "Nothing."
+        made = await self._turn(repository, parent, row, NOTHING.format(why=why, task=row.text, result=until))
         words = SAID.format(title=title(row.text), why=why)
         for index, message in enumerate((user(made.text), assistant(words))):
-            await opened(MessagesRepository).add(made.id, index, message, is_tainted=True)
+            await repository(MessagesRepository).add(made.id, index, message, is_tainted=True)
         at = self._runtime.clock()
-        await opened(TurnsRepository).set_state(made.id, "done", started_at=at)
+        await repository(TurnsRepository).set_state(made.id, "done", started_at=at)
         part = {"turn": made.id, "round": 0, "part": f"{key_of(made.id)}-0-0", "kind": "text", "attempt": 1}
         return [
             message_row(made, agent=row.conversation_id),
@@ -107,9 +107,9 @@ class AgentResults:
             ("turn.end", {"turn": made.id, "state": "done", "rounds": 0, "seconds": 0.0}, made.id),
         ]
 
-    async def _turn(self, opened: Opener, parent: ConversationRow, row: TurnRow, text: str) -> TurnRow:
+    async def _turn(self, repository: Opener, parent: ConversationRow, row: TurnRow, text: str) -> TurnRow:
         """A turn of the conversation in which it was started, with words of its own; the one that stands already."""
-        return await opened(TurnsRepository).create(
+        return await repository(TurnsRepository).create(
             f"turn:{derived_id(row.id, 'result')}",
             parent.id,
             text,
@@ -119,19 +119,19 @@ class AgentResults:
             job_id=row.job_id,
             max_rounds=parent.max_rounds,
             is_tainted=True,
-            reads=await opened(TurnsRepository).reads(row),
+            reads=await repository(TurnsRepository).reads(row),
         )
 
     def _closed(self, turn_id: str) -> None:
         parent_id = self._parents.pop(turn_id, "")
         if parent_id:
-            self._runtime.hub.ring(parent_id)
+            self._runtime.hub.announce(parent_id)
             self._bell.set()
 
-    async def run(self) -> None:
+    async def deliver_results(self) -> None:
         """For ever: tell people who look elsewhere that a run has ended; first of those that a stop left untold."""
         since = self._runtime.clock() - TOLD_FOR
-        self._ended.extend(await self._runtime.db.open(AllTurnsRepository).agents_ended(since))
+        self._ended.extend(await self._runtime.db.repository(AllTurnsRepository).agents_ended(since))
         while True:
             while self._ended:
                 row = self._ended.popleft()
@@ -157,7 +157,7 @@ class AgentResults:
             is_tainted=True,
         )
         draft = await self._tell.draft(row.owner_id, f"agent:{row.id}", values)
-        async with self._runtime.db.transaction(row.owner_id) as opened:
-            is_new = await draft.write(opened)
+        async with self._runtime.db.transaction(row.owner_id) as repository:
+            is_new = await draft.write(repository)
         if is_new:
-            self._tell.ring(row.owner_id)
+            self._tell.wake(row.owner_id)

@@ -41,15 +41,15 @@ class AgentView:
 def reading(db: Database, user_id: str) -> Opener:
     """Opens this user's repositories without a transaction around them, for what is only looked at."""
 
-    def opened(kind: type[R], /) -> R:
-        return db.open(kind, user_id)
+    def repository(kind: type[R], /) -> R:
+        return db.repository(kind, user_id)
 
-    return opened
+    return repository
 
 
-async def view_of(opened: Opener, run_id: str) -> AgentView:
+async def view_of(repository: Opener, run_id: str) -> AgentView:
     """The run with what it took; NotFound for what is none of this user's."""
-    conversation, row = await run_of(opened, run_id)
+    conversation, row = await run_of(repository, run_id)
     run = AgentRun(
         id=run_id,
         task=row.text,
@@ -58,30 +58,30 @@ async def view_of(opened: Opener, run_id: str) -> AgentView:
         state=STATES[row.state],
         started_at=row.created_at,
         ended_at=row.ended_at,
-        tokens=(await opened(RoundsRepository).spent_in_turn(row.id)).tokens,
-        result=await result_of(opened, row),
+        tokens=(await repository(RoundsRepository).spent_in_turn(row.id)).tokens,
+        result=await result_of(repository, row),
     )
-    rounds = sum(one.round > 0 for one in await opened(RoundsRepository).of_turn(row.id))
+    rounds = sum(one.round > 0 for one in await repository(RoundsRepository).of_turn(row.id))
     parent_id = conversation.parent_id or ""
     return AgentView(run=run, rounds=rounds, conversation_id=run_id, parent_id=parent_id, error=row.error)
 
 
-async def run_of(opened: Opener, run_id: str) -> tuple[ConversationRow, TurnRow]:
+async def run_of(repository: Opener, run_id: str) -> tuple[ConversationRow, TurnRow]:
     """The conversation of a run and its first turn, which is the run."""
-    conversation = await opened(ConversationsRepository).get(run_id, with_deleted=True)
-    row = await opened(TurnsRepository).at(run_id, 1)
+    conversation = await repository(ConversationsRepository).get(run_id, with_deleted=True)
+    row = await repository(TurnsRepository).at(run_id, 1)
     if conversation.source != "agent" or row is None:
         raise NotFound("There is no such background run.")
     return conversation, row
 
 
-async def result_of(opened: Opener, row: TurnRow) -> str:
+async def result_of(repository: Opener, row: TurnRow) -> str:
     """What it said in the end; "" while it runs."""
     if row.state not in LOOP_ENDS:
         return ""
     said = [
         one.message.text
-        for one in await opened(MessagesRepository).of_turn(row.id)
+        for one in await repository(MessagesRepository).of_turn(row.id)
         if one.message.speaker == "assistant"
     ]
     return next((text for text in reversed(said) if text), "")

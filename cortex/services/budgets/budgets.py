@@ -138,15 +138,15 @@ class Budgets:
             if isinstance(found, Admission):
                 return found
             if self.runtime.ticks_s() >= ends_s:
-                await self.runtime.db.open(RoundsRepository, user.id).refused(turn.id, round)
+                await self.runtime.db.repository(RoundsRepository, user.id).refused(turn.id, round)
                 return Admission(action="stop", text=BUSY.format(whose=found.whose))
             await self.sleep(LOOK_EVERY_S)
 
-    async def warnings(self, opened: Opener, turn: Payer, limits: Sequence[Limit], used: Spent) -> list[str]:
+    async def warnings(self, repository: Opener, turn: Payer, limits: Sequence[Limit], used: Spent) -> list[str]:
         """A sentence for each limit of which the call that took `used`, booked already, passed four fifths."""
         told = []
         for limit in limits:
-            after = await self._spent(opened, turn, limit)
+            after = await self._spent(repository, turn, limit)
             before = Spent(tokens=after.tokens - used.tokens, usd=after.usd - used.usd)
             if limit.kind != "turn" and limit.share(before) < WARN_SHARE <= limit.share(after):
                 told.append(f"{limit.share(after):.0%} of {limit.whose} is used.")
@@ -155,7 +155,7 @@ class Budgets:
     async def limits(self, user: User, turn: Payer, role: Role) -> Sequence[Limit]:
         """Every limit that holds for this turn in this role, the role's own first."""
         found = await self._own(user, turn, role)
-        rows = await self.runtime.db.open(BudgetRows).list()
+        rows = await self.runtime.db.repository(BudgetRows).list()
         personal = [row for row in rows if row.kind == "user" and row.subject in (user.id, "")]
         chosen = [row for row in personal if row.subject] or personal  # a person's own outranks everybody's
         chosen += [row for row in rows if row.kind == "role" and row.subject == turn.role]
@@ -167,7 +167,7 @@ class Budgets:
         """The role's, and that of the turn which started this one as a background agent: it holds for both together."""
         found = [self._of_role(turn, role)]
         if parent := parent_of(turn.id):
-            starter = await self.runtime.db.open(TurnsRepository, user.id).get(parent)
+            starter = await self.runtime.db.repository(TurnsRepository, user.id).get(parent)
             role = await self.roles.role(user, starter.role, starter.job_id)
             found.append(self._of_role(starter, role))
         return [limit for limit in found if limit is not None]
@@ -181,8 +181,8 @@ class Budgets:
     async def spent_up(self, user: User, turn: Payer) -> str:
         """Why no further model call may be made for this turn, "" when one may."""
         limits = await self.limits(user, turn, await self.roles.role(user, turn.role, turn.job_id))
-        async with self.runtime.db.read_transaction(user.id) as opened:
-            spent = [(limit, await self._spent(opened, turn, limit)) for limit in limits]
+        async with self.runtime.db.read_transaction(user.id) as repository:
+            spent = [(limit, await self._spent(repository, turn, limit)) for limit in limits]
         reached = [limit.sentence(used) for limit, used in spent if limit.at_limit == "stop" and limit.share(used) >= 1]
         return next(iter(reached), "")
 
@@ -194,19 +194,19 @@ class Budgets:
     ) -> Admission | Limit:
         """One look at everything under a lock; the limit to wait for when others hold the rest of it."""
         until = self.runtime.clock() + HELD_FOR
-        async with self.runtime.db.transaction(user.id) as opened:
-            await opened(AllRoundsRepository).lock()
-            spent = [(limit, await self._spent(opened, turn, limit, but=(turn.id, round))) for limit in limits]
+        async with self.runtime.db.transaction(user.id) as repository:
+            await repository(AllRoundsRepository).lock()
+            spent = [(limit, await self._spent(repository, turn, limit, but=(turn.id, round))) for limit in limits]
             reached = [(limit, used) for limit, used in spent if limit.share(used) >= 1.0]
             admission = await self._at_limit(user, reached)
             if admission.action == "stop":
-                await opened(RoundsRepository).refused(turn.id, round)
+                await repository(RoundsRepository).refused(turn.id, round)
                 return admission
             over = [limit for limit, _ in reached]
             full = [limit for limit, used in spent if limit not in over and limit.share(used, held=True) >= 1.0]
             if full:
                 return full[0]
-            await opened(RoundsRepository).hold(turn.id, round, *most, until)
+            await repository(RoundsRepository).hold(turn.id, round, *most, until)
         return admission
 
     async def _at_limit(self, user: User, reached: Sequence[tuple[Limit, Spent]]) -> Admission:
@@ -226,19 +226,19 @@ class Budgets:
                 chosen = Admission(action="model", text=text, model=limit.model)
         return chosen
 
-    async def _spent(self, opened: Opener, turn: Payer, limit: Limit, *, but: tuple[str, int] = ("", 0)) -> Spent:
+    async def _spent(self, repository: Opener, turn: Payer, limit: Limit, *, but: tuple[str, int] = ("", 0)) -> Spent:
         if limit.kind == "turn":
-            return await opened(RoundsRepository).spent_in_turn(limit.turn or turn.id, but=but)
-        return await spent_today(opened, limit, self.runtime.clock(), but=but)
+            return await repository(RoundsRepository).spent_in_turn(limit.turn or turn.id, but=but)
+        return await spent_today(repository, limit, self.runtime.clock(), but=but)
 
 
-async def spent_today(opened: Opener, limit: Limit, now: datetime, *, but: tuple[str, int] = ("", 0)) -> Spent:
+async def spent_today(repository: Opener, limit: Limit, now: datetime, *, but: tuple[str, int] = ("", 0)) -> Spent:
     """What counts against a daily limit so far, for the user whose repositories these are."""
     since = midnight(now, limit.time_zone)
     if limit.kind == "house":
-        return await opened(AllRoundsRepository).spent(since, but=but)
+        return await repository(AllRoundsRepository).spent(since, but=but)
     role, job = (limit.subject if limit.kind == kind else "" for kind in ("role", "job"))
-    return await opened(RoundsRepository).spent(since, role=role, job_id=job, but=but)
+    return await repository(RoundsRepository).spent(since, role=role, job_id=job, but=but)
 
 
 def limit_of(row: BudgetRow, time_zone: str) -> Limit:

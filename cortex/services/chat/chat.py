@@ -55,7 +55,7 @@ class Chat:
     endings: dict[str, int] = field(default_factory=dict)
     watched: dict[str, Counter[str]] = field(default_factory=dict)
 
-    async def send(
+    async def send_message(
         self,
         user: User,
         conversation_id: str,
@@ -74,20 +74,20 @@ class Chat:
         While another turn runs it is queued: taken in at that turn's next tool boundary, or answered after it.
         """
         words = _checked(text, max_rounds)
-        async with self.runtime.transaction_then_notify(user.id, conversation_id) as opened:
-            if role is not None and role != (await opened(ConversationsRepository).get(conversation_id)).role:
-                await opened(ConversationsRepository).set_role(conversation_id, role)
+        async with self.runtime.transaction_then_notify(user.id, conversation_id) as repository:
+            if role is not None and role != (await repository(ConversationsRepository).get(conversation_id)).role:
+                await repository(ConversationsRepository).set_role(conversation_id, role)
             if is_kept:
-                await _keep_settings(opened(ConversationsRepository), conversation_id, mode, max_rounds)
-            row, is_queued = await _sent(opened, conversation_id, words, mode, max_rounds, is_tainted=is_tainted)
+                await _keep_settings(repository(ConversationsRepository), conversation_id, mode, max_rounds)
+            row, is_queued = await _sent(repository, conversation_id, words, mode, max_rounds, is_tainted=is_tainted)
         if not is_queued:
             await self.runs.start(row)
         return row.id
 
     async def stop(self, user: User, conversation_id: str) -> None:
         """End the running turn now; what it said so far stays visible. Nothing running: nothing happens."""
-        await self.runtime.db.open(ConversationsRepository, user.id).get(conversation_id)
-        running = await self.runtime.db.open(TurnsRepository, user.id).running(conversation_id)
+        await self.runtime.db.repository(ConversationsRepository, user.id).get(conversation_id)
+        running = await self.runtime.db.repository(TurnsRepository, user.id).running(conversation_id)
         if running is not None:
             await self.runs.stop(running)
 
@@ -105,7 +105,7 @@ class Chat:
         """Give an interrupted turn, or one that ran out of rounds, another one to finish its work."""
         row = await self._settled(user, turn_id)
         is_again = row.state == "failed"
-        return await self.send(
+        return await self.send_message(
             user,
             row.conversation_id,
             row.text if is_again else "Continue where you stopped.",
@@ -119,16 +119,20 @@ class Chat:
 
         Messages that wait their turn come on top: however many there are, the turn they wait for is among the newest.
         """
-        async with self.runtime.db.read_transaction(user.id) as opened:
-            conversation = await opened(ConversationsRepository).get(conversation_id)
-            turns += len(await opened(TurnsRepository).queued(conversation_id)) if before is None else 0
-            rows = await opened(TurnsRepository).list(conversation_id, before=before, limit=turns + 1)
+        async with self.runtime.db.read_transaction(user.id) as repository:
+            conversation = await repository(ConversationsRepository).get(conversation_id)
+            turns += len(await repository(TurnsRepository).queued(conversation_id)) if before is None else 0
+            rows = await repository(TurnsRepository).list(conversation_id, before=before, limit=turns + 1)
             shown, has_more = rows[-turns:], len(rows) > turns
-            first = await opened(ConversationsRepository).first_seq(conversation_id, shown[0].id) if has_more else None
-            end = await self._first_of(
-                opened(TurnsRepository), opened(ConversationsRepository), conversation_id, before
+            first = (
+                await repository(ConversationsRepository).first_seq(conversation_id, shown[0].id) if has_more else None
             )
-            events = await opened(ConversationsRepository).events(conversation_id, after=(first or 1) - 1, before=end)
+            end = await self._first_of(
+                repository(TurnsRepository), repository(ConversationsRepository), conversation_id, before
+            )
+            events = await repository(ConversationsRepository).events(
+                conversation_id, after=(first or 1) - 1, before=end
+            )
         return LogPage(
             conversation=conversation,
             events=events,
@@ -151,7 +155,7 @@ class Chat:
         The reader sets the pace: what it is too slow to see grow, it sees grown. Ends after five minutes, so
         that the caller checks the login again and the browser comes back.
         """
-        conversations = self.runtime.db.open(ConversationsRepository, user.id)
+        conversations = self.runtime.db.repository(ConversationsRepository, user.id)
         await conversations.get(conversation_id)
         shown: dict[str, OpenPart] = {}
         seq, bell = after, -1
@@ -195,7 +199,7 @@ class Chat:
         """Close the user's streams in this process."""
         self.endings[user_id] = self.endings.get(user_id, 0) + 1
         for conversation_id in list(self.watched.get(user_id, ())):
-            self.runtime.hub.ring(conversation_id)
+            self.runtime.hub.announce(conversation_id)
 
     def end_all_streams(self) -> None:
         """Close every stream of this process, which is about to end."""
@@ -205,12 +209,12 @@ class Chat:
     async def access_ended(self, user_id: str) -> None:
         """A user's logins ended or their rank changed: their streams close and their running turns stop, at once."""
         self.end_streams(user_id)
-        for row in await self.runtime.db.open(TurnsRepository, user_id).active():
+        for row in await self.runtime.db.repository(TurnsRepository, user_id).active():
             await self.runs.stop(row)
 
     async def receipt(self, user: User, turn_id: str) -> dict[str, object]:
         """The receipt of the turn's first plan, with what came `later` and in which round; NotFound before that."""
-        plans = await self.runtime.db.open(PlansRepository, user.id).of_turn(turn_id)
+        plans = await self.runtime.db.repository(PlansRepository, user.id).of_turn(turn_id)
         if not plans:
             raise NotFound("This turn has not chosen any tools yet.")
         first = plans[0].receipt
@@ -220,8 +224,8 @@ class Chat:
 
     async def undo_summary(self, user: User, conversation_id: str, summary_id: str) -> None:
         """Let the model see the summarised messages themselves again, from the next turn on."""
-        async with self.runtime.transaction_then_notify(user.id, conversation_id) as opened:
-            row = await opened(SummariesRepository).undo(summary_id)
+        async with self.runtime.transaction_then_notify(user.id, conversation_id) as repository:
+            row = await repository(SummariesRepository).undo(summary_id)
             payload = {
                 "summary": row.id,
                 "upto_turn": row.upto_ordinal,
@@ -229,11 +233,11 @@ class Chat:
                 "state": "undone",
                 "is_tainted": row.is_tainted,
             }
-            await opened(ConversationsRepository).append(conversation_id, [("summary", payload, None)])
+            await repository(ConversationsRepository).append(conversation_id, [("summary", payload, None)])
 
     async def _settled(self, user: User, turn_id: str) -> TurnRow:
         """The turn, if it has ended; Conflict while it runs."""
-        row = await self.runtime.db.open(TurnsRepository, user.id).get(turn_id)
+        row = await self.runtime.db.repository(TurnsRepository, user.id).get(turn_id)
         if row.state in ("queued", "running", "waiting"):
             raise Conflict("This answer is still being written. Stop it first.")
         if row.is_dropped:
@@ -247,18 +251,20 @@ class Chat:
 
         What was set aside has been seen, by a person at least: the new turn counts as having read it.
         """
-        async with self.runtime.transaction_then_notify(user.id, row.conversation_id) as opened:
-            if await opened(TurnsRepository).running(row.conversation_id) is not None:
+        async with self.runtime.transaction_then_notify(user.id, row.conversation_id) as repository:
+            if await repository(TurnsRepository).running(row.conversation_id) is not None:
                 raise Conflict("An answer is being written. Stop it first.")
-            reads = await opened(TurnsRepository).reads_from(row.conversation_id, row.ordinal)
-            dropped = await opened(TurnsRepository).drop_from(row.conversation_id, row.ordinal)
-            for summary in await opened(SummariesRepository).of_conversation(row.conversation_id):
+            reads = await repository(TurnsRepository).reads_from(row.conversation_id, row.ordinal)
+            dropped = await repository(TurnsRepository).drop_from(row.conversation_id, row.ordinal)
+            for summary in await repository(SummariesRepository).of_conversation(row.conversation_id):
                 if summary.undone_at is None and summary.upto_ordinal >= row.ordinal:
-                    await opened(SummariesRepository).undo(summary.id)
-            await opened(ConversationsRepository).append(row.conversation_id, [("turn.drop", {"turns": dropped}, None)])
+                    await repository(SummariesRepository).undo(summary.id)
+            await repository(ConversationsRepository).append(
+                row.conversation_id, [("turn.drop", {"turns": dropped}, None)]
+            )
             is_tainted = row.is_tainted and text == row.text  # such as a job's prompt that a model wrote
             made, is_queued = await _sent(
-                opened, row.conversation_id, text, mode, row.max_rounds, reads, is_tainted=is_tainted
+                repository, row.conversation_id, text, mode, row.max_rounds, reads, is_tainted=is_tainted
             )
         if not is_queued:
             await self.runs.start(made)
@@ -276,7 +282,7 @@ async def _keep_settings(
 
 
 async def _sent(
-    opened: Opener,
+    repository: Opener,
     conversation_id: str,
     words: str,
     mode: ToolMode | None,
@@ -286,8 +292,8 @@ async def _sent(
     is_tainted: bool = False,
 ) -> tuple[TurnRow, bool]:
     """The message as a turn of the conversation, and whether it waits behind another one."""
-    conversation = await opened(ConversationsRepository).get(conversation_id)
-    row = await opened(TurnsRepository).create(
+    conversation = await repository(ConversationsRepository).get(conversation_id)
+    row = await repository(TurnsRepository).create(
         f"turn:{new_id()}",
         conversation_id,
         words,
@@ -297,14 +303,14 @@ async def _sent(
         is_tainted=is_tainted,
         reads=reads,
     )
-    ahead = [turn for turn in await opened(TurnsRepository).queued(conversation_id) if turn.ordinal < row.ordinal]
-    is_queued = bool(ahead) or await opened(TurnsRepository).running(conversation_id) is not None
+    ahead = [turn for turn in await repository(TurnsRepository).queued(conversation_id) if turn.ordinal < row.ordinal]
+    is_queued = bool(ahead) or await repository(TurnsRepository).running(conversation_id) is not None
     rows: list[Row] = [message_row(row, is_queued)]
     if conversation.is_title_auto and not conversation.title:
         name = title(words)
-        await opened(ConversationsRepository).rename(conversation_id, name, by_user=False)
+        await repository(ConversationsRepository).rename(conversation_id, name, by_user=False)
         rows.append(("title", {"title": name}, None))
-    await opened(ConversationsRepository).append(conversation_id, rows)
+    await repository(ConversationsRepository).append(conversation_id, rows)
     return row, is_queued
 
 

@@ -54,96 +54,98 @@ class ConversationsService:
         self, user: User, query: str = "", *, limit: int = PAGE, before: datetime | None = None
     ) -> Sequence[DayGroup]:
         """The conversations by day of last use, pinned first; `query`: only those with these words in the title."""
-        conversations = self._db.open(ConversationsRepository, user.id)
+        conversations = self._db.repository(ConversationsRepository, user.id)
         newest = await conversations.list(query, limit, before)
         pinned = [] if query.strip() or before else await conversations.pinned()
         return self._grouped(user, list({one.id: one for one in (*pinned, *newest)}.values()))
 
     async def get(self, user: User, conversation_id: str) -> ConversationRow:
         """The conversation; NotFound when it is absent, deleted or another user's."""
-        return await self._db.open(ConversationsRepository, user.id).get(conversation_id)
+        return await self._db.repository(ConversationsRepository, user.id).get(conversation_id)
 
     async def new(self, user: User, role: str = "orchestrator", mode: ToolMode = "auto") -> ConversationRow:
         """An empty conversation; a form that names no role begins with the usual one."""
-        return await self._db.open(ConversationsRepository, user.id).create(role or "orchestrator", mode)
+        return await self._db.repository(ConversationsRepository, user.id).create(role or "orchestrator", mode)
 
     async def rename(self, user: User, conversation_id: str, title: str) -> None:
         """Give it a title of the user's own; UserError for an empty one."""
         words = " ".join(title.split())[:MAX_TITLE]
         if not words:
             raise UserError("A title needs at least one word.", field="title")
-        async with self._db.transaction(user.id) as opened:
-            await opened(ConversationsRepository).rename(conversation_id, words, True)
-            await opened(ConversationsRepository).append(conversation_id, [("title", {"title": words}, None)])
-        self._hub.ring(conversation_id)
+        async with self._db.transaction(user.id) as repository:
+            await repository(ConversationsRepository).rename(conversation_id, words, True)
+            await repository(ConversationsRepository).append(conversation_id, [("title", {"title": words}, None)])
+        self._hub.announce(conversation_id)
 
     async def delete(self, user: User, conversation_id: str) -> None:
         """Hide it everywhere; UserError while a turn runs in it."""
         conversation = await self.get(user, conversation_id)
         if conversation.running_turn:
             raise UserError("An answer is being written in this conversation. Stop it first, then delete.")
-        await self._db.open(ConversationsRepository, user.id).delete(conversation_id)
-        self._hub.ring(conversation_id)
+        await self._db.repository(ConversationsRepository, user.id).delete(conversation_id)
+        self._hub.announce(conversation_id)
         for listener in self._goes_with:
             await listener(user.id, conversation_id)
 
     async def restore(self, user: User, conversation_id: str) -> None:
         """Bring a deleted one back."""
-        await self._db.open(ConversationsRepository, user.id).restore(conversation_id)
-        self._hub.ring(conversation_id)
+        await self._db.repository(ConversationsRepository, user.id).restore(conversation_id)
+        self._hub.announce(conversation_id)
 
     async def pin(self, user: User, conversation_id: str, on: bool) -> None:
         """Keep it at the top of the list, or no longer."""
-        await self._db.open(ConversationsRepository, user.id).pin(conversation_id, on)
+        await self._db.repository(ConversationsRepository, user.id).pin(conversation_id, on)
 
     async def set_role(self, user: User, conversation_id: str, role: str) -> None:
         """Give it another role, from the next turn on."""
-        await self._db.open(ConversationsRepository, user.id).set_role(conversation_id, role)
+        await self._db.repository(ConversationsRepository, user.id).set_role(conversation_id, role)
 
     async def set_mode(self, user: User, conversation_id: str, mode: ToolMode) -> None:
         """Give it another tool mode, from the next turn on."""
-        await self._db.open(ConversationsRepository, user.id).set_mode(conversation_id, mode)
+        await self._db.repository(ConversationsRepository, user.id).set_mode(conversation_id, mode)
 
     async def set_max_rounds(self, user: User, conversation_id: str, max_rounds: int | None) -> None:
         """Limit its rounds; None leaves that to role, model and settings."""
-        await self._db.open(ConversationsRepository, user.id).set_max_rounds(conversation_id, max_rounds)
+        await self._db.repository(ConversationsRepository, user.id).set_max_rounds(conversation_id, max_rounds)
 
     async def set_recipe(self, user: User, conversation_id: str, recipe: str) -> None:
         """Choose its tools in another way, from the next turn on; "" leaves that to the role. UserError names them."""
         if recipe:
             known_recipe(recipe)
-        await self._db.open(ConversationsRepository, user.id).set_recipe(conversation_id, recipe)
+        await self._db.repository(ConversationsRepository, user.id).set_recipe(conversation_id, recipe)
 
     async def search(self, user: User, query: str, limit: int = 30) -> Sequence[SearchHit]:
         """The newest messages with these words; whatever is typed is words."""
-        return await self._db.open(SearchRepository, user.id).messages_matching(query, limit)
+        return await self._db.repository(SearchRepository, user.id).messages_matching(query, limit)
 
     async def export_markdown(self, user: User, conversation_id: str) -> str:
         """The conversation to read and keep, times in the user's zone."""
         conversation = await self.get(user, conversation_id)
-        turns = await self._db.open(TurnsRepository, user.id).list(conversation_id)
-        messages = await self._db.open(MessagesRepository, user.id).of_conversation(conversation_id)
+        turns = await self._db.repository(TurnsRepository, user.id).list(conversation_id)
+        messages = await self._db.repository(MessagesRepository, user.id).of_conversation(conversation_id)
         return as_markdown(conversation, turns, messages, ZoneInfo(user.time_zone))
 
     async def export_json(self, user: User, conversation_id: str) -> str:
         """Everything there is about it: turns, messages and the log, as JSON."""
         conversation = await self.get(user, conversation_id)
-        turns = await self._db.open(TurnsRepository, user.id).list(conversation_id, include_dropped=True)
-        messages = await self._db.open(MessagesRepository, user.id).of_conversation(conversation_id)
-        events = await self._db.open(ConversationsRepository, user.id).events(conversation_id)
+        turns = await self._db.repository(TurnsRepository, user.id).list(conversation_id, include_dropped=True)
+        messages = await self._db.repository(MessagesRepository, user.id).of_conversation(conversation_id)
+        events = await self._db.repository(ConversationsRepository, user.id).events(conversation_id)
         return as_json(conversation, turns, messages, events)
 
     async def branch(self, user: User, conversation_id: str, upto_turn: str) -> str:
         """The id of a new conversation that goes on from this turn: all up to and with it, under new ids."""
-        async with self._db.transaction(user.id) as opened:
-            original = await opened(ConversationsRepository).get(conversation_id)
-            last = await opened(TurnsRepository).get(upto_turn)
+        async with self._db.transaction(user.id) as repository:
+            original = await repository(ConversationsRepository).get(conversation_id)
+            last = await repository(TurnsRepository).get(upto_turn)
             if last.conversation_id != original.id:
                 raise NotFound("There is no such turn in this conversation.")
             if last.state not in LOOP_ENDS:
                 raise UserError("This answer is still being written; branch off when it is done.")
-            turns = [turn for turn in await opened(TurnsRepository).list(original.id) if turn.ordinal <= last.ordinal]
-            copy = await opened(ConversationsRepository).create(
+            turns = [
+                turn for turn in await repository(TurnsRepository).list(original.id) if turn.ordinal <= last.ordinal
+            ]
+            copy = await repository(ConversationsRepository).create(
                 original.role,
                 original.mode,
                 f"{original.title or 'Conversation'} (branch)",
@@ -151,7 +153,7 @@ class ConversationsService:
                 parent_id=original.id,
                 recipe=original.recipe,
             )
-            await _copy(opened, original.id, copy.id, turns)
+            await _copy(repository, original.id, copy.id, turns)
         return copy.id
 
     def _grouped(self, user: User, found: Sequence[ConversationRow]) -> Sequence[DayGroup]:
@@ -178,27 +180,27 @@ def day_label(day: date, today: date) -> str:
     return f"{day:%B %Y}"
 
 
-async def _copy(opened: Opener, source: str, into: str, turns: Sequence[TurnRow]) -> None:
+async def _copy(repository: Opener, source: str, into: str, turns: Sequence[TurnRow]) -> None:
     """Lay turns, messages, summaries and log down again in `into`. Not the ledger: nothing was spent twice."""
     ids = {turn.id: f"turn:{new_id()}" for turn in turns}
     for turn in turns:
         taken_by = ids.get(turn.taken_by) if turn.taken_by else None
-        await opened(TurnsRepository).put(replace(turn, id=ids[turn.id], conversation_id=into, taken_by=taken_by))
-    await opened(MessagesRepository).copy(ids, into)
+        await repository(TurnsRepository).put(replace(turn, id=ids[turn.id], conversation_id=into, taken_by=taken_by))
+    await repository(MessagesRepository).copy(ids, into)
     last = turns[-1].ordinal if turns else 0
-    for summary in await opened(SummariesRepository).of_conversation(source):
+    for summary in await repository(SummariesRepository).of_conversation(source):
         if summary.upto_ordinal <= last and summary.undone_at is None:
             ids[summary.id] = derived_id("copy", into, summary.id)
-            await opened(SummariesRepository).add(
+            await repository(SummariesRepository).add(
                 into, summary.upto_ordinal, summary.text, summary.is_tainted, id=ids[summary.id]
             )
     log = [
         _copied(event, into, ids)
-        for event in await opened(ConversationsRepository).events(source)
+        for event in await repository(ConversationsRepository).events(source)
         if _belongs(event, ids)
     ]
     renumbered = [replace(event, seq=seq) for seq, event in enumerate(log, start=1)]
-    await opened(ConversationsRepository).copy_log(renumbered, into, turn_count=last)
+    await repository(ConversationsRepository).copy_log(renumbered, into, turn_count=last)
 
 
 def _belongs(event: Event, ids: dict[str, str]) -> bool:

@@ -26,7 +26,7 @@ class TaskBoard:
 
     async def columns(self, query: str, most: int) -> Sequence[BoardColumn]:
         """The user's lists by name, empty ones too while a task of theirs is done; then what was finished lately."""
-        tasks = self.db.open(TasksRepository, self.user_id)
+        tasks = self.db.repository(TasksRepository, self.user_id)
         names = [one.name for one in await tasks.lists()]
         rows = await tasks.list(query=query)
         since = self.clock() - DONE_FOR

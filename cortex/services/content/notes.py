@@ -46,7 +46,7 @@ class NotesService:
 
     async def list(self, user: User) -> Sequence[Note]:
         """The notes, the latest changed first."""
-        entries = await self._homes.of(user.id).list(NOTES)
+        entries = await self._homes.home_of(user.id).list(NOTES)
         found = [
             Note(name=entry.name.removesuffix(SUFFIX), changed_at=entry.changed_at, size_bytes=entry.size_bytes)
             for entry in entries
@@ -57,7 +57,7 @@ class NotesService:
     async def read(self, user: User, name: str) -> HomeFile:
         """A note's text with its version; NotFound."""
         try:
-            return await self._homes.of(user.id).read(_path(NOTES, name))
+            return await self._homes.home_of(user.id).read(_path(NOTES, name))
         except NotFound as error:
             raise NotFound(f"There is no note {name!r}.") from error
 
@@ -67,7 +67,7 @@ class NotesService:
         if not words or len(words) > NAME_CHARS_MAX:
             raise UserError(f"A note needs a name of 1 to {NAME_CHARS_MAX} characters.", field="name")
         try:
-            await self._homes.of(user.id).write(_path(NOTES, words), f"# {words}\n", ABSENT)
+            await self._homes.home_of(user.id).write(_path(NOTES, words), f"# {words}\n", ABSENT)
         except Conflict as error:
             raise UserError(f"There is a note named {words!r} already.", field="name") from error
         except NotFound as error:
@@ -76,28 +76,28 @@ class NotesService:
 
     async def write(self, user: User, name: str, text: str, version: str) -> str:
         """Put the text there; its new version."""
-        return await self._homes.of(user.id).write(_path(NOTES, name), _checked(text), version)
+        return await self._homes.home_of(user.id).write(_path(NOTES, name), _checked(text), version)
 
     async def remove(self, user: User, name: str) -> None:
         """Delete a note; NotFound."""
-        await self._homes.of(user.id).remove(_path(NOTES, name))
+        await self._homes.home_of(user.id).remove(_path(NOTES, name))
 
     async def scratchpad(self, user: User) -> HomeFile:
         """The scratchpad; empty at first."""
         try:
-            return await self._homes.of(user.id).read(SCRATCHPAD)
+            return await self._homes.home_of(user.id).read(SCRATCHPAD)
         except NotFound:
             return HomeFile(text="", version=ABSENT)
 
     async def write_scratchpad(self, user: User, text: str, version: str) -> str:
         """Put the text there; its new version. What a person writes by hand is theirs, so the mark of outside goes."""
-        made = await self._homes.of(user.id).write(SCRATCHPAD, _checked(text), version)
-        await self._db.open(PreferencesRepository, user.id).unset(mark_of(SCRATCHPAD))
+        made = await self._homes.home_of(user.id).write(SCRATCHPAD, _checked(text), version)
+        await self._db.repository(PreferencesRepository, user.id).unset(mark_of(SCRATCHPAD))
         return made
 
     async def agent_notes(self, user: User) -> Sequence[AgentNotes]:
         """What the assistant keeps for itself, role by role."""
-        home = self._homes.of(user.id)
+        home = self._homes.home_of(user.id)
         names = [entry.name for entry in await home.list(AGENT_NOTES) if entry.name.endswith(SUFFIX)]
         return [
             AgentNotes(role=name.removesuffix(SUFFIX), text=(await home.read(f"{AGENT_NOTES}/{name}")).text)
@@ -107,7 +107,7 @@ class NotesService:
     async def agent_notes_of(self, user: User, role: str) -> AgentNotes:
         """Those of one role; NotFound."""
         try:
-            kept = await self._homes.of(user.id).read(_path(AGENT_NOTES, role))
+            kept = await self._homes.home_of(user.id).read(_path(AGENT_NOTES, role))
         except NotFound as error:
             raise NotFound(f"The assistant keeps nothing as {role!r}.") from error
         return AgentNotes(role=role, text=kept.text)
@@ -115,8 +115,8 @@ class NotesService:
     async def clear_agent_notes(self, user: User, role: str) -> None:
         """Forget those of one role; NotFound."""
         path = _path(AGENT_NOTES, role)
-        await self._homes.of(user.id).remove(path)
-        await self._db.open(PreferencesRepository, user.id).unset(mark_of(path))
+        await self._homes.home_of(user.id).remove(path)
+        await self._db.repository(PreferencesRepository, user.id).unset(mark_of(path))
 
 
 def _path(folder: str, name: str) -> str:

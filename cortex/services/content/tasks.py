@@ -75,32 +75,32 @@ class TasksService:
 
     async def move(self, user: User, task_id: str, by: int) -> None:
         """Up (-1) or down (1) within its list; at an end it stays."""
-        async with self._db.transaction(user.id) as opened:
-            tasks = opened(TasksRepository)
+        async with self._db.transaction(user.id) as repository:
+            tasks = repository(TasksRepository)
             task = await tasks.get(task_id)
             row = [other.id for other in await tasks.list(task.list_name, task.is_done)]
             await tasks.move(task_id, max(0, row.index(task_id) + by))
 
     async def delete(self, user: User, task_id: str, version: int | None = None) -> TaskRow:
         """Delete it, if it still stands at `version`; `restore` brings the last few back."""
-        async with self._db.transaction(user.id) as opened:
-            task = await opened(TasksRepository).remove(task_id, version)
-            kept = await opened(PreferencesRepository).get(REMOVED, [])
-            await opened(PreferencesRepository).set(REMOVED, [*kept, _to_json(task)][-REMOVED_KEPT:])
+        async with self._db.transaction(user.id) as repository:
+            task = await repository(TasksRepository).remove(task_id, version)
+            kept = await repository(PreferencesRepository).get(REMOVED, [])
+            await repository(PreferencesRepository).set(REMOVED, [*kept, _to_json(task)][-REMOVED_KEPT:])
         return task
 
     async def restore(self, user: User, task_id: str) -> TaskRow:
         """A task that was deleted lately, as it was; NotFound when it is not among the last few."""
-        async with self._db.transaction(user.id) as opened:
-            kept: list[dict[str, Any]] = await opened(PreferencesRepository).get(REMOVED, [])
+        async with self._db.transaction(user.id) as repository:
+            kept: list[dict[str, Any]] = await repository(PreferencesRepository).get(REMOVED, [])
             found = next((one for one in kept if one["id"] == task_id), None)
             if found is None:
                 raise NotFound("This task is gone; only the last few deleted ones can be brought back.")
-            await opened(PreferencesRepository).set(REMOVED, [one for one in kept if one["id"] != task_id])
-            return await opened(TasksRepository).put(_from_json(found))
+            await repository(PreferencesRepository).set(REMOVED, [one for one in kept if one["id"] != task_id])
+            return await repository(TasksRepository).put(_from_json(found))
 
     def _of(self, user: User) -> TasksRepository:
-        return self._db.open(TasksRepository, user.id)
+        return self._db.repository(TasksRepository, user.id)
 
 
 def _checked(fields: TaskFields) -> TaskFields:

@@ -32,7 +32,7 @@ class Housekeeping:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     also: Sequence[Callable[[], Awaitable[None]]] = ()
 
-    async def run(self) -> None:
+    async def clean_daily(self) -> None:
         """For ever: a minute after the start, then once a day. One that fails is told in the log."""
         await self.sleep(FIRST_AFTER_S)
         while True:

@@ -85,28 +85,28 @@ class Alarm:
         """One more kind: `rows(until)` gives what is due by then, with id, next_at and version."""
         self._kinds.append(_Kind(name=kind, rows=rows, fire=fire))
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Something was changed here: look now."""
         self._bell.set()
 
-    async def run(self) -> None:
+    async def fire_due(self) -> None:
         """For ever: look every 2 s, and fire what is due."""
         try:
             while True:
-                await self.look()
+                await self.rearm()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_EVERY_S):
                         await self._bell.wait()
                 self._bell.clear()
         finally:
             if self._timers is not None:
-                self._timers.close()
+                self._timers.cancel_all()
             for firing in self._firing:
                 firing.cancel()
             if self._firing:
                 await asyncio.wait(self._firing)
 
-    async def look(self) -> None:
+    async def rearm(self) -> None:
         """Arm what is new or another, disarm what is gone. A database that does not answer is asked again."""
         until = self._clock() + ARMED_AHEAD
         if await self._is_armed(until - STILL_AHEAD):
@@ -157,7 +157,7 @@ class Alarm:
         except (CortexError, SQLAlchemyError) as error:
             log.warning("%s %s could not be fired and will be again: %s", kind.name, row.id, error)
         else:
-            self.ring()
+            self.wake()
         finally:
             kind.firing.discard(row.id)
             kind.armed.pop(row.id, None)

@@ -23,7 +23,7 @@ class JobBook:
     async def list(self) -> Sequence[Job]:
         """All of them, by name."""
         rows = await self._jobs.list()
-        latest = await self.runtime.db.open(SlotHistoryRepository, self.user_id).latest([row.id for row in rows])
+        latest = await self.runtime.db.repository(SlotHistoryRepository, self.user_id).latest([row.id for row in rows])
         return [_job(row, latest.get(row.id)) for row in rows]
 
     async def add(
@@ -61,7 +61,7 @@ class JobBook:
 
     @property
     def _jobs(self) -> JobsRepository:
-        return self.runtime.db.open(JobsRepository, self.user_id)
+        return self.runtime.db.repository(JobsRepository, self.user_id)
 
     def _next(self, timing: Timing) -> datetime | None:
         return next(iter(self.timings.following(timing, self.runtime.clock(), 1)), None)

@@ -103,25 +103,25 @@ class JobEndings:
         cost_usd, tokens = (facts.cost_usd, facts.tokens) if facts else (None, 0)
         again_at = retry_at(policy_of(job), slot.attempt, self.runtime.clock()) if state == "failed" else None
         if again_at is not None and why != NO_BUDGET and job.removed_at is None:
-            slots = self.runtime.db.open(SlotsRepository, slot.owner_id)
+            slots = self.runtime.db.repository(SlotsRepository, slot.owner_id)
             await slots.again(slot.id, again_at, why, cost_usd=cost_usd, tokens=tokens)
             return
         text = facts.text if facts else ""
-        told = await self._told(job, slot, state, why, text, facts)
+        told = await self._notice_draft(job, slot, state, why, text, facts)
         paused = await self._paused(job, slot, why) if state == "failed" else None
-        async with self.runtime.db.transaction(slot.owner_id) as opened:
-            end = await opened(SlotsRepository).end(
+        async with self.runtime.db.transaction(slot.owner_id) as repository:
+            end = await repository(SlotsRepository).end(
                 slot.id, state, why=why, result=text, cost_usd=cost_usd, tokens=tokens
             )
             if end is None:
                 return
             if paused is not None and job.is_enabled and pauses(policy_of(job), end.failures):
                 because = f"It failed {end.failures} times in a row."
-                await opened(JobsRepository).pause(job.id, None, because)
-                await paused.write(opened)
+                await repository(JobsRepository).pause(job.id, None, because)
+                await paused.write(repository)
             elif told is not None and _is_told(job, end):
-                await told.write(opened)
-        self.tell.ring(slot.owner_id)
+                await told.write(repository)
+        self.tell.wake(slot.owner_id)
 
     async def watch(self, slot: RunningSlot) -> None:
         """Look after one that has not ended: a question whose time is up is closed, a turn that takes too long too."""
@@ -137,19 +137,19 @@ class JobEndings:
 
     async def _job(self, slot: SlotRow) -> JobRow:
         """The slot's job, also when it was removed meanwhile."""
-        job = await self.runtime.db.open(JobsRepository, slot.owner_id).lately(slot.job_id)
+        job = await self.runtime.db.repository(JobsRepository, slot.owner_id).lately(slot.job_id)
         if job is None:
             raise NotFound("its job is gone, and so is it")
         return job
 
     async def _facts(self, job: JobRow, slot: RunningSlot) -> Facts:
         turn_id = slot.turn_id or ""
-        async with self.runtime.db.read_transaction(slot.owner_id) as opened:
-            turn = await opened(TurnsRepository).get(turn_id)
-            approvals = await opened(ApprovalsRepository).of_turn(turn_id)
-            rounds = await opened(RoundsRepository).of_turn(turn_id)
-            calls = await opened(CallsRepository).of_turn(turn_id)
-            messages = await opened(MessagesRepository).of_turn(turn_id)
+        async with self.runtime.db.read_transaction(slot.owner_id) as repository:
+            turn = await repository(TurnsRepository).get(turn_id)
+            approvals = await repository(ApprovalsRepository).of_turn(turn_id)
+            rounds = await repository(RoundsRepository).of_turn(turn_id)
+            calls = await repository(CallsRepository).of_turn(turn_id)
+            messages = await repository(MessagesRepository).of_turn(turn_id)
         asked = [one.answered_at or (one.expires_at if one.state == "expired" else None) for one in approvals]
         # While it waits for a person no time counts: it starts anew with the answer.
         began = max([slot.started_at or turn.created_at, *filter(None, asked)])
@@ -166,7 +166,7 @@ class JobEndings:
             timeout_at=deadline(policy_of(job), began),
         )
 
-    async def _told(
+    async def _notice_draft(
         self, job: JobRow, slot: SlotRow, state: SlotState, why: str, text: str, facts: Facts | None
     ) -> PendingNotice | None:
         """The notice of this ending; None where none is wanted whatever came out."""

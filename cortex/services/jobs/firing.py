@@ -50,13 +50,13 @@ class JobFiring:
 
     async def armed(self, until: datetime) -> Sequence[ArmedJob]:
         """The jobs that are due by then."""
-        return await self.runtime.db.open(AllJobsRepository).armed(until)
+        return await self.runtime.db.repository(AllJobsRepository).armed(until)
 
     async def fire(self, armed: ArmedJob) -> bool:
         """Decide what is due of this job now; False when nothing is, or another process was first."""
         now = self.runtime.clock()
         try:
-            job = await self.runtime.db.open(JobsRepository, armed.owner_id).get(armed.id)
+            job = await self.runtime.db.repository(JobsRepository, armed.owner_id).get(armed.id)
         except NotFound:
             return False
         if not job.is_enabled or job.next_at is None or job.next_at > now:
@@ -64,19 +64,19 @@ class JobFiring:
         try:
             decision = due(job.timing, job.next_at - _JUST_BEFORE, now, policy_of(job))
         except ToolFailed as error:  # a zone that the machine no longer knows, a line of an older build
-            await self.runtime.db.open(JobsRepository, job.owner_id).pause(job.id, job.version, error.message)
+            await self.runtime.db.repository(JobsRepository, job.owner_id).pause(job.id, job.version, error.message)
             return True
-        going = await self.runtime.db.open(SlotsRepository, job.owner_id).open_of(job.id)
+        going = await self.runtime.db.repository(SlotsRepository, job.owner_id).open_of(job.id)
         outcome = outcome_of(policy_of(job), decision, going)
         draft = await self.missed_notice(job, outcome.lost, and_more=decision.unlisted is not None)
-        async with self.runtime.db.transaction(job.owner_id) as opened:
-            if not await opened(JobsRepository).advance(job.id, job.next_at, job.version, decision.next_at):
+        async with self.runtime.db.transaction(job.owner_id) as repository:
+            if not await repository(JobsRepository).advance(job.id, job.next_at, job.version, decision.next_at):
                 return False
-            await _write(opened, job, outcome, decision.unlisted)
+            await _write(repository, job, outcome, decision.unlisted)
             if draft is not None:
-                await draft.write(opened)
+                await draft.write(repository)
         if draft is not None:
-            self.tell.ring(job.owner_id)
+            self.tell.wake(job.owner_id)
         return True
 
     async def missed_notice(
@@ -89,10 +89,10 @@ class JobFiring:
         if job.notify_on == "never" or not lost:
             return None
         tag, this = f"missed:{job.id}", slot_id(job.id, lost[0].slot)
-        unread = await self.runtime.db.open(NoticesRepository, job.owner_id).unread_of(tag)
+        unread = await self.runtime.db.repository(NoticesRepository, job.owner_id).unread_of(tag)
         since = unread.subject_id if unread and unread.subject_id != this else ""
         before = (
-            await self.runtime.db.open(SlotsRepository, job.owner_id).missed_since(since, but=MADE_UP)
+            await self.runtime.db.repository(SlotsRepository, job.owner_id).missed_since(since, but=MADE_UP)
             if since
             else None
         )
@@ -134,18 +134,20 @@ def outcome_of(policy: MissedPolicy, decision: DueSlots, going: Sequence[SlotRow
     return SlotOutcome(begun=tuple(begun), skipped=tuple(skipped), missed=tuple(missed), lost=lost)
 
 
-async def _write(opened: Opener, job: JobRow, outcome: SlotOutcome, unlisted: tuple[datetime, datetime] | None) -> None:
+async def _write(
+    repository: Opener, job: JobRow, outcome: SlotOutcome, unlisted: tuple[datetime, datetime] | None
+) -> None:
     """Every slot under its own id; one that stands already stays as it is."""
-    slots = opened(SlotsRepository)
+    slots = repository(SlotsRepository)
     missed = {one.slot: one.why for one in outcome.missed}
     if unlisted is not None:
         after, until = unlisted
         missed[after + _JUST_BEFORE] = f"so were all from here to {until:%Y-%m-%d %H:%M} UTC: too many to name"
     await slots.miss(job.id, missed)
     for at in outcome.begun:
-        await slots.open(job.id, at)
+        await slots.write_down(job.id, at)
     for at in outcome.skipped:
-        await slots.open(job.id, at, state="skipped", why=STILL_GOING)
+        await slots.write_down(job.id, at, state="skipped", why=STILL_GOING)
 
 
 def policy_of(job: JobRow) -> MissedPolicy:

@@ -122,12 +122,12 @@ class JobsService:
     ) -> tuple[JobRun, ...]:
         """Its slots, the newest first, 50 at a time; `before`: the `due_at` of the last one shown."""
         await self._jobs(user).get(job_id)
-        history = self.runtime.db.open(SlotHistoryRepository, user.id)
+        history = self.runtime.db.repository(SlotHistoryRepository, user.id)
         slots = await history.list(job_id, states=states, before=before, limit=HISTORY)
-        noticed = await history.told([slot.id for slot in slots])
+        noticed = await history.with_notice([slot.id for slot in slots])
         told = {slot.id: notice_id(user.id, f"slot:{slot.id}") for slot in slots}
-        deliveries = await self.runtime.db.open(DeliveriesRepository, user.id).of_notices(list(told.values()))
-        chats = await self.runtime.db.open(TurnsRepository, user.id).places(
+        deliveries = await self.runtime.db.repository(DeliveriesRepository, user.id).of_notices(list(told.values()))
+        chats = await self.runtime.db.repository(TurnsRepository, user.id).places(
             [slot.turn_id for slot in slots if slot.turn_id]
         )
         return tuple(
@@ -142,7 +142,7 @@ class JobsService:
 
     async def slot(self, user: User, id: str) -> SlotRow:
         """One run; NotFound."""
-        return await self.runtime.db.open(SlotsRepository, user.id).get(id)
+        return await self.runtime.db.repository(SlotsRepository, user.id).get(id)
 
     def preview(self, user: User, when: str, time_zone: str = "", *, count: int = PREVIEWED) -> Preview:
         """What the words mean and when that is next; UserError with its field for what is not read or never comes."""
@@ -238,17 +238,17 @@ class JobsService:
     async def run_now(self, user: User, job_id: str) -> str:
         """Note a run by hand, which begins within 2 s wherever Cortex runs; its slot's id."""
         now = self.runtime.clock()
-        slots = self.runtime.db.open(SlotsRepository, user.id)
+        slots = self.runtime.db.repository(SlotsRepository, user.id)
         for seconds in range(_SECONDS_TRIED):
             at = now + timedelta(seconds=seconds)
-            if await slots.open(job_id, at, is_by_hand=True):
+            if await slots.write_down(job_id, at, is_by_hand=True):
                 self.changed()
                 return slot_id(job_id, at)
         raise Conflict("It was begun many times just now. Wait a moment.")
 
     async def withdraw(self, user: User, id: str, why: str) -> bool:
         """Take back a run that was noted; False when it was begun before, or has ended."""
-        return await self.runtime.db.open(SlotsRepository, user.id).withdraw(id, why)
+        return await self.runtime.db.repository(SlotsRepository, user.id).withdraw(id, why)
 
     # --- crontabs -----------------------------------------------------------------------------------------------
 
@@ -269,12 +269,12 @@ class JobsService:
     async def _views(self, user: User, rows: Sequence[JobRow]) -> tuple[JobView, ...]:
         ids = [row.id for row in rows]
         chats = [row.conversation_id for row in rows if row.conversation_id]
-        history = self.runtime.db.open(SlotHistoryRepository, user.id)
+        history = self.runtime.db.repository(SlotHistoryRepository, user.id)
         async with asyncio.TaskGroup() as group:
             latest = group.create_task(history.latest(ids))
             bars = group.create_task(history.bars(ids))
             means = group.create_task(history.means(ids))
-            standing = group.create_task(self.runtime.db.open(ConversationsRepository, user.id).standing(chats))
+            standing = group.create_task(self.runtime.db.repository(ConversationsRepository, user.id).standing(chats))
         return tuple(
             JobView(
                 job=row,
@@ -287,7 +287,7 @@ class JobsService:
         )
 
     def _jobs(self, user: User) -> JobsRepository:
-        return self.runtime.db.open(JobsRepository, user.id)
+        return self.runtime.db.repository(JobsRepository, user.id)
 
     def _next_times(self, timing: Timing, count: int) -> Preview:
         now = self.runtime.clock()

@@ -56,17 +56,17 @@ class JobRuns:
     async def fire(self, armed: ArmedJob) -> None:
         """Its time has come."""
         if await self._firing.fire(armed):
-            self.ring()
+            self.wake()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """There is something to begin or to end: look now."""
         self._bell.set()
 
-    async def run(self) -> None:
+    async def look_after_slots(self) -> None:
         """For ever: look. A database that does not answer is asked again."""
         while True:
             try:
-                await self.look()
+                await self.settle_slots()
             except (CortexError, SQLAlchemyError) as error:
                 log.warning("cannot look after jobs: %s", error)
             with suppress(TimeoutError):
@@ -74,14 +74,14 @@ class JobRuns:
                     await self._bell.wait()
             self._bell.clear()
 
-    async def look(self) -> None:
+    async def settle_slots(self) -> None:
         """End the slots whose turns have ended, then begin those that may begin."""
-        for slot in await self._runtime.db.open(AllSlotsRepository).running():
+        for slot in await self._runtime.db.repository(AllSlotsRepository).running():
             if slot.turn_state is None or slot.turn_state in LOOP_ENDS:
                 await self._settle(slot)
             else:
                 await self._watch(slot)
-        waiting = await self._runtime.db.open(AllSlotsRepository).ready(TAKEN_MOST)
+        waiting = await self._runtime.db.repository(AllSlotsRepository).ready(TAKEN_MOST)
         if waiting:
             jobs = await self._jobs_of(waiting)
             await self._begin(jobs, await self._in_time(jobs, waiting))
@@ -102,7 +102,8 @@ class JobRuns:
         """The jobs of these slots by their ids; none that was deleted just now."""
         owners = {slot.job_id: slot.owner_id for slot in waiting}
         found = {
-            id: await self._runtime.db.open(JobsRepository, owner_id).lately(id) for id, owner_id in owners.items()
+            id: await self._runtime.db.repository(JobsRepository, owner_id).lately(id)
+            for id, owner_id in owners.items()
         }
         return {id: job for id, job in found.items() if job is not None and job.removed_at is None}
 
@@ -120,15 +121,15 @@ class JobRuns:
     async def _miss(self, job: JobRow, late: Sequence[SlotRow]) -> None:
         lost = [MissedSlot(slot=slot.due_at, why=WAITED_TOO_LONG) for slot in late]
         draft = await self._firing.missed_notice(job, lost)
-        async with self._runtime.db.transaction(job.owner_id) as opened:
-            is_ours = await opened(SlotsRepository).give_up([slot.id for slot in late], WAITED_TOO_LONG)
+        async with self._runtime.db.transaction(job.owner_id) as repository:
+            is_ours = await repository(SlotsRepository).give_up([slot.id for slot in late], WAITED_TOO_LONG)
             if is_ours and draft is not None:
-                await draft.write(opened)
-        self._tell.ring(job.owner_id)
+                await draft.write(repository)
+        self._tell.wake(job.owner_id)
 
     async def _begin(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> None:
         """The oldest of each job that has none running, as far as there is room; plain messages need none."""
-        running = await self._runtime.db.open(AllSlotsRepository).running()
+        running = await self._runtime.db.repository(AllSlotsRepository).running()
         busy = {slot.job_id for slot in running}
         self._here &= {slot.turn_id for slot in running if slot.turn_id}
         at_work = sum(slot.turn_id in self._here and slot.turn_state in ("queued", "running") for slot in running)
@@ -154,4 +155,4 @@ class JobRuns:
 
     def _heard(self, turn_id: str) -> None:
         if turn_id.startswith("cron:"):
-            self.ring()
+            self.wake()

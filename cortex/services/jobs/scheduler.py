@@ -55,7 +55,7 @@ def open_ports(runtime: Runtime, scope: ToolScope, notices: Notices) -> Reminder
     reminders = RemindersService(runtime=runtime, timings=timings, tell=notices)
     notices.on_acknowledged("reminder", reminders.answered)
     scope.add(Timings, lambda _: timings)
-    scope.add(Reminders, reminders.opened)
+    scope.add(Reminders, reminders.for_user)
     scope.add(Jobs, lambda user_id: JobBook(runtime=runtime, timings=timings, user_id=user_id))
     return reminders
 
@@ -73,7 +73,7 @@ class Scheduler:
         self._has_open_slots = True
         self.runs = runs
         self.jobs = JobsService(
-            runtime=runtime, timings=LazyReader(), roles=roles, models=models, tools=jobs, changed=self.look
+            runtime=runtime, timings=LazyReader(), roles=roles, models=models, tools=jobs, changed=self.wake
         )
 
     @classmethod
@@ -98,33 +98,33 @@ class Scheduler:
             due=DueReminders(runtime=runtime, timings=LazyReader(), tell=notices),
         )
 
-    async def run(self) -> None:
+    async def keep_time(self) -> None:
         """For ever: fire what is due and look after what runs."""
         self._alarm.add("job", self.runs.armed, self.runs.fire)
         self._alarm.add("reminder", self._due.armed, self._due.fire)
-        async with background_tasks(self.runs.run()):
-            await self._alarm.run()
+        async with background_tasks(self.runs.look_after_slots()):
+            await self._alarm.fire_due()
 
     async def _pulse(self, until: datetime) -> frozenset[str]:
         """Which kinds have anything due by then. Where slots are open, the runner looks after them."""
-        beat = await self._runtime.db.open(HeartbeatsRepository).beat(until)
+        beat = await self._runtime.db.repository(HeartbeatsRepository).beat(until)
         self._has_open_slots = beat.slots
         if beat.slots:
-            self.runs.ring()
+            self.runs.wake()
         return frozenset(["job"] * beat.jobs + ["reminder"] * beat.reminders)
 
     async def _is_still(self) -> bool:
         """Whether there is nothing to look for: no slot is open, and nobody wrote anything, in whatever process."""
         return not await self._runtime.db.commits.are_new() and not self._has_open_slots
 
-    def look(self) -> None:
+    def wake(self) -> None:
         """Something was changed in this process: do not wait for the next look."""
-        self.runs.ring()
-        self._alarm.ring()
+        self.runs.wake()
+        self._alarm.wake()
 
     async def sweep(self) -> None:
         """Forget removed jobs, old slots and reminders that are long over."""
-        await self._runtime.db.open(AllJobsRepository).prune()
-        while await self._runtime.db.open(AllSlotsRepository).prune():
+        await self._runtime.db.repository(AllJobsRepository).prune()
+        while await self._runtime.db.repository(AllSlotsRepository).prune():
             pass
-        await self._runtime.db.open(AllRemindersRepository).prune()
+        await self._runtime.db.repository(AllRemindersRepository).prune()

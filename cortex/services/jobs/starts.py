@@ -56,21 +56,21 @@ class JobStarts:
             is_tainted=job.is_tainted,
         )
         draft = await self.tell.draft(job.owner_id, f"slot:{slot.id}", values, job.deliver_to or None)
-        async with self.runtime.db.transaction(job.owner_id) as opened:
-            if not await opened(SlotsRepository).start(slot.id):
+        async with self.runtime.db.transaction(job.owner_id) as repository:
+            if not await repository(SlotsRepository).start(slot.id):
                 return
-            await draft.write(opened)
-            await opened(SlotsRepository).end(slot.id, "done", result=job.prompt)
-        self.tell.ring(job.owner_id)
+            await draft.write(repository)
+            await repository(SlotsRepository).end(slot.id, "done", result=job.prompt)
+        self.tell.wake(job.owner_id)
 
     async def _turn(self, job: JobRow, slot: SlotRow, conversation_id: str) -> tuple[TurnRow | None, bool]:
         """The slot's turn, and whether it waits behind another; None when the slot was begun elsewhere."""
         mode = await self.tools.mode(await self.tools.settle(job))
         turn_id = slot.id if slot.attempt == 0 else f"{slot.id}:{slot.attempt + 1}"
-        async with self.runtime.transaction_then_notify(job.owner_id, conversation_id) as opened:
-            if not await opened(SlotsRepository).start(slot.id, turn_id):
+        async with self.runtime.transaction_then_notify(job.owner_id, conversation_id) as repository:
+            if not await repository(SlotsRepository).start(slot.id, turn_id):
                 return None, False
-            row = await opened(TurnsRepository).create(
+            row = await repository(TurnsRepository).create(
                 turn_id,
                 conversation_id,
                 job.prompt if job.kind == "prompt" else call_text(job),
@@ -83,24 +83,28 @@ class JobStarts:
                 reads=Reads(outside=job.is_tainted, private=job.is_private),
             )
             ahead = [
-                turn for turn in await opened(TurnsRepository).queued(conversation_id) if turn.ordinal < row.ordinal
+                turn for turn in await repository(TurnsRepository).queued(conversation_id) if turn.ordinal < row.ordinal
             ]
-            is_queued = bool(ahead) or await opened(TurnsRepository).running(conversation_id) is not None
-            await opened(ConversationsRepository).append(conversation_id, [message_row(row, is_queued)])
+            is_queued = bool(ahead) or await repository(TurnsRepository).running(conversation_id) is not None
+            await repository(ConversationsRepository).append(conversation_id, [message_row(row, is_queued)])
         return row, is_queued
 
     async def _place(self, job: JobRow) -> str:
         """The conversation that it posts into: the one it has, or a new one of its own when that is gone."""
         if job.conversation_id is not None:
             try:
-                return (await self.runtime.db.open(ConversationsRepository, job.owner_id).get(job.conversation_id)).id
+                return (
+                    await self.runtime.db.repository(ConversationsRepository, job.owner_id).get(job.conversation_id)
+                ).id
             except NotFound:
                 pass  # deleted: the job does not go on into what nobody sees
         role, before = job.role or DEFAULT_ROLE, job.conversation_id
-        async with self.runtime.db.transaction(job.owner_id) as opened:
+        async with self.runtime.db.transaction(job.owner_id) as repository:
             id = derived_id("job", job.id, before or "")
-            made = await opened(ConversationsRepository).create(role, job.mode or "auto", job.name, id=id, source="job")
-            return await opened(JobsRepository).settle_in(job.id, made.id, in_place_of=before)
+            made = await repository(ConversationsRepository).create(
+                role, job.mode or "auto", job.name, id=id, source="job"
+            )
+            return await repository(JobsRepository).settle_in(job.id, made.id, in_place_of=before)
 
 
 def call_text(job: JobRow) -> str:

@@ -31,6 +31,6 @@ class Timers:
         if self._scheduler.get_job(name):
             self._scheduler.remove_job(name)
 
-    def close(self) -> None:
+    def cancel_all(self) -> None:
         """Drop them all."""
         self._scheduler.shutdown(wait=False)

@@ -107,7 +107,7 @@ class JobTools:
             except UserError:  # a slip in a file of the owner's home: the turn begins all the same, and fails with it
                 return job
         if (names, planned_for) != (job.planned, job.planned_for):
-            await self.runtime.db.open(JobsRepository, job.owner_id).keep_plan(job.id, names, planned_for)
+            await self.runtime.db.repository(JobsRepository, job.owner_id).keep_plan(job.id, names, planned_for)
         return replace(job, planned=names, planned_for=planned_for)
 
 

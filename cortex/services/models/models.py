@@ -231,19 +231,19 @@ class Models:
             await provider.close()
 
     async def _file(self, user_id: str) -> tuple[RegistryFile, str]:
-        found = await self._homes.of(user_id).configured(FILE)
+        found = await self._homes.home_of(user_id).configured(FILE)
         return (read(found.text), found.version) if found else (RegistryFile(), ABSENT)
 
     async def _write(self, user_id: str, file: RegistryFile, version: str) -> None:
-        await self._homes.of(user_id).write(FILE, written(file), expected_version=version)
+        await self._homes.home_of(user_id).write(FILE, written(file), expected_version=version)
         self._revisions[user_id] += 1
 
     def _secrets(self, user_id: str) -> SecretsRepository:
-        return self._db.open(SecretsRepository, user_id)
+        return self._db.repository(SecretsRepository, user_id)
 
     async def _secret(self, user_id: str, name: str) -> str | None:
         sealed = await self._secrets(user_id).get(name) if name else None
-        return None if sealed is None else self._vault.open(sealed)
+        return None if sealed is None else self._vault.unseal(sealed)
 
     def _policy(self, user: User, entry: ModelEntry) -> AddressPolicy:
         """Inside the network: only the very host and port that an admin named, in the registry or the settings."""

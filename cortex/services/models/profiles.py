@@ -31,9 +31,9 @@ class Profiles:
     db: Database
     models: Models
 
-    async def of(self, user: User, entry: ModelEntry) -> LearnedProfile:
+    async def profile_of(self, user: User, entry: ModelEntry) -> LearnedProfile:
         """The profile in force for this model, with what it rests on."""
-        seen = await self.db.open(RoundsRepository, user.id).seen(endpoint_of(entry), SAMPLES_MOST)
+        seen = await self.db.repository(RoundsRepository, user.id).seen(endpoint_of(entry), SAMPLES_MOST)
         samples = [
             Sample(
                 idle_s=one.idle_s,
@@ -48,7 +48,7 @@ class Profiles:
     async def all(self, user: User) -> tuple[Backend, ...]:
         """Every model of the registry with its cache."""
         entries = (await self.models.shown(user)).entries
-        return tuple([Backend(entry=entry, learned=await self.of(user, entry)) for entry in entries])
+        return tuple([Backend(entry=entry, learned=await self.profile_of(user, entry)) for entry in entries])
 
 
 def endpoint_of(entry: ModelEntry) -> str:

@@ -53,16 +53,16 @@ class Buttons:
         """The buttons of a delivery, their links kept; made again they are the same."""
         found: list[Action] = []
         until = notice.expires_at or self.clock() + LINK_LIFE
-        async with self.db.transaction(notice.owner_id) as opened:
+        async with self.db.transaction(notice.owner_id) as repository:
             for kind in notice.actions:
                 token = self._token(delivery_id, kind)
-                await opened(ActionLinksRepository).add(token, notice.id, kind, until)
+                await repository(ActionLinksRepository).add(token, notice.id, kind, until)
                 found.append(Action(kind=kind, path=PATH + token))
         return tuple(found)
 
-    async def look(self, login: LoginView, token: str) -> Pressable:
+    async def preview(self, login: LoginView, token: str) -> Pressable:
         """What this link would do; changes nothing. NotFound when it never was, is another's, or its time is up."""
-        link = await self.db.open(ActionLinksRepository, login.user.id).get(token)
+        link = await self.db.repository(ActionLinksRepository, login.user.id).get(token)
         view = await self.notices.get(login.user.id, link.notice_id)
         needs_password = link.action == "approve" and self._is_stale(view.row) and not login.is_confirmed
         is_used = link.used_at is not None
@@ -74,12 +74,12 @@ class Buttons:
         Conflict when it was pressed before or the question was answered elsewhere, NotAllowed when the password has to
         be confirmed first (the link is then still good), NotFound like `look`.
         """
-        found = await self.look(login, token)
+        found = await self.preview(login, token)
         if found.is_used:
             raise Conflict("This button was pressed already.")
         if found.needs_password:
             raise NotAllowed("This question is older than five minutes: confirm your password to say yes to it.")
-        await self.db.open(ActionLinksRepository, login.user.id).use(token)
+        await self.db.repository(ActionLinksRepository, login.user.id).use(token)
         user, notice = login.user, found.notice
         match found.action:
             case "ack":

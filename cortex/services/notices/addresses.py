@@ -54,17 +54,17 @@ class Addresses:
 
     async def named(self, user_id: str) -> frozenset[ChannelName]:
         """The channels for which this person has an address, and which this server can use."""
-        kept = await self.db.open(SecretsRepository, user_id).names()
+        kept = await self.db.repository(SecretsRepository, user_id).names()
         return frozenset(name for name in ADDRESSED if _name(name) in kept and not self.channels.lacks(name))
 
     async def target(self, user_id: str, channel: ChannelName) -> Target | None:
         """The address, None when there is none. ConfigError when it was sealed under another key of the server."""
-        sealed = await self.db.open(SecretsRepository, user_id).get(_name(channel))
-        return None if sealed is None else Target(**json.loads(await asyncio.to_thread(self.vault.open, sealed)))
+        sealed = await self.db.repository(SecretsRepository, user_id).get(_name(channel))
+        return None if sealed is None else Target(**json.loads(await asyncio.to_thread(self.vault.unseal, sealed)))
 
     async def views(self, user: User) -> tuple[ChannelView, ...]:
         """Every channel that takes an address, with how it fared of late."""
-        rows = await self.db.open(DeliveriesRepository, user.id).list(limit=LOOKED_AT)
+        rows = await self.db.repository(DeliveriesRepository, user.id).list(limit=LOOKED_AT)
         found: list[ChannelView] = []
         for name in ADDRESSED:
             newest = next((row for row in rows if row.channel == name and row.state != "dropped"), None)
@@ -94,14 +94,14 @@ class Addresses:
         if name == "webhook" and not target.secret:
             made = await asyncio.to_thread(notify.new_secret)
             target = replace(target, secret=made)
-        target = (await self.channels.open(name)).checked(target)
+        target = (await self.channels.channel(name)).checked(target)
         sealed = await asyncio.to_thread(self.vault.seal, json.dumps(asdict(target)))
-        await self.db.open(SecretsRepository, user.id).put(_name(name), sealed)
+        await self.db.repository(SecretsRepository, user.id).put(_name(name), sealed)
         return made
 
     async def remove(self, user: User, channel: str) -> None:
         """Forget it; what waits for it is dropped when its time comes. NotFound when there is none."""
-        if not await self.db.open(SecretsRepository, user.id).remove(_name(_addressed(channel))):
+        if not await self.db.repository(SecretsRepository, user.id).remove(_name(_addressed(channel))):
             raise NotFound("There is no such address.")
 
     async def test(self, user: User, channel: str) -> str:

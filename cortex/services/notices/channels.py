@@ -37,7 +37,7 @@ class Channels:
             return LACKS_SERVER
         return ""
 
-    async def open(self, name: ChannelName) -> Channel:
+    async def channel(self, name: ChannelName) -> Channel:
         """The channel, read from its file once. UserError says what it lacks; ConfigError when no key can be opened."""
         keys = await self.keys.keys() if name == "web_push" else ()
         known = self._open.get((name, keys))
@@ -51,7 +51,7 @@ class Channels:
     async def test(self, name: ChannelName, target: Target, id: str) -> str:
         """Send a test there, now; the error in words for the person, "" when it was taken."""
         try:
-            await (await self.open(name)).send(notify.trial(id, name), target)
+            await (await self.channel(name)).send(notify.trial(id, name), target)
         except DeliveryError as error:
             return f"{error.message} It may have arrived all the same." if error.is_unknown else error.message
         except CortexError as error:

@@ -62,22 +62,22 @@ class Delivery:
     buttons: Buttons
     clock: Clock
 
-    async def send(self, row: DeliveryRow) -> None:
+    async def try_once(self, row: DeliveryRow) -> None:
         """Try it once and book how it ended."""
         outcome = await self._tried(row)
         await self._book(row, outcome)
-        self.notices.ring(row.owner_id)
+        self.notices.wake(row.owner_id)
 
     async def _tried(self, row: DeliveryRow) -> DeliveryEnd | Again:
         try:
-            notice = await self.db.open(rows.NoticesRepository, row.owner_id).get(row.notice_id)
-            choices = await self.notices.choices.of(row.owner_id)
+            notice = await self.db.repository(rows.NoticesRepository, row.owner_id).get(row.notice_id)
+            choices = await self.notices.choices.choices_of(row.owner_id)
             await self._check(row, notice)
             held = held_until(notice, choices, self.clock())
             if held is not None:
                 return Again(at=held)
             target = await self._target(row)
-            channel = await self.channels.open(row.channel)
+            channel = await self.channels.channel(row.channel)
             await channel.send(await self._parcel(row, notice, choices), target)
         except _Unwanted as reason:
             return DeliveryEnd(state="dropped", why=str(reason))
@@ -88,7 +88,7 @@ class Delivery:
         return DeliveryEnd(state="delivered")
 
     async def _check(self, row: DeliveryRow, notice: NoticeRow) -> None:
-        if not (await self.db.open(AccountsRepository).get(row.owner_id)).is_active:
+        if not (await self.db.repository(AccountsRepository).get(row.owner_id)).is_active:
             raise _Unwanted("the account is closed")
         if notice.acknowledged_at is not None:
             raise _Unwanted("answered before it was sent")
@@ -116,7 +116,7 @@ class Delivery:
 
     async def _device(self, row: DeliveryRow) -> DeviceRow | None:
         try:
-            return await self.db.open(DevicesRepository, row.owner_id).get(row.device_id)
+            return await self.db.repository(DevicesRepository, row.owner_id).get(row.device_id)
         except NotFound:
             return None
 
@@ -149,8 +149,8 @@ class Delivery:
         is_gone = isinstance(outcome, DeliveryEnd) and outcome.is_gone
         lost = await self._lost(device) if is_gone and device is not None else None
         more = await self._spare(row) if ended == "failed" else ()
-        async with self.db.transaction(row.owner_id) as opened:
-            deliveries, devices = opened(DeliveriesRepository), opened(DevicesRepository)
+        async with self.db.transaction(row.owner_id) as repository:
+            deliveries, devices = repository(DeliveriesRepository), repository(DevicesRepository)
             match outcome:
                 case Again(at=at, why=why):
                     is_ours = await deliveries.again(row.id, row.attempt, at, why)
@@ -159,10 +159,10 @@ class Delivery:
             if not is_ours:
                 log.warning("delivery %s took longer than its lease; another try has it now", row.id)
                 return
-            await opened(rows.NoticesRepository).send_instead(row.notice_id, more)
+            await repository(rows.NoticesRepository).send_instead(row.notice_id, more)
             if device is not None and lost is not None:
                 await devices.remove(device.id, "the device no longer takes notifications")
-                await lost.write(opened)
+                await lost.write(repository)
             elif device is not None and ended != "dropped" and (why or ended):
                 await devices.pushed(device.id, why)
 
@@ -173,7 +173,7 @@ class Delivery:
         is_over = notice.is_replaced or (notice.expires_at is not None and notice.expires_at <= at)
         if is_over or notice.read_at is not None or notice.acknowledged_at is not None:
             return ()
-        choices, means = await self.notices.choices.of(row.owner_id), await self.notices.means(row.owner_id)
+        choices, means = await self.notices.choices.choices_of(row.owner_id), await self.notices.means(row.owner_id)
         return spare(notice, choices, means, at, {sent.channel for sent in view.deliveries})
 
     async def _lost(self, device: DeviceRow) -> PendingNotice:

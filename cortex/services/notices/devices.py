@@ -88,13 +88,13 @@ class DevicesService:
 
         UserError when the subscription is none, when push is not set up, or for the 21st device.
         """
-        channel = await self.channels.open("web_push")
+        channel = await self.channels.channel("web_push")
         target = channel.checked(
             Target(address=subscription.endpoint, key=subscription.p256dh, secret=subscription.auth)
         )
         newest = (await self.channels.keys.public())[0]
-        async with self.db.transaction(login.user.id) as opened:
-            devices = opened(rows.DevicesRepository)
+        async with self.db.transaction(login.user.id) as repository:
+            devices = repository(rows.DevicesRepository)
             known = {device.id: device for device in await devices.list()}
             former = known.get(_id(subscription.instead_of))
             if former is not None and subscription.instead_of != target.address:
@@ -135,7 +135,7 @@ class DevicesService:
         if delivery_id.startswith(TEST):
             device_id = delivery_id.removeprefix(TEST)
         else:
-            device_id = (await self.db.open(DeliveriesRepository, user.id).get(delivery_id)).device_id
+            device_id = (await self.db.repository(DeliveriesRepository, user.id).get(delivery_id)).device_id
         await self._rows(user.id).shown(device_id)
 
     async def list(self, user: User) -> Sequence[DeviceView]:
@@ -164,7 +164,7 @@ class DevicesService:
         await self._rows(user.id).remove(device_id)
 
     def _rows(self, user_id: str) -> rows.DevicesRepository:
-        return self.db.open(rows.DevicesRepository, user_id)
+        return self.db.repository(rows.DevicesRepository, user_id)
 
     def _view(self, row: DeviceRow, keys: Sequence[str]) -> DeviceView:
         heard = row.shown_at or row.created_at

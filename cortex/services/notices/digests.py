@@ -37,7 +37,7 @@ class Digests:
     clock: Clock
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    async def run(self) -> None:
+    async def send_digests(self) -> None:
         """For ever: soon after the start, then at each quarter of an hour."""
         await self.sleep(FIRST_AFTER_S)
         while True:
@@ -49,13 +49,13 @@ class Digests:
 
     async def go_round(self) -> None:
         """Tell everybody's digest whose hour has come and that was not told yet."""
-        for user_id in await self.db.open(AllPreferencesRepository).owners(KEY):
-            due_at = (await self.notices.choices.of(user_id)).last_digest(self.clock())
+        for user_id in await self.db.repository(AllPreferencesRepository).owners(KEY):
+            due_at = (await self.notices.choices.choices_of(user_id)).last_digest(self.clock())
             if due_at is not None:
-                await self._tell(user_id, due_at)
+                await self._send_digest(user_id, due_at)
 
-    async def _tell(self, user_id: str, due_at: datetime) -> None:
-        table = self.db.open(rows.NoticesRepository, user_id)
+    async def _send_digest(self, user_id: str, due_at: datetime) -> None:
+        table = self.db.repository(rows.NoticesRepository, user_id)
         last = await table.list(NoticeFilter(kinds=("digest",)), limit=1)
         since = max([due_at - REACHES_BACK, *(datetime.fromisoformat(digest.subject_id) for digest in last)])
         if since >= due_at:
@@ -63,7 +63,7 @@ class Digests:
         found = await table.list(NoticeFilter(is_unread=True, since=since), limit=LOOKED_AT)
         quiet = [row for row in found if row.urgency == "low" and row.kind != "digest" and row.created_at < due_at]
         if quiet:
-            await self.notices.tell(user_id, _digest(quiet, due_at))
+            await self.notices.notify(user_id, _digest(quiet, due_at))
 
 
 def _digest(found: list[NoticeRow], due_at: datetime) -> NoticeDraft:

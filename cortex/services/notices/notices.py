@@ -98,25 +98,25 @@ class Notices:
         must_be_ours(values.path)
         title = _cut(" ".join(values.title.split()), TITLE_CHARACTERS)
         values = replace(values, title=title, text=_cut(values.text.strip(), TEXT_CHARACTERS))
-        choices, means = await self.choices.of(user_id), await self.means(user_id, without)
+        choices, means = await self.choices.choices_of(user_id), await self.means(user_id, without)
         found = ways(values, choices, means, self.clock(), only=channels)
         is_muted = values.kind in choices.muted
         return PendingNotice(id=notice_id(user_id, key), values=values, ways=found, is_muted=is_muted)
 
-    async def tell(self, user_id: str, told: NoticeDraft) -> str:
+    async def notify(self, user_id: str, told: NoticeDraft) -> str:
         """Tell it now, by itself; the notice's id, also when it was told before."""
         draft = await self.prepare(user_id, told)
-        async with self.db.transaction(user_id) as opened:
-            is_new = await draft.write(opened)
+        async with self.db.transaction(user_id) as repository:
+            is_new = await draft.write(repository)
         if is_new:
-            self.ring(user_id)
+            self.wake(user_id)
         return draft.id
 
-    def ring(self, user_id: str = "") -> None:
+    def wake(self, user_id: str = "") -> None:
         """Something new is committed: wake who sends, and this person's open pages."""
         if user_id:
-            self.hub.ring(bell_of(user_id))
-        self.hub.ring(OUTBOX)
+            self.hub.announce(bell_of(user_id))
+        self.hub.announce(OUTBOX)
 
     async def means(self, user_id: str, without: str = "") -> Means:
         """By what this person can be told now; a device whose login ended is told nothing."""
@@ -124,7 +124,9 @@ class Notices:
         if self.addresses.channels.lacks("web_push"):
             return Means(addressed=addressed)
         devices = [
-            device for device in await self.db.open(DevicesRepository, user_id).list() if device.login_id is not None
+            device
+            for device in await self.db.repository(DevicesRepository, user_id).list()
+            if device.login_id is not None
         ]
         return Means(addressed=addressed, devices=tuple(device.id for device in devices if device.id != without))
 
@@ -135,14 +137,16 @@ class Notices:
         found = await self._rows(user_id).list(wanted, before_id=before_id, limit=PAGE + 1)
         shown = found[:PAGE]
         ids = [row.id for row in shown]
-        sent: Mapping[str, tuple[DeliveryRow, ...]] = await self.db.open(DeliveriesRepository, user_id).of_notices(ids)
+        sent: Mapping[str, tuple[DeliveryRow, ...]] = await self.db.repository(
+            DeliveriesRepository, user_id
+        ).of_notices(ids)
         views = tuple(NoticeView(row=row, deliveries=sent[row.id]) for row in shown)
         return NoticePage(notices=views, earlier=shown[-1].id if len(found) > PAGE else "")
 
     async def get(self, user_id: str, notice_id: str) -> NoticeView:
         """One of them; NotFound when it is absent or another user's."""
         row = await self._rows(user_id).get(notice_id)
-        sent = await self.db.open(DeliveriesRepository, user_id).of_notices([notice_id])
+        sent = await self.db.repository(DeliveriesRepository, user_id).of_notices([notice_id])
         return NoticeView(row=row, deliveries=sent[notice_id])
 
     async def unread(self, user_id: str) -> int:
@@ -174,8 +178,8 @@ class Notices:
 
     async def send_again(self, user_id: str, delivery_id: str) -> None:
         """Try a failed delivery once more, now; Conflict when it has not failed."""
-        await self.db.open(DeliveriesRepository, user_id).retry(delivery_id)
-        self.ring(user_id)
+        await self.db.repository(DeliveriesRepository, user_id).retry(delivery_id)
+        self.wake(user_id)
 
     # --- answers
 
@@ -210,14 +214,14 @@ class Notices:
         if listener is not None:
             await listener(user_id, row, choice)
         await self._rows(user_id).acknowledge(row.id)
-        self.hub.ring(bell_of(user_id))
+        self.hub.announce(bell_of(user_id))
 
     def _rows(self, user_id: str) -> rows.NoticesRepository:
-        return self.db.open(rows.NoticesRepository, user_id)
+        return self.db.repository(rows.NoticesRepository, user_id)
 
     def _rung(self, user_id: str, count: int) -> int:
         if count:
-            self.hub.ring(bell_of(user_id))
+            self.hub.announce(bell_of(user_id))
         return count
 
 

@@ -42,7 +42,7 @@ class Outbox:
     clock: Clock
     _at_work: dict["asyncio.Task[None]", DeliveryRow] = field(default_factory=dict)
 
-    async def run(self) -> None:
+    async def send_due(self) -> None:
         """For ever. What is cut off on the way comes back when its lease is over."""
         heard = await self.hub.changed(OUTBOX, -1, 0)
         try:
@@ -54,7 +54,7 @@ class Outbox:
     async def _round(self) -> float:
         """Take what is due where there is room; the seconds until it is worth looking again."""
         try:
-            due_at = await self.db.open(AllDeliveriesRepository).next_at()
+            due_at = await self.db.repository(AllDeliveriesRepository).next_at()
             if due_at is None or due_at > self.clock():
                 return self._wait_s(due_at)
             taken = await self._take()
@@ -77,10 +77,10 @@ class Outbox:
 
     async def _due(self, channel: ChannelName, besides: Sequence[str]) -> Sequence[DeliveryRow]:
         """The next one of this channel, or none."""
-        return await self.db.open(AllDeliveriesRepository).take(channel, 1, LEASE_S, besides)
+        return await self.db.repository(AllDeliveriesRepository).take(channel, 1, LEASE_S, besides)
 
     def _start(self, row: DeliveryRow) -> None:
-        worker = asyncio.create_task(self.sending.send(row))  # noqa: TID251 - heard by `_done`, ended by `_end`
+        worker = asyncio.create_task(self.sending.try_once(row))  # noqa: TID251 - heard by `_done`, ended by `_end`
         self._at_work[worker] = row
         worker.add_done_callback(self._done)
 

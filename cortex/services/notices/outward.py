@@ -34,15 +34,15 @@ class UserPush:
     clock: Clock
     user_id: str
 
-    async def send(self, id: str, title: str, text: str) -> PushCount:
+    async def push(self, id: str, title: str, text: str) -> PushCount:
         """Hand it to the outbox and wait for the first try of each device; what is held or tried again is `waiting`."""
-        choices = await self.notices.choices.of(self.user_id)
+        choices = await self.notices.choices.choices_of(self.user_id)
         if "message" in choices.muted:
             raise ToolFailed("The user muted messages on their devices; nothing was sent.")
         told = NoticeDraft(
             key=f"push:{id}", kind="message", title=title, text=text, channels=("web_push",), is_tainted=True
         )
-        notice_id = await self.notices.tell(self.user_id, told)
+        notice_id = await self.notices.notify(self.user_id, told)
         try:
             async with asyncio.timeout(WAIT_S):
                 await self._tried(notice_id)
@@ -83,10 +83,10 @@ class UserMail:
         target = await self.addresses.target(self.user_id, "email")
         return "" if target is None else target.address
 
-    async def send(self, id: str, to: Sequence[str], subject: str, text: str) -> None:
+    async def send_mail(self, id: str, to: Sequence[str], subject: str, text: str) -> None:
         """Hand it over, once; ToolFailed says what the server refused."""
         try:
-            channel = cast("_Poster", await self.addresses.channels.open("email"))
+            channel = cast("_Poster", await self.addresses.channels.channel("email"))
         except UserError as error:
             raise ToolFailed(error.message) from None
         await channel.post(id, to, subject, text, reply_to=await self.own_address())

@@ -132,10 +132,10 @@ class ReachChoices:
         self._db = db
         self._hub = hub
 
-    async def of(self, user_id: str) -> Choices:
+    async def choices_of(self, user_id: str) -> Choices:
         """What is in force for this person. NotFound without such an account."""
-        zone = (await self._db.open(AccountsRepository).get(user_id)).time_zone
-        kept: dict[str, Any] = await self._db.open(PreferencesRepository, user_id).get(
+        zone = (await self._db.repository(AccountsRepository).get(user_id)).time_zone
+        kept: dict[str, Any] = await self._db.repository(PreferencesRepository, user_id).get(
             KEY, {}
         )  # Any: JSON that `change` wrote
         named = {name: tuple(kept.get(name, ())) for name in ("muted", "content")}
@@ -164,7 +164,7 @@ class ReachChoices:
         `channels`: the kinds that are named; an empty list keeps them to the page. `digest_hour`: "" ends the digest.
         `muted`: what is unread of them counts as read.
         """
-        before = choices = await self.of(user.id)
+        before = choices = await self.choices_of(user.id)
         if quiet is not None:
             choices = replace(choices, quiet=_quiet(quiet))
         if muted is not None:
@@ -179,16 +179,16 @@ class ReachChoices:
             choices = replace(choices, digest_hour=_hour(digest_hour))
         kept = asdict(choices)
         del kept["time_zone"]
-        async with self._db.transaction(user.id) as opened:
-            await opened(PreferencesRepository).set(KEY, kept)
+        async with self._db.transaction(user.id) as repository:
+            await repository(PreferencesRepository).set(KEY, kept)
             fallen_silent = [kind for kind in choices.muted if kind not in before.muted]
-            if await opened(NoticesRepository).read_kinds(fallen_silent):
-                self._hub.ring(bell_of(user.id))
+            if await repository(NoticesRepository).read_kinds(fallen_silent):
+                self._hub.announce(bell_of(user.id))
         return choices
 
     async def usual_again(self, user: User) -> None:
         """Forget what was chosen; addresses and devices stay."""
-        await self._db.open(PreferencesRepository, user.id).unset(KEY)
+        await self._db.repository(PreferencesRepository, user.id).unset(KEY)
 
 
 def _quiet(text: str) -> str:

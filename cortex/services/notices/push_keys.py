@@ -28,7 +28,7 @@ class PushKeys:
 
     async def ensure(self) -> None:
         """Make the first key unless there is one; cheap when there is."""
-        secrets = self._db.open(ServerSecretsRepository)
+        secrets = self._db.repository(ServerSecretsRepository)
         if await secrets.get(NAME) is None:
             await secrets.add(NAME, await asyncio.to_thread(self._sealed, ()))
 
@@ -36,7 +36,7 @@ class PushKeys:
         """The private keys, newest first. ConfigError when the server's secret key is another one now."""
         sealed = await self._stored()
         if self._opened is None or self._opened[0] != sealed:
-            self._opened = (sealed, tuple(json.loads(await asyncio.to_thread(self._vault.open, sealed))))
+            self._opened = (sealed, tuple(json.loads(await asyncio.to_thread(self._vault.unseal, sealed))))
         return self._opened[1]
 
     async def public(self) -> tuple[str, ...]:
@@ -53,13 +53,13 @@ class PushKeys:
             raise NotAllowed("Only admins change the keys of push.")
         former, keys = await self._stored(), await self.keys()
         sealed = await asyncio.to_thread(self._sealed, keys)
-        async with self._db.transaction() as opened:
-            if not await opened(ServerSecretsRepository).replace(NAME, former, sealed):
+        async with self._db.transaction() as repository:
+            if not await repository(ServerSecretsRepository).replace(NAME, former, sealed):
                 raise Conflict("Somebody else changed the keys at this moment.")
-            await opened(AuditRepository).add(by.id, "push.rotated", "the keys of push")
+            await repository(AuditRepository).add(by.id, "push.rotated", "the keys of push")
 
     async def _stored(self) -> bytes:
-        sealed = await self._db.open(ServerSecretsRepository).get(NAME)
+        sealed = await self._db.repository(ServerSecretsRepository).get(NAME)
         if sealed is None:  # a page asked before the first daemon started
             await self.ensure()
             return await self._stored()

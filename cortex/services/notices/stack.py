@@ -85,16 +85,16 @@ class NotificationStack:
             watched=watched,
         )
 
-    async def run(self) -> None:
+    async def deliver_notices(self) -> None:
         """For ever: make the keys of push where there are none, then send what is due."""
         try:
             await self.keys.ensure()
         except SQLAlchemyError as error:
             log.warning("the keys of push are made with the first device: %s", error)
-        async with background_tasks(self.digests.run()):
-            await self.dispatch.run()
+        async with background_tasks(self.digests.send_digests()):
+            await self.dispatch.send_due()
 
     async def sweep(self) -> None:
         """Forget old notices and links whose time is up."""
-        await self.runtime.db.open(AllActionLinksRepository).prune()
-        await self.runtime.db.open(AllNoticesRepository).prune()
+        await self.runtime.db.repository(AllActionLinksRepository).prune()
+        await self.runtime.db.repository(AllNoticesRepository).prune()

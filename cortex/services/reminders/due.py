@@ -41,7 +41,7 @@ class DueReminders:
 
     async def armed(self, until: datetime) -> Sequence[Waking]:
         """The reminders of everybody that are told by then, the soonest first."""
-        rows = await self.runtime.db.open(AllRemindersRepository).armed(until)
+        rows = await self.runtime.db.repository(AllRemindersRepository).armed(until)
         moments = [(row, [at for at in (row.next_at, row.again_at) if at is not None]) for row in rows]
         return [Waking(id=row.id, owner_id=row.owner_id, next_at=min(at)) for row, at in moments]
 
@@ -53,7 +53,7 @@ class DueReminders:
         """Tell this one if it is due and nobody told it yet."""
         user_id, reminder_id = waking.owner_id, waking.id
         try:
-            row = await self.runtime.db.open(RemindersRepository, user_id).get(reminder_id)
+            row = await self.runtime.db.repository(RemindersRepository, user_id).get(reminder_id)
         except NotFound:
             return False  # removed since the alarm was set
         now = self.runtime.clock()
@@ -62,23 +62,25 @@ class DueReminders:
             return False
         key = f"reminder:{reminder_id}:{max(moments).isoformat()}"
         draft = await self.tell.draft(user_id, key, _notice(row, now))
-        async with self.runtime.db.transaction(user_id) as opened:
-            is_told = await self._move_on(opened, row, now)
+        async with self.runtime.db.transaction(user_id) as repository:
+            is_told = await self._move_on(repository, row, now)
             if is_told:
-                await draft.write(opened)
+                await draft.write(repository)
         if is_told:
-            self.tell.ring(user_id)
+            self.tell.wake(user_id)
         return is_told
 
-    async def _move_on(self, opened: Opener, row: ReminderRow, now: datetime) -> bool:
+    async def _move_on(self, repository: Opener, row: ReminderRow, now: datetime) -> bool:
         """Note in the row that it is told now; False when somebody else did, or it was changed or answered."""
         if row.next_at is not None and row.next_at <= now:
             following = self.timings.following(row.timing, now, 1)
             return (
-                await opened(RemindersRepository).come_due(row.id, row.next_at, next(iter(following), None)) is not None
+                await repository(RemindersRepository).come_due(row.id, row.next_at, next(iter(following), None))
+                is not None
             )
         return (
-            row.again_at is not None and await opened(RemindersRepository).come_again(row.id, row.again_at) is not None
+            row.again_at is not None
+            and await repository(RemindersRepository).come_again(row.id, row.again_at) is not None
         )
 
 

@@ -106,7 +106,7 @@ class RemindersService:
         found = self.read(user, words)
         values = _values(found.text, found.timing, _repeat(repeat_s))
         row = await self._of(user).add(None, values, found.times[0])
-        self.tell.ring(user.id)
+        self.tell.wake(user.id)
         return row
 
     async def change(
@@ -121,26 +121,26 @@ class RemindersService:
         elif next_at is None:
             raise UserError("It was told already; say when to tell it again.", field="when")
         values = replace(_values(_text(text, "text"), timing, _repeat(repeat_s)), is_tainted=before.is_tainted)
-        async with self.runtime.db.transaction(user.id) as opened:
-            row = await opened(RemindersRepository).change(reminder_id, version, values, next_at)
-            await opened(NoticesRepository).settle(reminder_id)
-        self.tell.ring(user.id)
+        async with self.runtime.db.transaction(user.id) as repository:
+            row = await repository(RemindersRepository).change(reminder_id, version, values, next_at)
+            await repository(NoticesRepository).settle(reminder_id)
+        self.tell.wake(user.id)
         return row
 
     async def acknowledge(self, user_id: str, reminder_id: str) -> ReminderRow:
         """Heard: it is not told again before its rhythm's next time, and its notices are answered."""
-        async with self.runtime.db.transaction(user_id) as opened:
-            row = await opened(RemindersRepository).acknowledge(reminder_id)
-            await opened(NoticesRepository).settle(reminder_id)
-        self.tell.ring(user_id)
+        async with self.runtime.db.transaction(user_id) as repository:
+            row = await repository(RemindersRepository).acknowledge(reminder_id)
+            await repository(NoticesRepository).settle(reminder_id)
+        self.tell.wake(user_id)
         return row
 
     async def wait_again(self, user: User, reminder_id: str) -> ReminderRow:
         """Take back that it was heard or put off: it waits for an answer as before, and so does its notice."""
-        async with self.runtime.db.transaction(user.id) as opened:
-            row = await opened(RemindersRepository).wait_again(reminder_id)
-            await opened(NoticesRepository).unsettle(reminder_id)
-        self.tell.ring(user.id)
+        async with self.runtime.db.transaction(user.id) as repository:
+            row = await repository(RemindersRepository).wait_again(reminder_id)
+            await repository(NoticesRepository).unsettle(reminder_id)
+        self.tell.wake(user.id)
         return row
 
     async def snooze(self, user: User, reminder_id: str, choice: Snooze, words: str = "") -> ReminderRow:
@@ -156,45 +156,47 @@ class RemindersService:
         if not choice:
             await self.acknowledge(user_id, notice.subject_id)
             return
-        row = await self.runtime.db.open(RemindersRepository, user_id).get(notice.subject_id)
+        row = await self.runtime.db.repository(RemindersRepository, user_id).get(notice.subject_id)
         words = next((words for name, words in SNOOZES.items() if name == choice), choice)
         timing = self.timings.read(words, self.runtime.clock(), row.time_zone)
         await self._put_off(user_id, row.id, self._times(timing)[0])
 
     async def _put_off(self, user_id: str, reminder_id: str, until: datetime) -> ReminderRow:
-        async with self.runtime.db.transaction(user_id) as opened:
-            row = await opened(RemindersRepository).snooze(reminder_id, until)
-            await opened(NoticesRepository).settle(reminder_id)
-        self.tell.ring(user_id)
+        async with self.runtime.db.transaction(user_id) as repository:
+            row = await repository(RemindersRepository).snooze(reminder_id, until)
+            await repository(NoticesRepository).settle(reminder_id)
+        self.tell.wake(user_id)
         return row
 
     async def remove(self, user_id: str, ids: Sequence[str]) -> int:
         """Take them away, kept for `restore` a day long; how many there were."""
-        async with self.runtime.db.transaction(user_id) as opened:
-            count = await opened(RemindersRepository).remove(ids)
+        async with self.runtime.db.transaction(user_id) as repository:
+            count = await repository(RemindersRepository).remove(ids)
             for reminder_id in ids:
-                await opened(NoticesRepository).settle(reminder_id)
-        self.tell.ring(user_id)
+                await repository(NoticesRepository).settle(reminder_id)
+        self.tell.wake(user_id)
         return count
 
     async def clear(self, user: User) -> int:
         """Take away all that are to come or wait for an answer; how many. `restore_cleared` takes that back."""
         rows = await self._of(user).list(("planned", "due", "snoozed"))
         ids = [row.id for row in rows]
-        await self.runtime.db.open(PreferencesRepository, user.id).set(CLEARED, ids)
+        await self.runtime.db.repository(PreferencesRepository, user.id).set(CLEARED, ids)
         return await self.remove(user.id, ids)
 
     async def restore_cleared(self, user: User) -> int:
         """Put back what the last `clear` took away; how many are back."""
-        return await self.restore(user.id, await self.runtime.db.open(PreferencesRepository, user.id).get(CLEARED, []))
+        return await self.restore(
+            user.id, await self.runtime.db.repository(PreferencesRepository, user.id).get(CLEARED, [])
+        )
 
     async def restore(self, user_id: str, ids: Sequence[str]) -> int:
         """Put removed ones back; how many. Those whose time has passed are told at once."""
-        count = await self.runtime.db.open(RemindersRepository, user_id).restore(ids)
-        self.tell.ring(user_id)
+        count = await self.runtime.db.repository(RemindersRepository, user_id).restore(ids)
+        self.tell.wake(user_id)
         return count
 
-    def opened(self, user_id: str) -> "UserReminders":
+    def for_user(self, user_id: str) -> "UserReminders":
         """The port of the tools, for one person."""
         return UserReminders(service=self, user_id=user_id)
 
@@ -202,7 +204,7 @@ class RemindersService:
         return self.timings.following(timing, self.runtime.clock(), AHEAD)
 
     def _of(self, user: User) -> RemindersRepository:
-        return self.runtime.db.open(RemindersRepository, user.id)
+        return self.runtime.db.repository(RemindersRepository, user.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +222,7 @@ class UserReminders:
     async def add(self, id: str, text: str, timing: Timing, next_at: datetime, is_tainted: bool) -> Reminder:
         """A new one; the one that stands under this id already is handed back."""
         row = await self._rows.add(id, replace(_values(text, timing, None), is_tainted=is_tainted), next_at)
-        self.service.tell.ring(self.user_id)
+        self.service.tell.wake(self.user_id)
         return _reminder(row, row.wakes_at or next_at)
 
     async def remove(self, ids: Sequence[str]) -> int:
@@ -233,7 +235,7 @@ class UserReminders:
 
     @property
     def _rows(self) -> RemindersRepository:
-        return self.service.runtime.db.open(RemindersRepository, self.user_id)
+        return self.service.runtime.db.repository(RemindersRepository, self.user_id)
 
 
 def _reminder(row: ReminderRow, next_at: datetime) -> Reminder:

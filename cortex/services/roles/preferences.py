@@ -67,25 +67,25 @@ class PreferencesService:
         `roles`: names that a person may choose as the role of new conversations. UserError names the wrong field.
         """
         checked = {name: _checked(name, value.strip(), roles) for name, value in values.items() if name in NAMES}
-        rows = self._db.open(Rows, user.id)
+        rows = self._db.repository(Rows, user.id)
         for name, value in checked.items():
             await rows.set(name, value)
         return await self.get(user)
 
     async def persona(self, user: User) -> HomeFile:
         """The person's own words on who the assistant is to them; empty while the shipped ones are in force."""
-        return await self._homes.of(user.id).configured(PERSONA_FILE) or HomeFile(text="", version=ABSENT)
+        return await self._homes.home_of(user.id).configured(PERSONA_FILE) or HomeFile(text="", version=ABSENT)
 
     async def save_persona(self, user: User, text: str, version: str) -> str:
         """Put these words in force; none at all brings the shipped ones back. Conflict when `version` is an old one."""
         words = text.replace("\r\n", "\n").strip()
         if len(words) > PERSONA_CHARS_MAX:
             raise UserError(f"That is too long: at most {PERSONA_CHARS_MAX:,} characters.", field="persona")
-        return await self._homes.of(user.id).write(PERSONA_FILE, f"{words}\n" if words else "", version)
+        return await self._homes.home_of(user.id).write(PERSONA_FILE, f"{words}\n" if words else "", version)
 
     async def _stored(self, user: User) -> dict[str, Any]:
         """What was chosen and not taken back. Any: each value was checked by `change` before it was written."""
-        rows = await self._db.open(Rows, user.id).all()
+        rows = await self._db.repository(Rows, user.id).all()
         return {name: value for name, value in rows.items() if name in NAMES and value is not None}
 
 

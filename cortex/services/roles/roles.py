@@ -62,7 +62,7 @@ class Roles:
     async def own(self, user: User) -> tuple[str, ...]:
         """The roles that this user's home says something of, whatever stands there."""
         try:
-            entries = await self._homes.of(user.id).list("roles") if self._homes is not None else ()
+            entries = await self._homes.home_of(user.id).list("roles") if self._homes is not None else ()
         except (NotFound, UserError):
             return ()
         return tuple(entry.name[:-3] for entry in entries if entry.name.endswith(".md"))
@@ -76,7 +76,7 @@ class Roles:
         role = (await self.in_force(user, name)).role
         if not job_id or self._db is None:
             return role
-        job = await self._db.open(JobsRepository, user.id).lately(job_id)
+        job = await self._db.repository(JobsRepository, user.id).lately(job_id)
         if job is None:
             return replace(role, tools=(), admin_tools=())
         if job.tools is not None:
@@ -153,10 +153,10 @@ class Roles:
         if kept == before:
             return
         fields_changed = sorted(key for key in {*kept, *before} if kept.get(key) != before.get(key))
-        async with self._db.transaction(user.id) as opened:
-            await opened(PreferencesRepository).set(_key(name), kept)
+        async with self._db.transaction(user.id) as repository:
+            await repository(PreferencesRepository).set(_key(name), kept)
             if is_audited:
-                await opened(AuditRepository).add(user.id, "role.changed", name, {"fields": fields_changed})
+                await repository(AuditRepository).add(user.id, "role.changed", name, {"fields": fields_changed})
 
     async def persona(self, user: User) -> str:
         """Who speaks: the user's persona.md, else the shipped words."""
@@ -174,7 +174,7 @@ class Roles:
         """A file of the user's home, "" when it is not there."""
         if self._homes is None:
             return ""
-        found = await self._homes.of(user.id).configured(path)
+        found = await self._homes.home_of(user.id).configured(path)
         return found.text if found else ""
 
     async def _chosen(self, user: User, name: str) -> dict[str, Any]:
@@ -184,7 +184,7 @@ class Roles:
     async def _stored(self, user: User, name: str) -> dict[str, Any]:
         if self._db is None:
             return {}
-        found = await self._db.open(PreferencesRepository, user.id).get(_key(name), {})
+        found = await self._db.repository(PreferencesRepository, user.id).get(_key(name), {})
         return found if isinstance(found, dict) else {}
 
 

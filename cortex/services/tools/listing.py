@@ -161,8 +161,8 @@ class ToolListing:
         ground, lines = await self._lines()
         domain = _domain(ground, tool.category)
         entry = next(entry for entry in ground.snapshot.entries if entry.name == name)
-        uses = await self.runtime.db.open(ToolUsesRepository).of(name, LAST_CALLS)
-        mine = await self.runtime.db.open(CallsRepository, user.id).of_tool(name, LAST_CALLS)
+        uses = await self.runtime.db.repository(ToolUsesRepository).of_tool(name, LAST_CALLS)
+        mine = await self.runtime.db.repository(CallsRepository, user.id).of_tool(name, LAST_CALLS)
         return ToolSheet(
             line=next(line for line in lines if line.name == name),
             tool=tool,
@@ -181,7 +181,7 @@ class ToolListing:
         ground = await self.tools.ground()
         settings: Mapping[str, ToolSettingRow] = await self.settings.all()
         since = self.runtime.clock() - timedelta(days=DAYS)
-        uses = {use.name: use for use in await self.runtime.db.open(ToolUsesRepository).by_tool(since)}
+        uses = {use.name: use for use in await self.runtime.db.repository(ToolUsesRepository).by_tool(since)}
         missing = {row["name"]: tuple(row["missing"]) for row in await self.tools.listing()}
         entries = {entry.name: entry for entry in ground.snapshot.entries}
         return ground, tuple(

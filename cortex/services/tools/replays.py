@@ -73,15 +73,15 @@ class Replays:
 
     async def replay(self, user_id: str, turn_id: str, round: int, recipe: str) -> Replay:
         """The round under this recipe. NotFound for a round without a stored input; UserError for the recipe."""
-        async with self.runtime.db.read_transaction(user_id) as opened:
-            turn = await opened(TurnsRepository).get(turn_id)
-            kept = next((one for one in await opened(PlansRepository).of_turn(turn_id) if one.round == round), None)
+        async with self.runtime.db.read_transaction(user_id) as repository:
+            turn = await repository(TurnsRepository).get(turn_id)
+            kept = next((one for one in await repository(PlansRepository).of_turn(turn_id) if one.round == round), None)
             if kept is None or not kept.given:
                 raise NotFound("What this round was planned from was not kept.")
-            stored = await opened(MessagesRepository).of_conversation(turn.conversation_id, turn.ordinal)
-            texts = await opened(TextsRepository).get([kept.given["ready"]])
-            taken = await opened(TurnsRepository).taken(turn, round)
-            calls = await opened(CallsRepository).of_turn(turn_id)
+            stored = await repository(MessagesRepository).of_conversation(turn.conversation_id, turn.ordinal)
+            texts = await repository(TextsRepository).get([kept.given["ready"]])
+            taken = await repository(TurnsRepository).taken(turn, round)
+            calls = await repository(CallsRepository).of_turn(turn_id)
         past = past_turns([messages for _, messages in by_turn(stored)[-PAST_TURNS:]])
         if taken:
             past = with_so_far(past, turn.text, [call.name for call in calls if call.round < round])

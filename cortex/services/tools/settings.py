@@ -53,7 +53,7 @@ class ToolSettingsService:
 
     async def in_force(self) -> ToolSettings:
         """What holds now: one number is read, and the rest only where it has grown."""
-        number = await self._db.open(ToolSettingsRepository).number()
+        number = await self._db.repository(ToolSettingsRepository).number()
         if not self._kept or self._kept[0].number != number:
             self._kept[:] = [await self._read(number)]
         return self._kept[0]
@@ -63,18 +63,20 @@ class ToolSettingsService:
         if settings.refit is None:
             return snapshot
         data = (
-            None if is_loaded(settings.refit) else await self._db.open(RefitsRepository).weights(settings.refit.number)
+            None
+            if is_loaded(settings.refit)
+            else await self._db.repository(RefitsRepository).weights(settings.refit.number)
         )
         return await asyncio.to_thread(with_own_model, snapshot, settings.refit, data)
 
     async def all(self) -> Mapping[str, ToolSettingRow]:
         """What was set, by tool."""
-        return {setting.tool: setting for setting in await self._db.open(ToolSettingsRepository).all()}
+        return {setting.tool: setting for setting in await self._db.repository(ToolSettingsRepository).all()}
 
     async def words(self, category: str) -> Sequence[ToolWordRow]:
         """What was added to a category and what was left out; NotFound for an unknown one."""
         self._category(category)
-        return await self._db.open(ToolSettingsRepository).words(category)
+        return await self._db.repository(ToolSettingsRepository).words(category)
 
     async def change(self, user: User, name: str, *, is_on: bool, sending: str, asks_first: bool) -> None:
         """Set these three; what is as it ships is no setting. UserError names what cannot be."""
@@ -101,7 +103,7 @@ class ToolSettingsService:
     async def undo_description(self, user: User, name: str, number: int) -> None:
         """Put back what stood there before this change of the audit log; Conflict where it was changed again since."""
         tool = self._changeable(user, name)
-        found = await self._db.open(AuditRepository).list(1, number + 1, subject=name)
+        found = await self._db.repository(AuditRepository).list(1, number + 1, subject=name)
         is_it = bool(found) and found[0].number == number and found[0].action == "tool.changed"
         change = json.loads(found[0].detail).get("description") if is_it else None
         if change is None:
@@ -122,22 +124,25 @@ class ToolSettingsService:
         """Put these in the place of what was done to the category's words; how many lines that changes."""
         _admin(user)
         self._category(category)
-        async with self._db.transaction() as opened:
-            settings = opened(ToolSettingsRepository)
+        async with self._db.transaction() as repository:
+            settings = repository(ToolSettingsRepository)
             before = await settings.words(category)
             gone = [word for word in before if word not in words]
             new = [word for word in words if word not in before]
             if gone or new:
                 await settings.drop_words(gone)
                 await settings.add_words(new, user.id)
-                detail = {"added": [_told(word) for word in new], "taken_back": [_told(word) for word in gone]}
-                await opened(AuditRepository).add(user.id, "tool.words", category, detail)
+                detail = {
+                    "added": [_audit_values(word) for word in new],
+                    "taken_back": [_audit_values(word) for word in gone],
+                }
+                await repository(AuditRepository).add(user.id, "tool.words", category, detail)
         return len({(word.kind, word.text_key) for word in (*gone, *new)})
 
     async def _set(self, user: User, name: str, **values: Any) -> int:  # Any: a field's value
         """Set these, leave the rest; the audit log's number, 0 where nothing changed."""
-        async with self._db.transaction() as opened:
-            settings = opened(ToolSettingsRepository)
+        async with self._db.transaction() as repository:
+            settings = repository(ToolSettingsRepository)
             found = [setting for setting in await settings.all() if setting.tool == name]
             before = found[0] if found else ToolSettingRow(tool=name)
             changes = {field: [getattr(before, field), to] for field, to in values.items()}
@@ -145,10 +150,10 @@ class ToolSettingsService:
             if not changes:
                 return 0
             await settings.set(replace(before, **values), user.id)
-            return (await opened(AuditRepository).add(user.id, "tool.changed", name, changes)).number
+            return (await repository(AuditRepository).add(user.id, "tool.changed", name, changes)).number
 
     async def _read(self, number: int) -> ToolSettings:
-        settings = self._db.open(ToolSettingsRepository)
+        settings = self._db.repository(ToolSettingsRepository)
         found, words = await settings.all(), await settings.words()
         sending = {each.tool: cast("Sending", each.sending) for each in found if each.sending in get_args(Sending)}
         return ToolSettings(
@@ -160,7 +165,7 @@ class ToolSettingsService:
                 words=words_of(words),
                 descriptions={each.tool: each.description for each in found if each.description is not None},
             ),
-            refit=await self._db.open(RefitsRepository).in_force(),
+            refit=await self._db.repository(RefitsRepository).in_force(),
         )
 
     def _changeable(self, user: User, name: str) -> Tool:
@@ -187,7 +192,7 @@ def asks_itself(tool: Tool) -> bool:
     return tool.confirm or tool.risk == "high"
 
 
-def _told(word: ToolWordRow) -> dict[str, Any]:  # Any: what the audit log takes
+def _audit_values(word: ToolWordRow) -> dict[str, Any]:  # Any: what the audit log takes
     return {"kind": word.kind, "text": word.text, "tools": list(word.tools), "left_out": word.is_left_out}
 
 

@@ -32,7 +32,7 @@ class SkillFiles:
         """Every skill file of the user by name, the broken ones with what is wrong."""
         if self._homes is None or self._db is None:
             return ()
-        home, marks = self._homes.of(user.id), self._db.open(PreferencesRepository, user.id)
+        home, marks = self._homes.home_of(user.id), self._db.repository(PreferencesRepository, user.id)
         entries = await names_of(home)
         if not entries:
             self._kept.pop(user.id, None)
@@ -51,7 +51,7 @@ class SkillFiles:
         """The folder to write them in; UserError where there is none."""
         if self._homes is None:
             raise UserError("Skills can be changed in a running Cortex only.")
-        return self._homes.of(user.id)
+        return self._homes.home_of(user.id)
 
     async def skills(self, user: User) -> tuple[Skill, ...]:
         """Those that can be used."""

@@ -130,7 +130,7 @@ class SkillsService:
             await self._files.home(user).write(path_of(name), text, ABSENT)
         except Conflict as error:
             raise UserError(f"There is a skill named {name!r} already.", field="title") from error
-        await self._db.open(PreferencesRepository, user.id).unset(mark_of(path_of(name)))
+        await self._db.repository(PreferencesRepository, user.id).unset(mark_of(path_of(name)))
         return name
 
     async def create_example(self, user: User) -> str:
@@ -146,7 +146,7 @@ class SkillsService:
         except UserError as error:
             raise UserError(error.message, field="text") from error
         made = await self._files.home(user).write(path_of(name), clean, version)
-        await self._db.open(PreferencesRepository, user.id).unset(mark_of(path_of(name)))
+        await self._db.repository(PreferencesRepository, user.id).unset(mark_of(path_of(name)))
         return made
 
     async def rename(self, user: User, name: str, to: str) -> str:
@@ -154,7 +154,7 @@ class SkillsService:
         file, made = await self.read(user, name), _name(to, "to")
         if made == name:
             return name
-        home, marks = self._files.home(user), self._db.open(PreferencesRepository, user.id)
+        home, marks = self._files.home(user), self._db.repository(PreferencesRepository, user.id)
         if await home.version(path_of(made)) != ABSENT:
             raise UserError(f"There is a skill named {made!r} already.", field="to")
         if file.is_tainted:
@@ -166,16 +166,16 @@ class SkillsService:
     async def remove(self, user: User, name: str) -> None:
         """Delete it; `restore` brings the last few back."""
         file = await self.read(user, name)
-        async with self._db.transaction(user.id) as opened:
-            kept = await opened(PreferencesRepository).get(REMOVED, [])
+        async with self._db.transaction(user.id) as repository:
+            kept = await repository(PreferencesRepository).get(REMOVED, [])
             gone = {"name": name, "text": file.text, "is_tainted": file.is_tainted}
-            await opened(PreferencesRepository).set(REMOVED, [*kept, gone][-REMOVED_KEPT:])
+            await repository(PreferencesRepository).set(REMOVED, [*kept, gone][-REMOVED_KEPT:])
         await self._files.home(user).remove(path_of(name), file.version or None)
-        await self._db.open(PreferencesRepository, user.id).unset(mark_of(path_of(name)))
+        await self._db.repository(PreferencesRepository, user.id).unset(mark_of(path_of(name)))
 
     async def restore(self, user: User, name: str) -> None:
         """A skill that was deleted lately, as it was; NotFound when it is not among the last few."""
-        marks = self._db.open(PreferencesRepository, user.id)
+        marks = self._db.repository(PreferencesRepository, user.id)
         kept: list[dict[str, Any]] = await marks.get(REMOVED, [])
         found = next((one for one in reversed(kept) if one["name"] == name), None)
         if found is None:

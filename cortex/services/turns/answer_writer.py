@@ -48,7 +48,7 @@ class AnswerWriter:
 
     async def begin(self) -> None:
         """Take back what an interrupted try of this round had put on the page."""
-        conversations = self.runtime.db.open(ConversationsRepository, self.turn.user_id)
+        conversations = self.runtime.db.repository(ConversationsRepository, self.turn.user_id)
         events = await conversations.of_turn(self.turn.conversation_id, self.turn.id)
         starts = [e.payload for e in events if e.kind == "part.start" and e.payload["round"] == self.round_number]
         self.base = self.attempt = max((start["attempt"] for start in starts), default=0)
@@ -66,7 +66,7 @@ class AnswerWriter:
 
     async def notice(self, text: str) -> None:
         """A retry or a change of model, told in the log."""
-        await self._tell([("notice", {"turn": self.turn.id, "level": "warn", "text": text}, self.turn.id)])
+        await self._announce([("notice", {"turn": self.turn.id, "level": "warn", "text": text}, self.turn.id)])
 
     async def whole(self, text: str) -> list[Row]:
         """The rows that finish the answer; `text` is shown when nothing was streamed. Commit them, then `close`."""
@@ -75,18 +75,18 @@ class AnswerWriter:
             self.open = replace(await self._start("text"), text=text)
         return [] if self.open is None else [self._end(self.open, self.open.text)]
 
-    def close(self) -> None:
+    def end_part(self) -> None:
         """The rows stand in the log: let the hub forget the open part."""
         if self.open is not None:
-            self.runtime.hub.close(self.turn.conversation_id, self.open.part)
+            self.runtime.hub.end_part(self.turn.conversation_id, self.open.part)
             self.open = None
 
     async def abandon(self) -> None:
         """The answer failed for good: what there was of it stays visible, marked as partial, and is no history."""
         if self.open is not None:
             kind, payload, turn_id = self._end(self.open, self.open.text)
-            await self._tell([(kind, {**payload, "is_partial": True}, turn_id)])
-            self.close()
+            await self._announce([(kind, {**payload, "is_partial": True}, turn_id)])
+            self.end_part()
 
     async def _start(self, kind: Literal["text", "thinking"]) -> OpenPart:
         """Begin the next part; the one before it ends."""
@@ -100,8 +100,8 @@ class AnswerWriter:
             text="",
         )
         payload = {"turn": self.turn.id, "round": self.round_number, "part": part.part, "kind": kind}
-        await self._tell([*ended, ("part.start", {**payload, "attempt": self.attempt}, self.turn.id)])
-        self.close()
+        await self._announce([*ended, ("part.start", {**payload, "attempt": self.attempt}, self.turn.id)])
+        self.end_part()
         self.started.append(part.part)
         return part
 
@@ -128,14 +128,14 @@ class AnswerWriter:
             for part in self.started
         ]
         if rows:
-            await self._tell(rows)
-        self.close()
+            await self._announce(rows)
+        self.end_part()
         self.started.clear()
 
-    async def _tell(self, rows: list[Row]) -> None:
+    async def _announce(self, rows: list[Row]) -> None:
         """Commit rows to the log and ring the bell."""
         beside, self.beside = self.beside, None
-        async with self.runtime.transaction_then_notify(self.turn.user_id, self.turn.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(self.turn.user_id, self.turn.conversation_id) as repository:
             if beside is not None:
-                await beside(opened)
-            await opened(ConversationsRepository).append(self.turn.conversation_id, rows)
+                await beside(repository)
+            await repository(ConversationsRepository).append(self.turn.conversation_id, rows)

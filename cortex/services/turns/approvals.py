@@ -40,7 +40,9 @@ class ApprovalsService:
         """Whether a live grant of this conversation covers this call; the gate asks in an untainted turn only."""
         scope = scope_of(plea.destination, plea.detail, call.hash)
         return (
-            await self.runtime.db.open(GrantsRepository, turn.user_id).find(plea.tool, scope, turn.conversation_id)
+            await self.runtime.db.repository(GrantsRepository, turn.user_id).find(
+                plea.tool, scope, turn.conversation_id
+            )
             is not None
         )
 
@@ -53,9 +55,9 @@ class ApprovalsService:
         minutes = WATCHED_MINUTES if is_seen or await self._has_parked_enough(turn) else PARKED_MINUTES
         expires_at = self.runtime.clock() + timedelta(minutes=minutes)
         draft = None if is_seen else await self._draft(turn, call, plea, expires_at)
-        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
-            is_new = await opened(ApprovalsRepository).of_call(call.id) is None
-            row = await opened(ApprovalsRepository).ask(
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
+            is_new = await repository(ApprovalsRepository).of_call(call.id) is None
+            row = await repository(ApprovalsRepository).ask(
                 call_id=call.id,
                 turn_id=turn.id,
                 tool=plea.tool,
@@ -68,13 +70,13 @@ class ApprovalsService:
                 expires_at=expires_at,
             )
             if is_new:
-                await opened(TurnsRepository).set_state(turn.id, "waiting")
-                asked = {**told(row, "asked"), "can_be_granted": self._can_be_granted(row)}
-                await opened(ConversationsRepository).append(turn.conversation_id, [("approval", asked, turn.id)])
+                await repository(TurnsRepository).set_state(turn.id, "waiting")
+                asked = {**answer_payload(row, "asked"), "can_be_granted": self._can_be_granted(row)}
+                await repository(ConversationsRepository).append(turn.conversation_id, [("approval", asked, turn.id)])
                 if draft is not None:
-                    await replace(draft, values=replace(draft.values, subject_id=row.id)).write(opened)
+                    await replace(draft, values=replace(draft.values, subject_id=row.id)).write(repository)
         if draft is not None:
-            self.tell.ring(turn.user_id)
+            self.tell.wake(turn.user_id)
         return row.id
 
     def _can_be_granted(self, row: ApprovalRow) -> bool:
@@ -87,7 +89,8 @@ class ApprovalsService:
         if turn.channel not in CHATS:
             return False
         return (
-            await self.runtime.db.open(ApprovalsRepository, turn.user_id).others_waiting(turn.id, CHATS) >= PARKED_CHATS
+            await self.runtime.db.repository(ApprovalsRepository, turn.user_id).others_waiting(turn.id, CHATS)
+            >= PARKED_CHATS
         )
 
     async def _draft(self, turn: Turn, call: CallRecord, plea: ApprovalRequest, expires_at: datetime) -> PendingNotice:
@@ -103,18 +106,18 @@ class ApprovalsService:
         )
         return await self.tell.draft(turn.user_id, f"approval:{call.id}", values)
 
-    async def wait(self, turn: Turn, approval_id: str) -> Answer:
+    async def wait_for_answer(self, turn: Turn, approval_id: str) -> Answer:
         """The answer, or expired; a durable wait, so a restart goes on waiting, to the end that was first given."""
-        row = await self.runtime.db.open(ApprovalsRepository, turn.user_id).get(approval_id)
+        row = await self.runtime.db.repository(ApprovalsRepository, turn.user_id).get(approval_id)
         left_s = max((row.expires_at - self.runtime.clock()).total_seconds(), 0.0)
-        value = await self.runtime.signals.wait(f"approval:{approval_id}", left_s)
+        value = await self.runtime.signals.wait_for_signal(f"approval:{approval_id}", left_s)
         if value in ("allowed", "denied"):
             return "allowed" if value == "allowed" else "denied"
         return "expired"
 
     async def consume(self, turn: Turn, approval_id: str, arguments_hash: str) -> bool:
         """Use the approval up: True once, if allowed, unexpired and for exactly these arguments."""
-        return await self.runtime.db.open(ApprovalsRepository, turn.user_id).consume(approval_id, arguments_hash)
+        return await self.runtime.db.repository(ApprovalsRepository, turn.user_id).consume(approval_id, arguments_hash)
 
     @step(StepName.SETTLE)
     async def settle(self, turn: Turn, approval_id: str, heard: Answer) -> Answer:
@@ -122,20 +125,20 @@ class ApprovalsService:
 
         The answer that counts is the row's: one that was given in the last moment is not lost.
         """
-        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
-            await opened(TurnsRepository).set_state(turn.id, "running")
-            is_expired = heard == "expired" and await opened(ApprovalsRepository).expire(approval_id)
-            row = await opened(ApprovalsRepository).get(approval_id)
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
+            await repository(TurnsRepository).set_state(turn.id, "running")
+            is_expired = heard == "expired" and await repository(ApprovalsRepository).expire(approval_id)
+            row = await repository(ApprovalsRepository).get(approval_id)
             if is_expired:
-                await opened(NoticesRepository).settle(approval_id)
-                await opened(ConversationsRepository).append(
-                    turn.conversation_id, [("approval", told(row, "expired"), turn.id)]
+                await repository(NoticesRepository).settle(approval_id)
+                await repository(ConversationsRepository).append(
+                    turn.conversation_id, [("approval", answer_payload(row, "expired"), turn.id)]
                 )
         return "allowed" if row.state in ("allowed", "used") else "denied" if row.state == "denied" else "expired"
 
     async def pending(self, user: User) -> Sequence[ApprovalRow]:
         """What waits for this user's word, oldest first."""
-        return await self.runtime.db.open(ApprovalsRepository, user.id).pending()
+        return await self.runtime.db.repository(ApprovalsRepository, user.id).pending()
 
     async def answer(self, user: User, approval_id: str, choice: str) -> None:
         """The person's word: once | conversation | deny. Conflict when it was answered before or came too late.
@@ -146,30 +149,30 @@ class ApprovalsService:
         if choice not in ("once", "conversation", "deny"):
             raise UserError(f"Choose once, conversation or deny, not {choice!r}.")
         state: Literal["allowed", "denied"] = "denied" if choice == "deny" else "allowed"
-        waiting = await self.runtime.db.open(ApprovalsRepository, user.id).get(approval_id)
+        waiting = await self.runtime.db.repository(ApprovalsRepository, user.id).get(approval_id)
         if choice == "conversation" and not self._can_be_granted(waiting):
             raise UserError(
                 "Text from outside is in this conversation, or comes with this call, so each call is asked for."
             )
-        async with self.runtime.transaction_then_notify(user.id, waiting.conversation_id) as opened:
-            row = await opened(ApprovalsRepository).answer(approval_id, state, user.id)
+        async with self.runtime.transaction_then_notify(user.id, waiting.conversation_id) as repository:
+            row = await repository(ApprovalsRepository).answer(approval_id, state, user.id)
             if choice == "conversation":
-                await opened(GrantsRepository).add(
+                await repository(GrantsRepository).add(
                     tool=row.tool,
                     destination=scope_of(row.destination, row.detail, row.arguments_hash),
                     conversation_id=row.conversation_id,
                     expires_at=self.runtime.clock() + timedelta(hours=GRANT_HOURS),
                 )
-            await opened(NoticesRepository).settle(approval_id)
-            await opened(ConversationsRepository).append(
-                row.conversation_id, [("approval", told(row, state), row.turn_id)]
+            await repository(NoticesRepository).settle(approval_id)
+            await repository(ConversationsRepository).append(
+                row.conversation_id, [("approval", answer_payload(row, state), row.turn_id)]
             )
-        self.tell.ring(user.id)
+        self.tell.wake(user.id)
         await self._signal(row)
 
     async def signal_again(self, turn: TurnRow) -> None:
         """Send on what was answered: the process that took the answer may have died before it did. Heard once."""
-        for row in await self.runtime.db.open(ApprovalsRepository, turn.owner_id).of_turn(turn.id):
+        for row in await self.runtime.db.repository(ApprovalsRepository, turn.owner_id).of_turn(turn.id):
             if row.state in ("allowed", "denied"):
                 await self._signal(row)
 
@@ -178,11 +181,11 @@ class ApprovalsService:
 
     async def grants(self, user: User) -> Sequence[GrantRow]:
         """What the user allowed beyond a single call and is still in force, the newest first."""
-        return await self.runtime.db.open(GrantsRepository, user.id).list()
+        return await self.runtime.db.repository(GrantsRepository, user.id).list()
 
     async def revoke(self, user: User, grant_id: str) -> None:
         """Take a standing yes back; NotFound when it is absent or another user's."""
-        await self.runtime.db.open(GrantsRepository, user.id).revoke(grant_id)
+        await self.runtime.db.repository(GrantsRepository, user.id).revoke(grant_id)
 
 
 def scope_of(destination: str, detail: str, arguments_hash: str) -> str:
@@ -193,7 +196,7 @@ def scope_of(destination: str, detail: str, arguments_hash: str) -> str:
     return f"{words[:GRANT_CHARS]}{'…' if len(words) > GRANT_CHARS else ''} #{arguments_hash[:16]}"
 
 
-def told(row: ApprovalRow, state: str) -> dict[str, object]:
+def answer_payload(row: ApprovalRow, state: str) -> dict[str, object]:
     """The approval as the log tells it."""
     return {
         "turn": row.turn_id,

@@ -37,12 +37,12 @@ class CallLog:
 
     async def standing(self, turn: Turn) -> CallFacts:
         """The facts the gate decides on. What an admin switched off since the turn began holds at once."""
-        context = await self.contexts.of(turn)
-        async with self.runtime.db.one_view(), self.runtime.db.read_transaction(turn.user_id) as opened:
-            earlier = await opened(CallsRepository).of_conversation(turn.conversation_id)
-            turns = await opened(TurnsRepository).list(turn.conversation_id)
-            reads = await opened(TurnsRepository).reads(await opened(TurnsRepository).get(turn.id))
-            state = (await opened(ConversationsRepository).get(turn.conversation_id)).selection_state
+        context = await self.contexts.context_of(turn)
+        async with self.runtime.db.one_view(), self.runtime.db.read_transaction(turn.user_id) as repository:
+            earlier = await repository(CallsRepository).of_conversation(turn.conversation_id)
+            turns = await repository(TurnsRepository).list(turn.conversation_id)
+            reads = await repository(TurnsRepository).reads(await repository(TurnsRepository).get(turn.id))
+            state = (await repository(ConversationsRepository).get(turn.conversation_id)).selection_state
             tools = await self.contexts.tools.in_force()
         if tools is not context.ground.settings:
             context = await self.contexts.renewed(turn)
@@ -82,9 +82,9 @@ class CallLog:
 
     async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:
         """Note the call and show its card; a repeat is a no-op."""
-        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
-            plans = await opened(PlansRepository).of_turn(turn.id)
-            earlier = [row for row in await opened(CallsRepository).of_turn(turn.id) if row.id != call.id]
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
+            plans = await repository(PlansRepository).of_turn(turn.id)
+            earlier = [row for row in await repository(CallsRepository).of_turn(turn.id) if row.id != call.id]
             row = CallRow(
                 id=call.id,
                 turn_id=turn.id,
@@ -97,7 +97,7 @@ class CallLog:
                 is_rescued=was_late(plans, call.tool),
                 came=came(plans, round_number, earlier, call.tool),
             )
-            if await opened(CallsRepository).decided(row):
+            if await repository(CallsRepository).decided(row):
                 payload = {
                     "turn": turn.id,
                     "round": round_number,
@@ -107,24 +107,26 @@ class CallLog:
                     "brief": call.brief,
                     "risk": call.risk,
                 }
-                await opened(ConversationsRepository).append(turn.conversation_id, [("tool.call", payload, turn.id)])
+                await repository(ConversationsRepository).append(
+                    turn.conversation_id, [("tool.call", payload, turn.id)]
+                )
 
     async def intend(self, turn: Turn, call_id: str) -> Literal["first", "again", "ended"]:
         """Note that the effect is about to happen (high risk: audited); `again` when an earlier try never ended."""
-        async with self.runtime.db.transaction(turn.user_id) as opened:
-            is_first = await opened(CallsRepository).intend(call_id)
-            row = await opened(CallsRepository).get(call_id)
+        async with self.runtime.db.transaction(turn.user_id) as repository:
+            is_first = await repository(CallsRepository).intend(call_id)
+            row = await repository(CallsRepository).get(call_id)
             if not is_first:
                 return "again" if row.state == "intended" else "ended"
             if row.risk == "high":
                 detail = {"turn": turn.id, "call": call_id, "arguments": row.arguments_hash}
-                await opened(AuditRepository).add(turn.user_id, "call.intended", row.name, detail)
+                await repository(AuditRepository).add(turn.user_id, "call.intended", row.name, detail)
             return "first"
 
     async def end(self, turn: Turn, call: CallRecord, ending: CallEnding) -> CallEnding:
         """Store the result once; a repeat gives the stored one back and tells the log nothing new."""
-        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
-            calls = opened(CallsRepository)
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
+            calls = repository(CallsRepository)
             is_new = await calls.finish(
                 call.id,
                 _STATES[ending.state],
@@ -136,8 +138,8 @@ class CallLog:
             )
             if not is_new:
                 return _stored(await calls.get(call.id), ending)
-            await opened(TurnsRepository).add_reads(turn.id, self._reads(call, ending))
-            undo_id = await self._offer(opened(UndosRepository), call, ending)
+            await repository(TurnsRepository).add_reads(turn.id, self._reads(call, ending))
+            undo_id = await self._offer(repository(UndosRepository), call, ending)
             payload = {
                 "turn": turn.id,
                 "call": call.id,
@@ -150,7 +152,7 @@ class CallLog:
                 "spill": ending.spill,
                 "is_tainted": ending.is_tainted,
             }
-            await opened(ConversationsRepository).append(turn.conversation_id, [("tool.result", payload, turn.id)])
+            await repository(ConversationsRepository).append(turn.conversation_id, [("tool.result", payload, turn.id)])
         return ending
 
     async def _offer(self, undos: UndosRepository, call: CallRecord, ending: CallEnding) -> str:
@@ -171,7 +173,7 @@ class CallLog:
     async def spill(self, turn: Turn, call_id: str, text: str) -> str:
         """Put a long result under the user's files; its path for file_read."""
         path = f"{SPILL_FOLDER}/{derived_id(call_id)[:12]}.txt"
-        await self.homes.of(turn.user_id).write(f"files/{path}", text)
+        await self.homes.home_of(turn.user_id).write(f"files/{path}", text)
         return path
 
 

@@ -15,7 +15,7 @@ from cortex.ports.stored_names import StepName
 from cortex.selection.types import META
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row
-from cortex.services.turns.approvals import told
+from cortex.services.turns.approvals import answer_payload
 from cortex.services.turns.tool_outcomes import record_case
 from cortex.storage.approvals import ApprovalsRepository
 from cortex.storage.calls import CallRow, CallsRepository
@@ -57,66 +57,68 @@ class TurnEnd:
         self.listeners.append(listener)
 
     @step(StepName.CLOSE)
-    async def close(self, turn: Turn, outcome: Outcome) -> str:
+    async def end_turn(self, turn: Turn, outcome: Outcome) -> str:
         """The loop came to its end: keep its messages, say how it ended, name the conversation."""
-        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
-            row = await opened(TurnsRepository).get(turn.id)
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
+            row = await repository(TurnsRepository).get(turn.id)
             if row.state not in LIVING:
                 return ""
-            await self._keep(opened, row, outcome.messages)
+            await self._keep(repository, row, outcome.messages)
             if not outcome.messages:
-                await self._mend(opened, row, "", FAILED)
+                await self._mend(repository, row, "", FAILED)
             error = outcome.text if outcome.state == "failed" else ""
-            rows = await self._last_rows(opened, row, outcome.state, outcome.rounds, error)
-            await opened(ConversationsRepository).append(turn.conversation_id, rows)
-            ended = await opened(TurnsRepository).set_state(turn.id, outcome.state, rounds=outcome.rounds, error=error)
+            rows = await self._last_rows(repository, row, outcome.state, outcome.rounds, error)
+            await repository(ConversationsRepository).append(turn.conversation_id, rows)
+            ended = await repository(TurnsRepository).set_state(
+                turn.id, outcome.state, rounds=outcome.rounds, error=error
+            )
             if outcome.state == "done":
-                await record_case(opened, row, self.runtime.settings.secret_key)
-            following = await self._leave(opened, ended)
+                await record_case(repository, row, self.runtime.settings.secret_key)
+            following = await self._leave(repository, ended)
         self._closed(turn.id)
         return following
 
     @step(StepName.REFUSE)
     async def refuse(self, user_id: str, turn_id: str, text: str) -> str:
         """It could not begin, and this is why: a file with a slip. The message stays and can be asked again."""
-        row = await self.runtime.db.open(TurnsRepository, user_id).get(turn_id)
-        async with self.runtime.transaction_then_notify(user_id, row.conversation_id) as opened:
-            if (await opened(TurnsRepository).get(turn_id)).state not in LIVING:
+        row = await self.runtime.db.repository(TurnsRepository, user_id).get(turn_id)
+        async with self.runtime.transaction_then_notify(user_id, row.conversation_id) as repository:
+            if (await repository(TurnsRepository).get(turn_id)).state not in LIVING:
                 return ""
-            await self._mend(opened, row, "", NOT_BEGUN)
-            rows = await self._last_rows(opened, row, "failed", 0, text)
-            await opened(ConversationsRepository).append(row.conversation_id, rows)
+            await self._mend(repository, row, "", NOT_BEGUN)
+            rows = await self._last_rows(repository, row, "failed", 0, text)
+            await repository(ConversationsRepository).append(row.conversation_id, rows)
             following = await self._leave(
-                opened, await opened(TurnsRepository).set_state(turn_id, "failed", error=text)
+                repository, await repository(TurnsRepository).set_state(turn_id, "failed", error=text)
             )
         self._closed(turn_id)
         return following
 
     async def stop(self, row: TurnRow, partial: Sequence[OpenPart]) -> str:
         """The user stopped it: the words so far stay, marked as partial; open calls are told as stopped."""
-        async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as opened:
-            if (await opened(TurnsRepository).get(row.id)).state not in LIVING:
+        async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as repository:
+            if (await repository(TurnsRepository).get(row.id)).state not in LIVING:
                 return ""
-            await self._mend(opened, row, "".join(part.text for part in partial if part.kind == "text"), STOPPED)
-            rows = [_cut(part) for part in partial] + await self._last_rows(opened, row, "stopped", row.rounds, "")
-            await opened(ConversationsRepository).append(row.conversation_id, rows)
-            following = await self._leave(opened, await opened(TurnsRepository).set_state(row.id, "stopped"))
+            await self._mend(repository, row, "".join(part.text for part in partial if part.kind == "text"), STOPPED)
+            rows = [_cut(part) for part in partial] + await self._last_rows(repository, row, "stopped", row.rounds, "")
+            await repository(ConversationsRepository).append(row.conversation_id, rows)
+            following = await self._leave(repository, await repository(TurnsRepository).set_state(row.id, "stopped"))
         for part in partial:
-            self.runtime.hub.close(part.conversation_id, part.part)
+            self.runtime.hub.end_part(part.conversation_id, part.part)
         self._closed(row.id)
         return following
 
     async def interrupt(self, row: TurnRow, text: str) -> str:
         """No run will end it: say so and offer to go on."""
-        async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as opened:
-            if (await opened(TurnsRepository).get(row.id)).state not in LIVING:
+        async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as repository:
+            if (await repository(TurnsRepository).get(row.id)).state not in LIVING:
                 return ""
-            await self._mend(opened, row, "", BROKEN_OFF)
+            await self._mend(repository, row, "", BROKEN_OFF)
             rows: list[Row] = [("notice", {"turn": row.id, "level": "warn", "text": text}, row.id)]
-            rows += await self._last_rows(opened, row, "interrupted", row.rounds, "")
-            await opened(ConversationsRepository).append(row.conversation_id, rows)
+            rows += await self._last_rows(repository, row, "interrupted", row.rounds, "")
+            await repository(ConversationsRepository).append(row.conversation_id, rows)
             following = await self._leave(
-                opened, await opened(TurnsRepository).set_state(row.id, "interrupted", error=text)
+                repository, await repository(TurnsRepository).set_state(row.id, "interrupted", error=text)
             )
         self._closed(row.id)
         return following
@@ -125,48 +127,50 @@ class TurnEnd:
         for listener in self.listeners:
             listener(turn_id)
 
-    async def _mend(self, opened: Opener, row: TurnRow, partial: str, note: str) -> None:
+    async def _mend(self, repository: Opener, row: TurnRow, partial: str, note: str) -> None:
         """Leave a transcript that a provider takes and that lacks nothing the user said.
 
         Every call has a result, the messages taken in meanwhile stand there, and an answer ends it.
         """
-        kept = await opened(MessagesRepository).of_turn(row.id)
+        kept = await repository(MessagesRepository).of_turn(row.id)
         messages = [item.message for item in kept]
         if not messages:
             messages.append(user(row.text))
         last = messages[-1]
         if last.calls:
             answered = sum(message.speaker == "assistant" for message in messages)  # one answer a round
-            messages.append(await self._results(opened, row, last, answered))
+            messages.append(await self._results(repository, row, last, answered))
         said = [message.said for message in messages if message.speaker == "user"]
         taken = [
-            turn.text for turn in await opened(TurnsRepository).list(row.conversation_id) if turn.taken_by == row.id
+            turn.text for turn in await repository(TurnsRepository).list(row.conversation_id) if turn.taken_by == row.id
         ]
         messages += [user(text) for text in taken if text not in said]
         if messages[-1].speaker != "assistant":
             messages.append(assistant(f"{partial}\n{note}".strip()))
-        await self._keep(opened, row, messages)
-        await opened(CallsRepository).forget_targets(row.id)
+        await self._keep(repository, row, messages)
+        await repository(CallsRepository).forget_targets(row.id)
 
-    async def _keep(self, opened: Opener, row: TurnRow, messages: Sequence[Message]) -> None:
+    async def _keep(self, repository: Opener, row: TurnRow, messages: Sequence[Message]) -> None:
         """The turn's messages in the transcript, each once."""
-        reads = await opened(TurnsRepository).reads(row)
+        reads = await repository(TurnsRepository).reads(row)
         for index, message in enumerate(messages):
-            await opened(MessagesRepository).add(
+            await repository(MessagesRepository).add(
                 row.id, index, message, is_from_outside(message, row.is_tainted, reads)
             )
 
-    async def _results(self, opened: Opener, row: TurnRow, last: Message, round_number: int) -> Message:
+    async def _results(self, repository: Opener, row: TurnRow, last: Message, round_number: int) -> Message:
         """The results of the calls that the last message made in this round, as far as they came."""
         ids = {derived_id(row.id, str(round_number), call.id): call.id for call in last.calls}
-        made = {ids[call.id]: call for call in await opened(CallsRepository).of_turn(row.id) if call.id in ids}
+        made = {ids[call.id]: call for call in await repository(CallsRepository).of_turn(row.id) if call.id in ids}
         return results(*(_result_of(call, made.get(call.id)) for call in last.calls))
 
-    async def _last_rows(self, opened: Opener, row: TurnRow, state: TurnState, rounds: int, error: str) -> list[Row]:
+    async def _last_rows(
+        self, repository: Opener, row: TurnRow, state: TurnState, rounds: int, error: str
+    ) -> list[Row]:
         """The log's last words on a turn, with what it sent and saved."""
-        plans = await opened(PlansRepository).of_turn(row.id)
+        plans = await repository(PlansRepository).of_turn(row.id)
         started = row.started_at or row.created_at
-        rows = await self._closed_questions(opened, row)
+        rows = await self._closed_questions(repository, row)
         if error:
             rows.append(("error", {"turn": row.id, "text": error, "kind": "model", "can_retry": True}, row.id))
         first = plans[0].receipt if plans else {}
@@ -189,17 +193,19 @@ class TurnEnd:
         )
         return rows
 
-    async def _closed_questions(self, opened: Opener, row: TurnRow) -> list[Row]:
+    async def _closed_questions(self, repository: Opener, row: TurnRow) -> list[Row]:
         """Questions of this turn that nobody answered close with it: a late yes has nothing left to allow."""
-        open_now = [approval for approval in await opened(ApprovalsRepository).pending() if approval.turn_id == row.id]
-        closed = [approval for approval in open_now if await opened(ApprovalsRepository).expire(approval.id)]
-        return [("approval", told(approval, "expired"), row.id) for approval in closed]
+        open_now = [
+            approval for approval in await repository(ApprovalsRepository).pending() if approval.turn_id == row.id
+        ]
+        closed = [approval for approval in open_now if await repository(ApprovalsRepository).expire(approval.id)]
+        return [("approval", answer_payload(approval, "expired"), row.id) for approval in closed]
 
-    async def _leave(self, opened: Opener, ended: TurnRow) -> str:
+    async def _leave(self, repository: Opener, ended: TurnRow) -> str:
         """Let go of what it had set aside, write what goes with its end; the turn to start next, or ""."""
-        await opened(RoundsRepository).release(ended.id)
-        elsewhere = [await written(opened, ended) for written in self.company]
-        waiting = await opened(TurnsRepository).queued(ended.conversation_id)
+        await repository(RoundsRepository).release(ended.id)
+        elsewhere = [await written(repository, ended) for written in self.company]
+        waiting = await repository(TurnsRepository).queued(ended.conversation_id)
         return next(iter([*(turn.id for turn in waiting), *filter(None, elsewhere)]), "")
 
 

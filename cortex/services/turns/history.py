@@ -43,7 +43,7 @@ class ConversationHistory:
         """
         if turn.job_id:
             return Past()
-        context = await self.contexts.of(turn)
+        context = await self.contexts.context_of(turn)
         stored, summary = context.stored, context.summary
         turns = by_turn(stored)
         if summary is None:
@@ -58,15 +58,15 @@ class ConversationHistory:
     @step(StepName.STEER)
     async def steer(self, turn: Turn, after_round: int) -> tuple[str, ...]:
         """The messages that were queued while the turn ran, taken into it now."""
-        if not await self.runtime.db.open(TurnsRepository, turn.user_id).queued(turn.conversation_id):
+        if not await self.runtime.db.repository(TurnsRepository, turn.user_id).queued(turn.conversation_id):
             return ()
-        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
-            taken = await opened(TurnsRepository).take_queued(turn.conversation_id, turn.id, after_round)
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
+            taken = await repository(TurnsRepository).take_queued(turn.conversation_id, turn.id, after_round)
             if taken:
                 rows: list[Row] = [
                     ("steer", {"turn": row.id, "into": turn.id, "round": after_round}, row.id) for row in taken
                 ]
-                await opened(ConversationsRepository).append(turn.conversation_id, rows)
+                await repository(ConversationsRepository).append(turn.conversation_id, rows)
         return tuple(row.text for row in taken)
 
     @step(StepName.SAY)
@@ -90,8 +90,8 @@ class ConversationHistory:
             ]
         else:
             rows = [("notice", {"turn": turn.id, "level": "info", "text": text}, turn.id)]
-        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
-            await opened(ConversationsRepository).append(turn.conversation_id, rows)
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
+            await repository(ConversationsRepository).append(turn.conversation_id, rows)
 
     async def summarise(self, context: TurnContext, row: TurnRow) -> SummaryRow | None:
         """The summary that this turn's view uses; written now when the past outgrew the window.
@@ -110,10 +110,10 @@ class ConversationHistory:
         if not text:
             return known
         is_tainted = any(stored.is_tainted for stored in context.stored if stored.ordinal <= upto)
-        async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as opened:
-            made = await opened(SummariesRepository).add(row.conversation_id, upto, text, is_tainted)
+        async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as repository:
+            made = await repository(SummariesRepository).add(row.conversation_id, upto, text, is_tainted)
             payload = {"summary": made.id, "upto_turn": upto, "text": text, "state": "made", "is_tainted": is_tainted}
-            await opened(ConversationsRepository).append(row.conversation_id, [("summary", payload, row.id)])
+            await repository(ConversationsRepository).append(row.conversation_id, [("summary", payload, row.id)])
         return made
 
     async def _distil(self, context: TurnContext, row: TurnRow, told: Sequence[Message]) -> str:
@@ -141,15 +141,15 @@ class ConversationHistory:
 
     async def _not_distilled(self, row: TurnRow, failure: str) -> str:
         text = f"The older part of this conversation could not be summarised ({failure}); it is left out."
-        async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as opened:
-            await opened(ConversationsRepository).append(
+        async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as repository:
+            await repository(ConversationsRepository).append(
                 row.conversation_id, [("notice", {"turn": row.id, "level": "warn", "text": text}, row.id)]
             )
         return ""
 
     async def _book(self, person: User, payer: TurnRow, reply: Reply) -> None:
         """A summary is a model call like any other: it stands in the ledger as round 0 of the turn that needed it."""
-        rounds = self.runtime.db.open(RoundsRepository, person.id)
+        rounds = self.runtime.db.repository(RoundsRepository, person.id)
         if reply.message is None:
             await rounds.failed(payer.id, SUMMARY_ROUND, reply.model, 0)
             return

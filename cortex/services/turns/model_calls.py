@@ -56,7 +56,7 @@ class ModelCaller:
             return Reply(message=known, model=turn.models[0], finish="calls" if known.calls else "stop")
         if plan.refusal:
             return Reply(failure=plan.refusal, failure_kind="budget")
-        context = await self.contexts.of(turn)
+        context = await self.contexts.context_of(turn)
         kept = await _fitted(turn, plan, past, added)
         messages = (*kept, *added)
         request = Request(
@@ -78,12 +78,14 @@ class ModelCaller:
         try:
             reply = await ask(chain, request, on_delta=writer.delta, on_notice=writer.notice)
         except asyncio.CancelledError:
-            writer.close()  # whoever stopped it has what was said, or its next try says it again
+            writer.end_part()  # whoever stopped it has what was said, or its next try says it again
             raise
         ms = round((self.runtime.ticks_s() - began_s) * 1000)
         if reply.message is None:
             await writer.abandon()
-            await self.runtime.db.open(RoundsRepository, turn.user_id).failed(turn.id, plan.round, reply.model, ms)
+            await self.runtime.db.repository(RoundsRepository, turn.user_id).failed(
+                turn.id, plan.round, reply.model, ms
+            )
             return reply
         reply = replace(reply, message=_with_ids(turn, plan.round, reply.message))
         less = len(past) - len(kept)
@@ -93,7 +95,7 @@ class ModelCaller:
 
     async def _known(self, turn: Turn, added: Sequence[Message]) -> Message | None:
         """The answer to these messages, if that stands in the transcript already."""
-        stored = await self.runtime.db.open(MessagesRepository, turn.user_id).of_turn(turn.id)
+        stored = await self.runtime.db.repository(MessagesRepository, turn.user_id).of_turn(turn.id)
         answers = (row.message for row in stored if row.round == len(added) and row.message.speaker == "assistant")
         return next(answers, None)
 
@@ -126,20 +128,22 @@ class ModelCaller:
         if reply.finish == "length":
             rows.append(("notice", {"turn": turn.id, "level": "warn", "text": TOO_LONG}, turn.id))
         is_first = entry.name == context.entry.name
-        profile = context.profile if is_first else (await self.contexts.profiles.of(context.user, entry)).profile
-        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
-            await _keep(turn, (*added, message), opened)
-            known = {**known, **await self._cache(opened, turn, plan, reply, entry, profile, known["history"])}
-            await opened(RoundsRepository).answered(turn.id, plan.round, reply.model, usage, cost, **known)
+        profile = (
+            context.profile if is_first else (await self.contexts.profiles.profile_of(context.user, entry)).profile
+        )
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
+            await _keep(turn, (*added, message), repository)
+            known = {**known, **await self._cache(repository, turn, plan, reply, entry, profile, known["history"])}
+            await repository(RoundsRepository).answered(turn.id, plan.round, reply.model, usage, cost, **known)
             used = Spent(tokens=usage.input_tokens + usage.output_tokens, usd=cost or 0.0)
-            for text in await self.contexts.budgets.warnings(opened, turn, context.limits, used):
+            for text in await self.contexts.budgets.warnings(repository, turn, context.limits, used):
                 rows.append(("notice", {"turn": turn.id, "level": "warn", "text": text}, turn.id))
-            await opened(ConversationsRepository).append(turn.conversation_id, rows)
-        writer.close()
+            await repository(ConversationsRepository).append(turn.conversation_id, rows)
+        writer.end_part()
 
     async def _cache(
         self,
-        opened: Opener,
+        repository: Opener,
         turn: Turn,
         plan: RoundPlan,
         reply: Reply,
@@ -148,7 +152,7 @@ class ModelCaller:
         history: str,
     ) -> dict[str, Any]:
         """What became of the provider's cache: for the ledger, and for learning what this provider does."""
-        rounds = opened(RoundsRepository)
+        rounds = repository(RoundsRepository)
         now = await rounds.at(turn.id, plan.round)
         if now is None:  # a step of an older build planned it
             return {"endpoint": endpoint_of(entry)}
@@ -164,11 +168,13 @@ class ModelCaller:
         }
 
 
-async def _keep(turn: Turn, messages: Sequence[Message], opened: Opener) -> None:
+async def _keep(turn: Turn, messages: Sequence[Message], repository: Opener) -> None:
     """The turn's messages in the transcript, each once."""
-    reads = await opened(TurnsRepository).reads(await opened(TurnsRepository).get(turn.id))
+    reads = await repository(TurnsRepository).reads(await repository(TurnsRepository).get(turn.id))
     for index, message in enumerate(messages):
-        await opened(MessagesRepository).add(turn.id, index, message, is_from_outside(message, turn.is_tainted, reads))
+        await repository(MessagesRepository).add(
+            turn.id, index, message, is_from_outside(message, turn.is_tainted, reads)
+        )
 
 
 def _sight(before: RoundBefore | None) -> Sight | None:

@@ -57,7 +57,7 @@ class Planning:
 
         A budget that is used up makes it a plan for another model, one without tools, or one with a refusal.
         """
-        context = await self.contexts.of(turn)
+        context = await self.contexts.context_of(turn)
         entry = context.entry
         planned = await self._planned(context, turn, need, entry, turn.mode)
         if need.missing and not planned.round.added:
@@ -81,7 +81,7 @@ class Planning:
 
     async def _most(self, turn: Turn, planned: PlannedRound) -> int:
         """Tokens that the request will hardly go beyond: as planned, or as long as the one before, and a quarter."""
-        before = await self.runtime.db.open(RoundsRepository, turn.user_id).at(turn.id, planned.round.round - 1)
+        before = await self.runtime.db.repository(RoundsRepository, turn.user_id).at(turn.id, planned.round.round - 1)
         grown = before.input_tokens + before.output_tokens if before else 0
         return max(request_tokens(planned.receipt), grown) * 5 // 4
 
@@ -106,7 +106,7 @@ class Planning:
 
     async def _heard(self, turn: Turn, asked: PlanRequest) -> PlanRequest:
         """With what was sent meanwhile as a message of its own, after all that the turn has done so far."""
-        calls = await self.runtime.db.open(CallsRepository, turn.user_id).of_turn(turn.id)
+        calls = await self.runtime.db.repository(CallsRepository, turn.user_id).of_turn(turn.id)
         used = [call.name for call in calls]
         found = tuple(dict.fromkeys((*asked.need.found, *used)))
         return replace(
@@ -125,17 +125,17 @@ class Planning:
         payload = {"turn": turn.id, "round": need.round, "total": receipt["total"]}
         rows: list[Row] = [("selection", payload, turn.id)]
         given, texts = recorded(planned)
-        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as opened:
-            earlier = [plan for plan in await opened(PlansRepository).of_turn(turn.id) if plan.round < need.round]
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
+            earlier = [plan for plan in await repository(PlansRepository).of_turn(turn.id) if plan.round < need.round]
             if limited and not (earlier and earlier[-1].receipt["labels"].get("budget") == limited):
                 rows.append(("notice", {"turn": turn.id, "level": "warn", "text": limited}, turn.id))
-            await opened(TextsRepository).keep(*texts)
-            await opened(PlansRepository).add(turn.id, need.round, receipt, given)
-            await opened(RoundsRepository).planned(
+            await repository(TextsRepository).keep(*texts)
+            await repository(PlansRepository).add(turn.id, need.round, receipt, given)
+            await repository(RoundsRepository).planned(
                 turn.id, need.round, receipt, request_tokens(receipt), entry.name, endpoint_of(entry)
             )
-            await opened(ConversationsRepository).save_selection_state(turn.conversation_id, planned.memory)
-            await opened(ConversationsRepository).append(turn.conversation_id, rows)
+            await repository(ConversationsRepository).save_selection_state(turn.conversation_id, planned.memory)
+            await repository(ConversationsRepository).append(turn.conversation_id, rows)
 
     def _moment(self, turn: Turn, need: Need) -> datetime:
         """The turn's own time in its first round, which the user's message carries; the present later."""
@@ -155,13 +155,15 @@ class Planning:
         """The conversation's role; the default one for a new conversation."""
         if conversation_id is None:
             return "orchestrator"
-        return (await self.runtime.db.open(ConversationsRepository, user.id).get(conversation_id)).role
+        return (await self.runtime.db.repository(ConversationsRepository, user.id).get(conversation_id)).role
 
     async def _asked(self, context: TurnContext, text: str, mode: ToolMode, entry: ModelEntry) -> PlanRequest:
         """The planner's inputs for this model; one that takes no tools gets none."""
         past, conversation = by_turn(context.stored), context.conversation
         is_first = entry.name == context.entry.name
-        profile = context.profile if is_first else (await self.contexts.profiles.of(context.user, entry)).profile
+        profile = (
+            context.profile if is_first else (await self.contexts.profiles.profile_of(context.user, entry)).profile
+        )
         return PlanRequest(
             user=context.user,
             role=context.role,
@@ -191,8 +193,8 @@ class Finder:
         """Up to five permitted tools that fit, or the domains that exist."""
         async with self.runtime.db.one_view():
             user = await self.accounts.user(self.user_id)
-            turn = await self.runtime.db.open(TurnsRepository, user.id).get(turn_id)
-            conversation = await self.runtime.db.open(ConversationsRepository, user.id).get(turn.conversation_id)
+            turn = await self.runtime.db.repository(TurnsRepository, user.id).get(turn_id)
+            conversation = await self.runtime.db.repository(ConversationsRepository, user.id).get(turn.conversation_id)
         return await self.tools.discover(
             user,
             turn.role,

@@ -26,22 +26,22 @@ class TurnStart:
     story: ConversationHistory
 
     @step(StepName.OPEN)
-    async def open(self, user_id: str, turn_id: str) -> Turn | None:
+    async def start_turn(self, user_id: str, turn_id: str) -> Turn | None:
         """The turn as the loop needs it, marked as running and told in the log; None when it has ended already."""
         async with self.runtime.db.one_view():
             user = await self.contexts.accounts.user(user_id)
-            row = await self.runtime.db.open(TurnsRepository, user_id).get(turn_id)
+            row = await self.runtime.db.repository(TurnsRepository, user_id).get(turn_id)
             if row.state in LOOP_ENDS or row.is_dropped:
                 return None
             context = await self.contexts.read(user, row)
             latest = None
             if not row.job_id:
-                latest = await self.runtime.db.open(SummariesRepository, user_id).latest(
+                latest = await self.runtime.db.repository(SummariesRepository, user_id).latest(
                     row.conversation_id, row.ordinal
                 )
         entry = context.entry
         rounds, origin = max_rounds(self.runtime.settings.max_rounds, entry, context.role, row.max_rounds, row.job_id)
-        await self._tell(user, row, context.role, entry, rounds, origin)
+        await self._record_start(user, row, context.role, entry, rounds, origin)
         context = replace(context, summary=latest)
         if not row.job_id:
             context = replace(context, summary=await self.story.summarise(context, row))
@@ -66,12 +66,14 @@ class TurnStart:
             job_id=row.job_id,
         )
 
-    async def _tell(self, user: User, row: TurnRow, role: Role, entry: ModelEntry, rounds: int, origin: str) -> None:
+    async def _record_start(
+        self, user: User, row: TurnRow, role: Role, entry: ModelEntry, rounds: int, origin: str
+    ) -> None:
         """The state and its log row, once: a re-run of the step finds the turn running and says nothing twice."""
-        async with self.runtime.transaction_then_notify(user.id, row.conversation_id) as opened:
+        async with self.runtime.transaction_then_notify(user.id, row.conversation_id) as repository:
             if row.state != "queued":
                 return
-            await opened(TurnsRepository).set_state(row.id, "running", models=(entry.name,), only_from=("queued",))
+            await repository(TurnsRepository).set_state(row.id, "running", models=(entry.name,), only_from=("queued",))
             payload = {
                 "turn": row.id,
                 "role": role.name,
@@ -79,4 +81,4 @@ class TurnStart:
                 "max_rounds": rounds,
                 "max_rounds_from": origin,
             }
-            await opened(ConversationsRepository).append(row.conversation_id, [("turn.start", payload, row.id)])
+            await repository(ConversationsRepository).append(row.conversation_id, [("turn.start", payload, row.id)])

@@ -93,15 +93,15 @@ def _chosen(receipt: Mapping[str, Any]) -> list[str]:
     return [item["name"] for item in receipt["sent"] if item["name"] in added and item["stage"] in CHOSEN]
 
 
-async def record_case(opened: Opener, row: TurnRow, secret_key: str) -> None:
+async def record_case(repository: Opener, row: TurnRow, secret_key: str) -> None:
     """Keep what the ended turn teaches, in the transaction that ends it; a turn without a lesson leaves nothing."""
     if row.channel != "chat" or row.mode != "auto":
         return
-    found = lesson(await opened(PlansRepository).of_turn(row.id), await opened(CallsRepository).of_turn(row.id))
+    found = lesson(await repository(PlansRepository).of_turn(row.id), await repository(CallsRepository).of_turn(row.id))
     if found is None:
         return
-    is_shared = bool(await opened(PreferencesRepository).get(SHARES, False))
-    await opened(CasesRepository).add(
+    is_shared = bool(await repository(PreferencesRepository).get(SHARES, False))
+    await repository(CasesRepository).add(
         row.id,
         row.role,
         needed=dict(found.needed),

@@ -104,7 +104,7 @@ class TurnContexts:
     budgets: Budgets
     held: dict[str, TurnContext] = field(default_factory=dict)
 
-    async def of(self, turn: Turn) -> TurnContext:
+    async def context_of(self, turn: Turn) -> TurnContext:
         """The turn's context; read anew where this process does not hold it, or its models were changed since."""
         held = self.held.get(turn.id)
         if held is None or held.models_revision != self.models.revision(turn.user_id):
@@ -115,7 +115,7 @@ class TurnContexts:
         """The turn's context as it is by now: time went by, and rights may have changed."""
         async with self.runtime.db.one_view():
             context = await self.read(await self.accounts.user(turn.user_id), turn, turn.models)
-            summaries = self.runtime.db.open(SummariesRepository, turn.user_id)
+            summaries = self.runtime.db.repository(SummariesRepository, turn.user_id)
             summary = await summaries.get(turn.summary_id) if turn.summary_id else None
         return self.hold(turn.id, replace(context, summary=summary))
 
@@ -156,8 +156,10 @@ class TurnContexts:
         conversation: ConversationRow | None = None
         stored: Sequence[MessageRow] = ()
         if conversation_id is not None:
-            conversation = await self.runtime.db.open(ConversationsRepository, user.id).get(conversation_id)
-            stored = await self.runtime.db.open(MessagesRepository, user.id).of_conversation(conversation_id, ordinal)
+            conversation = await self.runtime.db.repository(ConversationsRepository, user.id).get(conversation_id)
+            stored = await self.runtime.db.repository(MessagesRepository, user.id).of_conversation(
+                conversation_id, ordinal
+            )
         return TurnContext(
             user=user,
             role=role,
@@ -165,7 +167,7 @@ class TurnContexts:
             models_revision=revision,
             chain=names,
             entry=entry,
-            profile=(await self.profiles.of(user, entry)).profile,
+            profile=(await self.profiles.profile_of(user, entry)).profile,
             ground=await self.tools.ground(),
             persona=await self.roles.persona(user),
             skills=await self.tools.skills.skills(user),

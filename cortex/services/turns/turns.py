@@ -57,8 +57,8 @@ class _Hands:
     async def decide(self, turn: Turn, round_number: int, call: ToolCall) -> Decision:
         return await self.executor.decide(turn, round_number, call)
 
-    async def wait(self, turn: Turn, decision: Decision) -> Answer:
-        heard = await self.desk.wait(turn, decision.approval_id)
+    async def wait_for_answer(self, turn: Turn, decision: Decision) -> Answer:
+        heard = await self.desk.wait_for_answer(turn, decision.approval_id)
         answer = await self.desk.settle(turn, decision.approval_id, heard)
         self.contexts.let_go(turn.id)  # time went by, for the calls beside this one too: rights are read anew
         return answer
@@ -108,7 +108,7 @@ class TurnRuns:
         if not row.job_id or row.channel == "result":
             await self.runtime.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
             return
-        job = await self.runtime.db.open(JobsRepository, row.owner_id).lately(row.job_id)
+        job = await self.runtime.db.repository(JobsRepository, row.owner_id).lately(row.job_id)
         if job is None:
             await self.endings.interrupt(row, NO_JOB)
             return
@@ -121,11 +121,11 @@ class TurnRuns:
         argument = {"turn": row.id, "user": row.owner_id, "call": asdict(call)}
         await self.runtime.runner.start(row.id, WORKFLOW, argument, queue="chat", key=row.owner_id)
 
-    async def run(self, run_id: str, argument: dict[str, Any]) -> None:
+    async def run_turn(self, run_id: str, argument: dict[str, Any]) -> None:
         """The durable body of one turn."""
         turn: Turn | None = None
         try:
-            turn = await self.openings.open(argument["user"], argument["turn"])
+            turn = await self.openings.start_turn(argument["user"], argument["turn"])
             if turn is None:
                 return
             outcome = await self._outcome(turn, argument)
@@ -139,7 +139,7 @@ class TurnRuns:
         if turn is None:
             following = await self.endings.refuse(argument["user"], argument["turn"], outcome.text)
         else:
-            following = await self.endings.close(turn, outcome)
+            following = await self.endings.end_turn(turn, outcome)
         if following:
             await self.start_id(argument["user"], following)
 
@@ -150,7 +150,7 @@ class TurnRuns:
 
     async def start_id(self, user_id: str, turn_id: str) -> None:
         """Start a queued turn by its id."""
-        await self.start(await self.runtime.db.open(TurnsRepository, user_id).get(turn_id))
+        await self.start(await self.runtime.db.repository(TurnsRepository, user_id).get(turn_id))
 
     async def stop(self, row: TurnRow) -> None:
         """End a running turn now, keep what it said so far, and go on with what is queued behind it."""
@@ -166,16 +166,16 @@ class TurnRuns:
 
         stranded: unfinished runs of another version, which nobody here may resume.
         """
-        for row in await self.runtime.db.open(AllTurnsRepository).unfinished():
+        for row in await self.runtime.db.repository(AllTurnsRepository).unfinished():
             if row.id in stranded:
                 await self.runtime.runner.cancel(row.id)
                 await self.endings.interrupt(row, OUTDATED)
-        await self.look()
+        await self.settle_stalled()
 
-    async def look(self) -> None:
+    async def settle_stalled(self) -> None:
         """Bring every turn on that stands still: end it, tell it the person's answer, start it."""
         left: set[str] = set()
-        for row in await self.runtime.db.open(AllTurnsRepository).unfinished():
+        for row in await self.runtime.db.repository(AllTurnsRepository).unfinished():
             try:
                 if await self._look_at(row):
                     left.add(row.id)
@@ -199,7 +199,7 @@ class TurnRuns:
 
     async def start_waiting(self) -> None:
         """Start the queued turns at the head of their line that nobody started."""
-        rows = [row for row in await self.runtime.db.open(AllTurnsRepository).unfinished() if not row.is_dropped]
+        rows = [row for row in await self.runtime.db.repository(AllTurnsRepository).unfinished() if not row.is_dropped]
         busy = {row.conversation_id for row in rows if row.state != "queued"}
         for row in rows:
             if row.conversation_id not in busy:
@@ -212,7 +212,7 @@ class TurnRuns:
         for wait_s in chain(LOOKS_S, repeat(LOOK_S)):
             await sleep(wait_s)
             try:
-                await self.look()
+                await self.settle_stalled()
             except (CortexError, SQLAlchemyError) as error:
                 log.warning("cannot look for turns that wait: %s", error)
 

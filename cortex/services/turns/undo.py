@@ -25,22 +25,22 @@ class UndoService:
 
         Conflict when the thing changed since, the time is up, or it was taken back before; nothing is changed then.
         """
-        offer = await self.runtime.db.open(UndosRepository, user.id).get(undo_id)
-        call = await self.runtime.db.open(CallsRepository, user.id).get(offer.call_id)
-        turn = await self.runtime.db.open(TurnsRepository, user.id).get(call.turn_id)
+        offer = await self.runtime.db.repository(UndosRepository, user.id).get(undo_id)
+        call = await self.runtime.db.repository(CallsRepository, user.id).get(offer.call_id)
+        turn = await self.runtime.db.repository(TurnsRepository, user.id).get(call.turn_id)
         permitted = await self.tools.permitted(user, turn.role, channel=turn.channel, mode="auto", job_id=turn.job_id)
         category = self.runtime.registry.category(offer.category)
         if call.name not in permitted or category is None or category.undo is None:
             raise NotAllowed("You may not use this tool any more, so its work cannot be taken back from here.")
-        await self.runtime.db.open(UndosRepository, user.id).use(undo_id)
+        await self.runtime.db.repository(UndosRepository, user.id).use(undo_id)
         ctx = self._ctx(user, turn, offer)
         try:
             text = await category.undo(ctx, offer.target, offer.before, offer.expected)
         except CortexError as error:
-            await self.runtime.db.open(UndosRepository, user.id).give_back(undo_id)
-            await self._tell(user, turn, offer, "refused", error.message)
+            await self.runtime.db.repository(UndosRepository, user.id).give_back(undo_id)
+            await self._record(user, turn, offer, "refused", error.message)
             raise Conflict(error.message) from error
-        await self._tell(user, turn, offer, "undone", text)
+        await self._record(user, turn, offer, "undone", text)
         return text
 
     def _ctx(self, user: User, turn: TurnRow, offer: UndoRow) -> Ctx:
@@ -55,8 +55,8 @@ class UndoService:
             scope=self.runtime.scope,
         )
 
-    async def _tell(self, user: User, turn: TurnRow, offer: UndoRow, state: str, text: str) -> None:
+    async def _record(self, user: User, turn: TurnRow, offer: UndoRow, state: str, text: str) -> None:
         """The card says what became of it."""
         payload = {"turn": turn.id, "call": offer.call_id, "undo": offer.id, "state": state, "text": text}
-        async with self.runtime.transaction_then_notify(user.id, turn.conversation_id) as opened:
-            await opened(ConversationsRepository).append(turn.conversation_id, [("undo", payload, turn.id)])
+        async with self.runtime.transaction_then_notify(user.id, turn.conversation_id) as repository:
+            await repository(ConversationsRepository).append(turn.conversation_id, [("undo", payload, turn.id)])

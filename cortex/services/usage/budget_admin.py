@@ -53,11 +53,11 @@ class BudgetDesk:
 
     async def list(self) -> Sequence[BudgetRow]:
         """Every budget of the server."""
-        return await self.runtime.db.open(BudgetRows).list()
+        return await self.runtime.db.repository(BudgetRows).list()
 
     async def get(self, budget_id: str) -> BudgetRow:
         """One; NotFound when it is gone."""
-        return await self.runtime.db.open(BudgetRows).get(budget_id)
+        return await self.runtime.db.repository(BudgetRows).get(budget_id)
 
     async def standings(self, people: Sequence[User], roles: Sequence[str] | None = None) -> Sequence[BudgetStanding]:
         """How far each budget is used today by each of these people, as far as it holds for them.
@@ -66,7 +66,7 @@ class BudgetDesk:
         """
         rows = await self.list()
         own = {row.subject for row in rows if row.kind == "user" and row.subject}
-        jobs = {job.id: job for job in await self.runtime.db.open(AllJobsRepository).names()}
+        jobs = {job.id: job for job in await self.runtime.db.repository(AllJobsRepository).names()}
         names = {one.id: one.name for one in await self.accounts.all_accounts()}
         names |= {id: job.name for id, job in jobs.items()}
         found = []
@@ -98,8 +98,8 @@ class BudgetDesk:
         if at_limit == "model" and not model:
             raise UserError("Name the model that takes over.", field="model")
         subject = await self._subject(kind, values["subject"].strip())
-        async with self.runtime.db.transaction() as opened:
-            made = await opened(BudgetRows).put(
+        async with self.runtime.db.transaction() as repository:
+            made = await repository(BudgetRows).put(
                 kind,
                 subject,
                 limit_tokens=tokens,
@@ -109,17 +109,17 @@ class BudgetDesk:
                 changed_by=by.id,
             )
             detail = {"tokens": tokens, "usd": usd, "at_limit": at_limit, "model": made.model}
-            await opened(AuditRepository).add(
+            await repository(AuditRepository).add(
                 by.id, "budget.set", f"{kind} {values['subject'].strip()}".strip(), detail
             )
         return made
 
     async def remove(self, by: User, budget_id: str) -> None:
         """Take a budget away; NotFound when it is gone."""
-        async with self.runtime.db.transaction() as opened:
-            row = await opened(BudgetRows).get(budget_id)
-            await opened(BudgetRows).remove(budget_id)
-            await opened(AuditRepository).add(by.id, "budget.removed", f"{row.kind} {row.subject}".strip())
+        async with self.runtime.db.transaction() as repository:
+            row = await repository(BudgetRows).get(budget_id)
+            await repository(BudgetRows).remove(budget_id)
+            await repository(AuditRepository).add(by.id, "budget.removed", f"{row.kind} {row.subject}".strip())
 
     async def jobs(self) -> Sequence[str]:
         """Every job as it can be chosen: by its name, with whose it is where that is not enough."""
@@ -127,7 +127,7 @@ class BudgetDesk:
 
     async def _choices(self) -> dict[str, str]:
         """The ids of jobs by what they are chosen by."""
-        jobs = await self.runtime.db.open(AllJobsRepository).names()
+        jobs = await self.runtime.db.repository(AllJobsRepository).names()
         people = {one.id: one.name for one in await self.accounts.all_accounts()}
         often = Counter(job.name for job in jobs)
         whose = Counter((job.name, job.owner_id) for job in jobs)
@@ -168,8 +168,8 @@ class BudgetDesk:
     async def _standing(self, row: BudgetRow, person: User, names: dict[str, str]) -> BudgetStanding:
         zone = self.runtime.settings.time_zone if row.kind == "house" else person.time_zone
         limit = limit_of(row, zone)
-        async with self.runtime.db.transaction(person.id) as opened:
-            spent = await spent_today(opened, limit, self.runtime.clock())
+        async with self.runtime.db.transaction(person.id) as repository:
+            spent = await spent_today(repository, limit, self.runtime.clock())
         subject = names.get(row.subject, row.subject) if row.kind in ("user", "job") else row.subject
         who = "" if row.kind == "house" else person.name
         return BudgetStanding(budget=row, subject=subject, who=who, spent=spent, share=limit.share(spent))

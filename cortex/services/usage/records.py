@@ -48,4 +48,4 @@ class Records:
         """Throw away how tools were chosen longer ago than the setting keeps it."""
         days = self.runtime.settings.plans_kept_days
         if days:
-            await self.runtime.db.open(AllPlansRepository).forget(self.runtime.clock() - timedelta(days=days))
+            await self.runtime.db.repository(AllPlansRepository).forget(self.runtime.clock() - timedelta(days=days))

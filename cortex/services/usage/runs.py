@@ -115,7 +115,7 @@ class RunsService:
             roles=tuple(roles),
             people=people,
             narrowed=next((row.title for row in shown if row.owner_id == user.id), "") if wanted.conversation else "",
-            jobs={job.id: job.name for job in await self.runtime.db.open(AllJobsRepository).names(user.id)},
+            jobs={job.id: job.name for job in await self.runtime.db.repository(AllJobsRepository).names(user.id)},
         )
 
     async def _rows(self, user: User, wanted: RunQuery, skip: int) -> tuple[Sequence[RunRow], Sequence[str]]:
@@ -127,17 +127,17 @@ class RunsService:
             job_id=wanted.job,
         )
         if wanted.person in ("", user.id):
-            runs = self.runtime.db.open(RunsRepository, user.id)
+            runs = self.runtime.db.repository(RunsRepository, user.id)
             return await runs.list(fits, skip=skip, limit=PAGE + 1), await runs.roles()
-        everybody = self.runtime.db.open(AllRunsRepository)
+        everybody = self.runtime.db.repository(AllRunsRepository)
         owner_id = "" if wanted.person == ALL else wanted.person
         return await everybody.list(fits, skip=skip, limit=PAGE + 1, owner_id=owner_id), await everybody.roles()
 
     async def _runs(self, user: User, rows: Sequence[RunRow], names: dict[str, str]) -> tuple[RunLine, ...]:
         ids = [row.id for row in rows]
         sums, tools = (
-            await self.runtime.db.open(AllRunsRepository).sums(ids),
-            await self.runtime.db.open(AllRunsRepository).tools(ids),
+            await self.runtime.db.repository(AllRunsRepository).sums(ids),
+            await self.runtime.db.repository(AllRunsRepository).tools(ids),
         )
         blotter = await self.models.blotter(user.id)
         blotter.add(self.runtime.settings.secret_key, self.runtime.settings.brave_api_key)

@@ -99,7 +99,7 @@ class Traces:
 
     async def owner_of(self, user: User, turn_id: str) -> str:
         """Whose turn it is, if this user may see it: their own, or anybody's for an admin. NotFound otherwise."""
-        owner = await self.runtime.db.open(AllTurnsRepository).owner(turn_id)
+        owner = await self.runtime.db.repository(AllTurnsRepository).owner(turn_id)
         if not owner or (owner != user.id and not user.is_admin):
             raise NotFound("There is no such turn.")
         return owner
@@ -109,16 +109,21 @@ class Traces:
         owner = await self.owner_of(user, turn_id)
         blotter = await self.models.blotter(owner)
         blotter.add(*self.runtime.settings.known_secrets)
-        async with self.runtime.db.transaction(owner) as opened:
+        async with self.runtime.db.transaction(owner) as repository:
             if owner != user.id:
-                await opened(AuditRepository).add(user.id, "trace.read", owner, {"turn": turn_id})
-            turn = await opened(TurnsRepository).get(turn_id)
-            plans = {plan.round: plan for plan in await opened(PlansRepository).of_turn(turn_id)}
-            rounds = await opened(RoundsRepository).of_turn(turn_id)
-            past = await self._past(opened, turn, rounds)
-            said = [row.message for row in await opened(MessagesRepository).of_turn(turn_id)]
-            calls = [await self._call(opened, call, blotter) for call in await opened(CallsRepository).of_turn(turn_id)]
-            texts = await opened(TextsRepository).get({digest for plan in plans.values() for digest in _named(plan)})
+                await repository(AuditRepository).add(user.id, "trace.read", owner, {"turn": turn_id})
+            turn = await repository(TurnsRepository).get(turn_id)
+            plans = {plan.round: plan for plan in await repository(PlansRepository).of_turn(turn_id)}
+            rounds = await repository(RoundsRepository).of_turn(turn_id)
+            past = await self._past(repository, turn, rounds)
+            said = [row.message for row in await repository(MessagesRepository).of_turn(turn_id)]
+            calls = [
+                await self._call(repository, call, blotter)
+                for call in await repository(CallsRepository).of_turn(turn_id)
+            ]
+            texts = await repository(TextsRepository).get(
+                {digest for plan in plans.values() for digest in _named(plan)}
+            )
         blotted = {digest: blotter.blot(text) for digest, text in texts.items()}
         made = _Made(plans=plans, texts=blotted, calls=calls, past=past, said=said, blotter=blotter)
         return Trace(
@@ -129,20 +134,20 @@ class Traces:
             beside=tuple(call for call in calls if call.call.round not in {row.round for row in rounds}),
         )
 
-    async def _past(self, opened: Opener, turn: TurnRow, rounds: Sequence[RoundRow]) -> tuple[Message, ...]:
+    async def _past(self, repository: Opener, turn: TurnRow, rounds: Sequence[RoundRow]) -> tuple[Message, ...]:
         """What stood ahead of the turn in its first request: whole, after a summary, or without what did not fit."""
-        turns = by_turn(await opened(MessagesRepository).of_conversation(turn.conversation_id, turn.ordinal))
+        turns = by_turn(await repository(MessagesRepository).of_conversation(turn.conversation_id, turn.ordinal))
         history = next((row.history for row in rounds if row.round > 0), "")
         summary_id, _, less = history.partition("less ")
         if not summary_id.strip():
             whole = view(turns, summary="", upto=0)
         else:
-            summary = await opened(SummariesRepository).get(summary_id.strip())
+            summary = await repository(SummariesRepository).get(summary_id.strip())
             whole = view(turns, summary=summary.text, upto=summary.upto_ordinal)
         return whole[int(less) if less.isdigit() else 0 :]
 
-    async def _call(self, opened: Opener, call: CallRow, blotter: SecretFilter) -> CallTrace:
-        asked: ApprovalRow | None = await opened(ApprovalsRepository).of_call(call.id)
+    async def _call(self, repository: Opener, call: CallRow, blotter: SecretFilter) -> CallTrace:
+        asked: ApprovalRow | None = await repository(ApprovalsRepository).of_call(call.id)
         told = replace(call, arguments=blotter.blot(call.arguments), text=blotter.blot(call.text))
         return CallTrace(call=told, approval=asked.state if asked else "")
 

@@ -134,7 +134,7 @@ class UsageService:
             dear = group.create_task(ledger.dear(whole, DEAR_MOST))
             tools = group.create_task(ledger.tools(whole) if by == "tool" else _none())
         owner_id = "" if person == ALL else person or user.id
-        jobs = await self.runtime.db.open(AllJobsRepository).names(owner_id) if by == "job" else ()
+        jobs = await self.runtime.db.repository(AllJobsRepository).names(owner_id) if by == "job" else ()
         names = {one.id: one.name for one in (jobs if by == "job" else people)}
         found = cells.result()
         today = local(self.runtime.clock(), user.time_zone).toordinal()
@@ -165,8 +165,8 @@ class UsageService:
 
     def _ledger(self, user: User, person: str) -> OwnUsage | AllUsageRepository:
         if person == ALL:
-            return self.runtime.db.open(AllUsageRepository)
-        return self.runtime.db.open(OwnUsage, person or user.id)
+            return self.runtime.db.repository(AllUsageRepository)
+        return self.runtime.db.repository(OwnUsage, person or user.id)
 
     def _spans(self, user: User, days: int) -> Sequence[Span]:
         """The days of the reader's calendar, today last, each from midnight to midnight."""

@@ -78,14 +78,14 @@ def _field(name: str, node: Mapping[str, Any], is_required: bool) -> CallField:
         hint=str(node.get("description", "")),
         is_required=is_required,
         options=options,
-        default=_told(default),
+        default=_default_text(default),
         least=node.get("minimum"),
         most=node.get("maximum"),
         is_whole=kinds == ["integer"],
     )
 
 
-def _told(default: Any) -> str:
+def _default_text(default: Any) -> str:
     """A default in words; "" where there is nothing to say."""
     if isinstance(default, bool):
         return "yes" if default else "no"

@@ -89,18 +89,20 @@ class CallTrials:
         """Make the call: the key of its turn, which runs on whoever looks. Call `ask` first."""
         checked = await self._checked(user, name, role, arguments)
         turn_id = f"turn:{new_id()}"
-        async with self.runtime.db.transaction(user.id) as opened:
-            made = await opened(ConversationsRepository).create(role, "auto", f"Tried: {name}", source="try")
+        async with self.runtime.db.transaction(user.id) as repository:
+            made = await repository(ConversationsRepository).create(role, "auto", f"Tried: {name}", source="try")
             text = f"Call {name} with {json.dumps(checked.said, ensure_ascii=False)}"
-            row = await opened(TurnsRepository).create(turn_id, made.id, text, mode="auto", role=role, state="running")
-            await opened(ConversationsRepository).append(made.id, _told(row))
-            await opened(AuditRepository).add(user.id, "tool.tried", name, {"turn": turn_id})
+            row = await repository(TurnsRepository).create(
+                turn_id, made.id, text, mode="auto", role=role, state="running"
+            )
+            await repository(ConversationsRepository).append(made.id, _call_rows(row))
+            await repository(AuditRepository).add(user.id, "tool.tried", name, {"turn": turn_id})
         await self.runs.start_call(row, ToolCall(id=WIRE_ID, name=name, arguments=checked.canonical))
         return turn_id.removeprefix("turn:")
 
-    async def look(self, user: User, name: str, key: str, *, patience_s: float = 0.0) -> CallResult:
+    async def result(self, user: User, name: str, key: str, *, patience_s: float = 0.0) -> CallResult:
         """The call as it stands, once it has ended or asks, or after so long; NotFound for another tool's or user's."""
-        row = await self.runtime.db.open(TurnsRepository, user.id).get(turn_of(key))
+        row = await self.runtime.db.repository(TurnsRepository, user.id).get(turn_of(key))
         ends_s, bell = self.runtime.ticks_s() + patience_s, -1
         while True:
             tried = await self._look(user, row, key)
@@ -145,7 +147,7 @@ class CallTrials:
         return checked.risk != "low" and not is_asked and (tool.effect == "write" or tool.sends_out)
 
 
-def _told(row: TurnRow) -> list[Row]:
+def _call_rows(row: TurnRow) -> list[Row]:
     """The log's first words on a call by hand."""
     start = {"turn": row.id, "role": row.role, "model": "", "max_rounds": 0, "max_rounds_from": ""}
     return [message_row(row), ("turn.start", start, row.id)]

@@ -89,21 +89,21 @@ class LearningService:
 
     async def shares(self, user: User) -> bool:
         """Whether this person lets admins see the words of messages that lacked a tool."""
-        return bool(await self.db.open(PreferencesRepository, user.id).get(SHARES, False))
+        return bool(await self.db.repository(PreferencesRepository, user.id).get(SHARES, False))
 
     async def share(self, user: User, *, is_shared: bool) -> None:
         """Consent from now on, or take it back: then the words that were kept go at once."""
-        async with self.db.transaction(user.id) as opened:
-            await opened(PreferencesRepository).set(SHARES, is_shared)
+        async with self.db.transaction(user.id) as repository:
+            await repository(PreferencesRepository).set(SHARES, is_shared)
             if not is_shared:
-                await opened(CasesRepository).forget_words()
+                await repository(CasesRepository).forget_words()
 
     async def page(self, user: User) -> LearningPage:
         """What is to be learned, as far as this admin may see it."""
         _admin(user)
-        cases = await self.db.open(AllCasesRepository).recent(CASES_READ)
-        own = await self.db.open(CasesRepository, user.id).said()
-        answers = await self.db.open(AnswersRepository).all()
+        cases = await self.db.repository(AllCasesRepository).recent(CASES_READ)
+        own = await self.db.repository(CasesRepository, user.id).said()
+        answers = await self.db.repository(AnswersRepository).all()
         snapshot = await self.tools.snapshot()
         groups = self._groups(cases, own, answers)
         found = [_suggestion(tool, self._category(tool), group, snapshot) for tool, group in groups.items()]
@@ -133,19 +133,19 @@ class LearningService:
     async def turn_down(self, user: User, tool: str, text_hash: str) -> None:
         """This wording is no way to ask for the tool: do not suggest it again."""
         wording = await self._wording(user, tool, text_hash)
-        async with self.db.transaction() as opened:
+        async with self.db.transaction() as repository:
             category = self._category(tool)
-            await opened(AnswersRepository).put(
+            await repository(AnswersRepository).put(
                 tool, text_hash, kind="", category=category, text=wording.text, by=user.id
             )
-            await opened(AuditRepository).add(user.id, "learning.turned_down", tool, {"wording": text_hash})
+            await repository(AuditRepository).add(user.id, "learning.turned_down", tool, {"wording": text_hash})
 
     async def take_back(self, user: User, answer_id: str) -> WordingAnswerRow:
         """Undo an answer: a word that it added goes, the suggestion is open again."""
         _admin(user)
-        async with self.db.transaction() as opened:
-            answer = await opened(AnswersRepository).remove(answer_id)
-            await opened(AuditRepository).add(user.id, "learning.taken_back", answer.tool, {"kind": answer.kind})
+        async with self.db.transaction() as repository:
+            answer = await repository(AnswersRepository).remove(answer_id)
+            await repository(AuditRepository).add(user.id, "learning.taken_back", answer.tool, {"kind": answer.kind})
         if answer.kind:
             words = await self.settings.words(answer.category)
             key = (answer.kind, text.normal(answer.text))
@@ -159,8 +159,10 @@ class LearningService:
         words = await self.settings.words(category)
         typed = _with(typed_of(words), kind, line(_word(category, kind, said, tools)))
         await self.settings.save_words(user, category, read(self.registry, category, typed))
-        async with self.db.transaction() as opened:
-            await opened(AnswersRepository).put(tool, text_hash, kind=kind, category=category, text=said, by=user.id)
+        async with self.db.transaction() as repository:
+            await repository(AnswersRepository).put(
+                tool, text_hash, kind=kind, category=category, text=said, by=user.id
+            )
 
     async def _wording(self, user: User, tool: str, text_hash: str) -> Wording:
         """A wording that this admin may see and nobody answered; NotFound for any other."""

@@ -97,7 +97,7 @@ class RefitsService:
     async def versions(self, user: User) -> Sequence[Version]:
         """Every refit, the newest first."""
         _admin(user)
-        found = await self.db.open(RefitsRepository).all()
+        found = await self.db.repository(RefitsRepository).all()
         current = await asyncio.to_thread(lambda: [is_current(refit) for refit in found])
         return [
             Version(refit=refit, report=report_of(refit.report), is_current=is_now)
@@ -107,13 +107,13 @@ class RefitsService:
     async def cases(self) -> tuple[Any, ...]:
         """What a refit would learn from: own examples, and shared messages whose tools went unused."""
         own_case = scan.load(REFIT).OwnCase
-        words = await self.db.open(ToolSettingsRepository).words()
+        words = await self.db.repository(ToolSettingsRepository).words()
         cases = {
             word.text_key: own_case(text=word.text, tools=word.tools)
             for word in words
             if word.kind == "example" and not word.is_left_out
         }
-        for case in await self.db.open(AllCasesRepository).recent(CASES_MOST):
+        for case in await self.db.repository(AllCasesRepository).recent(CASES_MOST):
             if case.text and case.unused:
                 made = own_case(text=case.text, tools=case.called, not_tools=case.unused)
                 cases.setdefault(case.text_hash, made)
@@ -125,17 +125,17 @@ class RefitsService:
         cases = await self.cases()
         shipped = (await self.tools.ground()).shipped
         tried, data = await asyncio.to_thread(_judged, shipped, cases, f"{self.clock():%Y-%m-%d}")
-        async with self.db.transaction() as opened:
+        async with self.db.transaction() as repository:
             if tried.worse:
-                await opened(AuditRepository).add(
+                await repository(AuditRepository).add(
                     user.id, "refit.refused", "", {"why": tried.worse, **asdict(tried.report)}
                 )
                 return tried
             base = scan.load(WEIGHTS).shipped().examples
-            number = await opened(RefitsRepository).add(base, digest_of(data), data, asdict(tried.report), user.id)
-            await opened(RefitsRepository).choose(number)
-            await opened(ToolSettingsRepository).changed()
-            await opened(AuditRepository).add(user.id, "refit.made", str(number), asdict(tried.report))
+            number = await repository(RefitsRepository).add(base, digest_of(data), data, asdict(tried.report), user.id)
+            await repository(RefitsRepository).choose(number)
+            await repository(ToolSettingsRepository).changed()
+            await repository(AuditRepository).add(user.id, "refit.made", str(number), asdict(tried.report))
         return RefitResult(report=tried.report, number=number)
 
     async def choose(self, user: User, number: int) -> None:
@@ -144,10 +144,10 @@ class RefitsService:
         found = {version.refit.number: version for version in await self.versions(user)}
         if number in found and not found[number].is_current:
             raise UserError(f"Refit {number} rests on an older model than the one that ships now. Make a new one.")
-        async with self.db.transaction() as opened:
-            await opened(RefitsRepository).choose(number)
-            await opened(ToolSettingsRepository).changed()
-            await opened(AuditRepository).add(user.id, "refit.chosen", str(number), {})
+        async with self.db.transaction() as repository:
+            await repository(RefitsRepository).choose(number)
+            await repository(ToolSettingsRepository).changed()
+            await repository(AuditRepository).add(user.id, "refit.chosen", str(number), {})
 
 
 def report_of(stored: dict[str, Any]) -> Report:

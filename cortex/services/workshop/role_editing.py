@@ -203,7 +203,7 @@ class RoleEditing:
         if tuple(models) == tuple(registry.roles.get(name, ())):
             return
         await self.defaults.models.set_chain(user, models, name)
-        await self.db.open(AuditRepository).add(user.id, "role.models", name, {"models": list(models)})
+        await self.db.repository(AuditRepository).add(user.id, "role.models", name, {"models": list(models)})
 
     def _read(self, field: str, typed: str, value: Value) -> Any:
         """What the role keeps for this field, None for the default. Any: each field has its own type."""

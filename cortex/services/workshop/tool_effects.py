@@ -105,7 +105,7 @@ class ToolEffects:
 
     trials: ToolTrials
 
-    async def of(
+    async def preview(
         self, user: User, category: str, words: Sequence[ToolWordRow], typed: Sequence[str], recipe: str
     ) -> Effect:
         """What these words in place of the category's own ones would change for an admin who may use everything."""

@@ -99,7 +99,7 @@ class ToolTrials:
 
     async def cases(self) -> Sequence[ToolCaseRow]:
         """The kept cases, oldest first."""
-        return await self.runtime.db.open(ToolCasesRepository).all()
+        return await self.runtime.db.repository(ToolCasesRepository).all()
 
     async def add_case(self, user: User, question: Question, tools: str) -> ToolCaseRow:
         """Keep a message with the tools it must be given, names apart by blanks or commas; none = it must get none."""
@@ -108,21 +108,21 @@ class ToolTrials:
         unknown = [name for name in names if self.runtime.registry.get(name) is None]
         if unknown:
             raise UserError(f"There is no tool {unknown[0]!r}.", field="tools")
-        async with self.runtime.db.transaction() as opened:
-            if len(await opened(ToolCasesRepository).all()) >= CASES_MAX:
+        async with self.runtime.db.transaction() as repository:
+            if len(await repository(ToolCasesRepository).all()) >= CASES_MAX:
                 raise UserError(f"{CASES_MAX} messages are enough; remove one first.", field="text")
-            case = await opened(ToolCasesRepository).add(text, question.role, question.rank, names, user.id)
-            await opened(AuditRepository).add(user.id, "tool.case_added", case.id, {"tools": list(names)})
+            case = await repository(ToolCasesRepository).add(text, question.role, question.rank, names, user.id)
+            await repository(AuditRepository).add(user.id, "tool.case_added", case.id, {"tools": list(names)})
         return case
 
     async def remove_case(self, user: User, case_id: str) -> None:
         """Forget a case; NotFound when there is none."""
         _admin(user)
-        async with self.runtime.db.transaction() as opened:
-            await opened(ToolCasesRepository).remove(case_id)
-            await opened(AuditRepository).add(user.id, "tool.case_removed", case_id)
+        async with self.runtime.db.transaction() as repository:
+            await repository(ToolCasesRepository).remove(case_id)
+            await repository(AuditRepository).add(user.id, "tool.case_removed", case_id)
 
-    async def run(self, user: User, recipe: str, *, is_assumed: bool = False) -> tuple[CaseVerdict, ...]:
+    async def try_cases(self, user: User, recipe: str, *, is_assumed: bool = False) -> tuple[CaseVerdict, ...]:
         """Every case under this recipe."""
         if recipe not in RECIPES:
             raise UserError(f"There is no recipe {recipe!r}.", field="recipe")
@@ -139,7 +139,7 @@ class ToolTrials:
         somebody = replace(user, rank=rank)
         role = await self.roles.role(user, role_name)
         entry = await self.models.entry(user, (await self.models.names(user, role))[0])
-        profile = (await self.profiles.of(user, entry)).profile
+        profile = (await self.profiles.profile_of(user, entry)).profile
         return PlanRequest(
             user=somebody, role=role, message=text, profile=profile, model=entry.name, now=self.runtime.clock()
         )

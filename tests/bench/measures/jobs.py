@@ -67,13 +67,15 @@ def _figures(bench: Bench, name: str, url: str) -> list[Figure]:
 async def _fill(url: str, dice: random.Random) -> None:
     """Jobs of the one account there is. A few have half of the slots, as one that runs every hour soon has."""
     db = Database(url)
-    owner_id = (await db.open(AccountsRepository).list())[0].id
-    first = await db.open(JobsRepository, owner_id).add("job0", EVERY_HOUR, datetime.now(UTC) + timedelta(hours=1))
+    owner_id = (await db.repository(AccountsRepository).list())[0].id
+    first = await db.repository(JobsRepository, owner_id).add(
+        "job0", EVERY_HOUR, datetime.now(UTC) + timedelta(hours=1)
+    )
     jobs = [first, *(replace(first, id=f"job{number}", name=f"Job {number:04}") for number in range(1, JOBS))]
     owners = [*jobs * (SLOTS // 2 // JOBS), *jobs[:BUSY] * (SLOTS // 2 // BUSY)]
     slots = [_slot(job, number, dice) for number, job in enumerate(owners)]
-    async with db.transaction(owner_id) as opened:
-        session = opened(JobsRepository).session
+    async with db.transaction(owner_id) as repository:
+        session = repository(JobsRepository).session
         await session.execute(insert(JobTable), [asdict(job) for job in jobs[1:]])
         await session.execute(insert(SlotTable), [asdict(slot) for slot in slots])
         await session.execute(text("ANALYZE"))  # as a server does by itself within a minute

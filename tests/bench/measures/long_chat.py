@@ -40,7 +40,7 @@ def measure(bench: Bench) -> list[Figure]:
     asyncio.run(_grow(home, conversation))
     with browser() as found, running(home, delay_ms=30) as daemon, Caller(daemon) as caller:
         caller.log_in()
-        opened = [_open(found, daemon, caller, conversation) for _ in range(bench.runs)]
+        repository = [_open(found, daemon, caller, conversation) for _ in range(bench.runs)]
         context, page = _page(found, daemon, caller, conversation)
         frames_ms = _scroll(page)
         work_ms, messages = _append(context, page)
@@ -49,14 +49,14 @@ def measure(bench: Bench) -> list[Figure]:
     return [
         Figure(
             what="1,000 messages, work to open",
-            value=statistics.median(work for work, _ in opened),
+            value=statistics.median(work for work, _ in repository),
             unit="ms",
             how=f"{several}, all tasks of the main thread",
             goal=1000,
         ),
         Figure(
             what="1,000 messages, longest task to open",
-            value=statistics.median(longest for _, longest in opened),
+            value=statistics.median(longest for _, longest in repository),
             unit="ms",
             how=f"{several}; 0: none over 50 ms",
             goal=60,
@@ -137,11 +137,11 @@ async def _grow(home: Path, conversation: str) -> None:
         for _ in range(TURNS - 1):
             new = f"turn:{new_id()}"
             events = [(one.kind, _moved(one.payload, str(old), new), new) for one in log if one.turn_id]
-            async with cortex.runtime.db.transaction(user.id) as opened:
-                turns = opened(TurnsRepository)
+            async with cortex.runtime.db.transaction(user.id) as repository:
+                turns = repository(TurnsRepository)
                 await turns.create(new, conversation, "add milk", mode="auto", role="orchestrator", state="running")
                 await turns.set_state(new, "done")
-                await opened(ConversationsRepository).append(conversation, events)
+                await repository(ConversationsRepository).append(conversation, events)
 
 
 def _moved(value: Any, old: str, new: str) -> Any:

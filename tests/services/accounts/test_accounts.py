@@ -48,7 +48,7 @@ async def ann(accounts: Accounts) -> User:
 
 
 async def actions(db: Database) -> list[tuple[str, str]]:
-    return [(entry.action, entry.subject) for entry in reversed(await db.open(AuditRepository).list())]
+    return [(entry.action, entry.subject) for entry in reversed(await db.repository(AuditRepository).list())]
 
 
 async def refused(accounts: Accounts, name: str, password: str, client: tuple[str, str] = HERE) -> CortexError:
@@ -402,7 +402,7 @@ async def test_the_audit_log_tells_who_came_and_what_changed(accounts: Accounts,
         ("user.rank", "Ben"),
         ("logout", "Ann"),
     ]
-    assert (await db.open(AuditRepository).verify()).broken_at is None
+    assert (await db.repository(AuditRepository).verify()).broken_at is None
 
 
 async def test_sweeping_forgets_what_is_over(accounts: Accounts, ann: User, clock: StillClock, db: Database) -> None:

@@ -37,9 +37,9 @@ def script(scripted: ScriptedServer) -> None:
 @pytest.fixture
 async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
     script(scripted)
-    async with living_house(tmp_path / "home") as opened:
-        await connect(opened, scripted)
-        yield opened
+    async with living_house(tmp_path / "home") as repository:
+        await connect(repository, scripted)
+        yield repository
 
 
 async def connect(house: LivingHouse, scripted: ScriptedServer) -> None:
@@ -69,7 +69,7 @@ async def told(house: LivingHouse) -> Sequence[NoticeView]:
 
 async def by_hand(house: LivingHouse, cid: str, id: str, **how: Any) -> AgentRun:
     """Start a run for the conversation's last turn, as the tool does."""
-    turn = (await house.cortex.runtime.db.open(TurnsRepository, house.admin.id).list(cid))[-1].id
+    turn = (await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(cid))[-1].id
     given = {"task": TASK, "role": "orchestrator", "is_tainted": False, **how}
     return await house.cortex.agents.start(house.admin.id, id, turn, **given)
 
@@ -81,7 +81,7 @@ async def test_its_result_comes_as_a_new_turn_and_is_answered(house: LivingHouse
     message = await house.until(cid, "message", agent=run.id)
     assert FOUND in message.payload["text"]
     await house.until(cid, "turn.end", turn=message.payload["turn"])
-    rows = await house.cortex.runtime.db.open(TurnsRepository, house.admin.id).list(cid)
+    rows = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(cid)
     assert [(row.channel, row.is_tainted, row.state) for row in rows] == [
         ("chat", False, "done"),
         ("result", True, "done"),
@@ -111,7 +111,7 @@ async def test_it_works_in_a_conversation_of_its_own_that_is_in_no_list(house: L
     assert [one.id for group in groups for one in group.conversations] == [cid]
     own = await house.cortex.conversations.get(house.admin, run.id)
     assert (own.source, own.parent_id) == ("agent", cid)
-    (turn,) = await house.cortex.runtime.db.open(TurnsRepository, house.admin.id).list(run.id)
+    (turn,) = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(run.id)
     assert turn_of(key_of(turn.id)) == turn.id
     assert [event.payload["text"] for event in await house.events(run.id, "message")] == [TASK]
 
@@ -122,8 +122,8 @@ async def test_an_agent_starts_no_agent(house: LivingHouse, scripted: ScriptedSe
     run = await started(house, cid)
     await ended(house, cid, run)
     assert [one.id for one in await house.cortex.agents.list(house.admin.id, 10)] == [run.id]
-    turn = (await house.cortex.runtime.db.open(TurnsRepository, house.admin.id).list(run.id))[0]
-    (call,) = await house.cortex.runtime.db.open(CallsRepository, house.admin.id).of_turn(turn.id)
+    turn = (await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(run.id))[0]
+    (call,) = await house.cortex.runtime.db.repository(CallsRepository, house.admin.id).of_turn(turn.id)
     assert call.state == "refused"
     with pytest.raises(ToolFailed, match="can't start another"):
         await house.cortex.agents.start(house.admin.id, "deeper", turn.id, "more", "orchestrator", False)
@@ -200,7 +200,7 @@ async def test_one_that_fails_says_why_once_also_after_a_restart(tmp_path: Path,
         words = await word(house, cid, run)
         assert "which I had handed over, failed: " in words
     async with living_house(tmp_path / "home") as house:
-        turns = await house.cortex.runtime.db.open(TurnsRepository, house.admin.id).list(cid)
+        turns = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(cid)
         assert [(row.channel, row.state) for row in turns] == [("chat", "done"), ("result", "done")]
         assert len(await told(house)) == 1
 
@@ -211,7 +211,7 @@ async def test_word_of_a_stopped_one_is_not_spliced_into_an_answer(
     cid = await house.conversation()
     await house.say(cid, "hello")
     scripted.delay_s = 0.5
-    slow = await house.cortex.chat.send(house.admin, cid, "hello again")
+    slow = await house.cortex.chat.send_message(house.admin, cid, "hello again")
     run = await by_hand(house, cid, "run1")
     await house.cortex.agents.cancel(house.admin.id, run.id)
     await house.until(cid, "turn.end", turn=slow)
@@ -243,7 +243,7 @@ async def test_the_result_waits_behind_an_answer_and_is_not_spliced_into_it(
     cid = await house.conversation()
     await house.say(cid, "hello")
     scripted.delay_s = 0.2
-    slow = await house.cortex.chat.send(house.admin, cid, "slowly, show my tasks on the list")
+    slow = await house.cortex.chat.send_message(house.admin, cid, "slowly, show my tasks on the list")
     run = await by_hand(house, cid, "run1")
     message = await house.until(cid, "message", agent=run.id)
     assert message.payload["is_steer"] is True
@@ -258,7 +258,7 @@ async def test_what_it_found_taints_the_conversation(house: LivingHouse) -> None
     run = await started(house, cid)
     message = await house.until(cid, "message", agent=run.id)
     await house.until(cid, "turn.end", turn=message.payload["turn"])
-    asked = await house.cortex.chat.send(house.admin, cid, ASK)
+    asked = await house.cortex.chat.send_message(house.admin, cid, ASK)
     question = await house.until(cid, "approval", turn=asked, state="asked")
     assert question.payload["why"].startswith("because this turn read")
     await house.cortex.chat.stop(house.admin, cid)
@@ -274,7 +274,7 @@ async def test_it_spends_what_is_left_of_its_parents_budget(house: LivingHouse) 
     run = await by_hand(house, cid, "run2")
     await ended(house, cid, run)
     user = await house.cortex.accounts.user(house.admin.id)
-    turns = house.cortex.runtime.db.open(TurnsRepository, house.admin.id)
+    turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
     row = await turns.get(agent_turn((await turns.list(cid))[0].id, run.id))
     limits = await house.cortex.planning.contexts.budgets.limits(
         user, row, await house.cortex.roles.role(user, row.role)

@@ -30,8 +30,8 @@ FORM = {"subject": "", "limit_tokens": "", "limit_usd": "", "at_limit": "stop", 
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
+    async with living_house(tmp_path / "home") as repository:
+        yield repository
 
 
 async def limit(house: LivingHouse, **form: str) -> None:
@@ -39,13 +39,13 @@ async def limit(house: LivingHouse, **form: str) -> None:
 
 
 async def rounds_of(house: LivingHouse, turn_id: str, who: User | None = None) -> list[tuple[int, str]]:
-    found = await house.cortex.runtime.db.open(RoundsRepository, (who or house.admin).id).of_turn(turn_id)
+    found = await house.cortex.runtime.db.repository(RoundsRepository, (who or house.admin).id).of_turn(turn_id)
     return [(one.round, one.state) for one in found]
 
 
 async def spent(house: LivingHouse, who: User | None = None) -> int:
     return (
-        await house.cortex.runtime.db.open(RoundsRepository, (who or house.admin).id).spent(
+        await house.cortex.runtime.db.repository(RoundsRepository, (who or house.admin).id).spent(
             datetime.min.replace(tzinfo=UTC)
         )
     ).tokens
@@ -133,7 +133,7 @@ async def held_up(house: LivingHouse, scripted: ScriptedServer) -> str:
     await limit(house, kind="user", subject="ada", limit_tokens="40000")
     scripted.fail(Fault(kind="pause", after_bytes=500))
     cid = await house.conversation()
-    turn = await house.cortex.chat.send(house.admin, cid, "hello")
+    turn = await house.cortex.chat.send_message(house.admin, cid, "hello")
     await house.until(cid, "part.start", turn=turn)
     return turn
 
@@ -143,7 +143,7 @@ async def test_a_call_waits_for_what_another_holds_and_goes_on_when_that_is_free
 ) -> None:
     holding = await held_up(house, scripted)
     cid = await house.conversation()
-    waiting = await house.cortex.chat.send(house.admin, cid, "hello")
+    waiting = await house.cortex.chat.send_message(house.admin, cid, "hello")
     await house.until(cid, "turn.start", turn=waiting)
     theirs = await house.conversation(house.member)
     await house.say(theirs, "hello", user=house.member)  # all of a turn that nothing holds up
@@ -166,7 +166,7 @@ async def test_a_call_that_waited_too_long_for_what_another_holds_is_told(
 
     budgets = house.cortex.planning.contexts.budgets
     impatient = replace(budgets, runtime=replace(budgets.runtime, ticks_s=lambda: 100.0 * len(waited)), sleep=wait)
-    turns, cid = house.cortex.runtime.db.open(TurnsRepository, house.admin.id), await house.conversation()
+    turns, cid = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id), await house.conversation()
     late = await turns.create("turn:late", cid, "hello", mode="auto", role="orchestrator")
     entry = await house.cortex.models.entry(house.admin, "m")
     limits = await impatient.limits(house.admin, late, await house.cortex.roles.role(house.admin, late.role))
@@ -188,7 +188,7 @@ async def test_at_the_limit_another_model_may_take_over(house: LivingHouse, scri
     await limit(house, kind="user", limit_tokens="100", at_limit="model", model="offline")
     cid = await house.conversation()
     turn = await house.say(cid, MILK)
-    found = await house.cortex.runtime.db.open(RoundsRepository, house.admin.id).of_turn(turn)
+    found = await house.cortex.runtime.db.repository(RoundsRepository, house.admin.id).of_turn(turn)
     assert [(one.model, one.state) for one in found] == [("dear", "answered"), ("offline", "answered")]
     assert found[1].cache == "uncached", "the offline model has no cache"
     assert len(scripted.log) == 1
@@ -211,7 +211,7 @@ async def test_at_the_limit_an_answer_may_go_on_without_tools(house: LivingHouse
     cid = await house.conversation()
     await house.say(cid, "hello")
     turn = await house.say(cid, MILK)
-    found = await house.cortex.runtime.db.open(RoundsRepository, house.admin.id).of_turn(turn)
+    found = await house.cortex.runtime.db.repository(RoundsRepository, house.admin.id).of_turn(turn)
     assert [(one.state, one.sent_tokens, one.sent) for one in found] == [("answered", 0, {})]
     assert await house.cortex.tasks.list(house.admin) == []
     receipt = await house.cortex.chat.receipt(house.admin, turn)
@@ -261,7 +261,7 @@ async def test_a_jobs_turns_are_counted_under_the_job_and_stopped_by_its_limit(h
     cid = await house.conversation()
     states = []
     for number in (1, 2):
-        turns = house.cortex.runtime.db.open(TurnsRepository, house.admin.id)
+        turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
         row = await turns.create(
             f"turn:job{number}", cid, "hello", mode="auto", role="orchestrator", channel="cron", job_id="nightly"
         )
@@ -274,7 +274,7 @@ async def test_a_jobs_turns_are_counted_under_the_job_and_stopped_by_its_limit(h
 
 async def job_of(house: LivingHouse, who: User, id: str, name: str) -> None:
     job = JobValues(name=name, prompt="hello", timing_kind="cron", expression="0 3 * * *", time_zone="UTC", words="")
-    await house.cortex.runtime.db.open(JobsRepository, who.id).add(id, job, None)
+    await house.cortex.runtime.db.repository(JobsRepository, who.id).add(id, job, None)
 
 
 async def test_a_job_is_chosen_by_its_name_and_shown_by_it_to_its_owner(house: LivingHouse) -> None:
@@ -304,14 +304,14 @@ async def test_a_job_is_chosen_by_its_name_and_shown_by_it_to_its_owner(house: L
 
 async def test_a_summary_is_a_call_that_is_counted_and_can_be_refused(house: LivingHouse) -> None:
     cid = await house.conversation()
-    messages = house.cortex.runtime.db.open(MessagesRepository, house.admin.id)
+    messages = house.cortex.runtime.db.repository(MessagesRepository, house.admin.id)
     for number in range(6):
         turn_id = await house.say(cid, f"hello {number}", mode="chat")
         await messages.add(turn_id, 90, user("The boiler man comes on Tuesday. " * 300), False)
         await messages.add(turn_id, 91, assistant("He wants the cellar key. " * 300), False)
     branch = await house.cortex.conversations.branch(house.admin, cid, turn_id)
     turn = await house.say(cid, "hello", mode="chat")
-    first = (await house.cortex.runtime.db.open(RoundsRepository, house.admin.id).of_turn(turn))[0]
+    first = (await house.cortex.runtime.db.repository(RoundsRepository, house.admin.id).of_turn(turn))[0]
     assert (first.round, first.role, first.state, first.input_tokens > 1000) == (0, "distill", "answered", True)
     await limit(house, kind="role", subject="distill", limit_tokens="1")
     again = await house.say(branch, "hello", mode="chat")
@@ -327,9 +327,9 @@ async def test_what_a_stopped_turn_held_is_free_again(house: LivingHouse, script
     await house.cortex.models.save(house.admin, form)
     await limit(house, kind="user", limit_tokens="1000000")
     cid = await house.conversation()
-    turn = await house.cortex.chat.send(house.admin, cid, "hello")
+    turn = await house.cortex.chat.send_message(house.admin, cid, "hello")
     await house.until(cid, "selection", turn=turn)
-    rounds = house.cortex.runtime.db.open(RoundsRepository, house.admin.id)
+    rounds = house.cortex.runtime.db.repository(RoundsRepository, house.admin.id)
     assert (await rounds.spent_in_turn(turn)).held_tokens > 0
     await house.cortex.chat.stop(house.admin, cid)
     assert (await rounds.spent_in_turn(turn)) == Spent()
@@ -339,7 +339,7 @@ async def test_budgets_are_in_the_audit_log(house: LivingHouse) -> None:
     await limit(house, kind="role", subject="coder", limit_usd="2,50")
     (budget,) = await house.cortex.records.budgets.list()
     await house.cortex.records.budgets.remove(house.admin, budget.id)
-    entries = (await house.cortex.runtime.db.open(AuditRepository).list())[:2]
+    entries = (await house.cortex.runtime.db.repository(AuditRepository).list())[:2]
     assert [(one.action, one.subject, one.actor) for one in entries] == [
         ("budget.removed", "role coder", house.admin.id),
         ("budget.set", "role coder", house.admin.id),

@@ -15,14 +15,14 @@ from tests.scripted_server import ScriptedServer, Use, rule
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path) as opened:
-        yield opened
+    async with living_house(tmp_path) as repository:
+        yield repository
 
 
 @pytest.fixture
 async def slow_house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path, offline_delay_ms=120) as opened:
-        yield opened
+    async with living_house(tmp_path, offline_delay_ms=120) as repository:
+        yield repository
 
 
 async def test_a_message_becomes_a_task_and_every_step_is_told(house: LivingHouse) -> None:
@@ -73,7 +73,7 @@ async def test_another_users_undo_is_not_to_be_found(house: LivingHouse) -> None
 @pytest.mark.parametrize(("choice", "state"), [("deny", "refused"), ("once", "ok")], ids=str)
 async def test_a_shell_command_runs_only_on_the_admins_word(house: LivingHouse, choice: str, state: str) -> None:
     cid = await house.conversation()
-    await house.cortex.chat.send(house.admin, cid, "run `echo hi-$((40+2))` in the shell")
+    await house.cortex.chat.send_message(house.admin, cid, "run `echo hi-$((40+2))` in the shell")
     asked = await house.until(cid, "approval", state="asked")
     assert asked.payload["detail"] == "echo hi-$((40+2))"
     await house.cortex.approvals.answer(house.admin, asked.payload["approval"], choice)
@@ -84,7 +84,7 @@ async def test_a_shell_command_runs_only_on_the_admins_word(house: LivingHouse, 
 
 async def test_an_approval_answers_once_and_to_its_owner_alone(house: LivingHouse) -> None:
     cid = await house.conversation()
-    await house.cortex.chat.send(house.admin, cid, "run `df -h` in the shell")
+    await house.cortex.chat.send_message(house.admin, cid, "run `df -h` in the shell")
     approval = (await house.until(cid, "approval", state="asked")).payload["approval"]
     with pytest.raises(NotFound):
         await house.cortex.approvals.answer(house.member, approval, "once")
@@ -95,7 +95,7 @@ async def test_an_approval_answers_once_and_to_its_owner_alone(house: LivingHous
 
 async def test_the_call_that_runs_uses_its_approval_up(house: LivingHouse) -> None:
     cid = await house.conversation()
-    await house.cortex.chat.send(house.admin, cid, "run `echo once` in the shell")
+    await house.cortex.chat.send_message(house.admin, cid, "run `echo once` in the shell")
     approval = (await house.until(cid, "approval", state="asked")).payload["approval"]
     await house.cortex.approvals.answer(house.admin, approval, "once")
     assert (await house.until(cid, "tool.result")).payload["state"] == "ok"
@@ -110,7 +110,7 @@ async def test_a_no_is_what_the_model_reads_in_place_of_the_result(
     form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
     await house.cortex.models.save(house.admin, form)
     cid = await house.conversation()
-    await house.cortex.chat.send(house.admin, cid, "run `df -h` in the shell")
+    await house.cortex.chat.send_message(house.admin, cid, "run `df -h` in the shell")
     approval = (await house.until(cid, "approval", state="asked")).payload["approval"]
     await house.cortex.approvals.answer(house.admin, approval, "deny")
     await house.until(cid, "turn.end")
@@ -121,7 +121,7 @@ async def test_a_no_is_what_the_model_reads_in_place_of_the_result(
 
 async def test_a_grant_covers_the_same_call_in_this_conversation_and_no_other(house: LivingHouse) -> None:
     cid = await house.conversation()
-    await house.cortex.chat.send(house.admin, cid, "every weekday at 7 sum up my tasks")
+    await house.cortex.chat.send_message(house.admin, cid, "every weekday at 7 sum up my tasks")
     asked = await house.until(cid, "approval", state="asked")
     await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "conversation")
     await house.until(cid, "turn.end")
@@ -131,19 +131,19 @@ async def test_a_grant_covers_the_same_call_in_this_conversation_and_no_other(ho
         await house.cortex.approvals.revoke(house.member, granted[0].id)
     await house.say(cid, "every weekday at 7 sum up my tasks")
     assert len(await house.events(cid, "approval")) == 2
-    turn = await house.cortex.chat.send(house.admin, cid, "every weekday at 8 sum up my tasks")
+    turn = await house.cortex.chat.send_message(house.admin, cid, "every weekday at 8 sum up my tasks")
     assert (await house.until(cid, "approval", turn=turn)).payload["state"] == "asked"
     await house.cortex.chat.stop(house.admin, cid)
     await house.cortex.approvals.revoke(house.admin, granted[0].id)
     assert await house.cortex.approvals.grants(house.admin) == []
     other = await house.conversation()
-    await house.cortex.chat.send(house.admin, other, "every weekday at 7 sum up my tasks")
+    await house.cortex.chat.send_message(house.admin, other, "every weekday at 7 sum up my tasks")
     await house.until(other, "approval", state="asked")
 
 
 async def test_no_grant_is_offered_for_what_brings_text_from_outside(house: LivingHouse) -> None:
     cid = await house.conversation()
-    await house.cortex.chat.send(house.admin, cid, "run `echo one` in the shell")
+    await house.cortex.chat.send_message(house.admin, cid, "run `echo one` in the shell")
     asked = await house.until(cid, "approval", state="asked")
     assert asked.payload["can_be_granted"] is False
     with pytest.raises(UserError, match="each call is asked for"):
@@ -154,7 +154,7 @@ async def test_no_grant_is_offered_for_what_brings_text_from_outside(house: Livi
 
 async def test_a_question_closes_with_its_stopped_turn(house: LivingHouse) -> None:
     cid = await house.conversation()
-    await house.cortex.chat.send(house.admin, cid, "run `df -h` in the shell")
+    await house.cortex.chat.send_message(house.admin, cid, "run `df -h` in the shell")
     approval = (await house.until(cid, "approval", state="asked")).payload["approval"]
     await house.cortex.chat.stop(house.admin, cid)
     assert (await house.events(cid, "approval"))[-1].payload["state"] == "expired"
@@ -173,7 +173,7 @@ async def test_a_member_has_no_shell(house: LivingHouse) -> None:
 
 async def test_stop_ends_the_turn_and_keeps_what_was_said(slow_house: LivingHouse) -> None:
     cid = await slow_house.conversation()
-    await slow_house.cortex.chat.send(slow_house.admin, cid, "hello")
+    await slow_house.cortex.chat.send_message(slow_house.admin, cid, "hello")
     await slow_house.until(cid, "part.start")
     async with asyncio.timeout(PATIENCE_S):
         while not any(part.text for part in slow_house.cortex.hub.open_parts(cid)):  # noqa: ASYNC110 - it is being written
@@ -184,14 +184,14 @@ async def test_stop_ends_the_turn_and_keeps_what_was_said(slow_house: LivingHous
     assert end["state"] == "stopped"
     assert part["is_partial"]
     assert part["text"]
-    await slow_house.cortex.chat.send(slow_house.admin, cid, "add tea to my shopping list")
+    await slow_house.cortex.chat.send_message(slow_house.admin, cid, "add tea to my shopping list")
     await slow_house.until(cid, "tool.result", state="ok")
 
 
 async def test_a_message_sent_while_a_turn_runs_is_answered_after_it(slow_house: LivingHouse) -> None:
     cid = await slow_house.conversation()
-    await slow_house.cortex.chat.send(slow_house.admin, cid, "hello")
-    second = await slow_house.cortex.chat.send(slow_house.admin, cid, "hello again")
+    await slow_house.cortex.chat.send_message(slow_house.admin, cid, "hello")
+    second = await slow_house.cortex.chat.send_message(slow_house.admin, cid, "hello again")
     await slow_house.until(cid, "turn.end", turn=second)
     order = [event.payload["turn"] for event in await slow_house.events(cid, "turn.start", "turn.end")]
     assert order == [order[0], order[0], second, second]
@@ -204,7 +204,7 @@ async def test_an_edit_sets_the_old_turn_and_its_followers_aside(house: LivingHo
     new = await house.cortex.chat.edit(house.admin, first, "add tea to my shopping list")
     await house.until(cid, "turn.end", turn=new)
     assert (await house.events(cid, "turn.drop"))[0].payload["turns"] == [first, second]
-    stored = await house.cortex.runtime.db.open(MessagesRepository, house.admin.id).of_conversation(cid)
+    stored = await house.cortex.runtime.db.repository(MessagesRepository, house.admin.id).of_conversation(cid)
     assert {row.turn_id for row in stored} == {new}
 
 
@@ -213,7 +213,7 @@ async def test_a_new_try_sends_the_same_words_again(house: LivingHouse) -> None:
     first = await house.say(cid, "hello")
     new = await house.cortex.chat.again(house.admin, first)
     await house.until(cid, "turn.end", turn=new)
-    row = await house.cortex.runtime.db.open(TurnsRepository, house.admin.id).get(new)
+    row = await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(new)
     assert row.text == "hello"
 
 
@@ -225,7 +225,7 @@ async def test_a_message_that_cannot_be_sent_is_refused_and_leaves_nothing(
 ) -> None:
     cid = await house.conversation()
     with pytest.raises(UserError):
-        await house.cortex.chat.send(house.admin, cid, text, max_rounds=rounds)
+        await house.cortex.chat.send_message(house.admin, cid, text, max_rounds=rounds)
     assert await house.events(cid) == []
 
 
@@ -233,7 +233,7 @@ async def test_another_users_conversation_is_not_to_be_found(house: LivingHouse)
     cid = await house.conversation()
     await house.say(cid, "hello")
     with pytest.raises(NotFound):
-        await house.cortex.chat.send(house.member, cid, "hello")
+        await house.cortex.chat.send_message(house.member, cid, "hello")
     with pytest.raises(NotFound):
         await house.cortex.chat.log(house.member, cid)
     with pytest.raises(NotFound):
@@ -242,7 +242,7 @@ async def test_another_users_conversation_is_not_to_be_found(house: LivingHouse)
 
 async def test_streams_and_turns_end_when_access_ends(slow_house: LivingHouse) -> None:
     cid = await slow_house.conversation(slow_house.member)
-    await slow_house.cortex.chat.send(slow_house.member, cid, "hello")
+    await slow_house.cortex.chat.send_message(slow_house.member, cid, "hello")
     seen: list[object] = []
 
     async def watch() -> None:
@@ -267,25 +267,25 @@ async def test_a_long_conversation_opens_by_its_newest_turns(house: LivingHouse)
 
 async def test_a_page_holds_what_waits_for_a_word_however_many_messages_wait_behind_it(house: LivingHouse) -> None:
     cid = await house.conversation()
-    await house.cortex.chat.send(house.admin, cid, "run `true` in the shell")
+    await house.cortex.chat.send_message(house.admin, cid, "run `true` in the shell")
     asked = await house.until(cid, "approval", state="asked")
     for text in ("one", "two", "three"):
-        await house.cortex.chat.send(house.admin, cid, text)
+        await house.cortex.chat.send_message(house.admin, cid, text)
     page = await house.cortex.chat.log(house.admin, cid, turns=1)
     assert asked.seq in [event.seq for event in page.events]
 
 
 async def test_a_message_sent_before_a_tool_boundary_steers_the_running_turn(slow_house: LivingHouse) -> None:
     cid = await slow_house.conversation()
-    first = await slow_house.cortex.chat.send(slow_house.admin, cid, "run `sleep 1` in the shell")
+    first = await slow_house.cortex.chat.send_message(slow_house.admin, cid, "run `sleep 1` in the shell")
     asked = await slow_house.until(cid, "approval", state="asked")
-    second = await slow_house.cortex.chat.send(slow_house.admin, cid, "and be brief")
+    second = await slow_house.cortex.chat.send_message(slow_house.admin, cid, "and be brief")
     await slow_house.cortex.approvals.answer(slow_house.admin, asked.payload["approval"], "once")
     steered = await slow_house.until(cid, "steer")
     assert steered.payload == {"turn": second, "into": first, "round": 1}
     await slow_house.until(cid, "usage", round=2)
     await slow_house.cortex.chat.stop(slow_house.admin, cid)
-    stored = await slow_house.cortex.runtime.db.open(MessagesRepository, slow_house.admin.id).of_turn(first)
+    stored = await slow_house.cortex.runtime.db.repository(MessagesRepository, slow_house.admin.id).of_turn(first)
     assert [row.message.text for row in stored if row.message.speaker == "user"][-1] == "and be brief"
     assert [event.payload["turn"] for event in await slow_house.events(cid, "turn.start")] == [first]
 

@@ -29,13 +29,13 @@ Say = Callable[..., Awaitable[None]]
 
 @pytest.fixture
 async def ann(db: Database) -> User:
-    await db.open(AccountsRepository).add("ann", "Ann", "admin", None, "Pacific/Auckland")
+    await db.repository(AccountsRepository).add("ann", "Ann", "admin", None, "Pacific/Auckland")
     return User(id="ann", name="Ann", rank="admin", time_zone="Pacific/Auckland")
 
 
 @pytest.fixture
 async def ben(db: Database) -> User:
-    await db.open(AccountsRepository).add("ben", "Ben", "member", None, "UTC")
+    await db.repository(AccountsRepository).add("ben", "Ben", "member", None, "UTC")
     return User(id="ben", name="Ben", rank="member")
 
 
@@ -48,12 +48,12 @@ def service(db: Database, clock: StillClock) -> ConversationsService:
 def say(db: Database, ann: User) -> Say:
     async def turn(conversation_id: str, id: str, *messages: Message, state: str = "done") -> None:
         said = messages or (user(f"say {id}"), assistant(f"said {id}"))
-        async with db.transaction(ann.id) as opened:
-            turns, log = opened(TurnsRepository), opened(ConversationsRepository)
+        async with db.transaction(ann.id) as repository:
+            turns, log = repository(TurnsRepository), repository(ConversationsRepository)
             await turns.create(id, conversation_id, said[0].text, mode="auto", role="orchestrator")
             await log.append(conversation_id, [("message", {"turn": id, "text": said[0].text}, id)])
             for number, message in enumerate(said):
-                await opened(MessagesRepository).add(id, number, message, False)
+                await repository(MessagesRepository).add(id, number, message, False)
             await log.append(
                 conversation_id,
                 [
@@ -96,7 +96,9 @@ async def test_a_title_is_one_line_and_reaches_the_log(service: ConversationsSer
     title = (await service.get(ann, id)).title
     assert title.startswith("My garden x")
     assert len(title) == 120
-    assert [event.payload for event in await db.open(ConversationsRepository, ann.id).events(id)] == [{"title": title}]
+    assert [event.payload for event in await db.repository(ConversationsRepository, ann.id).events(id)] == [
+        {"title": title}
+    ]
     with pytest.raises(UserError):
         await service.rename(ann, id, " \n ")
 
@@ -127,7 +129,7 @@ async def test_markdown_reads_like_the_conversation(
     await service.rename(ann, id, "Shopping")
     await say(id, "turn:1", *TOOL_TURN)
     await say(id, "turn:2", user("forget this"))
-    await db.open(TurnsRepository, ann.id).drop_from(id, 2)
+    await db.repository(TurnsRepository, ann.id).drop_from(id, 2)
     await say(id, "turn:3", user("go on"), state="stopped")
     assert await service.export_markdown(ann, id) == (
         "# Shopping\n\n2026-11-20 22:00, Cortex\n\n"
@@ -156,34 +158,34 @@ async def test_a_branch_goes_on_from_its_turn_under_new_ids(
     await service.rename(ann, id, "Garden")
     await say(id, "turn:1")
     await say(id, "turn:2", user("dropped"))
-    await db.open(TurnsRepository, ann.id).drop_from(id, 2)
+    await db.repository(TurnsRepository, ann.id).drop_from(id, 2)
     await say(id, "turn:3")
     await say(id, "turn:4")
-    await db.open(SummariesRepository, ann.id).add(id, 1, "we began", True)
+    await db.repository(SummariesRepository, ann.id).add(id, 1, "we began", True)
     before = await service.export_json(ann, id)
 
     branch = await service.branch(ann, id, "turn:3")
 
     head = await service.get(ann, branch)
     assert (head.title, head.role, head.mode, head.parent_id) == ("Garden (branch)", "coder", "all", id)
-    turns = await db.open(TurnsRepository, ann.id).list(branch, include_dropped=True)
+    turns = await db.repository(TurnsRepository, ann.id).list(branch, include_dropped=True)
     assert [turn.text for turn in turns] == ["say turn:1", "say turn:3"]
     assert not {turn.id for turn in turns} & {"turn:1", "turn:3"}
-    messages = await db.open(MessagesRepository, ann.id).of_conversation(branch)
+    messages = await db.repository(MessagesRepository, ann.id).of_conversation(branch)
     assert [one.message.parts for one in messages] == [
         (Text(text=text),) for text in ("say turn:1", "said turn:1", "say turn:3", "said turn:3")
     ]
-    events = await db.open(ConversationsRepository, ann.id).events(branch)
+    events = await db.repository(ConversationsRepository, ann.id).events(branch)
     assert [event.seq for event in events] == list(range(1, 7)) == list(range(1, head.seq + 1))
     assert {event.turn_id for event in events} == {turn.id for turn in turns}
     assert all(event.payload["turn"] == event.turn_id and event.payload.get("undo") is None for event in events)
-    summary = await db.open(SummariesRepository, ann.id).latest(branch)
+    summary = await db.repository(SummariesRepository, ann.id).latest(branch)
     assert summary is not None
     assert (summary.text, summary.is_tainted) == ("we began", True)
     assert await service.export_json(ann, id) == before
 
     await say(branch, "turn:9")
-    assert (await db.open(TurnsRepository, ann.id).get("turn:9")).ordinal == 4
+    assert (await db.repository(TurnsRepository, ann.id).get("turn:9")).ordinal == 4
 
 
 async def test_no_branch_from_an_answer_that_is_still_written(

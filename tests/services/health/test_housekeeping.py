@@ -49,7 +49,7 @@ async def test_a_round_a_minute_after_the_start_then_daily_whatever_happens(
     accounts = Accounts(db, load_settings(None, home=tmp_path / "home"), clock)
     await accounts.setup_link()
     with pytest.raises(asyncio.CancelledError):
-        await Housekeeping(accounts=accounts, prune=rounds.prune, clock=clock, sleep=sleep).run()
+        await Housekeeping(accounts=accounts, prune=rounds.prune, clock=clock, sleep=sleep).clean_daily()
     assert slept == [FIRST_AFTER_S, EVERY_S, EVERY_S, EVERY_S]
     assert len(rounds.before) == DAYS
     assert (rounds.before[0] + RUNS_KEPT - started).total_seconds() == FIRST_AFTER_S
@@ -60,7 +60,7 @@ async def test_old_links_and_notices_go_with_the_daily_round(tmp_path: Path, clo
     async with living_house(tmp_path, clock=clock) as house:
         reach, user_id = house.cortex.reach, house.admin.id
         told = NoticeDraft(key="tea", kind="reminder", title="Tea", text="", actions=("ack",))
-        old = await reach.notices.tell(user_id, told)
+        old = await reach.notices.notify(user_id, told)
         await reach.buttons.made((await reach.notices.get(user_id, old)).row, "delivery-1")
         engine = house.cortex.runtime.runner
         assert isinstance(engine, Engine)
@@ -76,7 +76,7 @@ async def test_old_links_and_notices_go_with_the_daily_round(tmp_path: Path, clo
         clock.forward(days=8)
         await keeping.go_round()
         assert await left() == (0, [old])
-        new = await reach.notices.tell(user_id, replace(told, key="more tea"))
+        new = await reach.notices.notify(user_id, replace(told, key="more tea"))
         clock.forward(days=83)
         await keeping.go_round()
         assert await left() == (0, [new])

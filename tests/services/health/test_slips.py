@@ -84,7 +84,7 @@ async def test_an_agent_in_a_role_with_a_slip_is_refused_with_the_sentence(tmp_p
         cid = await house.conversation()
         parent = await house.say(cid, "hello")
         place_of(house, "roles/research.md").write_text("---\ntoolz: [web]\n---\n")
-        agents = house.cortex.agents.opened(house.admin.id)
+        agents = house.cortex.agents.for_user(house.admin.id)
         with pytest.raises(UserError, match=r"roles/research.md: unknown key 'toolz'"):
             await agents.start("run:1", parent, "look it up", "research", False)
 

@@ -70,7 +70,7 @@ async def ringing(*tables: Table) -> AsyncIterator[Alarm]:
     alarm = Alarm()
     for number, table in enumerate(tables):
         alarm.add(f"kind{number}", table.due, table.fire)
-    async with background_tasks(alarm.run()):
+    async with background_tasks(alarm.fire_due()):
         await asyncio.sleep(0)
         yield alarm
 
@@ -103,10 +103,10 @@ async def test_a_row_that_was_put_off_or_taken_away_is_not_fired_at_its_old_time
     for id in ("moved", "gone", "kept"):
         table.put(id, LATER)
     async with ringing(table) as alarm:
-        await alarm.look()
+        await alarm.rearm()
         table.put("moved", timedelta(hours=1), version=2)
         del table.rows["gone"]
-        alarm.ring()
+        alarm.wake()
         await until(table, 1)
         await asyncio.sleep(0.3)
     assert table.fired == ["kept"]
@@ -118,7 +118,7 @@ async def test_a_row_that_is_due_again_at_once_is_fired_again() -> None:
     async with ringing(table) as alarm:
         await until(table, 1)
         table.put("tick", timedelta(), version=1)
-        alarm.ring()
+        alarm.wake()
         await until(table, 2)
 
 
@@ -131,7 +131,7 @@ async def test_a_slow_one_is_not_fired_beside_itself_and_not_too_many_at_once() 
             while table.at_work < AT_ONCE:  # noqa: ASYNC110 - nobody tells a test
                 await asyncio.sleep(0.01)
         for _ in range(6):
-            alarm.ring()
+            alarm.wake()
             await asyncio.sleep(0.03)
         may_end.set()
         await until(table, AT_ONCE * 2)
@@ -151,12 +151,12 @@ async def test_tables_that_nobody_wrote_to_are_not_read_again_before_more_may_be
     table, clock = Table(), StillClock()
     alarm = Alarm(clock, is_still=table.still)
     alarm.add("kind", table.due, table.fire)
-    await alarm.look()
+    await alarm.rearm()
     clock.forward(seconds=(ARMED_AHEAD - STILL_AHEAD).total_seconds())
-    await alarm.look()
+    await alarm.rearm()
     assert table.looks == 1
     clock.forward(seconds=1)
-    await alarm.look()
+    await alarm.rearm()
     assert table.looks == 2
 
 
@@ -164,8 +164,8 @@ async def test_tables_that_somebody_wrote_to_are_read_at_the_next_look() -> None
     table = Table(is_still=False)
     alarm = Alarm(is_still=table.still)
     alarm.add("kind", table.due, table.fire)
-    await alarm.look()
-    await alarm.look()
+    await alarm.rearm()
+    await alarm.rearm()
     assert table.looks == 2
 
 
@@ -174,6 +174,6 @@ async def test_one_that_could_not_be_fired_is_fired_again_though_nobody_wrote_an
     table.put("stubborn", timedelta())
     alarm = Alarm(is_still=table.still)
     alarm.add("kind", table.due, table.fire)
-    async with background_tasks(alarm.run()):
+    async with background_tasks(alarm.fire_due()):
         await until(table, 1)
     assert table.failures == 0

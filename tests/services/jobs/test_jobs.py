@@ -28,8 +28,8 @@ CALL = JobForm(name="Water", kind="call", tool="task_create", arguments='{"title
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home", clock=StillClock(FRIDAY)) as opened:
-        yield opened
+    async with living_house(tmp_path / "home", clock=StillClock(FRIDAY)) as repository:
+        yield repository
 
 
 def jobs_of(house: LivingHouse) -> JobsService:
@@ -160,9 +160,9 @@ async def test_a_preview_has_the_zone_and_the_days_on_which_the_clock_changes(ho
 async def test_history_comes_in_pages_with_what_was_delivered(house: LivingHouse) -> None:
     jobs, ada = jobs_of(house), house.admin
     made = await jobs.add(ada, replace(DAILY, kind="message"))
-    slots = house.cortex.runtime.db.open(SlotsRepository, ada.id)
+    slots = house.cortex.runtime.db.repository(SlotsRepository, ada.id)
     for day in range(1, 61):
-        await slots.open(made.id, datetime(2026, 9, 1, 7, day % 60, tzinfo=UTC), state="missed", why="late")
+        await slots.write_down(made.id, datetime(2026, 9, 1, 7, day % 60, tzinfo=UTC), state="missed", why="late")
     first = await jobs.history(ada, made.id)
     second = await jobs.history(ada, made.id, before=first[-1].slot.due_at)
     assert (len(first), len(second)) == (50, 10)
@@ -227,7 +227,7 @@ async def test_a_crontab_is_read_line_by_line_and_saved_switched_off(house: Livi
 
 async def test_words_in_a_chat_make_a_job_after_a_yes(house: LivingHouse) -> None:
     cid = await house.conversation()
-    turn = await house.cortex.chat.send(house.admin, cid, "every weekday at 7 sum up my tasks")
+    turn = await house.cortex.chat.send_message(house.admin, cid, "every weekday at 7 sum up my tasks")
     question = await house.until(cid, "approval", turn=turn)
     assert (await jobs_of(house).list(house.admin)).jobs == ()
     await house.cortex.approvals.answer(house.admin, question.payload["approval"], "once")
@@ -238,7 +238,7 @@ async def test_words_in_a_chat_make_a_job_after_a_yes(house: LivingHouse) -> Non
 
 async def test_tools_reach_the_same_jobs(house: LivingHouse) -> None:
     made = await jobs_of(house).add(house.admin, DAILY)
-    port = house.cortex.runtime.scope.open(JobsPort, house.admin.id)
+    port = house.cortex.runtime.scope.provide(JobsPort, house.admin.id)
     (job,) = await port.list()
     assert (job.name, job.next_at, job.last) == ("News", made.next_at, "")
     paused = await port.enable(job.id, False, job.version)

@@ -60,10 +60,10 @@ class Shift:
             **given,
         )
         next_at = Reader().following(timing, self.clock(), 1)[0]
-        return await self.house.cortex.runtime.db.open(JobsRepository, person.id).add(None, kept, next_at)
+        return await self.house.cortex.runtime.db.repository(JobsRepository, person.id).add(None, kept, next_at)
 
     async def now(self, job: JobRow) -> JobRow:
-        return await self.house.cortex.runtime.db.open(JobsRepository, job.owner_id).get(job.id)
+        return await self.house.cortex.runtime.db.repository(JobsRepository, job.owner_id).get(job.id)
 
     async def tick(self) -> None:
         """What alarm and runner do together at this moment, until nothing moves any more."""
@@ -72,7 +72,7 @@ class Shift:
             await runs.fire(armed)
         before: object = None
         while before != (before := await self.all_slots()):
-            await runs.look()
+            await runs.settle_slots()
 
     async def until(self, job: JobRow, *states: str) -> SlotRow:
         """Let its turns go on until its newest slot is in one of these states."""
@@ -88,7 +88,7 @@ class Shift:
     async def sent(self, slot: SlotRow) -> set[str]:
         """The tools that the first request of its turn declared."""
         db = self.house.cortex.runtime.db
-        plan = (await db.open(PlansRepository, slot.owner_id).of_turn(slot.turn_id or ""))[0]
+        plan = (await db.repository(PlansRepository, slot.owner_id).of_turn(slot.turn_id or ""))[0]
         return {item["name"] for item in plan.receipt["sent"]}
 
     async def until_over(self, job: JobRow) -> None:
@@ -110,7 +110,9 @@ class Shift:
 
     async def slots(self, job: JobRow) -> list[SlotRow]:
         """Of this job, the oldest first."""
-        found = await self.house.cortex.runtime.db.open(SlotHistoryRepository, job.owner_id).list(job.id, limit=2_000)
+        found = await self.house.cortex.runtime.db.repository(SlotHistoryRepository, job.owner_id).list(
+            job.id, limit=2_000
+        )
         return list(found)[::-1]
 
     async def all_slots(self) -> Sequence[object]:
@@ -357,7 +359,7 @@ async def test_two_processes_that_fire_at_once_write_each_slot_once(shift: Shift
     runs = shift.house.cortex.clockwork.runs
     (armed,) = await runs.armed(shift.clock())
     await asyncio.gather(*(runs.fire(armed) for _ in range(6)))
-    await asyncio.gather(*(runs.look() for _ in range(4)))
+    await asyncio.gather(*(runs.settle_slots() for _ in range(4)))
     await shift.tick()
     assert await shift.states(job) == {"done": 24}
     assert len(await shift.told()) == 24
@@ -369,7 +371,7 @@ async def test_a_prompt_posts_into_a_conversation_of_its_own_and_says_so(shift: 
     slot = await shift.until(job, "done")
     conversation = (await shift.now(job)).conversation_id
     assert conversation is not None
-    turn = await shift.house.cortex.runtime.db.open(TurnsRepository, shift.admin.id).get(slot.turn_id or "")
+    turn = await shift.house.cortex.runtime.db.repository(TurnsRepository, shift.admin.id).get(slot.turn_id or "")
     assert (turn.id, turn.channel, turn.job_id, turn.conversation_id) == (slot.id, "cron", job.id, conversation)
     assert slot.result
     assert slot.tokens > 0
@@ -390,7 +392,7 @@ async def test_a_run_knows_nothing_of_the_run_before_it(shift: Shift) -> None:
         taken.append((await shift.until(job, "done")).tokens)
     assert len(await shift.slots(job)) == 3
     assert len(set(taken)) == 1
-    turns = await shift.house.cortex.runtime.db.open(TurnsRepository, shift.admin.id).list(
+    turns = await shift.house.cortex.runtime.db.repository(TurnsRepository, shift.admin.id).list(
         (await shift.now(job)).conversation_id or ""
     )
     assert len(turns) == 3
@@ -419,7 +421,7 @@ async def test_a_call_makes_no_model_call_and_ends_by_what_the_tool_did(shift: S
     done, failed = await shift.until(good, "done"), await shift.until(bad, "failed")
     assert done.result.startswith("Added: water")
     assert "title" in failed.result
-    rounds = shift.house.cortex.runtime.db.open(RoundsRepository, shift.admin.id)
+    rounds = shift.house.cortex.runtime.db.repository(RoundsRepository, shift.admin.id)
     assert [await rounds.of_turn(slot.turn_id or "") for slot in (done, failed)] == [[], []]
     assert sorted(title for title, _ in await shift.told()) == ["Bad failed", "Brief"]
 
@@ -440,7 +442,7 @@ async def test_a_job_makes_jobs_only_where_its_owner_said_so(shift: Shift, may: 
         question = await shift.until_asked(job)
         await shift.house.cortex.approvals.answer(shift.admin, question, "once")
     await shift.until(job, "done")
-    jobs = await shift.house.cortex.runtime.db.open(JobsRepository, shift.admin.id).list()
+    jobs = await shift.house.cortex.runtime.db.repository(JobsRepository, shift.admin.id).list()
     assert len(jobs) == 1 + made
 
 
@@ -499,7 +501,7 @@ async def test_parked_runs_leave_room_for_the_others(shift: Shift) -> None:
 async def test_the_tools_chosen_for_a_long_list_go_with_every_run(shift: Shift) -> None:
     """Also where no word of the prompt would pick them: what is kept is used, and not chosen anew."""
     job = await shift.job("every hour", kind="prompt", prompt="create a task for the milk", tools=("all",))
-    rows = shift.house.cortex.runtime.db.open(JobsRepository, shift.admin.id)
+    rows = shift.house.cortex.runtime.db.repository(JobsRepository, shift.admin.id)
     carried = []
     for _ in range(2):
         shift.clock.forward(minutes=61)
@@ -610,7 +612,9 @@ async def test_rounds_and_model_are_the_jobs_own(shift: Shift) -> None:
     job = await shift.job(kind="prompt", prompt="add milk to my shopping list", max_rounds=1)
     shift.clock.forward(minutes=61)
     slot = await shift.until(job, "done", "failed")
-    rounds = await shift.house.cortex.runtime.db.open(RoundsRepository, shift.admin.id).of_turn(slot.turn_id or "")
+    rounds = await shift.house.cortex.runtime.db.repository(RoundsRepository, shift.admin.id).of_turn(
+        slot.turn_id or ""
+    )
     assert len(rounds) == 1
 
 
@@ -660,7 +664,7 @@ async def test_a_run_that_takes_too_long_is_ended(tmp_path: Path) -> None:
         job = await shift.job(kind="prompt", prompt="tell me a long story", timeout_s=600)
         clock.forward(minutes=61)
         async with asyncio.timeout(PATIENCE_S):
-            while not await house.cortex.runtime.db.open(AllTurnsRepository).unfinished():
+            while not await house.cortex.runtime.db.repository(AllTurnsRepository).unfinished():
                 await shift.tick()
         clock.forward(minutes=11)
         slot = await shift.until(job, "failed")
@@ -680,8 +684,8 @@ async def test_a_run_survives_a_restart_and_its_slot_ends(tmp_path: Path) -> Non
 
 async def test_what_was_written_and_never_begun_begins_at_the_next_start(shift: Shift) -> None:
     job = await shift.job(kind="prompt")
-    slots = shift.house.cortex.runtime.db.open(SlotsRepository, shift.admin.id)
-    await slots.open(job.id, shift.clock())
+    slots = shift.house.cortex.runtime.db.repository(SlotsRepository, shift.admin.id)
+    await slots.write_down(job.id, shift.clock())
     assert (await shift.until(job, "done")).attempt == 1
 
 
@@ -702,8 +706,8 @@ async def test_an_idle_week_makes_no_model_call(shift: Shift) -> None:
         shift.clock.forward(minutes=61)
         await shift.tick()
     assert await shift.slots(later) == []
-    spent = await shift.house.cortex.runtime.db.open(RoundsRepository, shift.admin.id).spent(
+    spent = await shift.house.cortex.runtime.db.repository(RoundsRepository, shift.admin.id).spent(
         datetime.min.replace(tzinfo=UTC)
     )
     assert spent.tokens == 0
-    assert await shift.house.cortex.runtime.db.open(AllTurnsRepository).unfinished() == []
+    assert await shift.house.cortex.runtime.db.repository(AllTurnsRepository).unfinished() == []

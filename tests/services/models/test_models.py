@@ -58,7 +58,7 @@ async def admin(place: Place) -> User:
 
 
 async def account(place: Place, name: str, rank: Any) -> User:
-    row = await place.db.open(AccountsRepository).add(new_id(), name, rank, "x", "UTC")
+    row = await place.db.repository(AccountsRepository).add(new_id(), name, rank, "x", "UTC")
     return User(id=row.id, name=name, rank=rank)
 
 
@@ -95,8 +95,8 @@ async def test_a_saved_model_answers_and_its_key_lies_nowhere_open(
     reply = await talk(place, admin, "scripted")
     assert (reply.message.text, reply.model) == ("You said: hello", "scripted")
     assert scripted.api_key not in place.file(admin).read_text()
-    names = await place.db.open(SecretsRepository, admin.id).names()
-    sealed = await place.db.open(SecretsRepository, admin.id).get(names[0])
+    names = await place.db.repository(SecretsRepository, admin.id).names()
+    sealed = await place.db.repository(SecretsRepository, admin.id).get(names[0])
     assert sealed is not None
     assert scripted.api_key.encode() not in sealed
     registry = await place.models.registry(admin)
@@ -122,7 +122,7 @@ async def test_a_stored_key_is_not_sent_to_another_place(place: Place, admin: Us
         await place.models.test(admin, moved, "scripted")
     await place.models.save(admin, {**moved, "forget_key": True}, "scripted")
     assert (await place.models.registry(admin)).with_key == frozenset()
-    assert await place.db.open(SecretsRepository, admin.id).names() == []
+    assert await place.db.repository(SecretsRepository, admin.id).names() == []
 
 
 async def test_a_change_keeps_the_key_and_the_chains(place: Place, admin: User, scripted: ScriptedServer) -> None:
@@ -162,7 +162,7 @@ async def test_a_slip_in_the_form_is_named_and_nothing_is_written(
     with pytest.raises(UserError, match=complaint):
         await place.models.save(admin, form(scripted, **change))
     assert not place.file(admin).exists()
-    assert await place.db.open(SecretsRepository, admin.id).names() == []
+    assert await place.db.repository(SecretsRepository, admin.id).names() == []
 
 
 async def test_a_damaged_file_is_told_and_left_alone(place: Place, admin: User, scripted: ScriptedServer) -> None:
@@ -174,7 +174,7 @@ async def test_a_damaged_file_is_told_and_left_alone(place: Place, admin: User, 
     with pytest.raises(UserError):
         await place.models.save(admin, form(scripted))
     assert place.file(admin).read_text() == before
-    assert await place.db.open(SecretsRepository, admin.id).names() == []
+    assert await place.db.repository(SecretsRepository, admin.id).names() == []
 
 
 async def test_a_member_reaches_no_server_inside_unless_it_is_allowed(place: Place, scripted: ScriptedServer) -> None:

@@ -47,14 +47,16 @@ class ReachWorld:
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[None]:
         """While the outbox is at work."""
-        async with background_tasks(self.reach.dispatch.run()):
+        async with background_tasks(self.reach.dispatch.send_due()):
             yield
 
     async def login(self, user: User = ADA, id: str = "login-1") -> LoginView:
-        known = {login.id for login in await self.db.open(LoginsRepository, user.id).list()}
+        known = {login.id for login in await self.db.repository(LoginsRepository, user.id).list()}
         if id not in known:
             until = self.clock() + timedelta(days=30)
-            await self.db.open(LoginsRepository, user.id).add(id, f"token {user.id} {id}", "127.0.0.1", AGENT, until)
+            await self.db.repository(LoginsRepository, user.id).add(
+                id, f"token {user.id} {id}", "127.0.0.1", AGENT, until
+            )
         return LoginView(user=user, login_id=id, is_confirmed=False)
 
     async def subscribed(
@@ -82,12 +84,12 @@ class ReachWorld:
 
     async def taken(self) -> int:
         """Take what is due from the webhooks' outbox and say nothing more, as a process that dies would."""
-        return len(await self.db.open(AllDeliveriesRepository).take("webhook", 9, LEASE_S))
+        return len(await self.db.repository(AllDeliveriesRepository).take("webhook", 9, LEASE_S))
 
     def later(self, **more: float) -> None:
         """Move the clock on, and wake who sends."""
         self.clock.forward(**more)
-        self.reach.notices.ring()
+        self.reach.notices.wake()
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
@@ -102,8 +104,8 @@ async def made_world(db: Database, clock: StillClock, home: Path, **settings: An
     given = {"push_subject": SUBJECT, "secret_key": "k" * 40, "public_url": "https://cortex.example.org", **settings}
     hub, scope, resting = LocalHub(), ToolScope(db, {}), NullEngine()
     for user in (ADA, BOB):
-        if await db.open(AccountsRepository).named(user.name) is None:
-            await db.open(AccountsRepository).add(user.id, user.name, user.rank, None, user.time_zone)
+        if await db.repository(AccountsRepository).named(user.name) is None:
+            await db.repository(AccountsRepository).add(user.id, user.name, user.rank, None, user.time_zone)
     house = Runtime(
         settings=load_settings(None, home=home, **given),
         db=db,

@@ -94,7 +94,7 @@ async def test_a_page_load_finds_out_whether_to_subscribe_anew(world: ReachWorld
 async def test_a_device_that_is_signed_out_comes_back_with_the_next_login(world: ReachWorld) -> None:
     browser = Browser()
     await world.subscribed(browser, PHONE)
-    await world.db.open(LoginsRepository, ADA.id).end("login-1")
+    await world.db.repository(LoginsRepository, ADA.id).end("login-1")
     assert [device.state for device in await world.reach.devices.list(ADA)] == ["signed_out"]
     assert (await world.subscribed(browser, PHONE, login="login-2")).state == "ok"
 
@@ -114,7 +114,7 @@ async def test_a_device_is_silent_after_a_week_of_pushes_that_it_did_not_show(
             states += [(one.state, one.silent_since) for one in await world.reach.devices.list(ADA)]
         assert states == [("ok", None), ("silent", subscribed_at)]
         async with world.sending():
-            row = (await world.ended(await world.reach.notices.tell(ADA.id, TEA)))["web_push"]
+            row = (await world.ended(await world.reach.notices.notify(ADA.id, TEA)))["web_push"]
         await world.reach.devices.shown(ADA, row.id)
         (heard,) = await world.reach.devices.list(ADA)
         assert (heard.state, heard.shown_at) == ("ok", clock())
@@ -175,7 +175,7 @@ async def test_the_keys_are_made_once_sealed_and_stand_after_a_restart(
     after = await made_world(db, clock, tmp_path / "home")
     await after.reach.keys.ensure()
     assert await after.reach.keys.keys() == (key,)
-    sealed = await db.open(ServerSecretsRepository).get("push")
+    sealed = await db.repository(ServerSecretsRepository).get("push")
     assert sealed is not None
     assert key.encode() not in sealed
 
@@ -215,7 +215,7 @@ async def test_what_was_sealed_under_another_key_is_said_and_lost_on_nobody(
     other = await made_world(db, clock, tmp_path / "home", secret_key="another" * 6)
     assert "secret key" in (await other.reach.addresses.views(ADA))[1].error
     async with other.sending():
-        ended = await other.ended(await other.reach.notices.tell(ADA.id, TEA))
+        ended = await other.ended(await other.reach.notices.notify(ADA.id, TEA))
     assert {name: row.state for name, row in ended.items()} == {"ntfy": "failed", "web_push": "failed"}
     assert all("Put the old key back" in row.error for row in ended.values())
     assert await other.reach.notices.unread(ADA.id) == 1

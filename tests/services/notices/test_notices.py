@@ -101,9 +101,9 @@ def test_quiet_hours_of_the_persons_zone_hold_back(
 
 async def test_what_is_told_under_the_same_key_is_told_once(world: ReachWorld) -> None:
     await world.reach.addresses.put(ADA, "ntfy", HOME)
-    first = await world.reach.notices.tell(ADA.id, TEA)
-    again = await world.reach.notices.tell(ADA.id, replace(TEA, text="Again."))
-    theirs = await world.reach.notices.tell(BOB.id, TEA)
+    first = await world.reach.notices.notify(ADA.id, TEA)
+    again = await world.reach.notices.notify(ADA.id, replace(TEA, text="Again."))
+    theirs = await world.reach.notices.notify(BOB.id, TEA)
     assert again == first != theirs
     (view,) = (await world.reach.notices.page(ADA.id)).notices
     assert (view.row.text, [row.channel for row in view.deliveries]) == ("The fern first.", ["ntfy"])
@@ -114,15 +114,15 @@ async def test_a_draft_stands_and_falls_with_what_it_tells_of(world: ReachWorld)
     draft = await world.reach.notices.prepare(ADA.id, TEA)
 
     async def tell_and_fail() -> None:
-        async with world.db.transaction(ADA.id) as opened:
-            await draft.write(opened)
-            await opened(rows.NoticesRepository).get("nowhere")
+        async with world.db.transaction(ADA.id) as repository:
+            await draft.write(repository)
+            await repository(rows.NoticesRepository).get("nowhere")
 
     with pytest.raises(NotFound):
         await tell_and_fail()
     assert await world.reach.notices.unread(ADA.id) == 0
-    async with world.db.transaction(ADA.id) as opened:
-        assert await draft.write(opened)
+    async with world.db.transaction(ADA.id) as repository:
+        assert await draft.write(repository)
     assert await world.reach.notices.unread(ADA.id) == 1
 
 
@@ -135,7 +135,7 @@ async def test_open_pages_hear_of_what_is_told(world: ReachWorld) -> None:
     notices = world.reach.notices
     heard = await notices.changed(ADA.id, -1, 0)
     theirs = await notices.changed(BOB.id, -1, 0)
-    id = await notices.tell(ADA.id, TEA)
+    id = await notices.notify(ADA.id, TEA)
     assert (after := await notices.changed(ADA.id, heard, 0)) > heard
     assert await notices.read(ADA.id, [id]) == 1
     assert await notices.changed(ADA.id, after, 0) > after
@@ -144,24 +144,24 @@ async def test_open_pages_hear_of_what_is_told(world: ReachWorld) -> None:
 
 async def test_a_muted_kind_stands_in_the_list_and_raises_no_number(world: ReachWorld) -> None:
     job = replace(TEA, kind="job")
-    await world.reach.notices.tell(ADA.id, replace(job, key="before"))
-    await world.reach.notices.tell(ADA.id, TEA)
+    await world.reach.notices.notify(ADA.id, replace(job, key="before"))
+    await world.reach.notices.notify(ADA.id, TEA)
     heard = await world.reach.notices.changed(ADA.id, -1, 0)
     await world.reach.choices.change(ADA, muted=["job"])
     assert await world.reach.notices.changed(ADA.id, heard, 0) > heard
-    await world.reach.notices.tell(ADA.id, replace(job, key="while"))
+    await world.reach.notices.notify(ADA.id, replace(job, key="while"))
     assert await world.reach.notices.unread(ADA.id) == 1
     assert len((await world.reach.notices.page(ADA.id)).notices) == 3
     unread = (await world.reach.notices.page(ADA.id, NoticeFilter(is_unread=True))).notices
     assert [view.row.kind for view in unread] == ["reminder"]
     await world.reach.choices.change(ADA, muted=[])
-    await world.reach.notices.tell(ADA.id, replace(job, key="after"))
+    await world.reach.notices.notify(ADA.id, replace(job, key="after"))
     assert await world.reach.notices.unread(ADA.id) == 2
 
 
 async def test_the_list_has_no_gap_between_its_pages(world: ReachWorld) -> None:
     for number in range(60):
-        await world.reach.notices.tell(ADA.id, replace(TEA, key=str(number), title=str(number)))
+        await world.reach.notices.notify(ADA.id, replace(TEA, key=str(number), title=str(number)))
     first = await world.reach.notices.page(ADA.id)
     rest = await world.reach.notices.page(ADA.id, before_id=first.earlier)
     assert {view.row.title for view in (*first.notices, *rest.notices)} == {str(number) for number in range(60)}
@@ -177,8 +177,8 @@ async def test_an_answer_goes_to_who_listens_for_the_kind_once(world: ReachWorld
 
     notices = world.reach.notices
     notices.on_acknowledged("reminder", listen)
-    one = await notices.tell(ADA.id, replace(TEA, subject_id="fern"))
-    two = await notices.tell(ADA.id, replace(TEA, key="two", subject_id="moss"))
+    one = await notices.notify(ADA.id, replace(TEA, subject_id="fern"))
+    two = await notices.notify(ADA.id, replace(TEA, key="two", subject_id="moss"))
     await notices.acknowledge(ADA.id, one)
     await notices.acknowledge(ADA.id, one)
     await notices.snooze(ADA.id, two, "1h")
@@ -191,14 +191,14 @@ async def test_what_the_listener_refuses_is_not_marked(world: ReachWorld) -> Non
         raise Conflict("It was changed meanwhile.")
 
     world.reach.notices.on_acknowledged("reminder", refuse)
-    id = await world.reach.notices.tell(ADA.id, TEA)
+    id = await world.reach.notices.notify(ADA.id, TEA)
     with pytest.raises(Conflict):
         await world.reach.notices.acknowledge(ADA.id, id)
     assert (await world.reach.notices.get(ADA.id, id)).row.acknowledged_at is None
 
 
 async def test_what_nobody_brings_back_cannot_be_snoozed(world: ReachWorld) -> None:
-    id = await world.reach.notices.tell(ADA.id, replace(TEA, kind="job"))
+    id = await world.reach.notices.notify(ADA.id, replace(TEA, kind="job"))
     with pytest.raises(UserError, match="can't be snoozed"):
         await world.reach.notices.snooze(ADA.id, id, "1h")
 
@@ -206,7 +206,7 @@ async def test_what_nobody_brings_back_cannot_be_snoozed(world: ReachWorld) -> N
 async def test_another_users_notices_are_out_of_reach(world: ReachWorld) -> None:
     await world.reach.addresses.put(ADA, "ntfy", HOME)
     notices = world.reach.notices
-    id = await notices.tell(ADA.id, replace(TEA, actions=("ack",)))
+    id = await notices.notify(ADA.id, replace(TEA, actions=("ack",)))
     (delivery,) = (await notices.get(ADA.id, id)).deliveries
     (button,) = await world.reach.buttons.made((await notices.get(ADA.id, id)).row, delivery.id)
     token = button.path.removeprefix(PATH)
@@ -217,7 +217,7 @@ async def test_another_users_notices_are_out_of_reach(world: ReachWorld) -> None
         notices.page(BOB.id, before_id=id),
         notices.send_again(BOB.id, delivery.id),
         world.reach.devices.shown(BOB, delivery.id),
-        world.reach.buttons.look(await world.login(BOB, "bobs"), token),
+        world.reach.buttons.preview(await world.login(BOB, "bobs"), token),
         world.reach.buttons.press(await world.login(BOB, "bobs"), token),
     )
     for attempt in attempts:
@@ -228,14 +228,14 @@ async def test_another_users_notices_are_out_of_reach(world: ReachWorld) -> None
 
 
 async def test_a_button_acts_once_and_only_its_hash_is_kept(world: ReachWorld) -> None:
-    id = await world.reach.notices.tell(ADA.id, replace(TEA, actions=("ack",)))
+    id = await world.reach.notices.notify(ADA.id, replace(TEA, actions=("ack",)))
     row = (await world.reach.notices.get(ADA.id, id)).row
     (button,) = await world.reach.buttons.made(row, "delivery-1")
     assert await world.reach.buttons.made(row, "delivery-1") == (button,)
     (other,) = await world.reach.buttons.made(row, "delivery-2")
     assert other != button
     token, login = button.path.removeprefix(PATH), await world.login()
-    found = await world.reach.buttons.look(login, token)
+    found = await world.reach.buttons.preview(login, token)
     assert (found.action, found.is_used, found.needs_password) == ("ack", False, False)
     assert await world.reach.buttons.press(login, token) == "/reminders"
     assert (await world.reach.notices.get(ADA.id, id)).row.acknowledged_at is not None
@@ -245,24 +245,24 @@ async def test_a_button_acts_once_and_only_its_hash_is_kept(world: ReachWorld) -
 
 
 async def test_a_late_yes_needs_the_password_and_a_late_no_does_not(world: ReachWorld, clock: StillClock) -> None:
-    id = await world.reach.notices.tell(ADA.id, replace(TEA, kind="approval", actions=("approve", "deny")))
+    id = await world.reach.notices.notify(ADA.id, replace(TEA, kind="approval", actions=("approve", "deny")))
     row = (await world.reach.notices.get(ADA.id, id)).row
     approve, deny = await world.reach.buttons.made(row, "delivery-1")
     login = await world.login()
     clock.forward(minutes=6)
-    assert (await world.reach.buttons.look(login, approve.path.removeprefix(PATH))).needs_password
+    assert (await world.reach.buttons.preview(login, approve.path.removeprefix(PATH))).needs_password
     with pytest.raises(NotAllowed, match="confirm your password"):
         await world.reach.buttons.press(login, approve.path.removeprefix(PATH))
     confirmed = replace(login, is_confirmed=True)
-    assert not (await world.reach.buttons.look(confirmed, approve.path.removeprefix(PATH))).needs_password
-    assert not (await world.reach.buttons.look(login, deny.path.removeprefix(PATH))).needs_password
+    assert not (await world.reach.buttons.preview(confirmed, approve.path.removeprefix(PATH))).needs_password
+    assert not (await world.reach.buttons.preview(login, deny.path.removeprefix(PATH))).needs_password
 
 
 async def test_choices_are_kept_and_go_back_to_what_is_usual(world: ReachWorld) -> None:
     choices = world.reach.choices
     await choices.change(ADA, quiet="9:30 to 10:00", muted=["job"], digest_hour="8", content=["email"])
     kept = await choices.change(ADA, channels={"reminder": ["ntfy"], "job": []})
-    assert kept == await choices.of(ADA.id)
+    assert kept == await choices.choices_of(ADA.id)
     assert kept == Choices(
         quiet="09:30-10:00",
         muted=("job",),
@@ -271,9 +271,9 @@ async def test_choices_are_kept_and_go_back_to_what_is_usual(world: ReachWorld) 
         content=("email",),
         time_zone="Europe/Berlin",
     )
-    assert await choices.of(BOB.id) == Choices(time_zone="Europe/Berlin")
+    assert await choices.choices_of(BOB.id) == Choices(time_zone="Europe/Berlin")
     await choices.usual_again(ADA)
-    assert await choices.of(ADA.id) == Choices(time_zone="Europe/Berlin")
+    assert await choices.choices_of(ADA.id) == Choices(time_zone="Europe/Berlin")
 
 
 @pytest.mark.parametrize(
@@ -294,12 +294,12 @@ async def test_a_wrong_choice_names_its_field_and_changes_nothing(
     with pytest.raises(UserError) as caught:
         await world.reach.choices.change(ADA, **given)  # type: ignore[arg-type]  # as a form would
     assert caught.value.field == field
-    assert await world.reach.choices.of(ADA.id) == Choices(time_zone="Europe/Berlin")
+    assert await world.reach.choices.choices_of(ADA.id) == Choices(time_zone="Europe/Berlin")
 
 
 async def test_an_address_is_kept_sealed_and_its_page_shows_the_server_alone(world: ReachWorld) -> None:
     await world.reach.addresses.put(ADA, "ntfy", HOME, "tk_plants")
-    sealed = await world.db.open(SecretsRepository, ADA.id).get("reach:ntfy")
+    sealed = await world.db.repository(SecretsRepository, ADA.id).get("reach:ntfy")
     assert sealed is not None
     assert b"plants" not in sealed
     views = {view.name: view for view in await world.reach.addresses.views(ADA)}
@@ -362,15 +362,15 @@ async def test_a_removed_address_is_gone(world: ReachWorld) -> None:
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "living") as opened:
-        yield opened
+    async with living_house(tmp_path / "living") as repository:
+        yield repository
 
 
 async def asked(house: LivingHouse, conversation_id: str) -> str:
     """A call that waits for a yes, in a conversation that is open all the time; the approval's id."""
     stream = asyncio.create_task(house.until(conversation_id, "approval", state="asked"))
     await asyncio.sleep(0)
-    await house.cortex.chat.send(house.admin, conversation_id, "run `echo hi` in the shell")
+    await house.cortex.chat.send_message(house.admin, conversation_id, "run `echo hi` in the shell")
     return str((await stream).payload["approval"])
 
 
@@ -382,7 +382,7 @@ async def questions(house: LivingHouse) -> list[NoticeRow]:
 async def unwatched(house: LivingHouse, conversation_id: str) -> str:
     """The same with no stream open: that would be somebody who watches."""
     before = len(await house.cortex.approvals.pending(house.admin))
-    await house.cortex.chat.send(house.admin, conversation_id, "run `echo hi` in the shell")
+    await house.cortex.chat.send_message(house.admin, conversation_id, "run `echo hi` in the shell")
     pending: Sequence[ApprovalRow] = []
     async with asyncio.timeout(PATIENCE_S):
         while len(pending) <= before:

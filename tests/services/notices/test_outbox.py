@@ -71,7 +71,7 @@ async def test_a_notice_goes_by_every_way_of_its_person(db: Database, clock: Sti
             await world.reach.addresses.put(ADA, "email", "ada@example.org")
             await world.reach.choices.change(ADA, content=["web_push", "email"])
             async with world.sending():
-                id = await world.reach.notices.tell(ADA.id, replace(TEA, urgency="high", actions=("ack", "snooze")))
+                id = await world.reach.notices.notify(ADA.id, replace(TEA, urgency="high", actions=("ack", "snooze")))
                 ended = await world.ended(id)
     assert {name: (row.state, row.attempt, row.error) for name, row in ended.items()} == {
         name: ("delivered", 1, "") for name in ("email", "ntfy", "web_push", "webhook")
@@ -120,7 +120,7 @@ async def test_a_channel_that_hangs_holds_up_no_other(db: Database, clock: Still
         await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         await world.reach.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
         async with world.sending():
-            ids = [await world.reach.notices.tell(ADA.id, replace(TEA, key=str(number))) for number in range(9)]
+            ids = [await world.reach.notices.notify(ADA.id, replace(TEA, key=str(number))) for number in range(9)]
 
             async def all_by_ntfy() -> bool:
                 return {(await world.deliveries(id))["ntfy"].state for id in ids} == {"delivered"}
@@ -140,10 +140,10 @@ async def test_a_persons_address_that_hangs_holds_up_nobody_else(
         await world.reach.addresses.put(BOB, "webhook", f"{quick.origin}/hook")
         async with world.sending():
             for number in range(9):
-                await world.reach.notices.tell(ADA.id, replace(TEA, key=str(number)))
+                await world.reach.notices.notify(ADA.id, replace(TEA, key=str(number)))
             clock.forward(seconds=1)
             for number in range(9):
-                await world.reach.notices.tell(BOB.id, replace(TEA, key=str(number)))
+                await world.reach.notices.notify(BOB.id, replace(TEA, key=str(number)))
             await until(lambda: _is_there(quick.seen, 9))
             assert len(hanging.seen) <= PLACES["webhook"] // 2
 
@@ -155,7 +155,7 @@ async def test_a_server_that_is_busy_is_tried_again_with_growing_pauses(
         world = await made_world(db, clock, tmp_path, **inside(hook))
         await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         async with world.sending():
-            id = await world.reach.notices.tell(ADA.id, TEA)
+            id = await world.reach.notices.notify(ADA.id, TEA)
             for number, wait_s in enumerate(BACK_OFF_S, start=1):
 
                 async def is_put_off(wait_s: float = wait_s) -> bool:
@@ -185,7 +185,7 @@ async def test_what_failed_until_its_time_was_up_says_why_it_failed(
         await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         async with world.sending():
             in_time = clock() + timedelta(seconds=5)
-            id = await world.reach.notices.tell(ADA.id, replace(TEA, expires_at=in_time))
+            id = await world.reach.notices.notify(ADA.id, replace(TEA, expires_at=in_time))
 
             async def was_tried() -> bool:
                 return bool((await world.deliveries(id))["webhook"].error)
@@ -202,7 +202,7 @@ async def test_a_server_that_asks_for_patience_gets_it(db: Database, clock: Stil
         world = await made_world(db, clock, tmp_path, **inside(hook))
         await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         async with world.sending():
-            id = await world.reach.notices.tell(ADA.id, TEA)
+            id = await world.reach.notices.notify(ADA.id, TEA)
 
             async def was_tried() -> bool:
                 return bool((await world.deliveries(id))["webhook"].error)
@@ -216,7 +216,7 @@ async def test_what_a_server_refuses_is_not_tried_again(db: Database, clock: Sti
         world = await made_world(db, clock, tmp_path, **inside(hook))
         await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         async with world.sending():
-            row = (await world.ended(await world.reach.notices.tell(ADA.id, TEA)))["webhook"]
+            row = (await world.ended(await world.reach.notices.notify(ADA.id, TEA)))["webhook"]
     assert (row.state, row.attempt) == ("failed", 1)
     assert "signature" in row.error
 
@@ -232,7 +232,7 @@ async def test_a_dead_device_is_removed_and_its_person_told_by_another_way(
             await world.reach.addresses.put(ADA, "email", "ada@example.org")
             await world.reach.choices.change(ADA, content=["email"])
             async with world.sending():
-                row = (await world.ended(await world.reach.notices.tell(ADA.id, TEA)))["web_push"]
+                row = (await world.ended(await world.reach.notices.notify(ADA.id, TEA)))["web_push"]
                 await until(lambda: _is_there(mailbox.mails, 2))
                 (told,) = (await world.reach.notices.page(ADA.id, NoticeFilter(kinds=("system",)))).notices
                 assert {name: one.state for name, one in (await world.ended(told.row.id)).items()} == {
@@ -260,7 +260,7 @@ async def test_what_fails_by_its_ways_goes_by_one_more_and_says_so(
             await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
             await world.reach.choices.change(ADA, channels={"reminder": ["ntfy"]})
             async with world.sending():
-                id = await world.reach.notices.tell(ADA.id, TEA)
+                id = await world.reach.notices.notify(ADA.id, TEA)
                 await until(lambda: _is_there(mailbox.mails, 1))
                 ended = await world.ended(id)
     assert {name: row.state for name, row in ended.items()} == {"ntfy": "failed", "email": "delivered"}
@@ -276,7 +276,7 @@ async def test_a_way_that_worked_is_way_enough(db: Database, clock: StillClock, 
         await world.subscribed(Browser(), f"{push.origin}/p")
         await world.reach.choices.change(ADA, channels={"reminder": ["ntfy", "webhook"]})
         async with world.sending():
-            ended = await world.ended(await world.reach.notices.tell(ADA.id, TEA))
+            ended = await world.ended(await world.reach.notices.notify(ADA.id, TEA))
         assert {name: row.state for name, row in ended.items()} == {"ntfy": "failed", "webhook": "delivered"}
         assert push.seen == []
 
@@ -290,7 +290,7 @@ async def test_when_no_way_works_each_was_tried_and_it_ends(db: Database, clock:
         await world.subscribed(Browser(), f"{push.origin}/p")
         await world.reach.choices.change(ADA, channels={"reminder": ["ntfy"], "job": ["webhook", "web_push"]})
         async with world.sending():
-            id = await world.reach.notices.tell(ADA.id, TEA)
+            id = await world.reach.notices.notify(ADA.id, TEA)
             await until(lambda: _is_there(hook.seen, 1))
             ended = await world.ended(id)
     assert {row.state for row in ended.values()} == {"failed"}
@@ -307,7 +307,7 @@ async def test_nothing_more_is_tried_where_nobody_wants_it(
         await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         await world.reach.choices.change(ADA, channels={"reminder": ["webhook"]})
         async with world.sending():
-            id = await world.reach.notices.tell(ADA.id, TEA)
+            id = await world.reach.notices.notify(ADA.id, TEA)
 
             async def was_tried() -> bool:
                 return bool((await world.deliveries(id))["webhook"].error)
@@ -332,7 +332,7 @@ async def test_a_lost_answer_is_called_so_and_tried_again_under_the_same_id(
         world = await made_world(db, clock, tmp_path, notify_hosts=(f"127.0.0.1:{port}",))
         await world.reach.addresses.put(ADA, "webhook", f"http://127.0.0.1:{port}/hook")
         async with world.sending():
-            id = await world.reach.notices.tell(ADA.id, TEA)
+            id = await world.reach.notices.notify(ADA.id, TEA)
             for tries in (1, 2):
 
                 async def was_tried(tries: int = tries) -> bool:
@@ -354,7 +354,7 @@ async def test_a_try_cut_off_by_the_end_of_the_process_is_made_again_by_the_next
         world = await made_world(db, clock, tmp_path, **inside(hook))
         await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         async with world.sending():
-            id = await world.reach.notices.tell(ADA.id, TEA)
+            id = await world.reach.notices.notify(ADA.id, TEA)
 
             async def is_sent() -> bool:
                 return len(hook.seen) == 1
@@ -394,7 +394,7 @@ async def test_a_process_killed_before_it_booked_loses_nothing(db: Database, clo
     with Loopback(Reply(is_held=True)) as hook:
         world = await made_world(db, clock, tmp_path, **inside(hook))
         await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
-        id = await world.reach.notices.tell(ADA.id, TEA)
+        id = await world.reach.notices.notify(ADA.id, TEA)
         url, place = db.url.render_as_string(hide_password=False), inside(hook)["notify_hosts"][0]
         child = await asyncio.create_subprocess_exec(
             sys.executable, "-c", SENDS_UNTIL_KILLED, url, str(tmp_path), place, cwd=ROOT
@@ -417,7 +417,7 @@ async def test_a_delivery_that_ends_every_process_is_given_up(db: Database, cloc
     with Loopback() as hook:
         world = await made_world(db, clock, tmp_path, **inside(hook))
         await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
-        id = await world.reach.notices.tell(ADA.id, TEA)
+        id = await world.reach.notices.notify(ADA.id, TEA)
         for _ in range(len(BACK_OFF_S) + 1):
             assert await world.taken()
             clock.forward(seconds=LEASE_S)
@@ -435,7 +435,7 @@ async def test_quiet_hours_hold_back_a_second_try_too(db: Database, tmp_path: Pa
         await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         await world.reach.choices.change(ADA, quiet="22:00-07:00")
         async with world.sending():
-            id = await world.reach.notices.tell(ADA.id, TEA)
+            id = await world.reach.notices.notify(ADA.id, TEA)
 
             async def next_at(at: datetime) -> bool:
                 return (await world.deliveries(id))["webhook"].next_at == at
@@ -444,10 +444,10 @@ async def test_quiet_hours_hold_back_a_second_try_too(db: Database, tmp_path: Pa
             world.later(seconds=BACK_OFF_S[0])  # 22:00:05 there
             morning = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
             await until(lambda: next_at(morning))
-            urgent = await world.reach.notices.tell(ADA.id, replace(TEA, key="fire", urgency="high"))
+            urgent = await world.reach.notices.notify(ADA.id, replace(TEA, key="fire", urgency="high"))
             assert (await world.ended(urgent))["webhook"].state == "delivered"
             clock.at = morning
-            world.reach.notices.ring()
+            world.reach.notices.wake()
             assert (await world.ended(id))["webhook"].state == "delivered"
 
 
@@ -488,7 +488,7 @@ async def test_what_is_over_before_it_was_sent_is_dropped(
         world = await made_world(db, clock, tmp_path, **inside(ntfy))
         await world.reach.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
         in_time = clock() + timedelta(minutes=5)
-        id = await world.reach.notices.tell(ADA.id, replace(TEA, expires_at=in_time))
+        id = await world.reach.notices.notify(ADA.id, replace(TEA, expires_at=in_time))
         await meanwhile(world, id)
         async with world.sending():
             row = (await world.ended(id))["ntfy"]
@@ -500,9 +500,9 @@ async def test_a_device_whose_login_ended_is_told_nothing(db: Database, clock: S
     with Loopback() as push:
         world = await made_world(db, clock, tmp_path, **inside(push))
         await world.subscribed(Browser(), f"{push.origin}/p")
-        before = await world.reach.notices.tell(ADA.id, TEA)
-        await db.open(LoginsRepository, ADA.id).end("login-1")
-        after = await world.reach.notices.tell(ADA.id, replace(TEA, key="after"))
+        before = await world.reach.notices.notify(ADA.id, TEA)
+        await db.repository(LoginsRepository, ADA.id).end("login-1")
+        after = await world.reach.notices.notify(ADA.id, replace(TEA, key="after"))
         async with world.sending():
             assert (await world.ended(before))["web_push"].state == "dropped"
         assert (await world.deliveries(after), push.seen) == ({}, [])
@@ -514,7 +514,7 @@ async def test_two_processes_send_it_once(db: Database, clock: StillClock, tmp_p
         world = await made_world(db, clock, tmp_path, **inside(hook))
         other = await made_world(db, clock, tmp_path, **inside(hook))
         await world.reach.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
-        ids = [await world.reach.notices.tell(ADA.id, replace(TEA, key=str(number))) for number in range(20)]
+        ids = [await world.reach.notices.notify(ADA.id, replace(TEA, key=str(number))) for number in range(20)]
         async with world.sending(), other.sending():
             for id in ids:
                 assert (await world.ended(id))["webhook"].state == "delivered"
@@ -540,7 +540,7 @@ async def test_with_nothing_to_send_it_looks_twice_a_minute_at_most(
 ) -> None:
     world, bell = await made_world(db, clock, tmp_path, notify_hosts=("127.0.0.1:9",)), Bell()
     loop = Outbox(db=db, hub=bell, sending=world.reach.dispatch.sending, clock=clock)
-    worker = asyncio.create_task(loop.run())
+    worker = asyncio.create_task(loop.send_due())
 
     async def has_looked() -> bool:
         return bool(bell.waits_s)
@@ -549,8 +549,8 @@ async def test_with_nothing_to_send_it_looks_twice_a_minute_at_most(
     assert bell.waits_s == [LOOK_S]
     await world.reach.addresses.put(ADA, "webhook", "http://127.0.0.1:9/hook")
     await world.reach.choices.change(ADA, quiet="10:00-10:10")  # it is 10:00 there
-    await world.reach.notices.tell(ADA.id, TEA)
-    bell.ring(OUTBOX)
+    await world.reach.notices.notify(ADA.id, TEA)
+    bell.announce(OUTBOX)
 
     async def has_looked_again() -> bool:
         return len(bell.waits_s) == 2
@@ -573,13 +573,13 @@ async def test_the_digest_tells_what_was_of_low_urgency_once_at_its_hour(
         await world.reach.choices.change(ADA, digest_hour="12", content=["webhook"])  # 11:00 UTC
         low = replace(TEA, kind="job", urgency="low")
         for number in range(3):
-            await world.reach.notices.tell(ADA.id, replace(low, key=str(number), title=f"Backup {number}"))
+            await world.reach.notices.notify(ADA.id, replace(low, key=str(number), title=f"Backup {number}"))
             clock.forward(minutes=1)
-        await world.reach.notices.tell(BOB.id, replace(low, title="Bob's"))
+        await world.reach.notices.notify(BOB.id, replace(low, title="Bob's"))
         await world.reach.digests.go_round()
         assert (await world.reach.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices == ()
         clock.forward(minutes=120)
-        await world.reach.notices.tell(ADA.id, replace(low, key="later", title="After the hour"))
+        await world.reach.notices.notify(ADA.id, replace(low, key="later", title="After the hour"))
         await world.reach.digests.go_round()
         await world.reach.digests.go_round()
         (told,) = (await world.reach.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices
@@ -599,7 +599,7 @@ async def test_a_digest_that_came_due_while_cortex_was_down_is_told_at_the_start
 ) -> None:
     world = await made_world(db, clock, tmp_path)
     await world.reach.choices.change(ADA, digest_hour="12")
-    await world.reach.notices.tell(ADA.id, replace(TEA, urgency="low"))
+    await world.reach.notices.notify(ADA.id, replace(TEA, urgency="low"))
     clock.forward(days=2)
     await world.reach.digests.go_round()
     (told,) = (await world.reach.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices
@@ -625,7 +625,7 @@ async def test_a_digest_comes_once_a_day_over_restarts_and_changes_of_the_clock(
         world = await made_world(db, clock, tmp_path)  # as after a start: nothing is remembered but the tables
         if not number:
             await world.reach.choices.change(ADA, digest_hour=hour)
-        await world.reach.notices.tell(ADA.id, replace(TEA, key=str(number), urgency="low"))
+        await world.reach.notices.notify(ADA.id, replace(TEA, key=str(number), urgency="low"))
         await world.reach.digests.go_round()
         for view in (await world.reach.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices:
             told.append(view.row.created_at.astimezone(ZoneInfo(ADA.time_zone)))
@@ -638,7 +638,7 @@ async def test_a_digest_comes_once_a_day_over_restarts_and_changes_of_the_clock(
 async def test_a_day_on_which_all_was_read_has_no_digest(db: Database, clock: StillClock, tmp_path: Path) -> None:
     world = await made_world(db, clock, tmp_path)
     await world.reach.choices.change(ADA, digest_hour="12")
-    await world.reach.notices.tell(ADA.id, replace(TEA, urgency="low"))
+    await world.reach.notices.notify(ADA.id, replace(TEA, urgency="low"))
     await world.reach.notices.read_all(ADA.id, clock())
     clock.forward(days=1)
     await world.reach.digests.go_round()
@@ -659,16 +659,16 @@ async def test_a_tools_push_says_what_became_of_it(db: Database, clock: StillClo
     browser = Browser()
     with Loopback(Reply(), BUSY) as push:
         world = await made_world(db, clock, tmp_path, **inside(push))
-        port = world.scope.open(Push, ADA.id)
+        port = world.scope.provide(Push, ADA.id)
         async with world.sending():
-            assert await port.send("call-0", "Cortex", "hello") == PushCount(devices=0, failed=0)
+            assert await port.push("call-0", "Cortex", "hello") == PushCount(devices=0, failed=0)
             await world.subscribed(browser, f"{push.origin}/p")
-            assert await port.send("call-1", "Cortex", "hello") == PushCount(devices=1, failed=0)
-            assert await port.send("call-1", "Cortex", "hello") == PushCount(devices=1, failed=0)
-            assert await port.send("call-2", "Cortex", "hello") == PushCount(devices=0, failed=0, waiting=1)
+            assert await port.push("call-1", "Cortex", "hello") == PushCount(devices=1, failed=0)
+            assert await port.push("call-1", "Cortex", "hello") == PushCount(devices=1, failed=0)
+            assert await port.push("call-2", "Cortex", "hello") == PushCount(devices=0, failed=0, waiting=1)
             await world.reach.choices.change(ADA, muted=["message"])
             with pytest.raises(ToolFailed, match="muted"):
-                await port.send("call-3", "Cortex", "hello")
+                await port.push("call-3", "Cortex", "hello")
     assert len(push.seen) == 2
 
 
@@ -678,14 +678,14 @@ async def test_a_tools_mail_goes_out_with_the_way_back_to_its_user(
     mailbox = Mailbox()
     async with mail_server(mailbox) as smtp:
         world = await made_world(db, clock, tmp_path, **mailed(smtp))
-        port = world.scope.open(Mail, ADA.id)
+        port = world.scope.provide(Mail, ADA.id)
         assert await port.own_address() == ""
         await world.reach.addresses.put(ADA, "email", "ada@example.org")
         assert await port.own_address() == "ada@example.org"
-        await port.send("call-1", ["ben@example.org"], "Late", "I come at 9.")
+        await port.send_mail("call-1", ["ben@example.org"], "Late", "I come at 9.")
         mailbox.refusals["eve@example.org"] = "550 no such person"
         with pytest.raises(ToolFailed, match="550 no such person"):
-            await port.send("call-2", ["eve@example.org"], "Late", "I come at 9.")
+            await port.send_mail("call-2", ["eve@example.org"], "Late", "I come at 9.")
     (mail,) = mailbox.mails
     assert b"Reply-To: ada@example.org" in (mail.content or b"")
-    assert await world.scope.open(Mail, BOB.id).own_address() == ""
+    assert await world.scope.provide(Mail, BOB.id).own_address() == ""

@@ -46,7 +46,7 @@ class Desk:
     rung: list[str]
 
     async def notices(self) -> list[NoticeRow]:
-        return list(await self.reminders.runtime.db.open(NoticesRepository, self.ann.id).list())
+        return list(await self.reminders.runtime.db.repository(NoticesRepository, self.ann.id).list())
 
     async def fire_due(self) -> int:
         """Tell all that is due now, as the alarm clock does; how many were told."""
@@ -67,7 +67,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     clock = StillClock(datetime(2026, 11, 20, 9, 0, tzinfo=UTC))  # a Friday, 10:00 in Berlin
     async with Cortex.at_rest(house_settings(tmp_path), clock=clock) as cortex:
         rows = [
-            await cortex.runtime.db.open(AccountsRepository).add(name, name, "member", None, BERLIN)
+            await cortex.runtime.db.repository(AccountsRepository).add(name, name, "member", None, BERLIN)
             for name in ("ann", "ben")
         ]
         ann, ben = (User(id=row.id, name=row.name, rank="member", time_zone=BERLIN) for row in rows)
@@ -227,7 +227,7 @@ async def test_nobody_is_rung_for_ever(desk: Desk) -> None:
 
 async def test_a_text_from_outside_stays_marked(desk: Desk) -> None:
     timing = Timing(kind="at", expression="2026-11-20T09:20:00+00:00", time_zone=BERLIN, words="once")
-    tool = desk.reminders.opened(desk.ann.id)
+    tool = desk.reminders.for_user(desk.ann.id)
     await tool.add("r1", "pay this invoice", timing, desk.clock() + timedelta(minutes=20), True)
     desk.clock.forward(minutes=20)
     await desk.fire_due()
@@ -329,7 +329,7 @@ async def test_open_pages_are_told_to_look_again(desk: Desk) -> None:
 
 
 async def test_the_tools_see_what_is_to_come_only(desk: Desk) -> None:
-    tool = desk.reminders.opened(desk.ann.id)
+    tool = desk.reminders.for_user(desk.ann.id)
     row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
     await desk.reminders.add(desk.ann, "stretch every day at 12")
     assert [one.text for one in await tool.list()] == ["take the bread out", "stretch"]

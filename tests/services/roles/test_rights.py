@@ -25,8 +25,8 @@ DAILY = JobValues(
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home", clock=StillClock(datetime(2026, 11, 20, 12, tzinfo=UTC))) as opened:
-        yield opened
+    async with living_house(tmp_path / "home", clock=StillClock(datetime(2026, 11, 20, 12, tzinfo=UTC))) as repository:
+        yield repository
 
 
 async def in_chats(house: LivingHouse, user: User) -> frozenset[str]:
@@ -38,7 +38,7 @@ async def in_chats(house: LivingHouse, user: User) -> frozenset[str]:
 
 async def kept_job(house: LivingHouse, user: User, **values: object) -> JobRow:
     """A job as it stands in the table, however it came there."""
-    jobs = house.cortex.runtime.db.open(JobsRepository, user.id)
+    jobs = house.cortex.runtime.db.repository(JobsRepository, user.id)
     return await jobs.add(None, replace(DAILY, **values), datetime(2026, 11, 21, 7, tzinfo=UTC))  # type: ignore[arg-type]
 
 

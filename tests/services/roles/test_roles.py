@@ -24,7 +24,7 @@ async def test_ships_the_six_roles_and_hides_the_admin_one_from_members(homes: H
 
 
 async def test_a_missing_tools_key_is_the_shipped_default_and_never_everything(homes: Homes) -> None:
-    await homes.of("ana").write("roles/orchestrator.md", "---\nmax_rounds: 3\n---\nMy words.\n")
+    await homes.home_of("ana").write("roles/orchestrator.md", "---\nmax_rounds: 3\n---\nMy words.\n")
     found = await Roles(homes).in_force(ANA, "orchestrator")
     assert "tasks" in found.role.tools
     assert "all" not in found.role.tools
@@ -47,7 +47,7 @@ async def test_a_missing_tools_key_is_the_shipped_default_and_never_everything(h
     ],
 )
 async def test_the_tools_key_says_what_it_says(homes: Homes, line: str, tools: tuple[str, ...]) -> None:
-    await homes.of("ana").write("roles/mine.md", f"---\n{line}\n---\nHi\n")
+    await homes.home_of("ana").write("roles/mine.md", f"---\n{line}\n---\nHi\n")
     assert (await Roles(homes).role(ANA, "mine")).tools == tools
 
 
@@ -58,7 +58,7 @@ async def test_an_unknown_role_has_no_tools(homes: Homes) -> None:
 
 
 async def test_a_member_cannot_open_the_admin_role_by_a_file_of_their_own(homes: Homes) -> None:
-    await homes.of("ana").write("roles/admin.md", "---\nadmin_only: false\ntools: all\n---\nMine\n")
+    await homes.home_of("ana").write("roles/admin.md", "---\nadmin_only: false\ntools: all\n---\nMine\n")
     role = await Roles(homes).role(ANA, "admin")
     assert role.is_admin_only
     assert granted(role, is_admin=False).words == frozenset()
@@ -75,7 +75,7 @@ async def test_a_member_cannot_open_the_admin_role_by_a_file_of_their_own(homes:
     ],
 )
 async def test_a_slip_names_file_and_key(homes: Homes, text: str, told: str) -> None:
-    await homes.of("ana").write("roles/mine.md", text)
+    await homes.home_of("ana").write("roles/mine.md", text)
     with pytest.raises(UserError, match=told):
         await Roles(homes).role(ANA, "mine")
 
@@ -83,6 +83,6 @@ async def test_a_slip_names_file_and_key(homes: Homes, text: str, told: str) -> 
 async def test_the_persona_is_the_users_file_or_the_shipped_words(homes: Homes) -> None:
     roles = Roles(homes)
     assert await roles.persona(ANA) == PERSONA
-    await homes.of("ana").write("persona.md", "You are Jeeves.\n")
+    await homes.home_of("ana").write("persona.md", "You are Jeeves.\n")
     assert await roles.persona(ANA) == "You are Jeeves."
     assert await roles.persona(ROOT) == PERSONA

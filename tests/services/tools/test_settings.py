@@ -23,8 +23,8 @@ MILK = "add milk to my shopping list"
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
+    async with living_house(tmp_path / "home") as repository:
+        yield repository
 
 
 def another_process(house: LivingHouse) -> ToolsService:
@@ -86,7 +86,7 @@ async def test_ask_first_asks_and_taken_back_it_does_not(house: LivingHouse) -> 
     settings = house.cortex.tool_settings
     await settings.change(house.admin, "task_create", is_on=True, sending="needed", asks_first=True)
     conversation = await house.conversation(house.member)
-    turn = await house.cortex.chat.send(house.member, conversation, MILK)
+    turn = await house.cortex.chat.send_message(house.member, conversation, MILK)
     asked = await house.until(conversation, "approval", user=house.member, state="asked")
     await house.cortex.approvals.answer(house.member, asked.payload["approval"], "once")
     await house.until(conversation, "turn.end", user=house.member, turn=turn)
@@ -113,14 +113,14 @@ async def test_only_admins_change_anything_and_only_what_there_is(house: LivingH
         await settings.take_back(house.admin, "tool_call", "is_on")
     with pytest.raises(NotFound):
         await settings.words("no_category")
-    assert await house.cortex.runtime.db.open(CallsRepository, house.admin.id).of_tool("task_create", 5) == []
+    assert await house.cortex.runtime.db.repository(CallsRepository, house.admin.id).of_tool("task_create", 5) == []
 
 
 async def test_a_call_of_a_tool_that_the_first_plan_left_out_is_counted_as_rescued(house: LivingHouse) -> None:
     cortex, user = house.cortex, house.admin
     conversation = await house.conversation()
     turn_id = await house.say(conversation, MILK)
-    first = (await cortex.runtime.db.open(PlansRepository, user.id).of_turn(turn_id))[0].receipt
+    first = (await cortex.runtime.db.repository(PlansRepository, user.id).of_turn(turn_id))[0].receipt
     book = CallLog(runtime=cortex.runtime, contexts=cortex.planning.contexts, homes=Homes(cortex.settings.home))
     turn = Turn(
         id=turn_id,
@@ -140,7 +140,9 @@ async def test_a_call_of_a_tool_that_the_first_plan_left_out_is_counted_as_rescu
     late = next(one["name"] for one in first["decisions"] if not one["is_in"])
     await book.record(turn, 2, record("call-late", late))
     await book.record(turn, 2, record("call-sent", "task_create"))
-    calls = {row.id: row.is_rescued for row in await cortex.runtime.db.open(CallsRepository, user.id).of_turn(turn_id)}
+    calls = {
+        row.id: row.is_rescued for row in await cortex.runtime.db.repository(CallsRepository, user.id).of_turn(turn_id)
+    }
     assert (calls["call-late"], calls["call-sent"]) == (True, False)
 
 

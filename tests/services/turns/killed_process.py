@@ -22,7 +22,7 @@ class Dying:
         """The answer is committed."""
         os._exit(KILLED)
 
-    async def wait(self, topic: str, timeout_s: float) -> str | None:
+    async def wait_for_signal(self, topic: str, timeout_s: float) -> str | None:
         """Nobody waits here."""
         return None
 
@@ -30,8 +30,8 @@ class Dying:
 async def answer(house: LivingHouse, choice: str) -> None:
     """Ask for a command, answer its question, die."""
     cid = await house.conversation()
-    await house.cortex.chat.send(house.admin, cid, "run `echo hi-$((40+2))` in the shell")
-    await house.cortex.chat.send(house.admin, cid, "hello", mode="chat")
+    await house.cortex.chat.send_message(house.admin, cid, "run `echo hi-$((40+2))` in the shell")
+    await house.cortex.chat.send_message(house.admin, cid, "hello", mode="chat")
     asked = await house.until(cid, "approval", state="asked")
     desk = replace(house.cortex.approvals, runtime=replace(house.cortex.runtime, signals=Dying()))
     await desk.answer(house.admin, asked.payload["approval"], choice)
@@ -40,8 +40,8 @@ async def answer(house: LivingHouse, choice: str) -> None:
 async def stop(house: LivingHouse) -> None:
     """Begin an answer, cancel its run as Stop does, die."""
     cid = await house.conversation()
-    turn = await house.cortex.chat.send(house.admin, cid, "hello")
-    await house.cortex.chat.send(house.admin, cid, "and now?", mode="chat")
+    turn = await house.cortex.chat.send_message(house.admin, cid, "hello")
+    await house.cortex.chat.send_message(house.admin, cid, "and now?", mode="chat")
     await house.until(cid, "part.start")
     await house.cortex.runtime.runner.cancel(turn)
     os._exit(KILLED)

@@ -19,14 +19,14 @@ WRITE = Use("file_write", {"path": "milk.txt", "text": "milk"})
 
 @pytest.fixture
 async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
+    async with living_house(tmp_path / "home") as repository:
         form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await opened.cortex.models.save(opened.admin, form)
-        yield opened
+        await repository.cortex.models.save(repository.admin, form)
+        yield repository
 
 
 async def results_of(house: LivingHouse, turn_id: str) -> list[ToolResult]:
-    stored = await house.cortex.runtime.db.open(MessagesRepository, house.admin.id).of_turn(turn_id)
+    stored = await house.cortex.runtime.db.repository(MessagesRepository, house.admin.id).of_turn(turn_id)
     return [part for row in stored for part in row.message.parts if isinstance(part, ToolResult)]
 
 
@@ -36,7 +36,7 @@ async def test_a_call_that_was_made_stands_as_made_when_the_next_answer_never_be
     scripted.rules = [rule("milk", Say("I put it down.", (WRITE,)), "Done.")]
     scripted.fail(Fault(kind="slow"), Fault(kind="stall"))  # the second answer never begins
     cid = await house.conversation()
-    turn_id = await house.cortex.chat.send(house.admin, cid, "write milk.txt with the word milk", mode="all")
+    turn_id = await house.cortex.chat.send_message(house.admin, cid, "write milk.txt with the word milk", mode="all")
     await until(lambda: len(scripted.log) == 2)  # the call is done, and the model thinks about the next words
     await house.cortex.chat.stop(house.admin, cid)
     (result,) = await results_of(house, turn_id)
@@ -46,9 +46,9 @@ async def test_a_call_that_was_made_stands_as_made_when_the_next_answer_never_be
 async def opened_turn(house: LivingHouse) -> Turn:
     """A turn that was opened and not run."""
     cid = await house.conversation()
-    turns = house.cortex.runtime.db.open(TurnsRepository, house.admin.id)
+    turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
     row = await turns.create("turn:1", cid, "write a file", mode="all", role="orchestrator")
-    turn = await house.cortex.chat.runs.openings.open(house.admin.id, row.id)
+    turn = await house.cortex.chat.runs.openings.start_turn(house.admin.id, row.id)
     assert turn is not None
     return turn
 
@@ -72,7 +72,7 @@ async def test_a_limit_that_is_set_while_a_turn_goes_on_holds_in_its_next_round(
     scripted.rules = [rule("milk", Say("I put it down.", (WRITE,)), "Done.")]
     scripted.fail(Fault(kind="pause"))
     cid = await house.conversation()
-    turn_id = await house.cortex.chat.send(house.admin, cid, "write milk.txt with the word milk", mode="all")
+    turn_id = await house.cortex.chat.send_message(house.admin, cid, "write milk.txt with the word milk", mode="all")
     await until(lambda: len(scripted.log) == 1)
     form = {"kind": "user", "subject": "", "limit_tokens": "1", "limit_usd": "", "at_limit": "stop", "model": ""}
     await house.cortex.records.budgets.put(house.admin, form)

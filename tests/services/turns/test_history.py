@@ -16,14 +16,14 @@ LONG = "The boiler man comes on Tuesday and wants the cellar key from the neighb
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path) as opened:
-        yield opened
+    async with living_house(tmp_path) as repository:
+        yield repository
 
 
 async def filled(house: LivingHouse, turns: int) -> str:
     """A conversation whose turns were made much longer than the offline model's window allows."""
     cid = await house.conversation()
-    messages = house.cortex.runtime.db.open(MessagesRepository, house.admin.id)
+    messages = house.cortex.runtime.db.repository(MessagesRepository, house.admin.id)
     for number in range(turns):
         turn_id = await house.say(cid, f"hello {number}", mode="chat")
         await messages.add(turn_id, 90, user(LONG * 120), False)
@@ -37,11 +37,11 @@ async def test_a_past_that_outgrows_the_window_is_summarised_and_can_be_taken_ba
     made = (await house.events(cid, "summary"))[0].payload
     assert made["state"] == "made"
     assert "boiler" in made["text"]
-    before = await house.cortex.runtime.db.open(MessagesRepository, house.admin.id).of_conversation(cid)
+    before = await house.cortex.runtime.db.repository(MessagesRepository, house.admin.id).of_conversation(cid)
     await house.cortex.chat.undo_summary(house.admin, cid, made["summary"])
     assert (await house.events(cid, "summary"))[-1].payload["state"] == "undone"
-    assert await house.cortex.runtime.db.open(SummariesRepository, house.admin.id).latest(cid) is None
-    assert await house.cortex.runtime.db.open(MessagesRepository, house.admin.id).of_conversation(cid) == before
+    assert await house.cortex.runtime.db.repository(SummariesRepository, house.admin.id).latest(cid) is None
+    assert await house.cortex.runtime.db.repository(MessagesRepository, house.admin.id).of_conversation(cid) == before
 
 
 async def test_the_model_reads_the_summary_and_each_later_turn_once(
@@ -75,7 +75,7 @@ async def test_an_edit_before_a_summary_voids_it(house: LivingHouse) -> None:
     first = (await house.events(cid, "turn.start"))[0].payload["turn"]
     new = await house.cortex.chat.edit(house.admin, first, "hello from the start")
     await house.until(cid, "turn.end", turn=new)
-    assert await house.cortex.runtime.db.open(SummariesRepository, house.admin.id).latest(cid) is None
+    assert await house.cortex.runtime.db.repository(SummariesRepository, house.admin.id).latest(cid) is None
 
 
 def test_bytes_are_never_fewer_than_tokens() -> None:

@@ -18,8 +18,8 @@ MILK = rule("milk", Say("I put it down.", (Use("task_create", {"title": "Milk"})
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
+    async with living_house(tmp_path / "home") as repository:
+        yield repository
 
 
 async def test_an_answer_that_was_kept_is_neither_asked_for_nor_paid_again(
@@ -30,9 +30,9 @@ async def test_an_answer_that_was_kept_is_neither_asked_for_nor_paid_again(
     await house.cortex.models.save(house.admin, form)
     runs, person = house.cortex.chat.runs, house.admin.id
     conversation = await house.conversation()
-    turns = house.cortex.runtime.db.open(TurnsRepository, person)
+    turns = house.cortex.runtime.db.repository(TurnsRepository, person)
     row = await turns.create("turn:1", conversation, "add milk", mode="auto", role="orchestrator", max_rounds=None)
-    turn = await runs.openings.open(person, row.id)
+    turn = await runs.openings.start_turn(person, row.id)
     assert turn is not None
     plan = await runs.world.planner.plan(turn, Need(round=1))
     added = (user(turn.text),)
@@ -42,7 +42,7 @@ async def test_an_answer_that_was_kept_is_neither_asked_for_nor_paid_again(
 
     assert first.message is not None
     assert again.message == first.message
-    stored = await house.cortex.runtime.db.open(MessagesRepository, person).of_turn(turn.id)
+    stored = await house.cortex.runtime.db.repository(MessagesRepository, person).of_turn(turn.id)
     assert [one.message for one in stored] == [*added, first.message]
     assert len(scripted.log) == 1
     kinds = [event.kind for event in await house.events(conversation)]
@@ -59,10 +59,10 @@ async def test_a_grown_tool_block_pushes_the_oldest_exchange_out_of_the_request(
     past = (user("boiler " * 300), assistant("Noted."), user("cellar " * 300), assistant("Noted too."))
     seen = []
     for number, tools in enumerate((1, 12)):
-        row = await house.cortex.runtime.db.open(TurnsRepository, person).create(
+        row = await house.cortex.runtime.db.repository(TurnsRepository, person).create(
             f"turn:{number}", conversation, "hello", mode="auto", role="orchestrator", max_rounds=None
         )
-        turn = await runs.openings.open(person, row.id)
+        turn = await runs.openings.start_turn(person, row.id)
         assert turn is not None
         small = replace(turn, window_tokens=1_500)
         schemas = tuple(

@@ -74,7 +74,7 @@ class Shop:
         return await self.gate(self.book).perform(self.turn, 1, call, decision, None)
 
     def open(self, kind: type[Any]) -> Any:
-        return self.house.cortex.runtime.scope.open(kind, self.house.admin.id)
+        return self.house.cortex.runtime.scope.provide(kind, self.house.admin.id)
 
 
 async def nothing() -> None:
@@ -85,7 +85,7 @@ async def nothing() -> None:
 async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
     async with living_house(tmp_path / "home", clock=StillClock(AT)) as house:
         inside, user_id = house.cortex.runtime, house.admin.id
-        row = await inside.db.open(TurnsRepository, user_id).create(
+        row = await inside.db.repository(TurnsRepository, user_id).create(
             "turn:1", await house.conversation(), "do it", mode="auto", role="admin", state="running"
         )
         turn = Turn(
@@ -207,7 +207,7 @@ async def test_a_job_is_removed_or_paused_once_and_no_other_in_its_place(
 
 
 async def test_a_passage_that_holds_its_own_anchor_is_put_in_once(shop: Shop) -> None:
-    home = shop.book.homes.of(shop.house.admin.id)
+    home = shop.book.homes.home_of(shop.house.admin.id)
     await home.write("files/list.txt", "one\n# end\n")
     made = await shop.cut_and_again("file_write", path="list.txt", text="two\n# end", replace="# end")
     assert made.result.text.startswith("Changed list.txt")
@@ -228,7 +228,7 @@ async def test_a_passage_that_holds_its_own_anchor_is_put_in_once(shop: Shop) ->
 async def test_what_a_person_wrote_meanwhile_is_not_overwritten(
     shop: Shop, name: str, arguments: dict[str, Any], path: str
 ) -> None:
-    home = shop.book.homes.of(shop.house.admin.id)
+    home = shop.book.homes.home_of(shop.house.admin.id)
     await home.write(path, "before\n")
 
     async def written() -> None:
@@ -248,7 +248,7 @@ async def test_what_a_person_wrote_meanwhile_is_not_overwritten(
 async def test_a_page_is_written_or_cleared_once_and_can_be_taken_back(
     shop: Shop, name: str, arguments: dict[str, Any], left: str
 ) -> None:
-    home = shop.book.homes.of(shop.house.admin.id)
+    home = shop.book.homes.home_of(shop.house.admin.id)
     await home.write("scratchpad.md", "before\n")
     made = await shop.cut_and_again(name, **arguments)
     assert not made.result.is_error
@@ -259,11 +259,11 @@ async def test_a_page_is_written_or_cleared_once_and_can_be_taken_back(
 
 async def test_a_call_that_nobody_runs_again_keeps_nothing(shop: Shop) -> None:
     inside, user_id = shop.house.cortex.runtime, shop.house.admin.id
-    await shop.book.homes.of(user_id).write("files/own.txt", "before")
+    await shop.book.homes.home_of(user_id).write("files/own.txt", "before")
     _, decision = await shop.cut("file_write", path="own.txt", text="mine")
-    calls = inside.db.open(CallsRepository, user_id)
+    calls = inside.db.repository(CallsRepository, user_id)
     assert await calls.target(decision.call_id) == {"before": b"before".hex()}
     await TurnEnd(runtime=inside).interrupt(
-        await inside.db.open(TurnsRepository, user_id).get(shop.turn.id), "It broke off."
+        await inside.db.repository(TurnsRepository, user_id).get(shop.turn.id), "It broke off."
     )
     assert await calls.target(decision.call_id) is None

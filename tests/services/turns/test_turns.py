@@ -19,8 +19,8 @@ def age(home: Path) -> None:
 async def test_a_turn_of_another_version_is_interrupted_and_offers_to_go_on(tmp_path: Path) -> None:
     async with living_house(tmp_path, offline_delay_ms=300) as house:
         cid = await house.conversation()
-        left = await house.cortex.chat.send(house.admin, cid, "hello")
-        behind = await house.cortex.chat.send(house.admin, cid, "and what is on my list?")
+        left = await house.cortex.chat.send_message(house.admin, cid, "hello")
+        behind = await house.cortex.chat.send_message(house.admin, cid, "and what is on my list?")
         await house.until(cid, "part.start")
     age(tmp_path)
     async with living_house(tmp_path) as house:
@@ -36,8 +36,8 @@ async def test_a_turn_of_another_version_is_interrupted_and_offers_to_go_on(tmp_
 async def test_a_turn_that_the_engine_gave_up_ends_and_offers_to_go_on(tmp_path: Path) -> None:
     async with living_house(tmp_path, offline_delay_ms=300) as house:
         cid = await house.conversation()
-        left = await house.cortex.chat.send(house.admin, cid, "hello")
-        behind = await house.cortex.chat.send(house.admin, cid, "and what is on my list?")
+        left = await house.cortex.chat.send_message(house.admin, cid, "hello")
+        behind = await house.cortex.chat.send_message(house.admin, cid, "and what is on my list?")
         await house.until(cid, "part.start")
     mark_open_runs(tmp_path, recovery_attempts=99)
     async with living_house(tmp_path) as house:

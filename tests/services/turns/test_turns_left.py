@@ -33,7 +33,7 @@ class Deaf:
     async def signal(self, run_id: str, topic: str, value: str) -> None:
         """Lose it."""
 
-    async def wait(self, topic: str, timeout_s: float) -> str | None:
+    async def wait_for_signal(self, topic: str, timeout_s: float) -> str | None:
         """Nobody waits here."""
         return None
 
@@ -74,15 +74,15 @@ async def test_an_answer_that_another_process_took_and_lost_is_heard_at_the_next
 ) -> None:
     async with living_house(tmp_path) as house:
         cid = await house.conversation()
-        turn = await house.cortex.chat.send(house.admin, cid, "run `echo hi-$((40+2))` in the shell")
+        turn = await house.cortex.chat.send_message(house.admin, cid, "run `echo hi-$((40+2))` in the shell")
         asked = await house.until(cid, "approval", state="asked")
         desk = replace(house.cortex.approvals, runtime=replace(house.cortex.runtime, signals=Deaf()))
         await desk.answer(house.admin, asked.payload["approval"], choice)
         for _ in range(3):  # told again and again it is heard once
-            await house.cortex.chat.runs.look()
+            await house.cortex.chat.runs.settle_stalled()
         assert (await house.until(cid, "tool.result")).payload["state"] == state
         await house.until(cid, "turn.end", turn=turn, state="done")
-        await house.cortex.chat.runs.look()
+        await house.cortex.chat.runs.settle_stalled()
         assert len(await house.events(cid, "tool.result")) == 1
 
 
@@ -132,7 +132,7 @@ class Left:
     cid: str
 
     async def states(self) -> list[str]:
-        rows = await self.cortex.runtime.db.open(TurnsRepository, self.user.id).list(self.cid)
+        rows = await self.cortex.runtime.db.repository(TurnsRepository, self.user.id).list(self.cid)
         return [row.state for row in rows]
 
 
@@ -142,7 +142,7 @@ async def left(home: Path, how: str) -> AsyncIterator[Left]:
         await cortex.accounts.add_user("ada", "admin", PASSWORD)
         user = await cortex.accounts.named("ada")
         cid = (await cortex.conversations.new(user, role="orchestrator")).id
-        turns = cortex.runtime.db.open(TurnsRepository, user.id)
+        turns = cortex.runtime.db.repository(TurnsRepository, user.id)
         for id, state in ((FIRST, "running"), (SECOND, "queued")):
             await turns.create(id, cid, "hello", mode="auto", role="orchestrator", state=cast(TurnState, state))
         engine = Ended(how)
@@ -158,17 +158,17 @@ async def test_a_turn_without_a_living_run_is_ended_when_it_is_seen_for_the_seco
     async with left(tmp_path, how) as house:
         await house.runs.recover()
         assert (await house.states(), house.engine.started) == (["running", "queued"], [])
-        await house.runs.look()
+        await house.runs.settle_stalled()
         assert (await house.states(), house.engine.started) == (["interrupted", "queued"], [SECOND])
 
 
 async def test_a_look_in_the_middle_of_a_stop_takes_none_of_what_was_said(tmp_path: Path) -> None:
     async with left(tmp_path, "cancelled") as house:
-        await house.runs.look()
-        turns = house.cortex.runtime.db.open(TurnsRepository, house.user.id)
+        await house.runs.settle_stalled()
+        turns = house.cortex.runtime.db.repository(TurnsRepository, house.user.id)
         part = OpenPart(conversation_id=house.cid, turn_id=FIRST, part="p", kind="text", text="Half a", attempt=1)
         assert await house.runs.endings.stop(await turns.get(FIRST), [part]) == SECOND
-        await house.runs.look()
+        await house.runs.settle_stalled()
         assert await house.states() == ["stopped", "queued"]
-        kept = await house.cortex.runtime.db.open(MessagesRepository, house.user.id).of_turn(FIRST)
+        kept = await house.cortex.runtime.db.repository(MessagesRepository, house.user.id).of_turn(FIRST)
         assert kept[-1].message.text == f"Half a\n{STOPPED}"

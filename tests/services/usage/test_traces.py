@@ -20,11 +20,11 @@ ASKED = "add milk to my shopping list"
 @pytest.fixture
 async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
     scripted.rules = [MILK]
-    async with living_house(tmp_path / "home") as opened:
+    async with living_house(tmp_path / "home") as repository:
         form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url}
         cache = {"late_tools": "rewrite", "strength": "strong", "read_factor": 0.1, "minimum_tokens": 1024}
-        await opened.cortex.models.save(opened.admin, {**form, "api_key": "test-key", "cache": cache})
-        yield opened
+        await repository.cortex.models.save(repository.admin, {**form, "api_key": "test-key", "cache": cache})
+        yield repository
 
 
 async def test_a_round_shows_system_and_tools_to_the_byte_as_the_provider_got_them(
@@ -86,7 +86,7 @@ async def test_anothers_trace_is_an_admins_and_stands_in_the_audit_log(house: Li
     cid = await house.conversation(house.member)
     turn = await house.say(cid, "hello", user=house.member)
     own = await house.say(await house.conversation(), ASKED)
-    traces, audit = house.cortex.records.traces, house.cortex.runtime.db.open(AuditRepository)
+    traces, audit = house.cortex.records.traces, house.cortex.runtime.db.repository(AuditRepository)
     with pytest.raises(NotFound):
         await traces.trace(house.member, own)
     before = (await audit.list())[0].number
@@ -102,7 +102,7 @@ async def test_the_same_recipe_gives_the_same_plan_from_the_stored_input(house: 
     cid = await house.conversation()
     await house.say(cid, ASKED)
     turn = await house.say(cid, "and what is on my list?")
-    for plan in await house.cortex.runtime.db.open(PlansRepository, house.admin.id).of_turn(turn):
+    for plan in await house.cortex.runtime.db.repository(PlansRepository, house.admin.id).of_turn(turn):
         again = await house.cortex.records.replays.replay(house.admin.id, turn, plan.round, plan.receipt["recipe"])
         assert (again.is_exact, again.is_same_registry) == (True, True)
         assert (again.joined, again.left, again.reshaped) == ((), (), ())
@@ -118,8 +118,8 @@ async def test_another_recipe_shows_its_difference_and_changes_and_asks_nothing(
     turn = await house.say(cid, ASKED)
     db = house.cortex.runtime.db
     before = [
-        await db.open(PlansRepository, house.admin.id).of_turn(turn),
-        await db.open(ConversationsRepository, house.admin.id).get(cid),
+        await db.repository(PlansRepository, house.admin.id).of_turn(turn),
+        await db.repository(ConversationsRepository, house.admin.id).get(cid),
         await house.events(cid),
         len(scripted.log),
     ]
@@ -131,8 +131,8 @@ async def test_another_recipe_shows_its_difference_and_changes_and_asks_nothing(
     for recipe in house.cortex.records.replays.recipes:
         await house.cortex.records.replays.replay(house.admin.id, turn, 1, recipe)
     after = [
-        await db.open(PlansRepository, house.admin.id).of_turn(turn),
-        await db.open(ConversationsRepository, house.admin.id).get(cid),
+        await db.repository(PlansRepository, house.admin.id).of_turn(turn),
+        await db.repository(ConversationsRepository, house.admin.id).get(cid),
         await house.events(cid),
         len(scripted.log),
     ]

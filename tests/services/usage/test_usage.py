@@ -26,8 +26,8 @@ HELLO = rule("hello", Say("Hello to you. " * 20))
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as opened:
-        yield opened
+    async with living_house(tmp_path / "home") as repository:
+        yield repository
 
 
 async def use_model(house: LivingHouse, scripted: ScriptedServer, **more: Any) -> None:
@@ -40,10 +40,10 @@ async def on_record(house: LivingHouse, turns: list[str], who: User) -> tuple[li
     """Receipts and rows of these turns, those whose call was answered."""
     receipts, rows = [], []
     for turn in turns:
-        found = await house.cortex.runtime.db.open(RoundsRepository, who.id).of_turn(turn)
+        found = await house.cortex.runtime.db.repository(RoundsRepository, who.id).of_turn(turn)
         rows += [row for row in found if row.state == "answered"]
         numbers = {row.round for row in rows if row.turn_id == turn}
-        plans = await house.cortex.runtime.db.open(PlansRepository, who.id).of_turn(turn)
+        plans = await house.cortex.runtime.db.repository(PlansRepository, who.id).of_turn(turn)
         receipts += [plan.receipt for plan in plans if plan.round in numbers]
     return receipts, rows
 
@@ -94,7 +94,7 @@ async def test_the_pages_numbers_are_the_sum_of_the_receipts(house: LivingHouse,
 @pytest.mark.parametrize("mode", ["auto", "all"])
 async def test_what_was_sent_and_what_was_left_out_are_all_the_tools_there_are(house: LivingHouse, mode: str) -> None:
     turn = await house.say(await house.conversation(), "add milk to my shopping list", mode=mode)
-    for row in await house.cortex.runtime.db.open(RoundsRepository, house.admin.id).of_turn(turn):
+    for row in await house.cortex.runtime.db.repository(RoundsRepository, house.admin.id).of_turn(turn):
         cuts = row.cut_role + row.cut_choice + row.cut_form + row.cut_budget + row.cut_mode
         assert row.total_tokens == row.sent_tokens + cuts
 
@@ -136,11 +136,11 @@ async def test_a_new_try_and_another_model_are_told_apart(house: LivingHouse, sc
 async def booked(house: LivingHouse, at: StillClock, who: User, turn: str, **known: Any) -> None:
     """A round of its own turn, with a known usage, at the clock's time."""
     cid = await house.conversation(who)
-    await house.cortex.runtime.db.open(TurnsRepository, who.id).create(
+    await house.cortex.runtime.db.repository(TurnsRepository, who.id).create(
         turn, cid, "x", mode="auto", role="coder", state="done"
     )
     usage = Usage(input_tokens=100, output_tokens=10)
-    await house.cortex.runtime.db.open(RoundsRepository, who.id).answered(
+    await house.cortex.runtime.db.repository(RoundsRepository, who.id).answered(
         turn, 1, "m", usage, 0.5, cache="hit", **known
     )
 
@@ -212,7 +212,7 @@ async def test_what_usage_teaches_is_planned_with_and_what_a_person_typed_is_not
     await use_model(house, scripted, cache={"caches": True, "read_factor": 0.1, "minimum_tokens": 1024})
     cid = await house.conversation()
     turn = await house.say(cid, "hello")
-    rounds = house.cortex.runtime.db.open(RoundsRepository, house.admin.id)
+    rounds = house.cortex.runtime.db.repository(RoundsRepository, house.admin.id)
     endpoint = (await rounds.of_turn(turn))[0].endpoint
     for number in range(2, 30):
         late = {"idle_s": 2000.0 if number % 2 else 20.0, "kept_tokens": 4000, "endpoint": endpoint}
@@ -222,7 +222,7 @@ async def test_what_usage_teaches_is_planned_with_and_what_a_person_typed_is_not
     assert (backend.learned.samples, backend.learned.hits, backend.learned.changed) == (28, 28, ("life_s",))
     assert (backend.entry.profile.life_s, backend.learned.profile.life_s) == (600, 2000)
     again = await house.say(cid, "hello")
-    given = (await house.cortex.runtime.db.open(PlansRepository, house.admin.id).of_turn(again))[0].given
+    given = (await house.cortex.runtime.db.repository(PlansRepository, house.admin.id).of_turn(again))[0].given
     assert given["profile"]["life_s"] == 2000
     await use_model(house, scripted, name="m2", cache={"life_s": 77})
     typed = (await house.cortex.records.profiles.all(house.admin))[1]
