@@ -86,8 +86,8 @@ class Cortex:
     conversations: ConversationsService
     chat: Chat
     approvals: ApprovalsService
-    reach: NotificationStack
-    clockwork: Scheduler
+    notifications: NotificationStack
+    scheduler: Scheduler
     reminders: RemindersService
     agents: AgentsService
     undo: UndoService
@@ -128,7 +128,7 @@ class Cortex:
     async def web(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
         """One of several processes that serve the page and run no turn. ConfigError like `worker`."""
         async with relayed(shared_database(settings)) as relay:
-            remote = await Remote.connect(settings.engine_database, tell=relay.broadcast)
+            remote = await Remote.connect(settings.engine_database, broadcast=relay.broadcast)
             try:
                 async with _opened(settings, clock, remote, remote, relay) as (cortex, _):
                     await cortex.runtime.db.migrate()
@@ -173,11 +173,11 @@ async def _running(settings: Settings, clock: Clock, engine: Engine, hub: Shared
                 accounts=cortex.accounts,
                 prune=engine.prune,
                 clock=clock,
-                also=(cortex.reach.sweep, cortex.clockwork.sweep, cortex.records.sweep),
+                also=(cortex.notifications.sweep, cortex.scheduler.sweep, cortex.records.sweep),
             )
             work = (
-                cortex.reach.deliver_notices(),
-                cortex.clockwork.keep_time(),
+                cortex.notifications.deliver_notices(),
+                cortex.scheduler.keep_time(),
                 cortex.agents.results.deliver_results(),
             )
             async with background_tasks(keeping.clean_daily(), runs.look_after(), *work):
@@ -237,8 +237,8 @@ def _services(
     scope.add(Targets, partial(runtime.db.repository, CallsRepository))
     scope.add(Status, lambda _: status)
     scope.add(Board, lambda user_id: TaskBoard(db=runtime.db, user_id=user_id, clock=runtime.clock))
-    reach = NotificationStack.over(runtime, scope)
-    reminders = open_ports(runtime, scope, reach.notices)
+    notifications = NotificationStack.over(runtime, scope)
+    reminders = open_ports(runtime, scope, notifications.notices)
     settings = ToolSettingsService(runtime.db, runtime.registry)
     encoders = Encoders(runtime.settings, is_hasty=not isinstance(runtime.runner, NullEngine))
     tools = _tools(runtime, scope, roles, settings, skills, encoders)
@@ -249,8 +249,10 @@ def _services(
         runtime=runtime, accounts=accounts, roles=roles, models=models, tools=tools, profiles=profiles, budgets=budgets
     )
     planning = Planning(runtime=runtime, contexts=contexts, tools=tools)
-    runs = turn_runs(runtime, homes, contexts, planning, reach.desk)
-    results = AgentResults(runtime=runtime, runs=runs, tell=reach.notices, is_watched=reach.desk.is_watched)
+    runs = turn_runs(runtime, homes, contexts, planning, notifications.approvals)
+    results = AgentResults(
+        runtime=runtime, runs=runs, notifier=notifications.notices, is_watched=notifications.approvals.is_watched
+    )
     agents = AgentsService(runtime=runtime, accounts=accounts, roles=roles, budgets=budgets, runs=runs, results=results)
     scope.add(Agents, agents.for_user)
     conversations = ConversationsService(runtime.db, runtime.hub, runtime.clock)
@@ -260,10 +262,10 @@ def _services(
         runtime=runtime,
         accounts=accounts,
         conversations=conversations,
-        chat=Chat(runtime=runtime, runs=runs, watched=reach.watched),
-        approvals=reach.desk,
-        reach=reach,
-        clockwork=Scheduler.over(runtime, reach.notices, accounts, roles, models, tools, runs),
+        chat=Chat(runtime=runtime, runs=runs, watched=notifications.watched),
+        approvals=notifications.approvals,
+        notifications=notifications,
+        scheduler=Scheduler.over(runtime, notifications.notices, accounts, roles, models, tools, runs),
         reminders=reminders,
         agents=agents,
         undo=UndoService(runtime=runtime, tools=tools),

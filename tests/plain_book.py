@@ -35,7 +35,7 @@ class PlainBook:
     def now(self, **facts: Any) -> None:
         self.standing_now = replace(self.standing_now, **facts)
 
-    async def standing(self, turn: Turn) -> CallFacts:
+    async def facts(self, turn: Turn) -> CallFacts:
         return self.standing_now
 
     async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:

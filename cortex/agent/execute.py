@@ -53,22 +53,22 @@ class Executor:
     """
 
     registry: Registry
-    book: CallLogPort
-    desk: Approvals
+    call_log: CallLogPort
+    approvals: Approvals
     scope: Scope
     ticks_s: Callable[[], float]
 
     @step(StepName.DECIDE)
     async def decide(self, turn: Turn, round_number: int, call: ToolCall) -> Decision:
         """The gate's word, with the call's row and card written; never raises for a bad call."""
-        standing = await self.book.standing(turn)
+        facts = await self.call_log.facts(turn)
         call_id = derived_id(turn.id, str(round_number), call.id)
-        checked = check(self.registry, standing.permitted, call)
+        checked = check(self.registry, facts.permitted, call)
         if isinstance(checked, str):
             return await self._refuse(turn, round_number, call, call_id, checked)
         record = _record(call_id, call, checked)
-        await self.book.record(turn, round_number, record)
-        why_not = refusal(standing, checked)
+        await self.call_log.record(turn, round_number, record)
+        why_not = refusal(facts, checked)
         if why_not:
             return await self._close(turn, call, record, checked.tool, why_not)
         decision = Decision(
@@ -79,10 +79,10 @@ class Executor:
             is_free=checked.tool.free,
             arguments_hash=record.hash,
         )
-        plea = question(standing, checked)
-        if plea is None or (not standing.is_tainted and await self.desk.granted(turn, record, plea)):
+        request = question(facts, checked)
+        if request is None or (not facts.is_tainted and await self.approvals.granted(turn, record, request)):
             return decision
-        approval_id = await self.desk.ask(turn, record, plea)
+        approval_id = await self.approvals.ask(turn, record, request)
         return Decision(
             call_id=call_id,
             verdict="ask",
@@ -98,25 +98,25 @@ class Executor:
         """Check again, note the intent, do it, store the result; at most one effect however often it is re-run."""
         if decision.result is not None:
             return Performed(result=decision.result)
-        standing = await self.book.standing(turn)
-        checked = check(self.registry, standing.permitted, call)
+        facts = await self.call_log.facts(turn)
+        checked = check(self.registry, facts.permitted, call)
         if isinstance(checked, str):
             return Performed(result=_result(call, checked, is_error=True))
         record = _record(decision.call_id, call, checked)
-        why_not = still_no(standing, checked, record, decision, answer)
+        why_not = still_no(facts, checked, record, decision, answer)
         if why_not:
             return await self._end(turn, call, record, CallEnding(text=why_not, state="refused"))
-        intent = await self.book.intend(turn, record.id)
+        intent = await self.call_log.intend(turn, record.id)
         if intent == "ended" or (intent == "again" and not checked.tool.idempotent):
             return await self._end(turn, call, record, CallEnding(text=UNKNOWN, state="unknown"))
         needs_approval = intent == "first" and decision.verdict == "ask"
-        if needs_approval and not await self.desk.consume(turn, decision.approval_id, record.hash):
+        if needs_approval and not await self.approvals.consume(turn, decision.approval_id, record.hash):
             return await self._end(turn, call, record, CallEnding(text=USED_UP, state="refused"))
-        return await self._effect(turn, call, checked, record, standing, is_again=intent == "again")
+        return await self._effect(turn, call, checked, record, facts, is_again=intent == "again")
 
     async def _end(self, turn: Turn, call: ToolCall, record: CallRecord, ending: CallEnding) -> Performed:
         """Store an ending that needed no effect; one that stands already is what counts."""
-        stored = await self.book.end(turn, record, ending)
+        stored = await self.call_log.end(turn, record, ending)
         is_error = stored.state != "ok"
         return Performed(result=_result(call, stored.text, is_error=is_error, is_tainted=stored.is_tainted))
 
@@ -126,28 +126,28 @@ class Executor:
         call: ToolCall,
         checked: CheckedCall,
         record: CallRecord,
-        standing: CallFacts,
+        facts: CallFacts,
         *,
         is_again: bool,
     ) -> Performed:
         """The effect and its result; the intent stands already."""
         tool = checked.tool
         ctx = Ctx(
-            user=standing.user,
+            user=facts.user,
             conversation_id=turn.conversation_id,
             turn_id=turn.id,
             call_id=record.id,
-            role=standing.role,
-            now=standing.now,
+            role=facts.role,
+            now=facts.now,
             scope=self.scope,
-            is_tainted=standing.is_tainted,
-            has_read_private=standing.has_read_private,
+            is_tainted=facts.is_tainted,
+            has_read_private=facts.has_read_private,
             is_again=is_again,
         )
         started_s = self.ticks_s()
         output, state = await run_tool(tool, ctx, checked.arguments)
         ending = await self._ending(turn, record, tool, ctx, output, state, self.ticks_s() - started_s)
-        stored = await self.book.end(turn, record, ending)
+        stored = await self.call_log.end(turn, record, ending)
         result = _result(call, stored.text, is_error=stored.state != "ok", is_tainted=stored.is_tainted)
         return Performed(result=result, found=(tool.name, *output.found))
 
@@ -157,7 +157,7 @@ class Executor:
         """The result as it is kept: capped with a spill file, with the offer to undo."""
         text, spill = output.text, ""
         if len(text) > RESULT_CHARS_MAX:
-            spill = await self.book.spill(turn, record.id, text)
+            spill = await self.call_log.spill(turn, record.id, text)
             shown = text[:PREVIEW_CHARS]
             text = f"{shown}\n[... {len(text)} characters in all; read on with file_read path={spill!r}]"
         note = ctx.undo_notes[-1] if ctx.undo_notes and state == "ok" else None
@@ -181,12 +181,12 @@ class Executor:
             risk="low",
             brief="",
         )
-        await self.book.record(turn, round_number, record)
+        await self.call_log.record(turn, round_number, record)
         return await self._close(turn, call, record, None, why)
 
     async def _close(self, turn: Turn, call: ToolCall, record: CallRecord, tool: Tool | None, why: str) -> Decision:
         """End a call that will not run."""
-        ending = await self.book.end(turn, record, CallEnding(text=why, state="refused"))
+        ending = await self.call_log.end(turn, record, CallEnding(text=why, state="refused"))
         return Decision(
             call_id=record.id,
             verdict="refuse",
@@ -203,22 +203,22 @@ def _offer(tool: Tool, note: UndoNote) -> UndoOffer:
     )
 
 
-def refusal(standing: CallFacts, checked: CheckedCall) -> str:
+def refusal(facts: CallFacts, checked: CheckedCall) -> str:
     """Why this call is refused outright, or "": admin only, discovery cap, loop breaker, calls used up, taint."""
     tool = checked.tool
-    if tool.admin and not standing.user.is_admin:
+    if tool.admin and not facts.user.is_admin:
         return unknown_tool(checked.asked_name)
-    if tool.free and tool.name == "tools_discover" and standing.discoveries >= DISCOVERIES_MAX:
+    if tool.free and tool.name == "tools_discover" and facts.discoveries >= DISCOVERIES_MAX:
         return f"{DISCOVERIES_MAX} searches for tools are enough for one message; work with what was found."
-    if standing.same_calls.get(f"{tool.name} {checked.canonical}", 0) >= SAME_CALLS_MAX - 1 and not tool.free:
+    if facts.same_calls.get(f"{tool.name} {checked.canonical}", 0) >= SAME_CALLS_MAX - 1 and not tool.free:
         return "This exact call was made before in this turn; its result stands above. Do something else or answer."
-    if standing.calls_left == 0 and not tool.free:
+    if facts.calls_left == 0 and not tool.free:
         return "This way of choosing tools allows no further call in this message. Answer with what is known."
-    return taint_refusal(standing, checked)
+    return taint_refusal(facts, checked)
 
 
 def still_no(
-    standing: CallFacts, checked: CheckedCall, record: CallRecord, decision: Decision, answer: Answer | None
+    facts: CallFacts, checked: CheckedCall, record: CallRecord, decision: Decision, answer: Answer | None
 ) -> str:
     """Why the call may not run after all, or "": other bytes, no yes, or the taint rule as things stand now."""
     if record.hash != decision.arguments_hash:
@@ -227,32 +227,32 @@ def still_no(
         return "The user said no to this call. Do not try it again; go on without it."
     if decision.verdict == "ask" and answer != "allowed":
         return "Nobody answered in time: not run. Say so and offer to ask again."
-    return taint_refusal(standing, checked)
+    return taint_refusal(facts, checked)
 
 
-def taint_refusal(standing: CallFacts, checked: CheckedCall) -> str:
+def taint_refusal(facts: CallFacts, checked: CheckedCall) -> str:
     """The rule that no person can wave through: private data may not leave on a stranger's word."""
-    if not (checked.tool.sends_out and standing.is_tainted and standing.has_read_private):
+    if not (checked.tool.sends_out and facts.is_tainted and facts.has_read_private):
         return ""
     host = destination(checked)
     places = {place.strip() for place in host.split(",")} - {"", *OWN}
-    if host and places <= standing.typed_hosts:
+    if host and places <= facts.typed_hosts:
         return ""
     return (
-        f"Refused: this turn has read {standing.taint_source or 'text from outside'} and private data, and the user "
+        f"Refused: this turn has read {facts.taint_source or 'text from outside'} and private data, and the user "
         f"did not name {host or 'this destination'}. Tell the user; they can ask for it in their own words, with the "
         "full address."
     )
 
 
-def question(standing: CallFacts, checked: CheckedCall) -> ApprovalRequest | None:
+def question(facts: CallFacts, checked: CheckedCall) -> ApprovalRequest | None:
     """What to ask the person before this call, or None when nothing need be asked."""
     tool = checked.tool
-    is_told_to = tool.confirm or tool.name in standing.asks_first
-    asks = is_told_to or checked.risk == "high" or (checked.risk == "medium" and standing.is_tainted)
+    is_told_to = tool.confirm or tool.name in facts.asks_first
+    asks = is_told_to or checked.risk == "high" or (checked.risk == "medium" and facts.is_tainted)
     if not asks:
         return None
-    why = f"because this turn read {standing.taint_source}" if standing.is_tainted else ""
+    why = f"because this turn read {facts.taint_source}" if facts.is_tainted else ""
     return ApprovalRequest(
         tool=tool.name,
         verb=tool.summary.rstrip("."),

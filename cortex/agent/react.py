@@ -21,10 +21,10 @@ SAME_MAX = 3
 class LoopPorts:
     """The four ports a turn reaches the server through."""
 
-    story: History
+    history: History
     planner: Planner
-    thinker: ModelCalls
-    hands: ToolRunner
+    model_caller: ModelCalls
+    tool_runner: ToolRunner
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class _Run:
     """
 
     turn: Turn
-    world: LoopPorts
+    ports: LoopPorts
     past: tuple[Message, ...]
     added: list[Message] = field(default_factory=list)
     number: int = 0
@@ -73,14 +73,14 @@ class _Run:
         return self.counted + 1 >= self.turn.max_rounds
 
 
-async def run_turn(turn: Turn, world: LoopPorts) -> Outcome:
+async def run_turn(turn: Turn, ports: LoopPorts) -> Outcome:
     """Run a turn to its end.
 
     The outcome always carries a text: the model's, or Cortex's own words for why it stopped. Raises only what a
     port raises (CancelledError when the user stops it).
     """
-    past = await world.story.past(turn)
-    run = _Run(turn=turn, world=world, past=past.messages, added=[user(turn.text)])
+    past = await ports.history.past(turn)
+    run = _Run(turn=turn, ports=ports, past=past.messages, added=[user(turn.text)])
     while True:
         is_last = run.is_last
         plan, reply = await _round(run, run.need(is_last=is_last))
@@ -103,7 +103,7 @@ async def run_turn(turn: Turn, world: LoopPorts) -> Outcome:
 
 async def _round(run: _Run, need: Need) -> tuple[RoundPlan, Reply]:
     """One model call; its message, if it came whole, joins the transcript."""
-    plan = await run.world.planner.plan(run.turn, need)
+    plan = await run.ports.planner.plan(run.turn, need)
     return plan, await _answer(run, plan)
 
 
@@ -116,7 +116,7 @@ async def _answer(run: _Run, plan: RoundPlan) -> Reply:
     run.number += 1
     run.counted += 1
     run.added = with_reveal(with_tail(run.added, plan.tail), plan.revealed)
-    reply = await run.world.thinker.answer(run.turn, plan, run.past, tuple(run.added))
+    reply = await run.ports.model_caller.answer(run.turn, plan, run.past, tuple(run.added))
     if reply.message is not None:
         run.added.append(reply.message)
     return reply
@@ -131,11 +131,11 @@ async def _missing_round(run: _Run, reply: Reply, *, is_last: bool) -> tuple[Rou
     if is_last or run.has_retried_missing or run.turn.mode != "auto" or not says_missing(text):
         return None
     run.has_retried_missing = True
-    plan = await run.world.planner.plan(run.turn, run.need(missing=text))
+    plan = await run.ports.planner.plan(run.turn, run.need(missing=text))
     if not plan.added:
         return None
     names = ", ".join(plan.added)
-    await run.world.story.say(run.turn, run.number, f"Found {names}: trying again with it.", "notice")
+    await run.ports.history.say(run.turn, run.number, f"Found {names}: trying again with it.", "notice")
     run.added.append(user(f"(Cortex: these tools are available now: {names}. Go on with the request.)"))
     run.counted -= 1
     return plan, await _answer(run, plan)
@@ -155,13 +155,13 @@ async def _refuse_last(run: _Run, message: Message) -> Outcome:
 
 async def _speak(run: _Run, text: str) -> None:
     """Cortex's own words as the turn's answer."""
-    await run.world.story.say(run.turn, run.number, text, "answer")
+    await run.ports.history.say(run.turn, run.number, text, "answer")
     run.added.append(assistant(text))
 
 
 async def _act(run: _Run, message: Message, plan: RoundPlan) -> Outcome | None:
     """Run the calls of one message; an outcome when the loop must end here."""
-    decisions = [await run.world.hands.decide(run.turn, run.number, call) for call in message.calls]
+    decisions = [await run.ports.tool_runner.decide(run.turn, run.number, call) for call in message.calls]
     answers = [await _wait(run, decision) for decision in decisions]
     performed = await _perform(run, list(zip(message.calls, decisions, answers, strict=True)))
     run.added.append(results(*(item.result for item in performed)))
@@ -184,7 +184,7 @@ async def _hear(run: _Run) -> None:
 
     Before the last round, which carries no tools, it is left in line and answered after this turn.
     """
-    texts = await run.world.story.steer(run.turn, run.number)
+    texts = await run.ports.history.steer(run.turn, run.number)
     if texts:
         run.heard, run.heard_at = texts, run.number + 1
         run.added += [user(text) for text in texts]
@@ -194,7 +194,7 @@ async def _wait(run: _Run, decision: Decision) -> Answer | None:
     """The person's answer where one is needed; all cards of a round are up before the first wait."""
     if decision.verdict != "ask":
         return None
-    return await run.world.hands.wait_for_answer(run.turn, decision)
+    return await run.ports.tool_runner.wait_for_answer(run.turn, decision)
 
 
 Work = list[tuple[ToolCall, Decision, Answer | None]]
@@ -218,7 +218,7 @@ async def _side_by_side(run: _Run, work: Work) -> list[Performed]:
     """Perform calls at the same time, started in order so that a replay numbers its steps alike."""
     async with asyncio.TaskGroup() as group:
         tasks = [
-            group.create_task(run.world.hands.perform(run.turn, run.number, call, decision, answer))
+            group.create_task(run.ports.tool_runner.perform(run.turn, run.number, call, decision, answer))
             for call, decision, answer in work
         ]
     return [task.result() for task in tasks]

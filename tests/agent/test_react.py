@@ -11,12 +11,14 @@ class Scene:
     """One turn over plain ports."""
 
     def __init__(self, *script: Message | Reply) -> None:
-        self.story, self.hands = PlainStory(), TableHands()
+        self.history, self.tool_runner = PlainStory(), TableHands()
         self.planner = PlainPlanner(tools=(schema("task_create"),), tail="[Sat 2026-11-21]")
-        self.thinker = ScriptedThinker(script=list(script))
+        self.model_caller = ScriptedThinker(script=list(script))
 
     async def run(self, turn: Turn = TURN) -> Outcome:
-        world = LoopPorts(story=self.story, planner=self.planner, thinker=self.thinker, hands=self.hands)
+        world = LoopPorts(
+            history=self.history, planner=self.planner, model_caller=self.model_caller, tool_runner=self.tool_runner
+        )
         return await run_turn(turn, world)
 
 
@@ -31,26 +33,26 @@ async def test_every_request_extends_the_one_before() -> None:
         assistant("", call("task_create")), assistant("", call("task_list", wire_id="w2")), assistant("Done.")
     )
     await scene.run()
-    requests = [messages for _, messages in scene.thinker.asked]
+    requests = [messages for _, messages in scene.model_caller.asked]
     assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(requests))
     assert requests[0][0].text == "add milk\n\n[Sat 2026-11-21]"
 
 
 async def test_neighbouring_reads_run_side_by_side_and_writes_alone_in_order() -> None:
     scene = Scene(assistant("", *(call(n, wire_id=n) for n in ("read_a", "read_b", "write_a", "write_b"))))
-    scene.hands.reads = frozenset({"read_a", "read_b"})
+    scene.tool_runner.reads = frozenset({"read_a", "read_b"})
     outcome = await scene.run()
-    assert scene.hands.most_at_once == 2
-    assert scene.hands.trail[4:] == ["perform read_a", "perform read_b", "perform write_a", "perform write_b"]
+    assert scene.tool_runner.most_at_once == 2
+    assert scene.tool_runner.trail[4:] == ["perform read_a", "perform read_b", "perform write_a", "perform write_b"]
     names = [part.name for part in outcome.messages[2].parts if isinstance(part, ToolResult)]
     assert names == ["read_a", "read_b", "write_a", "write_b"]
 
 
 async def test_all_cards_of_a_round_are_up_before_the_first_wait() -> None:
     scene = Scene(assistant("", call("shell_exec", wire_id="a"), call("http_post", wire_id="b")))
-    scene.hands.asks = {"shell_exec": "denied", "http_post": "allowed"}
+    scene.tool_runner.asks = {"shell_exec": "denied", "http_post": "allowed"}
     await scene.run()
-    assert scene.hands.trail == [
+    assert scene.tool_runner.trail == [
         "decide shell_exec",
         "decide http_post",
         "wait shell_exec",
@@ -66,7 +68,7 @@ async def test_the_last_of_n_rounds_goes_out_without_tools_and_answers_in_words(
     )
     outcome = await scene.run(replace(TURN, max_rounds=3))
     assert [need.is_last for need in scene.planner.needs] == [False, False, True]
-    assert scene.thinker.asked[-1][0].tools == ()
+    assert scene.model_caller.asked[-1][0].tools == ()
     assert (outcome.state, outcome.text) == ("done", "So far so good.")
 
 
@@ -75,8 +77,8 @@ async def test_calls_in_the_last_round_are_refused_and_the_turn_ends_with_words(
     outcome = await scene.run(replace(TURN, max_rounds=2))
     assert outcome.state == "out_of_rounds"
     assert "stopped after 2 rounds" in outcome.text
-    assert scene.hands.trail.count("perform a") == 1
-    assert scene.story.said[-1][0] == "answer"
+    assert scene.tool_runner.trail.count("perform a") == 1
+    assert scene.history.said[-1][0] == "answer"
 
 
 async def test_the_third_identical_call_ends_the_turn_with_a_text() -> None:
@@ -88,8 +90,8 @@ async def test_the_third_identical_call_ends_the_turn_with_a_text() -> None:
 
 async def test_the_third_equal_error_ends_the_turn_whatever_the_arguments() -> None:
     scene = Scene(*(assistant("", call("a", f'{{"n":{n}}}')) for n in range(9)))
-    scene.hands.failing = frozenset({"a"})
-    scene.hands.answers = {"a": "no such list"}
+    scene.tool_runner.failing = frozenset({"a"})
+    scene.tool_runner.answers = {"a": "no such list"}
     outcome = await scene.run(replace(TURN, max_rounds=9))
     assert outcome.rounds == 3
     assert "failed 3 times in the same way" in outcome.text
@@ -100,8 +102,8 @@ async def test_two_discovery_rounds_are_not_counted_and_what_they_found_reaches_
     found = assistant("", call("tools_discover", '{"query":"x"}'))
     again = assistant("", call("tools_discover", '{"query":"y"}'))
     scene = Scene(found, again, assistant("", call("git_log")), assistant("Here."))
-    scene.hands.free = frozenset({"tools_discover"})
-    scene.hands.found = {"tools_discover": ("git_log",)}
+    scene.tool_runner.free = frozenset({"tools_discover"})
+    scene.tool_runner.found = {"tools_discover": ("git_log",)}
     outcome = await scene.run(replace(TURN, max_rounds=2))
     assert [need.is_last for need in scene.planner.needs] == [False, False, False, True]
     assert scene.planner.needs[1].found == ("git_log",)
@@ -112,9 +114,9 @@ async def test_an_answer_that_lacks_a_tool_gets_one_extra_round_with_it() -> Non
     scene = Scene(assistant("I don't have a tool to read the log."), assistant("", call("git_log")), assistant("Here."))
     scene.planner.revealed_by_missing = ("git_log",)
     outcome = await scene.run(replace(TURN, max_rounds=2))
-    assert scene.thinker.asked[1][0].added == ("git_log",)
+    assert scene.model_caller.asked[1][0].added == ("git_log",)
     assert outcome.text == "Here."
-    assert scene.story.said == [("notice", "Found git_log: trying again with it.")]
+    assert scene.history.said == [("notice", "Found git_log: trying again with it.")]
 
 
 async def test_an_answer_that_lacks_a_tool_stands_when_the_planner_finds_none() -> None:
@@ -125,18 +127,18 @@ async def test_an_answer_that_lacks_a_tool_stands_when_the_planner_finds_none() 
 
 async def test_a_message_sent_meanwhile_steers_at_the_next_tool_boundary() -> None:
     scene = Scene(assistant("", call("a")), assistant("Milk and eggs."))
-    scene.story.steering = ["and eggs"]
+    scene.history.steering = ["and eggs"]
     await scene.run()
-    assert scene.thinker.asked[1][1][-1] == user("and eggs")
+    assert scene.model_caller.asked[1][1][-1] == user("and eggs")
     assert [(need.heard, need.heard_at) for need in scene.planner.needs] == [((), 0), (("and eggs",), 2)]
 
 
 async def test_a_message_sent_meanwhile_waits_when_the_last_round_comes() -> None:
     scene = Scene(assistant("", call("a")), assistant("Milk."))
-    scene.story.steering = ["and eggs"]
+    scene.history.steering = ["and eggs"]
     outcome = await scene.run(replace(TURN, max_rounds=2))
     assert outcome.text == "Milk."
-    assert scene.story.steering == ["and eggs"]
+    assert scene.history.steering == ["and eggs"]
 
 
 async def test_a_failed_model_ends_the_turn_as_failed_with_its_words() -> None:
@@ -150,7 +152,7 @@ async def test_a_spent_budget_ends_the_turn_in_words_not_in_an_error() -> None:
     scene = Scene(assistant("", call("a")), Reply(failure="I stopped: the budget is used up.", failure_kind="budget"))
     outcome = await scene.run()
     assert (outcome.state, outcome.text) == ("done", "I stopped: the budget is used up.")
-    assert scene.story.said == [("answer", "I stopped: the budget is used up.")]
+    assert scene.history.said == [("answer", "I stopped: the budget is used up.")]
     assert outcome.messages[-1] == assistant("I stopped: the budget is used up.")
 
 

@@ -198,7 +198,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "cid": conversation.id,
         "key": turn_id.removeprefix("turn:"),
         "task_id": (await house.tasks.create(user, "Dig truffles", list_name="truffles")).id,
-        "job_id": (await house.clockwork.jobs.add(user, TRUFFLE_JOB)).id,
+        "job_id": (await house.scheduler.jobs.add(user, TRUFFLE_JOB)).id,
         "name": await house.notes.create(user, "Truffles"),
         "skill": await SkillsService(db, house.tools).create(user, "Truffle dig", "Where truffles are dug"),
         "role": "truffler",
@@ -230,7 +230,7 @@ async def agent_run(house: Cortex, person: Browser, parent_id: str, turn_id: str
 
 async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
     """A notice about truffles with a delivery that failed and a button, and a browser that takes push."""
-    user, reach, db = person.user, house.reach, house.runtime.db
+    user, reach, db = person.user, house.notifications, house.runtime.db
     browser = push.Browser().target("https://push.example/truffles")
     device = await db.repository(DevicesRepository, user.id).add(
         endpoint=browser.address,
@@ -258,7 +258,7 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await house.tasks.list(user),
         await house.reminders.listing(user),
         await house.agents.list(user.id, 9),
-        await house.clockwork.jobs.list(user),
+        await house.scheduler.jobs.list(user),
         [(note, await house.notes.read(user, note.name)) for note in await house.notes.list(user)],
         await house.notes.scratchpad(user),
         await SkillsService(db, house.tools).read(user, ids["skill"]),
@@ -278,8 +278,8 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await db.repository(ToolCasesRepository).all(),
         await house.roles.in_force(user, "truffler"),
         await house.records.budgets.list(),
-        await house.reach.notices.page(user.id),
-        await house.reach.devices.list(user),
+        await house.notifications.notices.page(user.id),
+        await house.notifications.devices.list(user),
         await db.repository(ActionLinksRepository, user.id).get(ids["token"]),
     ]
 

@@ -106,7 +106,7 @@ async def test_every_breakdown_is_drawn(house: Cortex, ada: Browser, by: str) ->
 
 
 async def test_jobs_are_told_by_their_names(house: Cortex, ada: Browser) -> None:
-    job = await house.clockwork.jobs.add(ada.user, JobForm(name="Morning brief", prompt="x", when="every day at 7"))
+    job = await house.scheduler.jobs.add(ada.user, JobForm(name="Morning brief", prompt="x", when="every day at 7"))
     await spend(house, ada, "one", job_id=job.id)
     form = {"kind": "job", "subject": "Morning brief", "limit_tokens": "5000", "at_limit": "stop"}
     assert (await ada.post("/admin/budgets", **form)).status_code == 303

@@ -47,17 +47,17 @@ class AgentResults:
     """What follows on a run's end."""
 
     def __init__(
-        self, *, runtime: Runtime, runs: TurnRuns, tell: Notifier, is_watched: Callable[[str, str], bool]
+        self, *, runtime: Runtime, runs: TurnRuns, notifier: Notifier, is_watched: Callable[[str, str], bool]
     ) -> None:
         """Hears of turns that end, from now on. `is_watched`: whether a user has a conversation open."""
         self._runtime = runtime
-        self._tell = tell
+        self._notifier = notifier
         self._is_watched = is_watched
         self._ended: deque[TurnRow] = deque()
         self._parents: dict[str, str] = {}
         self._bell = asyncio.Event()
-        runs.endings.goes_with(self._with_its_end)
-        runs.endings.on_closed(self._closed)
+        runs.turn_end.goes_with(self._with_its_end)
+        runs.turn_end.on_closed(self._closed)
 
     async def _with_its_end(self, repository: Opener, row: TurnRow) -> str:
         """In the transaction that ends it: what its card says, and what came of it as a turn where it was started."""
@@ -156,8 +156,8 @@ class AgentResults:
             subject_id=row.id,
             is_tainted=True,
         )
-        draft = await self._tell.draft(row.owner_id, f"agent:{row.id}", values)
+        draft = await self._notifier.draft(row.owner_id, f"agent:{row.id}", values)
         async with self._runtime.db.transaction(row.owner_id) as repository:
             is_new = await draft.write(repository)
         if is_new:
-            self._tell.wake(row.owner_id)
+            self._notifier.wake(row.owner_id)

@@ -52,7 +52,7 @@ class Chat:
 
     runtime: Runtime
     runs: TurnRuns
-    endings: dict[str, int] = field(default_factory=dict)
+    ended_streams: dict[str, int] = field(default_factory=dict)
     watched: dict[str, Counter[str]] = field(default_factory=dict)
 
     async def send_message(
@@ -185,11 +185,11 @@ class Chat:
 
         `conversation_id`: whatever key of the hub the watcher waits on; `end_streams` rings it.
         """
-        started = self.endings.get(user_id, 0)
+        started = self.ended_streams.get(user_id, 0)
         watched = self.watched.setdefault(user_id, Counter())
         watched[conversation_id] += 1
         try:
-            yield lambda: self.endings.get(user_id, 0) == started
+            yield lambda: self.ended_streams.get(user_id, 0) == started
         finally:
             watched[conversation_id] -= 1
             if not +watched:
@@ -197,7 +197,7 @@ class Chat:
 
     def end_streams(self, user_id: str) -> None:
         """Close the user's streams in this process."""
-        self.endings[user_id] = self.endings.get(user_id, 0) + 1
+        self.ended_streams[user_id] = self.ended_streams.get(user_id, 0) + 1
         for conversation_id in list(self.watched.get(user_id, ())):
             self.runtime.hub.announce(conversation_id)
 

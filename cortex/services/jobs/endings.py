@@ -93,7 +93,7 @@ class JobEndings:
 
     runtime: Runtime
     runs: TurnRuns
-    tell: Notifier
+    notifier: Notifier
 
     async def settle(self, slot: RunningSlot) -> None:
         """End the slot by its ended turn, or let it wait for its next try. Who is second does nothing."""
@@ -121,7 +121,7 @@ class JobEndings:
                 await paused.write(repository)
             elif told is not None and _is_told(job, end):
                 await told.write(repository)
-        self.tell.wake(slot.owner_id)
+        self.notifier.wake(slot.owner_id)
 
     async def watch(self, slot: RunningSlot) -> None:
         """Look after one that has not ended: a question whose time is up is closed, a turn that takes too long too."""
@@ -183,7 +183,7 @@ class JobEndings:
             subject_id=slot.id,
             is_tainted=_is_tainted(job, facts),
         )
-        return await self.tell.draft(job.owner_id, f"slot:{slot.id}", values, job.deliver_to or None)
+        return await self.notifier.draft(job.owner_id, f"slot:{slot.id}", values, job.deliver_to or None)
 
     async def _paused(self, job: JobRow, slot: SlotRow, why: str) -> PendingNotice:
         values = NoticeValues(
@@ -196,7 +196,7 @@ class JobEndings:
             subject_id=slot.id,
             is_tainted=job.is_tainted,
         )
-        return await self.tell.draft(job.owner_id, f"paused:{slot.id}", values, job.deliver_to or None)
+        return await self.notifier.draft(job.owner_id, f"paused:{slot.id}", values, job.deliver_to or None)
 
 
 def _is_told(job: JobRow, end: SlotEnd) -> bool:

@@ -46,7 +46,7 @@ class JobFiring:
     """Decides slots, keeps the decision, and says what nobody will run."""
 
     runtime: Runtime
-    tell: Notifier
+    notifier: Notifier
 
     async def armed(self, until: datetime) -> Sequence[ArmedJob]:
         """The jobs that are due by then."""
@@ -76,7 +76,7 @@ class JobFiring:
             if draft is not None:
                 await draft.write(repository)
         if draft is not None:
-            self.tell.wake(job.owner_id)
+            self.notifier.wake(job.owner_id)
         return True
 
     async def missed_notice(
@@ -110,7 +110,7 @@ class JobFiring:
             subject_id=since or this,
             is_tainted=job.is_tainted,
         )
-        return await self.tell.draft(job.owner_id, f"missed:{this}", values, job.deliver_to or None)
+        return await self.notifier.draft(job.owner_id, f"missed:{this}", values, job.deliver_to or None)
 
 
 def outcome_of(policy: MissedPolicy, decision: DueSlots, going: Sequence[SlotRow]) -> SlotOutcome:

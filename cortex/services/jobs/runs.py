@@ -38,16 +38,16 @@ log = logging.getLogger(__name__)
 class JobRuns:
     """Jobs as they run."""
 
-    def __init__(self, *, runtime: Runtime, runs: TurnRuns, tools: JobTools, tell: Notifier) -> None:
+    def __init__(self, *, runtime: Runtime, runs: TurnRuns, tools: JobTools, notifier: Notifier) -> None:
         """Hears of turns that end in this process."""
         self._runtime = runtime
-        self._tell = tell
-        self._firing = JobFiring(runtime=runtime, tell=tell)
-        self._starts = JobStarts(runtime=runtime, runs=runs, tools=tools, tell=tell)
-        self._endings = JobEndings(runtime=runtime, runs=runs, tell=tell)
+        self._notifier = notifier
+        self._firing = JobFiring(runtime=runtime, notifier=notifier)
+        self._starts = JobStarts(runtime=runtime, runs=runs, tools=tools, notifier=notifier)
+        self._endings = JobEndings(runtime=runtime, runs=runs, notifier=notifier)
         self._bell = asyncio.Event()
         self._here: set[str] = set()
-        runs.endings.on_closed(self._heard)
+        runs.turn_end.on_closed(self._heard)
 
     async def armed(self, until: datetime) -> Sequence[ArmedJob]:
         """The jobs that are due by then, for the alarm."""
@@ -125,7 +125,7 @@ class JobRuns:
             is_ours = await repository(SlotsRepository).give_up([slot.id for slot in late], WAITED_TOO_LONG)
             if is_ours and draft is not None:
                 await draft.write(repository)
-        self._tell.wake(job.owner_id)
+        self._notifier.wake(job.owner_id)
 
     async def _begin(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> None:
         """The oldest of each job that has none running, as far as there is room; plain messages need none."""

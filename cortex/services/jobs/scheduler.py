@@ -52,7 +52,7 @@ class LazyReader:
 def open_ports(runtime: Runtime, scope: ToolScope, notices: Notices) -> RemindersService:
     """Let tools read times, and reach jobs and reminders; the reminders, which hear of their notices from now on."""
     timings = LazyReader()
-    reminders = RemindersService(runtime=runtime, timings=timings, tell=notices)
+    reminders = RemindersService(runtime=runtime, timings=timings, notifier=notices)
     notices.on_acknowledged("reminder", reminders.answered)
     scope.add(Timings, lambda _: timings)
     scope.add(Reminders, reminders.for_user)
@@ -92,10 +92,10 @@ class Scheduler:
         return cls(
             runtime=runtime,
             jobs=job_tools,
-            runs=JobRuns(runtime=runtime, runs=runs, tools=job_tools, tell=notices),
+            runs=JobRuns(runtime=runtime, runs=runs, tools=job_tools, notifier=notices),
             roles=roles,
             models=models,
-            due=DueReminders(runtime=runtime, timings=LazyReader(), tell=notices),
+            due=DueReminders(runtime=runtime, timings=LazyReader(), notifier=notices),
         )
 
     async def keep_time(self) -> None:

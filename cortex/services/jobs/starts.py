@@ -30,7 +30,7 @@ class JobStarts:
     runtime: Runtime
     runs: TurnRuns
     tools: JobTools
-    tell: Notifier
+    notifier: Notifier
 
     async def begin(self, job: JobRow, slot: SlotRow) -> str:
         """Begin it, unless another process did; the turn that now runs for it, "" for none."""
@@ -55,13 +55,13 @@ class JobStarts:
             subject_id=slot.id,
             is_tainted=job.is_tainted,
         )
-        draft = await self.tell.draft(job.owner_id, f"slot:{slot.id}", values, job.deliver_to or None)
+        draft = await self.notifier.draft(job.owner_id, f"slot:{slot.id}", values, job.deliver_to or None)
         async with self.runtime.db.transaction(job.owner_id) as repository:
             if not await repository(SlotsRepository).start(slot.id):
                 return
             await draft.write(repository)
             await repository(SlotsRepository).end(slot.id, "done", result=job.prompt)
-        self.tell.wake(job.owner_id)
+        self.notifier.wake(job.owner_id)
 
     async def _turn(self, job: JobRow, slot: SlotRow, conversation_id: str) -> tuple[TurnRow | None, bool]:
         """The slot's turn, and whether it waits behind another; None when the slot was begun elsewhere."""

@@ -59,7 +59,7 @@ class Delivery:
     db: Database
     notices: Notices
     channels: Channels
-    buttons: Buttons
+    action_links: Buttons
     clock: Clock
 
     async def try_once(self, row: DeliveryRow) -> None:
@@ -71,14 +71,14 @@ class Delivery:
     async def _tried(self, row: DeliveryRow) -> DeliveryEnd | Again:
         try:
             notice = await self.db.repository(rows.NoticesRepository, row.owner_id).get(row.notice_id)
-            choices = await self.notices.choices.choices_of(row.owner_id)
+            preferences = await self.notices.preferences.choices_of(row.owner_id)
             await self._check(row, notice)
-            held = held_until(notice, choices, self.clock())
+            held = held_until(notice, preferences, self.clock())
             if held is not None:
                 return Again(at=held)
             target = await self._target(row)
             channel = await self.channels.channel(row.channel)
-            await channel.send(await self._parcel(row, notice, choices), target)
+            await channel.send(await self._parcel(row, notice, preferences), target)
         except _Unwanted as reason:
             return DeliveryEnd(state="dropped", why=str(reason))
         except DeliveryError as error:
@@ -120,7 +120,7 @@ class Delivery:
         except NotFound:
             return None
 
-    async def _parcel(self, row: DeliveryRow, notice: NoticeRow, choices: Choices) -> Notice:
+    async def _parcel(self, row: DeliveryRow, notice: NoticeRow, preferences: Choices) -> Notice:
         left_s = None if notice.expires_at is None else (notice.expires_at - self.clock()).total_seconds()
         return Notice(
             id=row.id,
@@ -129,11 +129,11 @@ class Delivery:
             text=notice.text,
             path=opening(notice),
             tag=notice.tag,
-            actions=await self.buttons.made(notice, row.id),
+            actions=await self.action_links.made(notice, row.id),
             urgency=notice.urgency,
             ttl_s=DAY_S if left_s is None else int(left_s),
             badge=await self.notices.unread(row.owner_id) if row.channel == "web_push" else None,
-            is_private=row.channel not in choices.content,
+            is_private=row.channel not in preferences.content,
         )
 
     def _failed(self, row: DeliveryRow, error: DeliveryError) -> DeliveryEnd | Again:
@@ -173,8 +173,11 @@ class Delivery:
         is_over = notice.is_replaced or (notice.expires_at is not None and notice.expires_at <= at)
         if is_over or notice.read_at is not None or notice.acknowledged_at is not None:
             return ()
-        choices, means = await self.notices.choices.choices_of(row.owner_id), await self.notices.means(row.owner_id)
-        return spare(notice, choices, means, at, {sent.channel for sent in view.deliveries})
+        preferences, means = (
+            await self.notices.preferences.choices_of(row.owner_id),
+            await self.notices.means(row.owner_id),
+        )
+        return spare(notice, preferences, means, at, {sent.channel for sent in view.deliveries})
 
     async def _lost(self, device: DeviceRow) -> PendingNotice:
         """What the person is told of a device that is gone, here and by every other way."""

@@ -50,7 +50,7 @@ class Digests:
     async def go_round(self) -> None:
         """Tell everybody's digest whose hour has come and that was not told yet."""
         for user_id in await self.db.repository(AllPreferencesRepository).owners(KEY):
-            due_at = (await self.notices.choices.choices_of(user_id)).last_digest(self.clock())
+            due_at = (await self.notices.preferences.choices_of(user_id)).last_digest(self.clock())
             if due_at is not None:
                 await self._send_digest(user_id, due_at)
 

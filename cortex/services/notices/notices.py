@@ -13,7 +13,7 @@ from cortex.base.errors import UserError
 from cortex.ports.channels import ChannelName, NoticeKind, must_be_ours
 from cortex.ports.engine import Hub
 from cortex.services.notices.addresses import Addresses
-from cortex.services.notices.preferences import Means, ReachChoices, ways
+from cortex.services.notices.preferences import Means, NotificationPreferences, ways
 from cortex.services.notifier import PendingNotice, bell_of, notice_id
 from cortex.storage import notices as rows
 from cortex.storage.db import Database
@@ -70,7 +70,7 @@ class Notices:
 
     db: Database
     hub: Hub
-    choices: ReachChoices
+    preferences: NotificationPreferences
     addresses: Addresses
     clock: Clock
     _listeners: dict[NoticeKind, Listener] = field(default_factory=dict)
@@ -98,9 +98,9 @@ class Notices:
         must_be_ours(values.path)
         title = _cut(" ".join(values.title.split()), TITLE_CHARACTERS)
         values = replace(values, title=title, text=_cut(values.text.strip(), TEXT_CHARACTERS))
-        choices, means = await self.choices.choices_of(user_id), await self.means(user_id, without)
-        found = ways(values, choices, means, self.clock(), only=channels)
-        is_muted = values.kind in choices.muted
+        preferences, means = await self.preferences.choices_of(user_id), await self.means(user_id, without)
+        found = ways(values, preferences, means, self.clock(), only=channels)
+        is_muted = values.kind in preferences.muted
         return PendingNotice(id=notice_id(user_id, key), values=values, ways=found, is_muted=is_muted)
 
     async def notify(self, user_id: str, told: NoticeDraft) -> str:

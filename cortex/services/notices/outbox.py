@@ -38,7 +38,7 @@ class Outbox:
 
     db: Database
     hub: Hub
-    sending: Delivery
+    delivery: Delivery
     clock: Clock
     _at_work: dict["asyncio.Task[None]", DeliveryRow] = field(default_factory=dict)
 
@@ -80,7 +80,7 @@ class Outbox:
         return await self.db.repository(AllDeliveriesRepository).take(channel, 1, LEASE_S, besides)
 
     def _start(self, row: DeliveryRow) -> None:
-        worker = asyncio.create_task(self.sending.try_once(row))  # noqa: TID251 - heard by `_done`, ended by `_end`
+        worker = asyncio.create_task(self.delivery.try_once(row))  # noqa: TID251 - heard by `_done`, ended by `_end`
         self._at_work[worker] = row
         worker.add_done_callback(self._done)
 

@@ -36,8 +36,8 @@ class UserPush:
 
     async def push(self, id: str, title: str, text: str) -> PushCount:
         """Hand it to the outbox and wait for the first try of each device; what is held or tried again is `waiting`."""
-        choices = await self.notices.choices.choices_of(self.user_id)
-        if "message" in choices.muted:
+        preferences = await self.notices.preferences.choices_of(self.user_id)
+        if "message" in preferences.muted:
             raise ToolFailed("The user muted messages on their devices; nothing was sent.")
         told = NoticeDraft(
             key=f"push:{id}", kind="message", title=title, text=text, channels=("web_push",), is_tainted=True

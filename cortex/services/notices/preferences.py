@@ -73,23 +73,23 @@ class Means:
 
 
 def ways(
-    values: NoticeValues, choices: Choices, means: Means, at: datetime, *, only: Sequence[ChannelName] | None = None
+    values: NoticeValues, preferences: Choices, means: Means, at: datetime, *, only: Sequence[ChannelName] | None = None
 ) -> tuple[Way, ...]:
     """The deliveries of a notice. `only`: the caller's channels in place of the person's; mutes and quiet hold.
 
     What is of low urgency goes nowhere by itself where a digest is wanted. Quiet hours hold back all but what is of
     high urgency and what would be over before they are.
     """
-    waits_for_digest = values.urgency == "low" and choices.digest_hour is not None and only is None
-    if values.kind in choices.muted or waits_for_digest:
+    waits_for_digest = values.urgency == "low" and preferences.digest_hour is not None and only is None
+    if values.kind in preferences.muted or waits_for_digest:
         return ()
-    wanted = choices.channels.get(values.kind) if only is None else only
+    wanted = preferences.channels.get(values.kind) if only is None else only
     names = (
         usual(values.kind, values.urgency, means)
         if wanted is None
         else [name for name in means.channels if name in wanted]
     )
-    quiet = held_until(values, choices, at)
+    quiet = held_until(values, preferences, at)
     found: list[Way] = []
     for name in names:
         devices = means.devices if name == "web_push" else ("",)
@@ -98,20 +98,22 @@ def ways(
 
 
 def spare(
-    values: NoticeValues, choices: Choices, means: Means, at: datetime, tried: Collection[ChannelName]
+    values: NoticeValues, preferences: Choices, means: Means, at: datetime, tried: Collection[ChannelName]
 ) -> tuple[Way, ...]:
     """The ways by one more channel, for a notice that arrived by none of those that were `tried`; often ().
 
     Taken are only channels on which the person wants something told, and none for a muted kind.
     """
-    wanted = {name for kind in KINDS for name in choices.channels.get(kind, CHANNELS) if kind not in choices.muted}
+    wanted = {
+        name for kind in KINDS for name in preferences.channels.get(kind, CHANNELS) if kind not in preferences.muted
+    }
     left = [name for name in means.channels if name in wanted and name not in tried]
-    return ways(values, choices, means, at, only=left[:1])
+    return ways(values, preferences, means, at, only=left[:1])
 
 
-def held_until(values: NoticeValues, choices: Choices, at: datetime) -> datetime | None:
+def held_until(values: NoticeValues, preferences: Choices, at: datetime) -> datetime | None:
     """Until when quiet hours hold this back; None when they don't."""
-    quiet = None if values.urgency == "high" else choices.quiet_until(at)
+    quiet = None if values.urgency == "high" else preferences.quiet_until(at)
     is_over_first = quiet is not None and values.expires_at is not None and values.expires_at <= quiet
     return None if is_over_first else quiet
 
@@ -125,7 +127,7 @@ def usual(kind: NoticeKind, urgency: Urgency, means: Means) -> Sequence[ChannelN
     return means.channels if kind == "digest" or urgency == "high" or not quick else quick
 
 
-class ReachChoices:
+class NotificationPreferences:
     """Reads and writes what people chose."""
 
     def __init__(self, db: Database, hub: Hub) -> None:
@@ -164,27 +166,27 @@ class ReachChoices:
         `channels`: the kinds that are named; an empty list keeps them to the page. `digest_hour`: "" ends the digest.
         `muted`: what is unread of them counts as read.
         """
-        before = choices = await self.choices_of(user.id)
+        before = preferences = await self.choices_of(user.id)
         if quiet is not None:
-            choices = replace(choices, quiet=_quiet(quiet))
+            preferences = replace(preferences, quiet=_quiet(quiet))
         if muted is not None:
-            choices = replace(choices, muted=_known("muted", muted, KINDS))
+            preferences = replace(preferences, muted=_known("muted", muted, KINDS))
         if content is not None:
-            choices = replace(choices, content=_known("content", content, CHANNELS))
+            preferences = replace(preferences, content=_known("content", content, CHANNELS))
         if channels is not None:
             kinds = _known("channels", list(channels), KINDS)
             chosen = {kind: _known("channels", channels[kind], CHANNELS) for kind in kinds}
-            choices = replace(choices, channels={**choices.channels, **chosen})
+            preferences = replace(preferences, channels={**preferences.channels, **chosen})
         if digest_hour is not None:
-            choices = replace(choices, digest_hour=_hour(digest_hour))
-        kept = asdict(choices)
+            preferences = replace(preferences, digest_hour=_hour(digest_hour))
+        kept = asdict(preferences)
         del kept["time_zone"]
         async with self._db.transaction(user.id) as repository:
             await repository(PreferencesRepository).set(KEY, kept)
-            fallen_silent = [kind for kind in choices.muted if kind not in before.muted]
+            fallen_silent = [kind for kind in preferences.muted if kind not in before.muted]
             if await repository(NoticesRepository).read_kinds(fallen_silent):
                 self._hub.announce(bell_of(user.id))
-        return choices
+        return preferences
 
     async def usual_again(self, user: User) -> None:
         """Forget what was chosen; addresses and devices stay."""

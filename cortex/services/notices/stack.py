@@ -22,7 +22,7 @@ from cortex.services.notices.digests import Digests
 from cortex.services.notices.notices import Notices
 from cortex.services.notices.outbox import Outbox
 from cortex.services.notices.outward import UserMail, UserPush
-from cortex.services.notices.preferences import ReachChoices
+from cortex.services.notices.preferences import NotificationPreferences
 from cortex.services.notices.push_keys import PushKeys
 from cortex.services.runtime import Runtime
 from cortex.services.scope import ToolScope
@@ -39,14 +39,14 @@ class NotificationStack:
 
     runtime: Runtime
     keys: PushKeys
-    choices: ReachChoices
+    preferences: NotificationPreferences
     addresses: Addresses
     notices: Notices
     devices: DevicesService
-    buttons: Buttons
-    dispatch: Outbox
+    action_links: Buttons
+    outbox: Outbox
     digests: Digests
-    desk: ApprovalsService
+    approvals: ApprovalsService
     watched: dict[str, Counter[str]]
 
     @classmethod
@@ -54,19 +54,19 @@ class NotificationStack:
         """All of it; what can work here is opened to the tools by `scope`."""
         db, clock, vault = runtime.db, runtime.clock, Vault(runtime.settings.secret_key)
         watched: dict[str, Counter[str]] = {}
-        keys, choices = PushKeys(db, vault), ReachChoices(db, runtime.hub)
+        keys, preferences = PushKeys(db, vault), NotificationPreferences(db, runtime.hub)
         channels = Channels(settings=runtime.settings, keys=keys, clock=clock)
         addresses = Addresses(db=db, vault=vault, channels=channels)
-        notices = Notices(db=db, hub=runtime.hub, choices=choices, addresses=addresses, clock=clock)
+        notices = Notices(db=db, hub=runtime.hub, preferences=preferences, addresses=addresses, clock=clock)
 
         def is_watched(user_id: str, conversation_id: str) -> bool:
             is_here = watched.get(user_id, Counter())[conversation_id] > 0
             return is_here or runtime.hub.is_watched_elsewhere(conversation_id)
 
-        desk = ApprovalsService(runtime=runtime, tell=notices, is_watched=is_watched)
+        approvals = ApprovalsService(runtime=runtime, notifier=notices, is_watched=is_watched)
         secret = runtime.settings.secret_key
-        buttons = Buttons(db=db, notices=notices, answering=desk.answer, clock=clock, secret_key=secret)
-        sending = Delivery(db=db, notices=notices, channels=channels, buttons=buttons, clock=clock)
+        action_links = Buttons(db=db, notices=notices, answering=approvals.answer, clock=clock, secret_key=secret)
+        delivery = Delivery(db=db, notices=notices, channels=channels, action_links=action_links, clock=clock)
         if not channels.lacks("web_push"):
             scope.add(Push, lambda user_id: UserPush(notices=notices, clock=clock, user_id=user_id))
         if not channels.lacks("email"):
@@ -74,14 +74,14 @@ class NotificationStack:
         return cls(
             runtime=runtime,
             keys=keys,
-            choices=choices,
+            preferences=preferences,
             addresses=addresses,
             notices=notices,
             devices=DevicesService(db=db, channels=channels, clock=clock),
-            buttons=buttons,
-            dispatch=Outbox(db=db, hub=runtime.hub, sending=sending, clock=clock),
+            action_links=action_links,
+            outbox=Outbox(db=db, hub=runtime.hub, delivery=delivery, clock=clock),
             digests=Digests(db=db, notices=notices, clock=clock),
-            desk=desk,
+            approvals=approvals,
             watched=watched,
         )
 
@@ -92,7 +92,7 @@ class NotificationStack:
         except SQLAlchemyError as error:
             log.warning("the keys of push are made with the first device: %s", error)
         async with background_tasks(self.digests.send_digests()):
-            await self.dispatch.send_due()
+            await self.outbox.send_due()
 
     async def sweep(self) -> None:
         """Forget old notices and links whose time is up."""

@@ -37,7 +37,7 @@ class DueReminders:
 
     runtime: Runtime
     timings: Timings
-    tell: Notifier
+    notifier: Notifier
 
     async def armed(self, until: datetime) -> Sequence[Waking]:
         """The reminders of everybody that are told by then, the soonest first."""
@@ -61,13 +61,13 @@ class DueReminders:
         if not moments:
             return False
         key = f"reminder:{reminder_id}:{max(moments).isoformat()}"
-        draft = await self.tell.draft(user_id, key, _notice(row, now))
+        draft = await self.notifier.draft(user_id, key, _notice(row, now))
         async with self.runtime.db.transaction(user_id) as repository:
             is_told = await self._move_on(repository, row, now)
             if is_told:
                 await draft.write(repository)
         if is_told:
-            self.tell.wake(user_id)
+            self.notifier.wake(user_id)
         return is_told
 
     async def _move_on(self, repository: Opener, row: ReminderRow, now: datetime) -> bool:

@@ -55,7 +55,7 @@ class RemindersService:
 
     runtime: Runtime
     timings: Timings
-    tell: Notifier
+    notifier: Notifier
 
     def read(self, user: User, words: str) -> Reading:
         """What a sentence such as "call mum tomorrow at 9" means now. UserError says what is missing."""
@@ -106,7 +106,7 @@ class RemindersService:
         found = self.read(user, words)
         values = _values(found.text, found.timing, _repeat(repeat_s))
         row = await self._of(user).add(None, values, found.times[0])
-        self.tell.wake(user.id)
+        self.notifier.wake(user.id)
         return row
 
     async def change(
@@ -124,7 +124,7 @@ class RemindersService:
         async with self.runtime.db.transaction(user.id) as repository:
             row = await repository(RemindersRepository).change(reminder_id, version, values, next_at)
             await repository(NoticesRepository).settle(reminder_id)
-        self.tell.wake(user.id)
+        self.notifier.wake(user.id)
         return row
 
     async def acknowledge(self, user_id: str, reminder_id: str) -> ReminderRow:
@@ -132,7 +132,7 @@ class RemindersService:
         async with self.runtime.db.transaction(user_id) as repository:
             row = await repository(RemindersRepository).acknowledge(reminder_id)
             await repository(NoticesRepository).settle(reminder_id)
-        self.tell.wake(user_id)
+        self.notifier.wake(user_id)
         return row
 
     async def wait_again(self, user: User, reminder_id: str) -> ReminderRow:
@@ -140,7 +140,7 @@ class RemindersService:
         async with self.runtime.db.transaction(user.id) as repository:
             row = await repository(RemindersRepository).wait_again(reminder_id)
             await repository(NoticesRepository).unsettle(reminder_id)
-        self.tell.wake(user.id)
+        self.notifier.wake(user.id)
         return row
 
     async def snooze(self, user: User, reminder_id: str, choice: Snooze, words: str = "") -> ReminderRow:
@@ -165,7 +165,7 @@ class RemindersService:
         async with self.runtime.db.transaction(user_id) as repository:
             row = await repository(RemindersRepository).snooze(reminder_id, until)
             await repository(NoticesRepository).settle(reminder_id)
-        self.tell.wake(user_id)
+        self.notifier.wake(user_id)
         return row
 
     async def remove(self, user_id: str, ids: Sequence[str]) -> int:
@@ -174,7 +174,7 @@ class RemindersService:
             count = await repository(RemindersRepository).remove(ids)
             for reminder_id in ids:
                 await repository(NoticesRepository).settle(reminder_id)
-        self.tell.wake(user_id)
+        self.notifier.wake(user_id)
         return count
 
     async def clear(self, user: User) -> int:
@@ -193,7 +193,7 @@ class RemindersService:
     async def restore(self, user_id: str, ids: Sequence[str]) -> int:
         """Put removed ones back; how many. Those whose time has passed are told at once."""
         count = await self.runtime.db.repository(RemindersRepository, user_id).restore(ids)
-        self.tell.wake(user_id)
+        self.notifier.wake(user_id)
         return count
 
     def for_user(self, user_id: str) -> "UserReminders":
@@ -222,7 +222,7 @@ class UserReminders:
     async def add(self, id: str, text: str, timing: Timing, next_at: datetime, is_tainted: bool) -> Reminder:
         """A new one; the one that stands under this id already is handed back."""
         row = await self._rows.add(id, replace(_values(text, timing, None), is_tainted=is_tainted), next_at)
-        self.service.tell.wake(self.user_id)
+        self.service.notifier.wake(self.user_id)
         return _reminder(row, row.wakes_at or next_at)
 
     async def remove(self, ids: Sequence[str]) -> int:

@@ -33,20 +33,20 @@ class ApprovalsService:
     """Implements the `Approvals` port, and the page's side. `is_watched`: whether a user has a conversation open."""
 
     runtime: Runtime
-    tell: Notifier = field(default_factory=PageOnlyNotifier)
+    notifier: Notifier = field(default_factory=PageOnlyNotifier)
     is_watched: Callable[[str, str], bool] = lambda user_id, conversation_id: True
 
-    async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> bool:
+    async def granted(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> bool:
         """Whether a live grant of this conversation covers this call; the gate asks in an untainted turn only."""
-        scope = scope_of(plea.destination, plea.detail, call.hash)
+        scope = scope_of(request.destination, request.detail, call.hash)
         return (
             await self.runtime.db.repository(GrantsRepository, turn.user_id).find(
-                plea.tool, scope, turn.conversation_id
+                request.tool, scope, turn.conversation_id
             )
             is not None
         )
 
-    async def ask(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> str:
+    async def ask(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> str:
         """Put the card up; the approval's id. One row per call: a repeat shows nothing twice.
 
         Where nobody watches the person is told in the same commit, and has longer to answer.
@@ -54,19 +54,19 @@ class ApprovalsService:
         is_seen = turn.channel in CHATS and self.is_watched(turn.user_id, turn.conversation_id)
         minutes = WATCHED_MINUTES if is_seen or await self._has_parked_enough(turn) else PARKED_MINUTES
         expires_at = self.runtime.clock() + timedelta(minutes=minutes)
-        draft = None if is_seen else await self._draft(turn, call, plea, expires_at)
+        draft = None if is_seen else await self._draft(turn, call, request, expires_at)
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
             is_new = await repository(ApprovalsRepository).of_call(call.id) is None
             row = await repository(ApprovalsRepository).ask(
                 call_id=call.id,
                 turn_id=turn.id,
-                tool=plea.tool,
+                tool=request.tool,
                 arguments_hash=call.hash,
-                destination=plea.destination,
-                verb=plea.verb,
-                detail=plea.detail,
-                why=plea.why,
-                risk=plea.risk,
+                destination=request.destination,
+                verb=request.verb,
+                detail=request.detail,
+                why=request.why,
+                risk=request.risk,
                 expires_at=expires_at,
             )
             if is_new:
@@ -76,7 +76,7 @@ class ApprovalsService:
                 if draft is not None:
                     await replace(draft, values=replace(draft.values, subject_id=row.id)).write(repository)
         if draft is not None:
-            self.tell.wake(turn.user_id)
+            self.notifier.wake(turn.user_id)
         return row.id
 
     def _can_be_granted(self, row: ApprovalRow) -> bool:
@@ -93,18 +93,20 @@ class ApprovalsService:
             >= PARKED_CHATS
         )
 
-    async def _draft(self, turn: Turn, call: CallRecord, plea: ApprovalRequest, expires_at: datetime) -> PendingNotice:
+    async def _draft(
+        self, turn: Turn, call: CallRecord, request: ApprovalRequest, expires_at: datetime
+    ) -> PendingNotice:
         values = NoticeValues(
             kind="approval",
-            title=f"{plea.verb}?",
-            text=f"{plea.tool} waits for your word. {plea.detail} {plea.why}".strip(),
+            title=f"{request.verb}?",
+            text=f"{request.tool} waits for your word. {request.detail} {request.why}".strip(),
             path=f"/c/{turn.conversation_id}",
             urgency="high",
             actions=("approve", "deny"),
             is_tainted=turn.is_tainted,
             expires_at=expires_at,
         )
-        return await self.tell.draft(turn.user_id, f"approval:{call.id}", values)
+        return await self.notifier.draft(turn.user_id, f"approval:{call.id}", values)
 
     async def wait_for_answer(self, turn: Turn, approval_id: str) -> Answer:
         """The answer, or expired; a durable wait, so a restart goes on waiting, to the end that was first given."""
@@ -167,7 +169,7 @@ class ApprovalsService:
             await repository(ConversationsRepository).append(
                 row.conversation_id, [("approval", answer_payload(row, state), row.turn_id)]
             )
-        self.tell.wake(user.id)
+        self.notifier.wake(user.id)
         await self._signal(row)
 
     async def signal_again(self, turn: TurnRow) -> None:

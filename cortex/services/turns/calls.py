@@ -35,7 +35,7 @@ class CallLog:
     contexts: TurnContexts
     homes: Homes
 
-    async def standing(self, turn: Turn) -> CallFacts:
+    async def facts(self, turn: Turn) -> CallFacts:
         """The facts the gate decides on. What an admin switched off since the turn began holds at once."""
         context = await self.contexts.context_of(turn)
         async with self.runtime.db.one_view(), self.runtime.db.read_transaction(turn.user_id) as repository:

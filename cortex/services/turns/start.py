@@ -23,7 +23,7 @@ class TurnStart:
 
     runtime: Runtime
     contexts: TurnContexts
-    story: ConversationHistory
+    history: ConversationHistory
 
     @step(StepName.OPEN)
     async def start_turn(self, user_id: str, turn_id: str) -> Turn | None:
@@ -44,7 +44,7 @@ class TurnStart:
         await self._record_start(user, row, context.role, entry, rounds, origin)
         context = replace(context, summary=latest)
         if not row.job_id:
-            context = replace(context, summary=await self.story.summarise(context, row))
+            context = replace(context, summary=await self.history.summarise(context, row))
         self.contexts.hold(turn_id, context)
         return Turn(
             id=row.id,

@@ -15,24 +15,24 @@ from cortex.storage.home import Homes
 
 
 def turn_runs(
-    runtime: Runtime, homes: Homes, contexts: TurnContexts, planning: Planning, desk: ApprovalsService
+    runtime: Runtime, homes: Homes, contexts: TurnContexts, planning: Planning, approvals: ApprovalsService
 ) -> TurnRuns:
     """The loop's world over its services."""
-    story = ConversationHistory(runtime=runtime, contexts=contexts)
+    history = ConversationHistory(runtime=runtime, contexts=contexts)
     return TurnRuns(
         runtime=runtime,
         contexts=contexts,
-        openings=TurnStart(runtime=runtime, contexts=contexts, story=story),
-        endings=TurnEnd(runtime=runtime),
-        story=story,
+        turn_start=TurnStart(runtime=runtime, contexts=contexts, history=history),
+        turn_end=TurnEnd(runtime=runtime),
+        history=history,
         planning=planning,
-        thinking=ModelCaller(runtime=runtime, contexts=contexts),
+        model_caller=ModelCaller(runtime=runtime, contexts=contexts),
         executor=Executor(
             registry=runtime.registry,
-            book=CallLog(runtime=runtime, contexts=contexts, homes=homes),
-            desk=desk,
+            call_log=CallLog(runtime=runtime, contexts=contexts, homes=homes),
+            approvals=approvals,
             scope=runtime.scope,
             ticks_s=runtime.ticks_s,
         ),
-        desk=desk,
+        approvals=approvals,
     )

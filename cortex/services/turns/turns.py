@@ -51,15 +51,15 @@ class _Hands:
     """Implements `ToolRunner`: decide and perform are steps of the executor, the wait between them is the engine's."""
 
     executor: Executor
-    desk: ApprovalsService
+    approvals: ApprovalsService
     contexts: TurnContexts
 
     async def decide(self, turn: Turn, round_number: int, call: ToolCall) -> Decision:
         return await self.executor.decide(turn, round_number, call)
 
     async def wait_for_answer(self, turn: Turn, decision: Decision) -> Answer:
-        heard = await self.desk.wait_for_answer(turn, decision.approval_id)
-        answer = await self.desk.settle(turn, decision.approval_id, heard)
+        heard = await self.approvals.wait_for_answer(turn, decision.approval_id)
+        answer = await self.approvals.settle(turn, decision.approval_id, heard)
         self.contexts.let_go(turn.id)  # time went by, for the calls beside this one too: rights are read anew
         return answer
 
@@ -77,23 +77,23 @@ class TurnRuns:
         *,
         runtime: Runtime,
         contexts: TurnContexts,
-        openings: TurnStart,
-        endings: TurnEnd,
-        story: ConversationHistory,
+        turn_start: TurnStart,
+        turn_end: TurnEnd,
+        history: ConversationHistory,
         planning: Planning,
-        thinking: ModelCaller,
+        model_caller: ModelCaller,
         executor: Executor,
-        desk: ApprovalsService,
+        approvals: ApprovalsService,
     ) -> None:
         """Compose the loop's world; what its ports mark with `@step` is kept with the run."""
         self.runtime, self.contexts = runtime, contexts
-        self.openings, self.endings, self.desk = openings, endings, desk
+        self.turn_start, self.turn_end, self.approvals = turn_start, turn_end, approvals
         self._left: set[str] = set()  # turns that the last look found without a living run
-        self.world = LoopPorts(
-            story=story,
+        self.ports = LoopPorts(
+            history=history,
             planner=planning,
-            thinker=thinking,
-            hands=_Hands(executor=executor, desk=desk, contexts=contexts),
+            model_caller=model_caller,
+            tool_runner=_Hands(executor=executor, approvals=approvals, contexts=contexts),
         )
 
     async def start(self, row: TurnRow) -> None:
@@ -110,7 +110,7 @@ class TurnRuns:
             return
         job = await self.runtime.db.repository(JobsRepository, row.owner_id).lately(row.job_id)
         if job is None:
-            await self.endings.interrupt(row, NO_JOB)
+            await self.turn_end.interrupt(row, NO_JOB)
             return
         if job.kind == "call":
             argument["call"] = asdict(call_of(job))
@@ -125,7 +125,7 @@ class TurnRuns:
         """The durable body of one turn."""
         turn: Turn | None = None
         try:
-            turn = await self.openings.start_turn(argument["user"], argument["turn"])
+            turn = await self.turn_start.start_turn(argument["user"], argument["turn"])
             if turn is None:
                 return
             outcome = await self._outcome(turn, argument)
@@ -137,16 +137,16 @@ class TurnRuns:
         finally:
             self.contexts.let_go(argument["turn"])
         if turn is None:
-            following = await self.endings.refuse(argument["user"], argument["turn"], outcome.text)
+            following = await self.turn_end.refuse(argument["user"], argument["turn"], outcome.text)
         else:
-            following = await self.endings.end_turn(turn, outcome)
+            following = await self.turn_end.end_turn(turn, outcome)
         if following:
             await self.start_id(argument["user"], following)
 
     async def _outcome(self, turn: Turn, argument: dict[str, Any]) -> Outcome:
         if "call" in argument:
-            return await run_call(turn, ToolCall(**argument["call"]), self.world.hands)
-        return await run_turn(turn, self.world)
+            return await run_call(turn, ToolCall(**argument["call"]), self.ports.tool_runner)
+        return await run_turn(turn, self.ports)
 
     async def start_id(self, user_id: str, turn_id: str) -> None:
         """Start a queued turn by its id."""
@@ -157,7 +157,7 @@ class TurnRuns:
         await self.runtime.hub.changed(row.conversation_id, -1, 0.3)  # what other processes write must be heard first
         partial = self.runtime.hub.open_parts(row.conversation_id)
         await self.runtime.runner.cancel(row.id)
-        following = await self.endings.stop(row, [part for part in partial if part.turn_id == row.id])
+        following = await self.turn_end.stop(row, [part for part in partial if part.turn_id == row.id])
         if following:
             await self.start_id(row.owner_id, following)
 
@@ -169,7 +169,7 @@ class TurnRuns:
         for row in await self.runtime.db.repository(AllTurnsRepository).unfinished():
             if row.id in stranded:
                 await self.runtime.runner.cancel(row.id)
-                await self.endings.interrupt(row, OUTDATED)
+                await self.turn_end.interrupt(row, OUTDATED)
         await self.settle_stalled()
 
     async def settle_stalled(self) -> None:
@@ -192,9 +192,9 @@ class TurnRuns:
         status = await self.runtime.runner.status(row.id)
         is_left = status in ("cancelled", "done") or (status == "unknown" and row.state != "queued")
         if status == "failed" or (is_left and row.id in self._left):
-            await self.endings.interrupt(row, LOST)
+            await self.turn_end.interrupt(row, LOST)
         elif not is_left and row.state != "queued":
-            await self.desk.signal_again(row)
+            await self.approvals.signal_again(row)
         return is_left
 
     async def start_waiting(self) -> None:

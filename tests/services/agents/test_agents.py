@@ -60,7 +60,7 @@ async def ended(house: LivingHouse, cid: str, run: AgentRun, state: str = "done"
 
 async def told(house: LivingHouse) -> Sequence[NoticeView]:
     """What was told, as soon as something was; nobody watches a conversation meanwhile."""
-    notices, bell = house.cortex.reach.notices, -1
+    notices, bell = house.cortex.notifications.notices, -1
     async with asyncio.timeout(PATIENCE_S):
         while not (page := await notices.page(house.admin.id)).notices:
             bell = await notices.changed(house.admin.id, bell, 15)

@@ -58,10 +58,10 @@ async def test_a_round_a_minute_after_the_start_then_daily_whatever_happens(
 
 async def test_old_links_and_notices_go_with_the_daily_round(tmp_path: Path, clock: StillClock) -> None:
     async with living_house(tmp_path, clock=clock) as house:
-        reach, user_id = house.cortex.reach, house.admin.id
+        reach, user_id = house.cortex.notifications, house.admin.id
         told = NoticeDraft(key="tea", kind="reminder", title="Tea", text="", actions=("ack",))
         old = await reach.notices.notify(user_id, told)
-        await reach.buttons.made((await reach.notices.get(user_id, old)).row, "delivery-1")
+        await reach.action_links.made((await reach.notices.get(user_id, old)).row, "delivery-1")
         engine = house.cortex.runtime.runner
         assert isinstance(engine, Engine)
         keeping = Housekeeping(accounts=house.cortex.accounts, prune=engine.prune, clock=clock, also=(reach.sweep,))

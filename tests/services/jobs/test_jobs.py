@@ -33,7 +33,7 @@ async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
 
 
 def jobs_of(house: LivingHouse) -> JobsService:
-    return house.cortex.clockwork.jobs
+    return house.cortex.scheduler.jobs
 
 
 async def test_a_job_is_made_shown_changed_switched_deleted_and_brought_back(house: LivingHouse) -> None:

@@ -72,8 +72,8 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
         ]
         ann, ben = (User(id=row.id, name=row.name, rank="member", time_zone=BERLIN) for row in rows)
         tell = Heard([])
-        service = RemindersService(runtime=cortex.runtime, timings=Reader(), tell=tell)
-        due = DueReminders(runtime=cortex.runtime, timings=Reader(), tell=tell)
+        service = RemindersService(runtime=cortex.runtime, timings=Reader(), notifier=tell)
+        due = DueReminders(runtime=cortex.runtime, timings=Reader(), notifier=tell)
         yield Desk(reminders=service, due=due, ann=ann, ben=ben, clock=clock, rung=tell.rung)
 
 

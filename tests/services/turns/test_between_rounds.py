@@ -48,13 +48,13 @@ async def opened_turn(house: LivingHouse) -> Turn:
     cid = await house.conversation()
     turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
     row = await turns.create("turn:1", cid, "write a file", mode="all", role="orchestrator")
-    turn = await house.cortex.chat.runs.openings.start_turn(house.admin.id, row.id)
+    turn = await house.cortex.chat.runs.turn_start.start_turn(house.admin.id, row.id)
     assert turn is not None
     return turn
 
 
 async def test_a_tool_that_is_switched_off_is_not_run_any_more_in_a_turn_that_goes_on(house: LivingHouse) -> None:
-    turn, hands = await opened_turn(house), house.cortex.chat.runs.world.hands
+    turn, hands = await opened_turn(house), house.cortex.chat.runs.ports.tool_runner
     call = ToolCall(id="c1", name="file_write", arguments='{"path": "a.txt", "text": "x"}')
     decision = await hands.decide(turn, 1, call)
     assert decision.verdict == "run"

@@ -32,13 +32,13 @@ async def test_an_answer_that_was_kept_is_neither_asked_for_nor_paid_again(
     conversation = await house.conversation()
     turns = house.cortex.runtime.db.repository(TurnsRepository, person)
     row = await turns.create("turn:1", conversation, "add milk", mode="auto", role="orchestrator", max_rounds=None)
-    turn = await runs.openings.start_turn(person, row.id)
+    turn = await runs.turn_start.start_turn(person, row.id)
     assert turn is not None
-    plan = await runs.world.planner.plan(turn, Need(round=1))
+    plan = await runs.ports.planner.plan(turn, Need(round=1))
     added = (user(turn.text),)
 
-    first = await runs.world.thinker.answer(turn, plan, (), added)
-    again = await runs.world.thinker.answer(turn, plan, (), added)
+    first = await runs.ports.model_caller.answer(turn, plan, (), added)
+    again = await runs.ports.model_caller.answer(turn, plan, (), added)
 
     assert first.message is not None
     assert again.message == first.message
@@ -62,7 +62,7 @@ async def test_a_grown_tool_block_pushes_the_oldest_exchange_out_of_the_request(
         row = await house.cortex.runtime.db.repository(TurnsRepository, person).create(
             f"turn:{number}", conversation, "hello", mode="auto", role="orchestrator", max_rounds=None
         )
-        turn = await runs.openings.start_turn(person, row.id)
+        turn = await runs.turn_start.start_turn(person, row.id)
         assert turn is not None
         small = replace(turn, window_tokens=1_500)
         schemas = tuple(
@@ -70,7 +70,7 @@ async def test_a_grown_tool_block_pushes_the_oldest_exchange_out_of_the_request(
             for at in range(tools)
         )
         plan = RoundPlan(round=1, system="You are Cortex.", tools=schemas)
-        await runs.world.thinker.answer(small, plan, past, (user("hello"),))
+        await runs.ports.model_caller.answer(small, plan, past, (user("hello"),))
         seen.append(
             [said["content"].split()[0] for said in scripted.log[-1].body["messages"] if said["role"] == "user"]
         )

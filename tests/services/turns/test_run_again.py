@@ -43,7 +43,7 @@ class Shop:
     """A house with a turn that is at work, and a gate of our own in front of the real tools."""
 
     house: LivingHouse
-    book: CallLog
+    call_log: CallLog
     turn: Turn
     meanwhile: Callable[[], Awaitable[object]]
 
@@ -51,8 +51,8 @@ class Shop:
         inside = self.house.cortex.runtime
         return Executor(
             registry=inside.registry,
-            book=book,
-            desk=self.house.cortex.approvals,
+            call_log=book,
+            approvals=self.house.cortex.approvals,
             scope=inside.scope,
             ticks_s=inside.ticks_s,
         )
@@ -60,9 +60,9 @@ class Shop:
     async def cut(self, name: str, **arguments: Any) -> tuple[ToolCall, Decision]:
         """Run the call up to its record, and die there."""
         call = ToolCall(id="c1", name=name, arguments=json.dumps(arguments))
-        decision = await self.gate(self.book).decide(self.turn, 1, call)
+        decision = await self.gate(self.call_log).decide(self.turn, 1, call)
         assert decision.verdict == "run"
-        dying = DyingBook(**{field.name: getattr(self.book, field.name) for field in fields(CallLog)})
+        dying = DyingBook(**{field.name: getattr(self.call_log, field.name) for field in fields(CallLog)})
         with pytest.raises(Killed):
             await self.gate(dying).perform(self.turn, 1, call, decision, None)
         return call, decision
@@ -71,7 +71,7 @@ class Shop:
         """Run the call up to its record, die there, let the world go on, and run it again."""
         call, decision = await self.cut(name, **arguments)
         await self.meanwhile()
-        return await self.gate(self.book).perform(self.turn, 1, call, decision, None)
+        return await self.gate(self.call_log).perform(self.turn, 1, call, decision, None)
 
     def open(self, kind: type[Any]) -> Any:
         return self.house.cortex.runtime.scope.provide(kind, self.house.admin.id)
@@ -104,7 +104,7 @@ async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
         )
         homes = Homes(tmp_path / "home")
         book = CallLog(runtime=inside, contexts=house.cortex.planning.contexts, homes=homes)
-        yield Shop(house=house, book=book, turn=turn, meanwhile=nothing)
+        yield Shop(house=house, call_log=book, turn=turn, meanwhile=nothing)
 
 
 async def offers_undo(shop: Shop) -> bool:
@@ -207,7 +207,7 @@ async def test_a_job_is_removed_or_paused_once_and_no_other_in_its_place(
 
 
 async def test_a_passage_that_holds_its_own_anchor_is_put_in_once(shop: Shop) -> None:
-    home = shop.book.homes.home_of(shop.house.admin.id)
+    home = shop.call_log.homes.home_of(shop.house.admin.id)
     await home.write("files/list.txt", "one\n# end\n")
     made = await shop.cut_and_again("file_write", path="list.txt", text="two\n# end", replace="# end")
     assert made.result.text.startswith("Changed list.txt")
@@ -228,7 +228,7 @@ async def test_a_passage_that_holds_its_own_anchor_is_put_in_once(shop: Shop) ->
 async def test_what_a_person_wrote_meanwhile_is_not_overwritten(
     shop: Shop, name: str, arguments: dict[str, Any], path: str
 ) -> None:
-    home = shop.book.homes.home_of(shop.house.admin.id)
+    home = shop.call_log.homes.home_of(shop.house.admin.id)
     await home.write(path, "before\n")
 
     async def written() -> None:
@@ -248,7 +248,7 @@ async def test_what_a_person_wrote_meanwhile_is_not_overwritten(
 async def test_a_page_is_written_or_cleared_once_and_can_be_taken_back(
     shop: Shop, name: str, arguments: dict[str, Any], left: str
 ) -> None:
-    home = shop.book.homes.home_of(shop.house.admin.id)
+    home = shop.call_log.homes.home_of(shop.house.admin.id)
     await home.write("scratchpad.md", "before\n")
     made = await shop.cut_and_again(name, **arguments)
     assert not made.result.is_error
@@ -259,7 +259,7 @@ async def test_a_page_is_written_or_cleared_once_and_can_be_taken_back(
 
 async def test_a_call_that_nobody_runs_again_keeps_nothing(shop: Shop) -> None:
     inside, user_id = shop.house.cortex.runtime, shop.house.admin.id
-    await shop.book.homes.home_of(user_id).write("files/own.txt", "before")
+    await shop.call_log.homes.home_of(user_id).write("files/own.txt", "before")
     _, decision = await shop.cut("file_write", path="own.txt", text="mine")
     calls = inside.db.repository(CallsRepository, user_id)
     assert await calls.target(decision.call_id) == {"before": b"before".hex()}

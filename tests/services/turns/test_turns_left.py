@@ -167,7 +167,7 @@ async def test_a_look_in_the_middle_of_a_stop_takes_none_of_what_was_said(tmp_pa
         await house.runs.settle_stalled()
         turns = house.cortex.runtime.db.repository(TurnsRepository, house.user.id)
         part = OpenPart(conversation_id=house.cid, turn_id=FIRST, part="p", kind="text", text="Half a", attempt=1)
-        assert await house.runs.endings.stop(await turns.get(FIRST), [part]) == SECOND
+        assert await house.runs.turn_end.stop(await turns.get(FIRST), [part]) == SECOND
         await house.runs.settle_stalled()
         assert await house.states() == ["stopped", "queued"]
         kept = await house.cortex.runtime.db.repository(MessagesRepository, house.user.id).of_turn(FIRST)

@@ -37,8 +37,8 @@ TEA = NoticeDraft(key="tea", kind="reminder", title="Water the plants", text="Th
 
 
 @dataclass(frozen=True, slots=True)
-class ReachWorld:
-    reach: NotificationStack
+class NoticesWorld:
+    notifications: NotificationStack
     scope: ToolScope
     hub: LocalHub
     db: Database
@@ -47,7 +47,7 @@ class ReachWorld:
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[None]:
         """While the outbox is at work."""
-        async with background_tasks(self.reach.dispatch.send_due()):
+        async with background_tasks(self.notifications.outbox.send_due()):
             yield
 
     async def login(self, user: User = ADA, id: str = "login-1") -> LoginView:
@@ -63,12 +63,12 @@ class ReachWorld:
         self, browser: Browser, endpoint: str, *, user: User = ADA, login: str = "login-1", **more: str
     ) -> DeviceView:
         target = browser.target(endpoint)
-        newest = (await self.reach.devices.key()).public
+        newest = (await self.notifications.devices.key()).public
         subscription = Subscription(endpoint=endpoint, p256dh=target.key, auth=target.secret, signed_for=newest, **more)
-        return await self.reach.devices.subscribe(await self.login(user, login), subscription, AGENT)
+        return await self.notifications.devices.subscribe(await self.login(user, login), subscription, AGENT)
 
     async def deliveries(self, notice_id: str, user: User = ADA) -> dict[str, DeliveryRow]:
-        view = await self.reach.notices.get(user.id, notice_id)
+        view = await self.notifications.notices.get(user.id, notice_id)
         return {row.channel: row for row in view.deliveries}
 
     async def ended(self, notice_id: str, user: User = ADA) -> dict[str, DeliveryRow]:
@@ -89,7 +89,7 @@ class ReachWorld:
     def later(self, **more: float) -> None:
         """Move the clock on, and wake who sends."""
         self.clock.forward(**more)
-        self.reach.notices.wake()
+        self.notifications.notices.wake()
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
@@ -99,7 +99,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.02)
 
 
-async def made_world(db: Database, clock: StillClock, home: Path, **settings: Any) -> ReachWorld:
+async def made_world(db: Database, clock: StillClock, home: Path, **settings: Any) -> NoticesWorld:
     """The world over a migrated database; a second one over the same is the house after a restart."""
     given = {"push_subject": SUBJECT, "secret_key": "k" * 40, "public_url": "https://cortex.example.org", **settings}
     hub, scope, resting = LocalHub(), ToolScope(db, {}), NullEngine()
@@ -117,4 +117,4 @@ async def made_world(db: Database, clock: StillClock, home: Path, **settings: An
         clock=clock,
         ticks_s=ticks_s,
     )
-    return ReachWorld(NotificationStack.over(house, scope), scope, hub, db, clock)
+    return NoticesWorld(NotificationStack.over(house, scope), scope, hub, db, clock)

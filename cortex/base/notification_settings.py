@@ -13,7 +13,7 @@ from cortex.base.contact import mail_address, push_subject
 Words = Annotated[tuple[str, ...], NoDecode]
 
 
-class ReachSettings(BaseSettings):
+class NotificationSettings(BaseSettings):
     """Where notices may go, and through which server mails leave."""
 
     notify_hosts: Words = Field(
