@@ -137,7 +137,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     async def used() -> None:
         async with living_house(folder / "home") as house:
-            await house.cortex.scheduler.jobs.add(house.admin, JOB)
+            await house.cortex.jobs.add(house.admin, JOB)
 
     asyncio.run(used())
     (folder / "sets").mkdir()

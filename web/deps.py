@@ -13,15 +13,6 @@ from cortex.base.errors import NotAllowed
 from cortex.base.log import USER_ID
 from cortex.base.user import User
 from cortex.services.accounts.accounts import LoginView
-from cortex.services.roles.settings import RoleDefaults
-from cortex.services.tools.listing import ToolListing
-from cortex.services.tools.skills import SkillsService
-from cortex.services.workshop.call_trials import CallTrials
-from cortex.services.workshop.learning import LearningService
-from cortex.services.workshop.refits import RefitsService
-from cortex.services.workshop.role_editing import RoleEditing
-from cortex.services.workshop.tool_effects import ToolEffects
-from cortex.services.workshop.tool_trials import ToolTrials
 from web.security import login_token
 
 
@@ -39,95 +30,6 @@ def services(request: Request) -> Cortex:
 
 
 Services = Annotated[Cortex, Depends(services)]
-
-
-def role_defaults(services: Services) -> RoleDefaults:
-    """What a person may set for a role."""
-    return RoleDefaults(
-        roles=services.roles,
-        models=services.models,
-        registry=services.runtime.registry,
-        setting_rounds=services.settings.max_rounds,
-    )
-
-
-Defaults = Annotated[RoleDefaults, Depends(role_defaults)]
-
-
-def role_editing(services: Services, defaults: Defaults) -> RoleEditing:
-    """Whole roles, for the admin's page."""
-    inside = services.runtime
-    return RoleEditing(
-        db=inside.db, roles=services.roles, defaults=defaults, tools=services.tools, registry=inside.registry
-    )
-
-
-RoleEdits = Annotated[RoleEditing, Depends(role_editing)]
-
-
-def skills_service(services: Services) -> SkillsService:
-    """A person's how-tos."""
-    return SkillsService(services.runtime.db, services.tools)
-
-
-Skills = Annotated[SkillsService, Depends(skills_service)]
-
-
-def tool_listing(services: Services) -> ToolListing:
-    """What stands about tools."""
-    return ToolListing(runtime=services.runtime, tools=services.tools, settings=services.tool_settings)
-
-
-Listing = Annotated[ToolListing, Depends(tool_listing)]
-
-
-def tool_trials(services: Services) -> ToolTrials:
-    """Messages tried out."""
-    return ToolTrials(
-        runtime=services.runtime,
-        tools=services.tools,
-        roles=services.roles,
-        models=services.models,
-        profiles=services.planning.contexts.profiles,
-    )
-
-
-Trials = Annotated[ToolTrials, Depends(tool_trials)]
-
-
-def tool_effects(services: Services) -> ToolEffects:
-    """What other words would change."""
-    return ToolEffects(trials=tool_trials(services))
-
-
-Effects = Annotated[ToolEffects, Depends(tool_effects)]
-
-
-def calls_by_hand(services: Services) -> CallTrials:
-    """Calls that an admin makes."""
-    return CallTrials(runtime=services.runtime, tools=services.tools, chat=services.chat, runs=services.chat.runs)
-
-
-CallsByHand = Annotated[CallTrials, Depends(calls_by_hand)]
-
-
-def learning(services: Services) -> LearningService:
-    """What use teaches about the choice of tools."""
-    inside = services.runtime
-    return LearningService(
-        db=inside.db, registry=inside.registry, tools=services.tools, settings=services.tool_settings
-    )
-
-
-Learning = Annotated[LearningService, Depends(learning)]
-
-
-def refits(services: Services) -> RefitsService:
-    """The model fitted to this server."""
-    return RefitsService(db=services.runtime.db, tools=services.tools, clock=services.runtime.clock)
-
-
-Refitting = Annotated[RefitsService, Depends(refits)]
 
 
 async def login_or_none(request: Request) -> LoginView | None:

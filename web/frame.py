@@ -35,7 +35,7 @@ async def frame_of(
         groups=side_groups(await services.conversations.list(user, "")),
         conversation_id=conversation_id,
         waiting=tuple(dict.fromkeys(one.conversation_id for one in await services.approvals.pending(user))),
-        unread=await services.notifications.notices.unread(user.id),
+        unread=await services.notices.unread(user.id),
         is_well=await services.doctor.is_well(),
         warning=" ".join(filter(None, warnings)),
         toast=toast or take(request),

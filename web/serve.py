@@ -115,7 +115,7 @@ async def serve(settings: Settings, opened: Opened = Cortex.open) -> None:
             configured(app, settings),
             app,
             on_ready=lambda: announce(settings, listening, token),
-            on_end=cortex.chat.end_all_streams,
+            on_end=cortex.streams.end_all_streams,
         )
         with listening:
             await server.serve(sockets=[listening])

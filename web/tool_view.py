@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from cortex.base.user import User
 from cortex.services.tools.listing import ToolSheet
 from cortex.services.workshop.tool_effects import DescriptionEffect
-from web.deps import Listing, Services
+from web.deps import Services
 from web.frame import frame_of
 from web.render import Context, described, respond
 
@@ -37,10 +37,10 @@ class ToolContext(Context):
 
 
 async def tool_page(
-    request: Request, services: Services, user: User, tools: Listing, name: str, *, block: str = "content", **more: Any
+    request: Request, services: Services, user: User, name: str, *, block: str = "content", **more: Any
 ) -> Response:
     """The page of a tool; `more`: fields of `ToolContext` that are not as kept."""
-    sheet = await tools.sheet(user, name)
+    sheet = await services.tool_listing.sheet(user, name)
     full, stub = (json.dumps(form.parameters, indent=2, ensure_ascii=False) for form in (sheet.full, sheet.stub))
     context = ToolContext(
         frame=await frame_of(request, services, user, here=TOOLS),

@@ -7,7 +7,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -22,7 +22,6 @@ from cortex.commands.bench import bench, train
 from cortex.commands.encoder import encoder
 from cortex.commands.jobs import jobs
 from cortex.selection.sentence_models import LABEL as SENTENCE_MODEL
-from cortex.services.scope import ToolScope
 from cortex.services.tools.tools import ToolsService
 
 T = TypeVar("T")
@@ -236,7 +235,7 @@ def _tools(cortex: Cortex, assume_configured: bool) -> ToolsService:
     runtime = cortex.runtime
     return ToolsService(
         registry=runtime.registry,
-        wired=cast("ToolScope", runtime.scope).wired,  # what `app.py` wires is one
+        wired=cortex.wired,
         roles=cortex.roles,
         clock=runtime.clock,
         settings=cortex.tool_settings,

@@ -76,7 +76,7 @@ async def _all(cortex: Cortex, name: str) -> list[Owned]:
     for person in people:
         page, has_more = 1, True
         while has_more:
-            listed = await cortex.scheduler.jobs.list(person, page=page)
+            listed = await cortex.jobs.list(person, page=page)
             found += [(person, view) for view in listed.jobs]
             page, has_more = page + 1, listed.has_more
     return found
@@ -89,7 +89,7 @@ async def _run(wanted: str, name: str, wait_s: float) -> SlotRow:
         raise UserError(NOT_RUNNING)
     async with Cortex.at_rest(settings) as cortex:
         owner, view = _one(await _all(cortex, name), wanted)
-        id = await cortex.scheduler.jobs.run_now(owner, view.job.id)
+        id = await cortex.jobs.run_now(owner, view.job.id)
         if is_shared and wait_s:
             await _begun(cortex, owner, id, min(wait_s, BEGUN_WITHIN_S))
         return await _ended(cortex, owner, id, wait_s)
@@ -104,11 +104,11 @@ async def _begun(cortex: Cortex, owner: User, id: str, within_s: float) -> None:
     """Once somebody has begun the run, or lets it wait for a reason; else it is withdrawn, and UserError."""
     ends_s = ticks_s() + within_s
     while ticks_s() < ends_s:
-        slot = await cortex.scheduler.jobs.slot(owner, id)
+        slot = await cortex.jobs.slot(owner, id)
         if slot.state != "planned" or slot.attempt or slot.why:
             return
         await asyncio.sleep(LOOK_S)
-    if await cortex.scheduler.jobs.withdraw(owner, id, NOT_BEGUN):
+    if await cortex.jobs.withdraw(owner, id, NOT_BEGUN):
         raise UserError(
             f"Nobody began it within {within_s:g} s, so it was withdrawn: is Cortex running (`cortex serve`, or "
             "`cortex worker`), and not busy with other jobs?"
@@ -119,7 +119,7 @@ async def _ended(cortex: Cortex, owner: User, id: str, wait_s: float) -> SlotRow
     """The slot once it has ended, or as it stands after so long."""
     began_s = ticks_s()
     while True:
-        slot = await cortex.scheduler.jobs.slot(owner, id)
+        slot = await cortex.jobs.slot(owner, id)
         if slot.state in SLOT_ENDS or ticks_s() - began_s >= wait_s:
             return slot
         await asyncio.sleep(LOOK_S)

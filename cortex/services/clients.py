@@ -1,4 +1,4 @@
-"""The clients that tools can open, by type: files, git, the sandbox, web search. Made once by `app.py`."""
+"""The clients that tools can open, by type: files, git, the sandbox, web search. Used by `compose/turns.py`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,10 +16,13 @@ from cortex.services.accounts.accounts import Accounts
 from cortex.storage.home import Home, Homes
 
 
-async def clients(
-    settings: Settings, accounts: Accounts, homes: Homes, sandbox: Sandbox, book: LogBook
+def clients(
+    settings: Settings, accounts: Accounts, homes: Homes, sandbox: Sandbox, book: LogBook, *, is_boxed: bool
 ) -> dict[type[Any], Callable[[str], Any]]:
-    """What tools can open for a user, by type. What cannot work here is left out: its tools are not configured."""
+    """What tools can open for a user, by type. What cannot work here is left out: its tools are not configured.
+
+    is_boxed: whether the sandbox works on this machine.
+    """
     web = Web()
     roots = roots_from(settings.folders, (settings.home,))
 
@@ -40,7 +43,7 @@ async def clients(
     }
     if search is not None:
         found[WebSearch] = lambda _: search
-    if (await sandbox.probe()).level != "none":
+    if is_boxed:
         git = Git(sandbox)
         found |= {Sandbox: lambda _: sandbox, Git: lambda _: git}
     return found

@@ -9,8 +9,11 @@ from typing import Protocol
 
 from cortex.base.ids import derived_id
 from cortex.ports.channels import ChannelName
+from cortex.ports.engine import Hub
 from cortex.storage.db import Opener
 from cortex.storage.notices import NoticesRepository, NoticeValues, Way
+
+OUTBOX = "outbox"  # the key of the hub on which the sender waits
 
 
 def bell_of(user_id: str) -> str:
@@ -21,6 +24,13 @@ def bell_of(user_id: str) -> str:
 def notice_id(user_id: str, key: str) -> str:
     """The id of what this person is told under this key."""
     return derived_id("notice", user_id, key)
+
+
+def wake(hub: Hub, user_id: str = "") -> None:
+    """Something new is committed: wake who sends, and this person's open pages."""
+    if user_id:
+        hub.announce(bell_of(user_id))
+    hub.announce(OUTBOX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from cortex.base.clock import Clock
 from cortex.base.settings import Settings
 from cortex.ports.engine import Runner, SharedHub, Signals
-from cortex.ports.loop import Scope
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database, Opener
 from cortex.toolkit.registry import Registry
@@ -23,7 +22,6 @@ class Runtime:
     runner: Runner
     signals: Signals
     registry: Registry
-    scope: Scope
     clock: Clock
     ticks_s: Callable[[], float]
 

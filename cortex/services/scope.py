@@ -1,6 +1,6 @@
 """Opens what a tool asks for by its type: a repository bound to the user, or a client. Implements the `Scope` port."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 from cortex.base.errors import ToolFailed
@@ -30,21 +30,17 @@ REPOSITORIES: tuple[type[Repository], ...] = (
 )
 
 
+def names_of(clients: Iterable[type[Any]]) -> frozenset[str]:
+    """Names of what can be opened, a repository by its noun: the registry's `needs` are checked against these."""
+    return frozenset(kind.__name__.removesuffix("Repository") for kind in (*REPOSITORIES, *clients))
+
+
 class ToolScope:
-    """`clients`: type -> function of the user's id. `wired` names everything that can be opened."""
+    """`clients`: type -> function of the user's id."""
 
     def __init__(self, db: Database, clients: Mapping[type[Any], Opening]) -> None:
         self._db = db
-        self._clients = dict(clients)
-
-    def add(self, kind: type[Any], opening: Opening) -> None:
-        """One more client; for those that need services which need this scope."""
-        self._clients[kind] = opening
-
-    @property
-    def wired(self) -> frozenset[str]:
-        """Names of what can be opened, a repository by its noun: the registry's `needs` are checked against these."""
-        return frozenset(kind.__name__.removesuffix("Repository") for kind in (*REPOSITORIES, *self._clients))
+        self._clients = clients
 
     def provide(self, kind: type[T], user_id: str) -> T:
         """The repository or client, bound to the user; ToolFailed for a kind that nobody wired."""

@@ -16,7 +16,7 @@ from cortex.base.user import User
 from cortex.schedule.policies import MissedPolicy
 from cortex.schedule.slots import MADE_UP, slots_between
 from cortex.services.jobs.firing import QUEUE_FULL
-from cortex.services.turns.turns import LOST
+from cortex.services.turns.queue import LOST
 from cortex.storage.job_rows import JobRow, JobValues
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.notices import NoticeRow, NoticesRepository

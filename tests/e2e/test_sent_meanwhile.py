@@ -114,7 +114,7 @@ async def test_the_receipt_of_the_step_names_the_tool_its_reason_and_whose_words
 @pytest.mark.parametrize("round_number", [1, 2, 3], ids=["before it", "reading it", "after it"])
 async def test_each_round_can_be_planned_again_to_the_byte(house: LivingHouse, round_number: int) -> None:
     turn_id = await sent_meanwhile(house, REMINDER)
-    again = await house.cortex.records.replays.replay(house.admin.id, turn_id, round_number, "cortex")
+    again = await house.cortex.replays.replay(house.admin.id, turn_id, round_number, "cortex")
     assert again.is_exact
 
 

@@ -31,11 +31,11 @@ def fields(form: JobForm, **more: str) -> dict[str, str]:
 
 
 async def made(house: Cortex, who: Browser, form: JobForm = BRIEF) -> JobRow:
-    return await house.scheduler.jobs.add(who.user, form)
+    return await house.jobs.add(who.user, form)
 
 
 async def jobs_of(house: Cortex, who: Browser, wanted: JobFilter | None = None) -> tuple[JobView, ...]:
-    return (await house.scheduler.jobs.list(who.user, wanted)).jobs
+    return (await house.jobs.list(who.user, wanted)).jobs
 
 
 async def ran(house: Cortex, who: Browser, job: JobRow, state: str = "done", ago: int = 1, why: str = "") -> SlotRow:
@@ -104,7 +104,7 @@ async def test_the_form_shows_every_choice_with_a_line_of_help(house: Cortex, ad
 async def test_a_way_to_be_told_says_at_its_box_what_is_missing(house: Cortex, ada: Browser) -> None:
     page = (await ada.get("/jobs/new")).text
     assert len(re.findall(r"<span>(?:ntfy|Webhook)<br><span[^>]*>Leads nowhere yet", page)) == 2
-    await house.notifications.addresses.put(ada.user, "ntfy", "https://ntfy.sh/some-topic")
+    await house.addresses.put(ada.user, "ntfy", "https://ntfy.sh/some-topic")
     assert "<span>ntfy</span>" in (await ada.get("/jobs/new")).text
 
 
@@ -208,7 +208,7 @@ async def test_a_change_is_kept_and_its_rhythm_stays_as_it_was(house: Cortex, ad
 
 async def test_who_saves_over_a_change_sees_both(house: Cortex, ada: Browser) -> None:
     job = await made(house, ada)
-    await house.scheduler.jobs.change(ada.user, job.id, 1, replace(JobForm.of(job), name="Newer"))
+    await house.jobs.change(ada.user, job.id, 1, replace(JobForm.of(job), name="Newer"))
     stale = fields(JobForm.of(job), name="Mine")
     answer = await ada.post(f"/jobs/{job.id}", **stale, version="1")
     assert answer.status_code == 409
@@ -224,11 +224,11 @@ async def test_it_is_paused_and_goes_on(house: Cortex, ada: Browser) -> None:
     job = await made(house, ada)
     back = await ada.post(f"/jobs/{job.id}/toggle", version="1", on="", back="/jobs?q=brief")
     assert back.headers["location"] == "/jobs?q=brief"
-    assert (await house.scheduler.jobs.get(ada.user, job.id)).job.next_at is None
+    assert (await house.jobs.get(ada.user, job.id)).job.next_at is None
     assert "<b>Paused.</b>" in (await ada.get(f"/jobs/{job.id}")).text
     assert (await ada.post(f"/jobs/{job.id}/toggle", version="1", on="1")).status_code == 409
     await ada.post(f"/jobs/{job.id}/toggle", version="2", on="1")
-    assert (await house.scheduler.jobs.get(ada.user, job.id)).job.next_at
+    assert (await house.jobs.get(ada.user, job.id)).job.next_at
 
 
 async def test_a_job_whose_last_time_has_passed_is_over_and_not_on(house: Cortex, ada: Browser) -> None:
@@ -341,7 +341,7 @@ async def test_bars_can_be_told_apart_without_colour(house: Cortex, ada: Browser
 async def test_the_list_is_narrowed_by_state_and_words(house: Cortex, ada: Browser) -> None:
     brief = await made(house, ada)
     other = await made(house, ada, replace(BRIEF, name="Weekly <b>"))
-    await house.scheduler.jobs.enable(ada.user, other.id, 1, is_enabled=False)
+    await house.jobs.enable(ada.user, other.id, 1, is_enabled=False)
     await ran(house, ada, brief, "failed")
 
     async def shown(query: str) -> set[str]:
@@ -386,7 +386,7 @@ async def test_a_member_reaches_nobody_elses_job(house: Cortex, ada: Browser, bo
     ]
     assert {answer.status_code for answer in answers} == {404}
     assert "Brief" not in (await bob.get("/jobs")).text
-    assert (await house.scheduler.jobs.get(ada.user, job.id)).job == job
+    assert (await house.jobs.get(ada.user, job.id)).job == job
     assert (await bob.post("/jobs/new", **fields(BRIEF))).status_code == 303, "a member has jobs too"
 
 

@@ -41,7 +41,7 @@ async def house(tmp_path: Path, seed: Seed, clock: StillClock) -> AsyncIterator[
 
 async def told(house: Cortex, person: Browser, title: str = "Water the figs", kind: NoticeKind = "system") -> str:
     notice = NoticeDraft(key=title, kind=kind, title=title, text="Twice, it is hot.", path="/tasks", actions=("ack",))
-    return await house.notifications.notices.notify(person.user.id, notice)
+    return await house.notices.notify(person.user.id, notice)
 
 
 async def added(house: Cortex, person: Browser, name: str = "") -> str:
@@ -52,7 +52,7 @@ async def added(house: Cortex, person: Browser, name: str = "") -> str:
         endpoint=ENDPOINT,
         p256dh=target.key,
         auth=target.secret,
-        signed_for=(await house.notifications.devices.key()).public,
+        signed_for=(await house.devices.key()).public,
         login_id=view.login_id,
         name=name or "Phone",
         agent="Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0",
@@ -90,13 +90,13 @@ async def test_opening_one_marks_it_read_and_leads_to_what_it_is_about(house: Co
     notice = await told(house, ada)
     answer = await ada.post(f"/notifications/{notice}/open")
     assert (answer.status_code, answer.headers["location"]) == (303, "/tasks")
-    assert await house.notifications.notices.unread(ada.user.id) == 0
+    assert await house.notices.unread(ada.user.id) == 0
 
 
 async def test_done_acknowledges(house: Cortex, ada: Browser) -> None:
     notice = await told(house, ada)
     await ada.post(f"/notifications/{notice}/ack")
-    assert (await house.notifications.notices.get(ada.user.id, notice)).row.acknowledged_at
+    assert (await house.notices.get(ada.user.id, notice)).row.acknowledged_at
     assert "done" in (await ada.get("/notifications")).text
 
 
@@ -116,15 +116,15 @@ async def test_who_comes_to_a_page_has_read_what_leads_there(house: Cortex, ada:
     await told(house, ada)
     theirs = await told(house, bob)
     others = NoticeDraft(key="pot", kind="message", title="A pot", text="", path="/")
-    notice = await house.notifications.notices.notify(ada.user.id, others)
+    notice = await house.notices.notify(ada.user.id, others)
     assert (await ada.http.post("/notifications/seen", data={"path": "/notes"})).status_code == 204
-    assert await house.notifications.notices.unread(ada.user.id) == 2
+    assert await house.notices.unread(ada.user.id) == 2
     await ada.http.post("/notifications/seen", data={"path": "/tasks", "notice": theirs})
     await ada.http.post("/notifications/seen", data={"path": "/"})
-    assert await house.notifications.notices.unread(ada.user.id) == 1
+    assert await house.notices.unread(ada.user.id) == 1
     await ada.http.post("/notifications/seen", data={"path": "/", "notice": notice})
-    assert await house.notifications.notices.unread(ada.user.id) == 0
-    assert await house.notifications.notices.unread(bob.user.id) == 1
+    assert await house.notices.unread(ada.user.id) == 0
+    assert await house.notices.unread(bob.user.id) == 1
 
 
 @pytest.mark.parametrize("upto", ["", "yesterday", "2026-11-21T10:00:00"])
@@ -141,12 +141,12 @@ async def test_the_list_narrows_to_a_kind_that_can_be_muted(house: Cortex, ada: 
     assert "raises no number" not in page
     answer = await ada.post("/notifications/mute", kind="job", on="1")
     assert answer.status_code == 303
-    assert (await house.notifications.preferences.choices_of(ada.user.id)).muted == ("job",)
+    assert (await house.notification_preferences.choices_of(ada.user.id)).muted == ("job",)
     page = (await ada.get("/notifications?kind=job")).text
     assert "raises no number" in page
     assert "notice fresh" not in page
     await ada.post("/notifications/mute", kind="job")
-    assert (await house.notifications.preferences.choices_of(ada.user.id)).muted == ()
+    assert (await house.notification_preferences.choices_of(ada.user.id)).muted == ()
 
 
 async def test_what_nobody_brings_back_cannot_be_snoozed(house: Cortex, ada: Browser) -> None:
@@ -189,7 +189,7 @@ async def test_an_open_page_says_what_is_new_once_and_takes_back_what_was_answer
 
     first = asyncio.ensure_future(heard("told"))
     await asyncio.sleep(0.05)
-    await house.notifications.preferences.change(ada.user, muted=["agent"])
+    await house.notification_preferences.change(ada.user, muted=["agent"])
     await told(house, ada, "Nobody hears this", "agent")
     notice = await told(house, ada, "Water <b>the figs</b>")
     said = await first
@@ -198,7 +198,7 @@ async def test_an_open_page_says_what_is_new_once_and_takes_back_what_was_answer
     assert 'data-path="/tasks"' in said
     await told(house, ada, "And the palms")
     assert "And the palms" in await heard("told")
-    await house.notifications.notices.acknowledge(ada.user.id, notice)
+    await house.notices.acknowledge(ada.user.id, notice)
     assert await heard("heard") == f"event: heard\ndata: {notice}\n\n"
     await stream.aclose()
 
@@ -208,7 +208,7 @@ async def test_the_bell_falls_silent_when_the_access_ends(house: Cortex, ada: Br
     await anext(stream)
     coming = asyncio.ensure_future(anext(stream, "over"))
     await asyncio.sleep(0.05)
-    house.chat.end_streams(ada.user.id)
+    house.streams.end_streams(ada.user.id)
     assert await asyncio.wait_for(coming, PATIENCE_S) == "over"
 
 
@@ -243,7 +243,7 @@ async def test_the_choices_are_kept(house: Cortex, ada: Browser) -> None:
     body = "&".join(f"{name}={value}" for name, value in kinds + times)
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     assert (await ada.http.post("/notifications/settings", content=body, headers=headers)).status_code == 303
-    choices = await house.notifications.preferences.choices_of(ada.user.id)
+    choices = await house.notification_preferences.choices_of(ada.user.id)
     assert (choices.quiet, choices.digest_hour, choices.content) == ("22:00-07:00", 8, ("web_push",))
     assert set(choices.muted) == {"approval", "agent", "system", "message", "digest"}
     assert "job" not in choices.channels, "the usual ways are not written down: a device that comes later joins them"
@@ -261,20 +261,20 @@ async def test_half_a_span_of_quiet_is_refused_with_its_words_beside_it(ada: Bro
 
 async def test_an_admin_makes_a_new_key_for_push_and_is_asked_first(house: Cortex, ada: Browser, bob: Browser) -> None:
     await added(house, ada)
-    (former,) = await house.notifications.keys.public()
+    (former,) = await house.push_keys.public()
     assert 'href="/admin/push-keys" data-confirm' in (await ada.get("/notifications/settings")).text
     asked = (await ada.get("/admin/push-keys")).text
     assert "Make a new key for push?" in asked
     assert 'method="post" action="/admin/push-keys"' in asked
-    assert await house.notifications.keys.public() == (former,)
+    assert await house.push_keys.public() == (former,)
     assert (await ada.post("/admin/push-keys")).headers["location"] == "/notifications/settings#web_push"
-    newest, kept = await house.notifications.keys.public()
+    newest, kept = await house.push_keys.public()
     assert kept == former != newest
     assert "Push has a new key" in (await ada.get("/notifications/settings")).text
     assert "/admin/push-keys" not in (await bob.get("/notifications/settings")).text
     assert (await bob.get("/admin/push-keys")).status_code == 403
     assert (await bob.post("/admin/push-keys")).status_code == 403
-    assert await house.notifications.keys.public() == (newest, former)
+    assert await house.push_keys.public() == (newest, former)
 
 
 async def test_an_address_is_kept_and_its_secret_shown_once(house: Cortex, ada: Browser) -> None:
@@ -304,9 +304,9 @@ async def test_a_test_without_an_address_says_so(ada: Browser) -> None:
 async def test_a_way_that_failed_is_told_where_it_is_set_and_what_took_its_place(
     house: Cortex, ada: Browser, clock: StillClock
 ) -> None:
-    await house.notifications.addresses.put(ada.user, "ntfy", "https://ntfy.example.org/plants")
-    await house.notifications.addresses.put(ada.user, "webhook", "https://hook.example.org/plants")
-    await house.notifications.preferences.change(ada.user, channels={"system": ["ntfy"]})
+    await house.addresses.put(ada.user, "ntfy", "https://ntfy.example.org/plants")
+    await house.addresses.put(ada.user, "webhook", "https://hook.example.org/plants")
+    await house.notification_preferences.change(ada.user, channels={"system": ["ntfy"]})
     notice = await told(house, ada)
     (row,) = await house.runtime.db.repository(AllDeliveriesRepository).take("ntfy", 1, 90.0)
     await house.runtime.db.repository(DeliveriesRepository, ada.user.id).again(
@@ -346,7 +346,7 @@ async def test_a_browser_subscribes_under_the_key_of_the_house(house: Cortex, ad
     target = push.Browser().target(ENDPOINT)
     fields = {"endpoint": ENDPOINT, "p256dh": target.key, "auth": target.secret, "signed_for": key}
     made = await ada.http.post("/push/subscribe", data=fields, headers=headers)
-    (device,) = await house.notifications.devices.list(ada.user)
+    (device,) = await house.devices.list(ada.user)
     assert (device.id, device.state) == (made.json()["id"], "ok")
     page = (await ada.get("/account/devices")).text
     assert f'id="device-{device.id}"' in page
@@ -358,7 +358,7 @@ async def test_a_device_that_was_removed_elsewhere_stays_so(house: Cortex, ada: 
     assert (await ada.post(f"/account/devices/{device}/remove")).status_code == 303
     fields = {"endpoint": ENDPOINT, "p256dh": "p", "auth": "a", "signed_for": "k", "device": device}
     assert (await ada.http.post("/push/subscribe", data=fields)).json() == {"id": ""}
-    assert await house.notifications.devices.list(ada.user) == []
+    assert await house.devices.list(ada.user) == []
 
 
 async def test_a_subscription_that_is_none_is_refused_in_words(ada: Browser) -> None:
@@ -388,7 +388,7 @@ async def test_an_unknown_delivery_is_no_error_for_the_worker(ada: Browser) -> N
 async def test_a_browser_gives_its_subscription_up(house: Cortex, ada: Browser) -> None:
     await added(house, ada)
     await ada.post("/push/unsubscribe", endpoint=ENDPOINT)
-    assert await house.notifications.devices.list(ada.user) == []
+    assert await house.devices.list(ada.user) == []
 
 
 # --- the page behind a button
@@ -404,10 +404,10 @@ async def linked(house: Cortex, person: Browser, action: ActionKind = "ack") -> 
 async def test_a_button_asks_first_acts_once_and_leads_on(house: Cortex, ada: Browser) -> None:
     notice = await linked(house, ada)
     assert "Water the figs" in (await ada.get("/go/a-token")).text
-    assert not (await house.notifications.notices.get(ada.user.id, notice)).row.acknowledged_at
+    assert not (await house.notices.get(ada.user.id, notice)).row.acknowledged_at
     answer = await ada.post("/go/a-token")
     assert (answer.status_code, answer.headers["location"]) == (303, "/tasks")
-    assert (await house.notifications.notices.get(ada.user.id, notice)).row.acknowledged_at
+    assert (await house.notices.get(ada.user.id, notice)).row.acknowledged_at
     assert (await ada.post("/go/a-token")).status_code == 409
     assert "pressed already" in (await ada.get("/go/a-token")).text
 

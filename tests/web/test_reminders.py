@@ -22,7 +22,7 @@ async def due_now(house: Cortex, who: Browser, text: str = "take the bread out")
     rows, now = house.runtime.db.repository(RemindersRepository, who.user.id), house.runtime.clock()
     at = now - timedelta(seconds=1)
     await rows.change(row.id, row.version, replace(row, expression=at.isoformat()), at)
-    due = DueReminders(runtime=house.runtime, timings=house.reminders.timings, notifier=house.notifications.notices)
+    due = DueReminders(runtime=house.runtime, timings=house.reminders.timings, notifier=house.notices)
     assert await due.tell_one(Waking(id=row.id, owner_id=who.user.id, next_at=now))
     return await house.reminders.get(who.user, row.id)
 
@@ -92,7 +92,7 @@ async def test_a_due_one_stands_on_top_and_is_heard(house: Cortex, ada: Browser)
     page = (await ada.get("/reminders")).text
     assert f'id="due-{row.id}"' not in page
     assert f'id="past-{row.id}"' in page
-    assert (await house.notifications.notices.unread(ada.user.id)) == 0
+    assert (await house.notices.unread(ada.user.id)) == 0
 
 
 @pytest.mark.parametrize("answer", [("ack", ""), ("snooze", "1h")], ids=["done", "put off"])
@@ -105,7 +105,7 @@ async def test_an_answer_can_be_taken_back(house: Cortex, ada: Browser, answer: 
     assert f'id="due-{row.id}"' not in page
     await ada.post(f"/reminders/{row.id}/again")
     assert f'id="due-{row.id}"' in (await ada.get("/reminders")).text
-    assert await house.notifications.notices.unread(ada.user.id) == 1
+    assert await house.notices.unread(ada.user.id) == 1
     back = await house.reminders.get(ada.user, row.id)
     assert (back.state, back.again_at) == ("due", None)
     assert (await ada.post(f"/reminders/{row.id}/again")).status_code == 409
@@ -113,18 +113,18 @@ async def test_an_answer_can_be_taken_back(house: Cortex, ada: Browser, answer: 
 
 async def test_looking_at_a_due_one_is_not_doing_it(house: Cortex, ada: Browser) -> None:
     row = await due_now(house, ada)
-    (notice,) = (await house.notifications.notices.page(ada.user.id)).notices
+    (notice,) = (await house.notices.page(ada.user.id)).notices
     await ada.http.post("/notifications/seen", data={"path": "/reminders", "notice": notice.row.id})
     await ada.post(f"/notifications/{notice.row.id}/open")
-    assert await house.notifications.notices.unread(ada.user.id) == 1
+    assert await house.notices.unread(ada.user.id) == 1
     await ada.post(f"/reminders/{row.id}/snooze", choice="1h")
-    assert await house.notifications.notices.unread(ada.user.id) == 0
+    assert await house.notices.unread(ada.user.id) == 0
 
 
 async def test_one_that_was_put_off_is_not_called_done_in_the_list_of_notices(house: Cortex, ada: Browser) -> None:
     row = await due_now(house, ada)
-    (notice,) = (await house.notifications.notices.page(ada.user.id)).notices
-    await house.notifications.notices.snooze(ada.user.id, notice.row.id, "1h")
+    (notice,) = (await house.notices.page(ada.user.id)).notices
+    await house.notices.snooze(ada.user.id, notice.row.id, "1h")
     page = (await ada.get("/notifications")).text
     until = (await house.reminders.put_off(ada.user))[row.id]
     assert f"snoozed until {moment(until, ZoneInfo(ada.user.time_zone))}" in page

@@ -185,7 +185,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "at_limit": "stop",
         "model": "",
     }
-    budget = await house.records.budgets.put(user, asked)
+    budget = await house.budget_admin.put(user, asked)
     home = Home(house.settings.home, user.id)
     await home.write("agent_notes/truffler.md", "likes truffles\n")
     await home.write("roles/truffler.md", "---\ntools: [tasks]\n---\nFind truffles.\n")
@@ -198,7 +198,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "cid": conversation.id,
         "key": turn_id.removeprefix("turn:"),
         "task_id": (await house.tasks.create(user, "Dig truffles", list_name="truffles")).id,
-        "job_id": (await house.scheduler.jobs.add(user, TRUFFLE_JOB)).id,
+        "job_id": (await house.jobs.add(user, TRUFFLE_JOB)).id,
         "name": await house.notes.create(user, "Truffles"),
         "skill": await SkillsService(db, house.tools).create(user, "Truffle dig", "Where truffles are dug"),
         "role": "truffler",
@@ -230,7 +230,7 @@ async def agent_run(house: Cortex, person: Browser, parent_id: str, turn_id: str
 
 async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
     """A notice about truffles with a delivery that failed and a button, and a browser that takes push."""
-    user, reach, db = person.user, house.notifications, house.runtime.db
+    user, db = person.user, house.runtime.db
     browser = push.Browser().target("https://push.example/truffles")
     device = await db.repository(DevicesRepository, user.id).add(
         endpoint=browser.address,
@@ -247,7 +247,7 @@ async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
         await repository(ActionLinksRepository).add("t:truffles", "n:truffles", "ack", db.clock() + timedelta(hours=1))
     (row,) = await db.repository(AllDeliveriesRepository).take("email", 1, 60.0)
     await db.repository(DeliveriesRepository, user.id).end(row.id, row.attempt, "failed", "the server said no")
-    assert await reach.notices.unread(user.id)
+    assert await house.notices.unread(user.id)
     return {"notice_id": "n:truffles", "delivery_id": row.id, "device_id": device.id, "token": "t:truffles"}
 
 
@@ -258,7 +258,7 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await house.tasks.list(user),
         await house.reminders.listing(user),
         await house.agents.list(user.id, 9),
-        await house.scheduler.jobs.list(user),
+        await house.jobs.list(user),
         [(note, await house.notes.read(user, note.name)) for note in await house.notes.list(user)],
         await house.notes.scratchpad(user),
         await SkillsService(db, house.tools).read(user, ids["skill"]),
@@ -277,9 +277,9 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await db.repository(ToolSettingsRepository).number(),
         await db.repository(ToolCasesRepository).all(),
         await house.roles.in_force(user, "truffler"),
-        await house.records.budgets.list(),
-        await house.notifications.notices.page(user.id),
-        await house.notifications.devices.list(user),
+        await house.budget_admin.list(),
+        await house.notices.page(user.id),
+        await house.devices.list(user),
         await db.repository(ActionLinksRepository, user.id).get(ids["token"]),
     ]
 

@@ -182,7 +182,7 @@ async def test_an_admin_who_gave_no_password_lately_is_asked_for_it(house: Corte
 async def test_a_real_answer_is_listed_with_its_tool(tmp_path: Path) -> None:
     async with living_house(tmp_path / "home") as alive:
         await alive.say(await alive.conversation(), "add milk to my shopping list")
-        view = await alive.cortex.records.runs.list(alive.admin, RunQuery())
+        view = await alive.cortex.runs.list(alive.admin, RunQuery())
     (only,) = view.runs
     assert only.row.state == "done"
     assert "task_create" in only.tools

@@ -106,7 +106,7 @@ async def test_every_breakdown_is_drawn(house: Cortex, ada: Browser, by: str) ->
 
 
 async def test_jobs_are_told_by_their_names(house: Cortex, ada: Browser) -> None:
-    job = await house.scheduler.jobs.add(ada.user, JobForm(name="Morning brief", prompt="x", when="every day at 7"))
+    job = await house.jobs.add(ada.user, JobForm(name="Morning brief", prompt="x", when="every day at 7"))
     await spend(house, ada, "one", job_id=job.id)
     form = {"kind": "job", "subject": "Morning brief", "limit_tokens": "5000", "at_limit": "stop"}
     assert (await ada.post("/admin/budgets", **form)).status_code == 303
@@ -157,7 +157,7 @@ async def test_a_budget_is_set_shown_with_its_state_changed_and_taken_away(
     page = unescape((await ada.get("/admin/budgets")).text)
     assert "1,050 of 20,000" in page
     await ada.post("/admin/budgets", **{**BUDGET, "limit_tokens": "1200"})
-    (budget,) = await house.records.budgets.list()
+    (budget,) = await house.budget_admin.list()
     assert budget.limit_tokens == 1200
     mine = (await ada.get("/usage")).text
     assert ", nearly used up" in mine
@@ -165,7 +165,7 @@ async def test_a_budget_is_set_shown_with_its_state_changed_and_taken_away(
     asked = await ada.get(f"/admin/budgets/{budget.id}/remove")
     assert "Take this budget away?" in asked.text
     await ada.post(f"/admin/budgets/{budget.id}/remove")
-    assert await house.records.budgets.list() == []
+    assert await house.budget_admin.list() == []
     assert (await ada.post(f"/admin/budgets/{budget.id}/remove")).status_code == 404
     actions = [entry.action for entry in (await house.runtime.db.repository(AuditRepository).list())[:3]]
     assert actions == ["budget.removed", "budget.set", "budget.set"]
@@ -193,7 +193,7 @@ async def test_a_wrong_budget_is_refused_beside_its_field_and_what_was_typed_sta
     page = unescape(answer.text)
     assert words in page
     assert re.search(rf'id="f-{field}"[^>]*aria-invalid="true"', page)
-    assert await house.records.budgets.list() == []
+    assert await house.budget_admin.list() == []
 
 
 async def test_a_trace_shows_its_rounds_and_leads_back(house: Cortex, ada: Browser) -> None:

@@ -26,9 +26,9 @@ async def test_a_reminder_of_another_zone_says_so(house: Cortex, ada: Browser) -
 
 async def test_a_job_of_another_zone_says_so_also_while_it_is_paused(house: Cortex, ada: Browser) -> None:
     form = JobForm(name="News", prompt="hello", when="every day at 7", role="orchestrator")
-    job = await house.scheduler.jobs.add(ada.user, form)
+    job = await house.jobs.add(ada.user, form)
     assert "Every day at 07:00<" in (await ada.get("/jobs")).text
     await house.accounts.set_time_zone(ada.user, "Europe/Berlin")
     assert "Every day at 07:00, UTC<" in (await ada.get("/jobs")).text
-    await house.scheduler.jobs.enable(ada.user, job.id, job.version, is_enabled=False)
+    await house.jobs.enable(ada.user, job.id, job.version, is_enabled=False)
     assert "Every day at 07:00, UTC<" in (await ada.get("/jobs")).text

@@ -14,7 +14,7 @@ from cortex.services.roles.roles import PERSONA
 from cortex.services.roles.settings import RoleSettings
 from cortex.services.turns.approvals import GrantRow
 from cortex.services.zones import places
-from web.deps import CurrentLogin, Defaults, Learning, Services, learning
+from web.deps import CurrentLogin, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -62,9 +62,9 @@ class AccountContext(Context):
 
 
 @router.get("/account")
-async def show(request: Request, services: Services, view: CurrentLogin, defaults: Defaults) -> Response:
+async def show(request: Request, services: Services, view: CurrentLogin) -> Response:
     """Everything that is mine to set."""
-    return await _page(request, services, view, defaults)
+    return await _page(request, services, view)
 
 
 @router.post("/account/preferences")
@@ -72,7 +72,6 @@ async def save_preferences(
     request: Request,
     services: Services,
     view: CurrentLogin,
-    defaults: Defaults,
     theme: Text = "",
     density: Text = "",
     keys: Text = "",
@@ -87,14 +86,14 @@ async def save_preferences(
     except UserError as refused:
         is_zone = refused.field == "time_zone"
         errors = Errors(time_zone=refused.message) if is_zone else Errors(preferences=refused.message)
-        return await _page(request, services, view, defaults, errors, 422, time_zone=time_zone)
+        return await _page(request, services, view, errors, 422, time_zone=time_zone)
     return redirect(request, "/account", "Saved.")
 
 
 @router.post("/account/words")
-async def save_words(request: Request, view: CurrentLogin, learning: Learning, shares: Text = "") -> Response:
+async def save_words(request: Request, view: CurrentLogin, services: Services, shares: Text = "") -> Response:
     """Whether admins may read messages that lacked a tool."""
-    await learning.share(view.user, is_shared=bool(shares))
+    await services.learning.share(view.user, is_shared=bool(shares))
     return redirect(request, "/account#words", "Saved.")
 
 
@@ -103,7 +102,6 @@ async def save_start(
     request: Request,
     services: Services,
     view: CurrentLogin,
-    defaults: Defaults,
     role: Text = "",
     mode: Text = "",
     max_rounds: Text = "",
@@ -115,33 +113,33 @@ async def save_start(
     except UserError as refused:
         is_rounds = refused.field == "max_rounds"
         errors = Errors(max_rounds=refused.message) if is_rounds else Errors(start=refused.message)
-        return await _page(request, services, view, defaults, errors, 422, rounds=max_rounds)
+        return await _page(request, services, view, errors, 422, rounds=max_rounds)
     return redirect(request, "/account#start", "Saved.")
 
 
 @router.post("/account/persona")
 async def save_persona(
-    request: Request, services: Services, view: CurrentLogin, defaults: Defaults, persona: Text = "", version: Text = ""
+    request: Request, services: Services, view: CurrentLogin, persona: Text = "", version: Text = ""
 ) -> Response:
     """Keep it for the next message."""
     try:
         await services.preferences.save_persona(view.user, persona, version)
     except (UserError, Conflict) as refused:
         errors = Errors(persona=refused.message)
-        return await _page(request, services, view, defaults, errors, refused.status, persona=persona)
+        return await _page(request, services, view, errors, refused.status, persona=persona)
     return redirect(request, "/account#persona", "Saved.")
 
 
 @router.post("/account/password")
 async def change_password(
-    request: Request, services: Services, view: CurrentLogin, defaults: Defaults, old: Text = "", new: Text = ""
+    request: Request, services: Services, view: CurrentLogin, old: Text = "", new: Text = ""
 ) -> Response:
     """Another password; the other logins end."""
     try:
         await services.accounts.change_password(login_token(request), old, new)
     except (UserError, NotAllowed, Throttled) as refused:
         field = "old" if isinstance(refused, NotAllowed) else "new" if isinstance(refused, UserError) else "password"
-        return await _page(request, services, view, defaults, Errors(**{field: refused.message}), _status(refused))
+        return await _page(request, services, view, Errors(**{field: refused.message}), _status(refused))
     return redirect(request, "/account#password", "The password is changed; your other logins have ended.")
 
 
@@ -163,7 +161,6 @@ async def _page(
     request: Request,
     services: Services,
     view: CurrentLogin,
-    defaults: Defaults,
     errors: Errors = Errors(),
     status: int = 200,
     *,
@@ -173,7 +170,7 @@ async def _page(
 ) -> Response:
     kept = await services.preferences.persona(view.user)
     chosen = await services.preferences.get(view.user)
-    roles = await defaults.all(view.user)
+    roles = await services.role_defaults.all(view.user)
     context = AccountContext(
         frame=await frame_of(request, services, view.user, here="/account"),
         chosen=chosen,
@@ -189,7 +186,7 @@ async def _page(
         logins=await services.accounts.logins(view.user),
         login_id=view.login_id,
         grants=await services.approvals.grants(view.user),
-        shares_words=await learning(services).shares(view.user),
+        shares_words=await services.learning.shares(view.user),
         errors=errors,
     )
     return respond(request, "account.html", context, status=status)

@@ -12,7 +12,7 @@ from cortex.base.errors import Conflict, UserError
 from cortex.base.model import OFFLINE
 from cortex.services.workshop.role_editing import EDITED, CategoryChoice, PricedTools, RoleSheet
 from cortex.services.workshop.tool_trials import RECIPE_NAMES
-from web.deps import ReauthedAdmin, RoleEdits, Services
+from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond
 from web.routes import LazyRoute
@@ -67,16 +67,18 @@ class RoleEditContext(Context):
 
 
 @router.get(HREF)
-async def show(request: Request, services: Services, user: ReauthedAdmin, roles: RoleEdits) -> Response:
+async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
     """Every role."""
-    context = RolesContext(frame=await frame_of(request, services, user, here=HREF), roles=await roles.all(user))
+    context = RolesContext(
+        frame=await frame_of(request, services, user, here=HREF), roles=await services.role_editing.all(user)
+    )
     return respond(request, "admin_roles.html", context)
 
 
 @router.get(HREF + "/{role}")
-async def show_one(request: Request, services: Services, user: ReauthedAdmin, roles: RoleEdits, role: str) -> Response:
+async def show_one(request: Request, services: Services, user: ReauthedAdmin, role: str) -> Response:
     """One role whole."""
-    return await _page(request, services, user, roles, role)
+    return await _page(request, services, user, role)
 
 
 @router.post(HREF + "/{role}")
@@ -84,7 +86,6 @@ async def save(
     request: Request,
     services: Services,
     user: ReauthedAdmin,
-    roles: RoleEdits,
     role: str,
     typed: Annotated[RoleForm, Form()],
 ) -> Response:
@@ -92,36 +93,33 @@ async def save(
     place = f"{HREF}/{role}"
     try:
         if typed.default:
-            await roles.take_back(user, role, typed.default)
+            await services.role_editing.take_back(user, role, typed.default)
             return redirect(request, place, "That is the default again.")
-        await roles.change(user, role, {name: getattr(typed, name) for name in EDITED}, typed.models)
+        await services.role_editing.change(user, role, {name: getattr(typed, name) for name in EDITED}, typed.models)
     except (UserError, Conflict) as refused:
-        return await _page(request, services, user, roles, role, typed=typed, refused=refused)
+        return await _page(request, services, user, role, typed=typed, refused=refused)
     return redirect(request, place, f"Saved: {role}. It holds from the next message on.")
 
 
 @router.post(HREF + "/{role}/tools")
 async def save_tools(
-    request: Request, services: Services, user: ReauthedAdmin, roles: RoleEdits, role: str, tools: Words = None
+    request: Request, services: Services, user: ReauthedAdmin, role: str, tools: Words = None
 ) -> Response:
     """Let the role have what is ticked, and nothing else."""
-    await roles.set_tools(user, role, tools or ())
+    await services.role_editing.set_tools(user, role, tools or ())
     return redirect(request, f"{HREF}/{role}#tools", f"Saved: the tools of {role}.")
 
 
 @router.post(HREF + "/{role}/count")
-async def count(
-    request: Request, services: Services, user: ReauthedAdmin, roles: RoleEdits, role: str, tools: Words = None
-) -> Response:
+async def count(request: Request, services: Services, user: ReauthedAdmin, role: str, tools: Words = None) -> Response:
     """What is ticked, counted; nothing is saved."""
-    return await _page(request, services, user, roles, role, ticked=roles.joined(tools or ()), block="priced")
+    return await _page(request, services, user, role, ticked=services.role_editing.joined(tools or ()), block="priced")
 
 
 async def _page(
     request: Request,
     services: Services,
     user: ReauthedAdmin,
-    roles: RoleEdits,
     name: str,
     *,
     typed: RoleForm | None = None,
@@ -129,7 +127,7 @@ async def _page(
     refused: UserError | Conflict | None = None,
     block: str = "content",
 ) -> Response:
-    sheet = await roles.sheet(user, name)
+    sheet = await services.role_editing.sheet(user, name)
     registry = await services.models.shown(user)
     own = {field: getattr(typed, field) if typed else value.own for field, value in sheet.values.items()}
     words = sheet.words if ticked is None else ticked
@@ -139,9 +137,9 @@ async def _page(
         own=own,
         names=[("", ""), *((entry.name, entry.name) for entry in registry.entries), (OFFLINE.name, "offline demo")],
         chain=(typed.models if typed else None) or registry.roles.get(name, ()),
-        categories=await roles.choices(),
+        categories=await services.role_editing.choices(),
         ticked=frozenset(words),
-        priced=await roles.priced(words),
+        priced=await services.role_editing.priced(words),
         error=refused.message if refused else "",
         error_field=refused.field if isinstance(refused, UserError) else "",
     )

@@ -55,7 +55,7 @@ async def put(
 ) -> Response:
     """Set a budget; one that this person, role or job has already is changed."""
     try:
-        await services.records.budgets.put(user, typed.model_dump())
+        await services.budget_admin.put(user, typed.model_dump())
     except UserError as refused:
         return await _page(request, services, user, typed, refused)
     return redirect(request, HREF, "Saved. It holds from the next model call on.")
@@ -64,7 +64,7 @@ async def put(
 @router.get(HREF + "/{budget_id}/remove")
 async def ask_remove(request: Request, services: Services, user: ReauthedAdmin, budget_id: str) -> Response:
     """Really?"""
-    await services.records.budgets.get(budget_id)
+    await services.budget_admin.get(budget_id)
     context = ConfirmContext(
         frame=await frame_of(request, services, user, here="/usage"),
         title="Take this budget away?",
@@ -79,7 +79,7 @@ async def ask_remove(request: Request, services: Services, user: ReauthedAdmin, 
 @router.post(HREF + "/{budget_id}/remove")
 async def remove(request: Request, services: Services, user: ReauthedAdmin, budget_id: str) -> Response:
     """Take it away."""
-    await services.records.budgets.remove(user, budget_id)
+    await services.budget_admin.remove(user, budget_id)
     return redirect(request, HREF, "The budget is gone.")
 
 
@@ -89,11 +89,11 @@ async def _page(
     people = await services.accounts.users()
     context = BudgetsContext(
         frame=await frame_of(request, services, user, here="/usage"),
-        standings=await services.records.budgets.standings(people),
+        standings=await services.budget_admin.standings(people),
         names=[
             *(one.name for one in people),
             *await services.roles.names(user),
-            *await services.records.budgets.jobs(),
+            *await services.budget_admin.jobs(),
         ],
         models=[*(entry.name for entry in (await services.models.shown(user)).entries), "offline"],
         typed=typed,

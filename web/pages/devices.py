@@ -48,8 +48,8 @@ async def show(request: Request, services: Services, user: CurrentUser) -> Respo
     """The devices, and the way to add this one."""
     context = DevicesContext(
         frame=await frame_of(request, services, user, here="/account"),
-        devices=await services.notifications.devices.list(user),
-        key=await services.notifications.devices.key(),
+        devices=await services.devices.list(user),
+        key=await services.devices.key(),
         is_plain=not is_secure(request) and request.url.hostname not in LOOPBACK,
     )
     return respond(request, "devices.html", context)
@@ -68,7 +68,7 @@ async def rename(request: Request, services: Services, user: CurrentUser, device
     """Another name."""
     device = await _device(services, user, device_id)
     try:
-        await services.notifications.devices.rename(user, device_id, name)
+        await services.devices.rename(user, device_id, name)
     except UserError as refused:
         frame = await frame_of(request, services, user, here="/account")
         context = DeviceContext(frame=frame, device=device, name=name, error=refused.message)
@@ -79,7 +79,7 @@ async def rename(request: Request, services: Services, user: CurrentUser, device
 @router.post(HERE + "/{device_id}/test")
 async def test(request: Request, services: Services, user: CurrentUser, device_id: str) -> Response:
     """Push a test to it now; its page says what came of it."""
-    tested = await services.notifications.devices.test(user, device_id)
+    tested = await services.devices.test(user, device_id)
     device = await _device(services, user, device_id)
     frame = await frame_of(request, services, user, here="/account")
     return respond(request, "device.html", DeviceContext(frame=frame, device=device, name=device.name, tested=tested))
@@ -103,7 +103,7 @@ async def ask_to_remove(request: Request, services: Services, user: CurrentUser,
 @router.post(HERE + "/{device_id}/remove")
 async def remove(request: Request, services: Services, user: CurrentUser, device_id: str) -> Response:
     """Nothing more goes there."""
-    await services.notifications.devices.remove(user, device_id)
+    await services.devices.remove(user, device_id)
     return redirect(request, HERE, "Removed.")
 
 
@@ -113,7 +113,7 @@ async def remove(request: Request, services: Services, user: CurrentUser, device
 @router.get("/push/key")
 async def key(services: Services, user: CurrentUser) -> Response:
     """The key to subscribe under; 422 with the reason when there is no push on this server."""
-    found = await services.notifications.devices.key()
+    found = await services.devices.key()
     if found.lacks:
         raise UserError(f"Push is not set up. {found.lacks}")
     return JSONResponse({"key": found.public})
@@ -136,17 +136,17 @@ async def subscribe(
     `device`: what the browser thinks it is. One that was removed from elsewhere stays so: the id is "" then, and the
     browser gives its subscription up.
     """
-    if device and device not in [one.id for one in await services.notifications.devices.list(view.user)]:
+    if device and device not in [one.id for one in await services.devices.list(view.user)]:
         return JSONResponse({"id": ""})
     subscription = Subscription(endpoint=endpoint, p256dh=p256dh, auth=auth, signed_for=signed_for, instead_of=was)
-    kept = await services.notifications.devices.subscribe(view, subscription, client(request)[1])
+    kept = await services.devices.subscribe(view, subscription, client(request)[1])
     return JSONResponse({"id": kept.id})
 
 
 @router.post("/push/unsubscribe")
 async def unsubscribe(services: Services, user: CurrentUser, endpoint: Text = "") -> Response:
     """This browser gave its subscription up."""
-    await services.notifications.devices.unsubscribe(user, endpoint)
+    await services.devices.unsubscribe(user, endpoint)
     return JSONResponse({})
 
 
@@ -154,14 +154,14 @@ async def unsubscribe(services: Services, user: CurrentUser, endpoint: Text = ""
 async def shown(services: Services, user: CurrentUser, id: Text = "") -> Response:
     """The service worker showed this one; one of a device that was removed since is no error."""
     try:
-        await services.notifications.devices.shown(user, id)
+        await services.devices.shown(user, id)
     except NotFound:
         return JSONResponse({"known": False})
     return JSONResponse({"known": True})
 
 
 async def _device(services: Services, user: CurrentUser, device_id: str) -> DeviceView:
-    for one in await services.notifications.devices.list(user):
+    for one in await services.devices.list(user):
         if one.id == device_id:
             return one
     raise not_found()

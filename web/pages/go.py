@@ -37,7 +37,7 @@ class GoContext(Context):
 @router.get("/go/{token}")
 async def show(request: Request, services: Services, view: CurrentLogin, token: str) -> Response:
     """What the button would do. An old question asks for the password first; to look changes nothing."""
-    found = await services.notifications.action_links.preview(view, token)
+    found = await services.action_links.preview(view, token)
     if found.needs_password and not found.is_used:
         return RedirectResponse(f"/confirm?next=/go/{token}", 303)
     return await _page(request, services, view, token, found)
@@ -48,13 +48,13 @@ async def press(
     request: Request, services: Services, view: CurrentLogin, token: str, choice: Text = "10min"
 ) -> Response:
     """Do it, once, and go on to what it was about."""
-    found = await services.notifications.action_links.preview(view, token)
+    found = await services.action_links.preview(view, token)
     if found.needs_password and not found.is_used:
         return RedirectResponse(f"/confirm?next=/go/{token}", 303)
     try:
-        place = await services.notifications.action_links.press(view, token, choice)
+        place = await services.action_links.press(view, token, choice)
     except Conflict as refused:
-        found = await services.notifications.action_links.preview(view, token)
+        found = await services.action_links.preview(view, token)
         return await _page(request, services, view, token, found, refused.message, 409)
     return redirect(request, local_path(place), DONE[found.action])
 

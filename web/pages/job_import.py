@@ -69,7 +69,7 @@ async def save(
         lines = _lines(services, user, text, time_zone)
     except UserError as refused:
         return await _page(request, services, user, text, time_zone, refused=refused)
-    made = await services.scheduler.jobs.add_crontab(user, text, time_zone.strip(), numbers=numbers or [])
+    made = await services.jobs.add_crontab(user, text, time_zone.strip(), numbers=numbers or [])
     if not made:
         nothing = UserError("Tick at least one line that is a job.")
         return await _page(request, services, user, text, time_zone, lines, refused=nothing)
@@ -80,7 +80,7 @@ async def save(
 def _lines(services: Services, user: CurrentUser, text: str, time_zone: str) -> Sequence[CrontabLine]:
     if len(text) > CHARACTERS:
         raise UserError(f"At most {CHARACTERS:,} characters; these are {len(text):,}.", field="text")
-    lines = services.scheduler.jobs.crontab(user, text, time_zone.strip())
+    lines = services.jobs.crontab(user, text, time_zone.strip())
     if not lines:
         raise UserError("Paste the lines of a crontab, such as: 0 9 * * 1 echo hello", field="text")
     return lines

@@ -62,7 +62,7 @@ async def show(
 ) -> Response:
     """Its runs, 50 at a time."""
     show, until = show if show in SHOWN else "", _moment(before)
-    runs = await services.scheduler.jobs.history(user, job_id, states=SHOWN[show][1], before=until)
+    runs = await services.jobs.history(user, job_id, states=SHOWN[show][1], before=until)
 
     def place(before: str) -> str:
         query = urlencode({name: value for name, value in {"show": show, "before": before}.items() if value})
@@ -70,7 +70,7 @@ async def show(
 
     context = JobRunsContext(
         frame=await frame_of(request, services, user, here=HOME),
-        job=await services.scheduler.jobs.get(user, job_id),
+        job=await services.jobs.get(user, job_id),
         runs=runs,
         show=show,
         newest=place("") if until else "",
@@ -85,7 +85,7 @@ async def show(
 @router.post(HOME + "/{job_id}/run")
 async def run_now(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
     """Begin a run by hand; its page shows what becomes of it."""
-    await services.scheduler.jobs.run_now(user, job_id)
+    await services.jobs.run_now(user, job_id)
     return redirect(request, f"{HOME}/{job_id}/runs", "It begins within two seconds.")
 
 
@@ -100,7 +100,7 @@ async def toggle(
     back: Text = "",
 ) -> Response:
     """Pause it, or let it go on from now."""
-    row = await services.scheduler.jobs.enable(user, job_id, version, is_enabled=bool(on))
+    row = await services.jobs.enable(user, job_id, version, is_enabled=bool(on))
     if row.next_at:
         words = f"On: {row.name}, next {at_zone(row.next_at, row.time_zone)}"
     else:
@@ -111,7 +111,7 @@ async def toggle(
 @router.get(HOME + "/{job_id}/delete")
 async def ask_delete(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
     """The question before it goes."""
-    job = (await services.scheduler.jobs.get(user, job_id)).job
+    job = (await services.jobs.get(user, job_id)).job
     context = ConfirmContext(
         frame=await frame_of(request, services, user, here=HOME),
         title=f"Delete {job.name}?",
@@ -126,14 +126,14 @@ async def ask_delete(request: Request, services: Services, user: CurrentUser, jo
 @router.post(HOME + "/{job_id}/delete")
 async def delete(request: Request, services: Services, user: CurrentUser, job_id: str, version: int = 0) -> Response:
     """Delete it, as it stood when that was asked; the next page offers it back."""
-    row = await services.scheduler.jobs.remove(user, job_id, version)
+    row = await services.jobs.remove(user, job_id, version)
     return redirect(request, HOME, f"Deleted: {row.name}", undo_href=f"{HOME}/{job_id}/restore")
 
 
 @router.post(HOME + "/{job_id}/restore")
 async def restore(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
     """Bring a deleted one back as it was."""
-    row = await services.scheduler.jobs.restore(user, job_id)
+    row = await services.jobs.restore(user, job_id)
     return redirect(request, f"{HOME}/{job_id}", f"Back again: {row.name}")
 
 

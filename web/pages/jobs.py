@@ -98,7 +98,7 @@ async def show_all(
     """The jobs that fit, the next to run first."""
     chosen = cast("Any", state if state in dict(LABELS) else "")  # Any: mypy does not see that it is one of them
     wanted = JobFilter(state=chosen, words=q.strip()[:200])
-    view = await services.scheduler.jobs.list(user, wanted, page=page)
+    view = await services.jobs.list(user, wanted, page=page)
 
     def place(**values: object) -> str:
         asked = {"state": wanted.state, "q": wanted.words, "page": "", **values}
@@ -134,7 +134,7 @@ async def add(request: Request, services: Services, user: CurrentUser) -> Respon
     """Save a new job, and say when it runs first."""
     form = await typed(request)
     try:
-        row = await services.scheduler.jobs.add(user, form)
+        row = await services.jobs.add(user, form)
     except UserError as refused:
         context = await _context(request, services, user, form, refused=refused)
         return respond(request, "job.html", context, status=refused.status)
@@ -145,21 +145,21 @@ async def add(request: Request, services: Services, user: CurrentUser) -> Respon
 @router.get(HOME + "/{job_id}")
 async def show(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
     """One job, to look at and to change."""
-    job = await services.scheduler.jobs.get(user, job_id)
+    job = await services.jobs.get(user, job_id)
     return respond(request, "job.html", await _context(request, services, user, JobForm.of(job.job), job))
 
 
 @router.post(HOME + "/{job_id}/preview")
 async def preview(request: Request, services: Services, user: CurrentUser, job_id: str, part: str = "") -> Response:
     """The same of one that stands; nothing is saved."""
-    job = await services.scheduler.jobs.get(user, job_id)
+    job = await services.jobs.get(user, job_id)
     return await _preview(request, services, user, await typed(request), job, part)
 
 
 @router.post(HOME + "/{job_id}")
 async def save(request: Request, services: Services, user: CurrentUser, job_id: str) -> Response:
     """Save it, unless it was changed in between: then what was typed stands beside what is there."""
-    jobs = services.scheduler.jobs
+    jobs = services.jobs
     await jobs.get(user, job_id)
     form, version = await typed(request), str((await request.form()).get("version", ""))
     try:
@@ -191,7 +191,7 @@ async def _preview(
 
 async def _read(services: Services, user: User, form: JobForm, job: JobView | None) -> dict[str, Any]:
     """The fields of `JobReadingContext`; Any: they differ in type. As it stands, a job keeps its own rhythm."""
-    jobs, found = services.scheduler.jobs, dict[str, Any]()
+    jobs, found = services.jobs, dict[str, Any]()
     if form.own_tools and form.kind != "call":
         found["carried"] = await jobs.carried(user, form)
     if not form.when:
@@ -217,8 +217,8 @@ async def _context(
     refused: UserError | Conflict | None = None,
 ) -> JobContext:
     form = form if form.time_zone else replace(form, time_zone=user.time_zone)
-    devices = ", ".join(device.name for device in await services.notifications.devices.list(user))
-    push = ChannelView(name="web_push", lacks=(await services.notifications.devices.key()).lacks, address=devices)
+    devices = ", ".join(device.name for device in await services.devices.list(user))
+    push = ChannelView(name="web_push", lacks=(await services.devices.key()).lacks, address=devices)
     reading = await _read(services, user, form, job)
     if isinstance(refused, UserError) and refused.field in ("when", "time_zone"):
         reading.pop("unread", None)  # the same words stand at the field
@@ -226,8 +226,8 @@ async def _context(
         frame=await frame_of(request, services, user, here=HOME),
         form=form,
         job=job,
-        known=await services.scheduler.jobs.known(user),
-        channels=(push, *await services.notifications.addresses.views(user)),
+        known=await services.jobs.known(user),
+        channels=(push, *await services.addresses.views(user)),
         is_stale=isinstance(refused, Conflict),
         error=refused.message if refused else "",
         error_field=refused.field if isinstance(refused, UserError) else "",

@@ -81,7 +81,7 @@ async def save(
     """Keep the choices. `told`: kinds that go out at all; `way`: kind and channel, such as job.email."""
     try:
         quiet = f"{quiet_from}-{quiet_to}" if quiet_from or quiet_to else ""
-        await services.notifications.preferences.change(
+        await services.notification_preferences.change(
             user,
             quiet=quiet,
             digest_hour=digest_hour,
@@ -99,7 +99,7 @@ async def save(
 @router.post(HERE + "/usual")
 async def usual_again(request: Request, services: Services, user: CurrentUser) -> Response:
     """Forget the choices; addresses and devices stay."""
-    await services.notifications.preferences.usual_again(user)
+    await services.notification_preferences.usual_again(user)
     return redirect(request, HERE, "You are told by the usual ways again.")
 
 
@@ -114,7 +114,7 @@ async def save_address(
 ) -> Response:
     """Keep an address; a secret that was made for it is shown this once."""
     try:
-        made = await services.notifications.addresses.put(user, channel, address, secret)
+        made = await services.addresses.put(user, channel, address, secret)
     except UserError as refused:
         said = FormOutcome(channel=channel, error=refused.message, about=refused.field, typed={"address": address})
         return await _page(request, services, user, said, 422)
@@ -127,7 +127,7 @@ async def save_address(
 async def try_address(request: Request, services: Services, user: CurrentUser, channel: Text = "") -> Response:
     """Send a test there now, and say what came of it."""
     try:
-        said = FormOutcome(channel=channel, tested=await services.notifications.addresses.test(user, channel))
+        said = FormOutcome(channel=channel, tested=await services.addresses.test(user, channel))
     except UserError as refused:
         said = FormOutcome(channel=channel, error=refused.message, about=refused.field)
     return await _page(request, services, user, said, 422 if said.error else 200)
@@ -136,7 +136,7 @@ async def try_address(request: Request, services: Services, user: CurrentUser, c
 @router.post(HERE + "/remove")
 async def remove_address(request: Request, services: Services, user: CurrentUser, channel: Text = "") -> Response:
     """Forget an address."""
-    await services.notifications.addresses.remove(user, channel)
+    await services.addresses.remove(user, channel)
     return redirect(request, f"{HERE}#{channel}", "Removed.")
 
 
@@ -159,15 +159,15 @@ async def ask_for_new_keys(request: Request, services: Services, user: ReauthedA
 @router.post(PUSH_KEYS)
 async def make_new_keys(request: Request, services: Services, user: ReauthedAdmin) -> Response:
     """Another key for everybody's push."""
-    await services.notifications.keys.rotate(user)
+    await services.push_keys.rotate(user)
     return redirect(request, f"{HERE}#web_push", "Push has a new key; devices take it at their next visit.")
 
 
 async def _chosen(services: Services, user: CurrentUser, ticked: Sequence[str]) -> dict[str, Sequence[str]]:
     """The kinds whose ways differ from the usual ones, or did before; what the form could not show stays."""
     choices, means = (
-        await services.notifications.preferences.choices_of(user.id),
-        await services.notifications.notices.means(user.id),
+        await services.notification_preferences.choices_of(user.id),
+        await services.notices.means(user.id),
     )
     found: dict[str, Sequence[str]] = {}
     for kind in KINDS:
@@ -184,8 +184,8 @@ async def _page(
     request: Request, services: Services, user: CurrentUser, said: FormOutcome, status: int = 200
 ) -> Response:
     choices, means = (
-        await services.notifications.preferences.choices_of(user.id),
-        await services.notifications.notices.means(user.id),
+        await services.notification_preferences.choices_of(user.id),
+        await services.notices.means(user.id),
     )
     start, _, end = choices.quiet.partition("-")
     context = SettingsContext(
@@ -196,10 +196,10 @@ async def _page(
         digest_hours=[(str(hour), f"{hour:02}:00") for hour in range(24)],
         open_channels=[name for name in CHANNELS if name in means.channels],
         ticked={kind: choices.channels.get(kind, tuple(usual(kind, "normal", means))) for kind in KINDS},
-        addresses=await services.notifications.addresses.views(user),
+        addresses=await services.addresses.views(user),
         has_devices=bool(means.devices),
-        failing=[one for one in await services.notifications.devices.list(user) if one.state == "failing"],
-        push_lacks=(await services.notifications.devices.key()).lacks,
+        failing=[one for one in await services.devices.list(user) if one.state == "failing"],
+        push_lacks=(await services.devices.key()).lacks,
         said=said,
     )
     return respond(request, "notification_settings.html", context, status=status)

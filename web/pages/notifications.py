@@ -54,7 +54,7 @@ async def show(
     """All of them, or the unread ones, or one kind."""
     chosen = cast("tuple[NoticeKind, ...]", (kind,) if kind in KINDS else ())
     wanted = NoticeFilter(kinds=chosen, is_unread=show == "unread")
-    found = await services.notifications.notices.page(user.id, wanted, before)
+    found = await services.notices.page(user.id, wanted, before)
 
     def place(before: str) -> str:
         asked = {"show": "unread" if wanted.is_unread else "", "kind": "".join(chosen), "before": before}
@@ -67,9 +67,9 @@ async def show(
         kinds=KINDS,
         kind="".join(chosen),
         is_unread=wanted.is_unread,
-        unread=await services.notifications.notices.unread(user.id),
-        muted=(await services.notifications.preferences.choices_of(user.id)).muted,
-        devices={one.id: one.name for one in await services.notifications.devices.list(user)},
+        unread=await services.notices.unread(user.id),
+        muted=(await services.notification_preferences.choices_of(user.id)).muted,
+        devices={one.id: one.name for one in await services.devices.list(user)},
         snoozes={str(value): words for value, words in SNOOZES.items()},
         put_off=await services.reminders.put_off(user),
         upto=found.notices[0].row.created_at.isoformat() if found.notices else "",
@@ -98,14 +98,14 @@ async def read_all(
         raise UserError("Say until when, as the page does.") from error
     if moment.tzinfo is None:
         raise UserError("Say until when with its zone, as the page does.")
-    await services.notifications.notices.read_all(user.id, moment)
+    await services.notices.read_all(user.id, moment)
     return redirect(request, _back(back))
 
 
 @router.post("/notifications/seen")
 async def seen(services: Services, user: CurrentUser, path: Text = "", notice: Text = "") -> Response:
     """A browser shows the page at `path`, to which it perhaps came by a `notice`: what leads there is read."""
-    await services.notifications.notices.seen(user.id, path, notice)
+    await services.notices.seen(user.id, path, notice)
     return Response(status_code=204)
 
 
@@ -114,8 +114,8 @@ async def mute(
     request: Request, services: Services, user: CurrentUser, kind: Text = "", on: Text = "", back: Text = ""
 ) -> Response:
     """From now on this kind is told on the page only; or by every way again."""
-    muted = [one for one in (await services.notifications.preferences.choices_of(user.id)).muted if one != kind]
-    await services.notifications.preferences.change(user, muted=[*muted, kind] if on else muted)
+    muted = [one for one in (await services.notification_preferences.choices_of(user.id)).muted if one != kind]
+    await services.notification_preferences.change(user, muted=[*muted, kind] if on else muted)
     told = "Told in this list only, without a number on the bell." if on else "Told by the usual ways again."
     return redirect(request, _back(back), told)
 
@@ -125,23 +125,23 @@ async def send_again(
     request: Request, services: Services, user: CurrentUser, delivery_id: str, back: Text = ""
 ) -> Response:
     """Try a delivery that failed once more."""
-    await services.notifications.notices.send_again(user.id, delivery_id)
+    await services.notices.send_again(user.id, delivery_id)
     return redirect(request, _back(back), "It is sent once more.")
 
 
 @router.post("/notifications/{notice_id}/open")
 async def open_it(request: Request, services: Services, user: CurrentUser, notice_id: str) -> Response:
     """It is seen, and on to what it is about."""
-    notice = (await services.notifications.notices.get(user.id, notice_id)).row
-    await services.notifications.notices.seen(user.id, notice.path, notice_id)
+    notice = (await services.notices.get(user.id, notice_id)).row
+    await services.notices.seen(user.id, notice.path, notice_id)
     return redirect(request, local_path(notice.path))
 
 
 @router.post("/notifications/{notice_id}/read")
 async def read(request: Request, services: Services, user: CurrentUser, notice_id: str, back: Text = "") -> Response:
     """It is read."""
-    await services.notifications.notices.get(user.id, notice_id)
-    await services.notifications.notices.read(user.id, [notice_id])
+    await services.notices.get(user.id, notice_id)
+    await services.notices.read(user.id, [notice_id])
     return redirect(request, _back(back))
 
 
@@ -150,7 +150,7 @@ async def acknowledge(
     request: Request, services: Services, user: CurrentUser, notice_id: str, back: Text = ""
 ) -> Response:
     """It is seen to: nothing more of it is sent."""
-    await services.notifications.notices.acknowledge(user.id, notice_id)
+    await services.notices.acknowledge(user.id, notice_id)
     return redirect(request, _back(back))
 
 
@@ -159,7 +159,7 @@ async def snooze(
     request: Request, services: Services, user: CurrentUser, notice_id: str, choice: Text = "10min", back: Text = ""
 ) -> Response:
     """It is told again later."""
-    await services.notifications.notices.snooze(user.id, notice_id, choice)
+    await services.notices.snooze(user.id, notice_id, choice)
     words = SNOOZES.get(choice, choice)  # type: ignore[call-overload]  # what the form said may be no choice at all
     return redirect(request, _back(back), f"Told again {words}.")
 

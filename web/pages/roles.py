@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from cortex.base.errors import Conflict, UserError
 from cortex.base.model import OFFLINE
 from cortex.services.roles.settings import RoleSettings
-from web.deps import CurrentUser, Defaults, Services
+from web.deps import CurrentUser, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -38,9 +38,9 @@ class RolePageContext(Context):
 
 
 @router.get("/account/roles/{role}")
-async def show(request: Request, services: Services, user: CurrentUser, defaults: Defaults, role: str) -> Response:
+async def show(request: Request, services: Services, user: CurrentUser, role: str) -> Response:
     """The role as it stands."""
-    return await _page(request, services, user, await defaults.get(user, role))
+    return await _page(request, services, user, await services.role_defaults.get(user, role))
 
 
 @router.post("/account/roles/{role}")
@@ -48,7 +48,6 @@ async def save(
     request: Request,
     services: Services,
     user: CurrentUser,
-    defaults: Defaults,
     role: str,
     models: Annotated[list[str] | None, Form()] = None,
     mode: Text = "",
@@ -56,12 +55,12 @@ async def save(
     default: Text = "",
 ) -> Response:
     """Keep all three, or take the one named `default` back."""
-    before = await defaults.get(user, role)
+    before = await services.role_defaults.get(user, role)
     try:
         if default:
-            await defaults.take_back(user, role, default)
+            await services.role_defaults.take_back(user, role, default)
             return redirect(request, f"/account/roles/{role}", TAKEN_BACK)
-        await defaults.change(user, role, models, mode, max_rounds)
+        await services.role_defaults.change(user, role, models, mode, max_rounds)
     except (UserError, Conflict) as refused:
         typed = (models or (), mode, max_rounds)
         return await _page(request, services, user, before, typed, refused)

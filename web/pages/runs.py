@@ -57,7 +57,7 @@ async def show_all(
     wanted = RunQuery(**{name: value.strip()[:WORDS_MAX] for name, value in typed.items()}, page=page)
     context = RunsContext(
         frame=await frame_of(request, services, user, here=HREF),
-        view=await services.records.runs.list(user, wanted),
+        view=await services.runs.list(user, wanted),
         wanted=wanted,
         is_narrow=replace(wanted, page=1) != RunQuery(),
         place=lambda **values: _place(replace(wanted, **{"page": 1, **values})),
@@ -92,11 +92,11 @@ async def show(
 ) -> Response:
     """The turn; with `round` and `recipe` that round is planned again, without a call and without an effect."""
     owner_id = await _owner(request, services, user, key)
-    trace = await services.records.traces.trace(user, turn_of(key))
+    trace = await services.traces.trace(user, turn_of(key))
     replay, error = None, ""
     if round and recipe:
         try:
-            replay = await services.records.replays.replay(owner_id, turn_of(key), round, recipe)
+            replay = await services.replays.replay(owner_id, turn_of(key), round, recipe)
         except UserError as refused:
             error = refused.message
     context = TraceContext(
@@ -104,7 +104,7 @@ async def show(
         trace=trace,
         key=key,
         owner="" if owner_id == user.id else (await services.accounts.user(owner_id)).name,
-        recipes=services.records.replays.recipes,
+        recipes=services.replays.recipes,
         replay=replay,
         round=round,
         recipe=recipe,
@@ -117,14 +117,14 @@ async def show(
 async def download(request: Request, services: Services, user: CurrentUser, key: str) -> Response:
     """All of it as a file, secrets blotted out."""
     await _owner(request, services, user, key)
-    trace = await services.records.traces.trace(user, turn_of(key))
+    trace = await services.traces.trace(user, turn_of(key))
     headers = {"Content-Disposition": f'attachment; filename="cortex-{key[:40]}.json"'}
     return in_pieces(Response(trace.to_json(), media_type="application/json", headers=headers))
 
 
 async def _owner(request: Request, services: Services, user: User, key: str) -> str:
     """Whose turn it is. Somebody else's is opened by an admin alone, who gave the password lately."""
-    owner_id = await services.records.traces.owner_of(user, turn_of(key))
+    owner_id = await services.traces.owner_of(user, turn_of(key))
     if owner_id != user.id:
         await reauthed_admin(request)
     return owner_id

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from cortex.base.errors import Conflict, UserError
 from cortex.base.skill import TEXT_CHARS_MAX
 from cortex.services.tools.skills import EXAMPLE, EXAMPLE_TITLE, LEAST, SkillFile, SkillMatch, SkillRow, SkillTrial
-from web.deps import CurrentUser, Services, Skills
+from web.deps import CurrentUser, Services
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond
 from web.routes import LazyRoute
@@ -58,15 +58,13 @@ class SkillContext(Context):
 
 
 @router.get(HREF)
-async def show(
-    request: Request, services: Services, user: CurrentUser, skills: Skills, message: str | None = None
-) -> Response:
+async def show(request: Request, services: Services, user: CurrentUser, message: str | None = None) -> Response:
     """The skills; with a message, which of them it would show."""
     asked = " ".join((message or "").split())[:MESSAGE_CHARS_MAX]
-    tried = await skills.tried(user, asked) if asked else None
+    tried = await services.skills.tried(user, asked) if asked else None
     context = SkillsContext(
         frame=await frame_of(request, services, user, here=HREF),
-        skills=await skills.list(user),
+        skills=await services.skills.list(user),
         tried=tried,
         message=asked,
     )
@@ -78,18 +76,21 @@ async def create(
     request: Request,
     services: Services,
     user: CurrentUser,
-    skills: Skills,
     title: Text = "",
     description: Text = "",
     example: Text = "",
 ) -> Response:
     """A new skill, or the example one, opened."""
     try:
-        made = await skills.create_example(user) if example else await skills.create(user, title, description)
+        made = (
+            await services.skills.create_example(user)
+            if example
+            else await services.skills.create(user, title, description)
+        )
     except UserError as refused:
         context = SkillsContext(
             frame=await frame_of(request, services, user, here=HREF),
-            skills=await skills.list(user),
+            skills=await services.skills.list(user),
             title=EXAMPLE_TITLE if example else title,
             description=description,
             error=refused.message,
@@ -100,10 +101,10 @@ async def create(
 
 
 @router.get(HREF + "/{skill}")
-async def show_one(request: Request, services: Services, user: CurrentUser, skills: Skills, skill: str) -> Response:
+async def show_one(request: Request, services: Services, user: CurrentUser, skill: str) -> Response:
     """One skill to edit."""
-    kept = await skills.read(user, skill)
-    return await _page(request, services, user, skills, kept, kept.text)
+    kept = await services.skills.read(user, skill)
+    return await _page(request, services, user, kept, kept.text)
 
 
 @router.post(HREF + "/{skill}")
@@ -111,7 +112,6 @@ async def save(
     request: Request,
     services: Services,
     user: CurrentUser,
-    skills: Skills,
     skill: str,
     text: Text = "",
     version: Text = "",
@@ -119,14 +119,14 @@ async def save(
 ) -> Response:
     """Save it; a slip is named, and when it was changed in between both are shown."""
     try:
-        await skills.write(user, skill, text, version)
+        await services.skills.write(user, skill, text, version)
     except Conflict:
-        kept = await skills.read(user, skill)
-        return await _page(request, services, user, skills, kept, text, messages=messages, theirs=kept.text, status=409)
+        kept = await services.skills.read(user, skill)
+        return await _page(request, services, user, kept, text, messages=messages, theirs=kept.text, status=409)
     except UserError as refused:
-        kept = await skills.read(user, skill)
+        kept = await services.skills.read(user, skill)
         return await _page(
-            request, services, user, skills, kept, text, version=version, messages=messages, refused=refused, status=422
+            request, services, user, kept, text, version=version, messages=messages, refused=refused, status=422
         )
     return redirect(request, _place(skill), "Saved.")
 
@@ -136,43 +136,40 @@ async def try_messages(
     request: Request,
     services: Services,
     user: CurrentUser,
-    skills: Skills,
     skill: str,
     text: Text = "",
     version: Text = "",
     messages: Text = "",
 ) -> Response:
     """Which messages would show it as it is typed; nothing is saved."""
-    kept = await skills.read(user, skill)
+    kept = await services.skills.read(user, skill)
     return await _page(
-        request, services, user, skills, kept, text, version=version, messages=messages, block="tried", status=200
+        request, services, user, kept, text, version=version, messages=messages, block="tried", status=200
     )
 
 
 @router.post(HREF + "/{skill}/rename")
-async def rename(
-    request: Request, services: Services, user: CurrentUser, skills: Skills, skill: str, to: Text = ""
-) -> Response:
+async def rename(request: Request, services: Services, user: CurrentUser, skill: str, to: Text = "") -> Response:
     """Give it another name."""
     try:
-        made = await skills.rename(user, skill, to)
+        made = await services.skills.rename(user, skill, to)
     except UserError as refused:
-        kept = await skills.read(user, skill)
-        return await _page(request, services, user, skills, kept, kept.text, to=to, refused=refused, status=422)
+        kept = await services.skills.read(user, skill)
+        return await _page(request, services, user, kept, kept.text, to=to, refused=refused, status=422)
     return redirect(request, _place(made), "Renamed.")
 
 
 @router.post(HREF + "/{skill}/delete")
-async def delete(request: Request, services: Services, user: CurrentUser, skills: Skills, skill: str) -> Response:
+async def delete(request: Request, services: Services, user: CurrentUser, skill: str) -> Response:
     """Delete it; the next page offers it back."""
-    await skills.remove(user, skill)
+    await services.skills.remove(user, skill)
     return redirect(request, HREF, f"Deleted: {skill}", undo_href=f"{_place(skill)}/restore")
 
 
 @router.post(HREF + "/{skill}/restore")
-async def restore(request: Request, services: Services, user: CurrentUser, skills: Skills, skill: str) -> Response:
+async def restore(request: Request, services: Services, user: CurrentUser, skill: str) -> Response:
     """Bring a deleted skill back."""
-    await skills.restore(user, skill)
+    await services.skills.restore(user, skill)
     return redirect(request, _place(skill), f"Back again: {skill}")
 
 
@@ -184,7 +181,6 @@ async def _page(
     request: Request,
     services: Services,
     user: CurrentUser,
-    skills: Skills,
     kept: SkillFile,
     text: str,
     *,
@@ -204,7 +200,7 @@ async def _page(
         text=text,
         version=version or kept.version,
         messages=asked,
-        trial=await skills.trial(user, kept.name, text, asked),
+        trial=await services.skills.trial(user, kept.name, text, asked),
         to=to or kept.name,
         theirs=theirs,
         error=refused.message if refused else "",

@@ -12,7 +12,7 @@ from cortex.base.user import User
 from cortex.services.tools.listing import ToolSheet
 from cortex.services.workshop.call_forms import WHOLE, CallField, fields_of, read, typed_of
 from cortex.services.workshop.call_trials import PATIENCE_S, CallResult, TrialCall
-from web.deps import CallsByHand, Listing, ReauthedAdmin, Services
+from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -59,27 +59,23 @@ async def show(
     request: Request,
     services: Services,
     user: ReauthedAdmin,
-    tools: Listing,
-    calls: CallsByHand,
     tool: str,
     run: str = "",
 ) -> Response:
     """The form; with `run` also that call, and the form as it was filled for it."""
-    sheet = await tools.sheet(user, tool)
-    tried = await calls.result(user, tool, run) if run else None
+    sheet = await services.tool_listing.sheet(user, tool)
+    tried = await services.call_trials.result(user, tool, run) if run else None
     typed = _Typed()
     if tried is not None:
         values = typed_of(sheet.tool, tried.call.arguments) if tried.call else {}
         typed = _Typed(role=tried.turn.role or typed.role, values=values)
-    return await _page(request, services, user, sheet, calls, typed, tried=tried)
+    return await _page(request, services, user, sheet, typed, tried=tried)
 
 
 @router.post(PLACE)
-async def call(
-    request: Request, services: Services, user: ReauthedAdmin, tools: Listing, calls: CallsByHand, tool: str
-) -> Response:
+async def call(request: Request, services: Services, user: ReauthedAdmin, tool: str) -> Response:
     """Make the call, or say what is wrong with it, or ask for a yes first."""
-    sheet = await tools.sheet(user, tool)
+    sheet = await services.tool_listing.sheet(user, tool)
     form = {name: str(value)[:FORM_MAX] for name, value in (await request.form()).items()}
     typed = _Typed(
         role=form.get("role", "") or "orchestrator",
@@ -89,15 +85,15 @@ async def call(
     )
     made = read(sheet.tool, typed.values, typed.whole)
     if made.faults:
-        return await _page(request, services, user, sheet, calls, typed, faults=made.faults)
+        return await _page(request, services, user, sheet, typed, faults=made.faults)
     try:
-        asked = await calls.ask(user, tool, typed.role, made.arguments)
+        asked = await services.call_trials.ask(user, tool, typed.role, made.arguments)
         if asked.sure and typed.sure != asked.sure:
-            return await _page(request, services, user, sheet, calls, replace(typed, sure=asked.sure), asked=asked)
-        key = await calls.start(user, tool, typed.role, made.arguments)
+            return await _page(request, services, user, sheet, replace(typed, sure=asked.sure), asked=asked)
+        key = await services.call_trials.start(user, tool, typed.role, made.arguments)
     except UserError as refused:
-        return await _page(request, services, user, sheet, calls, typed, error=refused.message)
-    await calls.result(user, tool, key, patience_s=PATIENCE_S)
+        return await _page(request, services, user, sheet, typed, error=refused.message)
+    await services.call_trials.result(user, tool, key, patience_s=PATIENCE_S)
     return redirect(request, local_path(f"{TOOLS}/{tool}/call?run={key}#tried", TOOLS))
 
 
@@ -106,7 +102,6 @@ async def _page(
     services: Services,
     user: User,
     sheet: ToolSheet,
-    calls: CallsByHand,
     typed: _Typed,
     *,
     faults: Mapping[str, str] | None = None,
@@ -117,7 +112,7 @@ async def _page(
     context = CallContext(
         frame=await frame_of(request, services, user, here=TOOLS),
         sheet=sheet,
-        why_not=await calls.why_not(sheet.line.name),
+        why_not=await services.call_trials.why_not(sheet.line.name),
         fields=fields_of(sheet.tool),
         typed=typed,
         faults=faults or {},

@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.services.tools.words import read_description
-from web.deps import Effects, Listing, ReauthedAdmin, Services
+from web.deps import ReauthedAdmin, Services
 from web.routes import LazyRoute
 from web.toast import redirect
 from web.tool_view import TOOLS, tool_page
@@ -24,15 +24,13 @@ async def change(
     request: Request,
     services: Services,
     user: ReauthedAdmin,
-    tools: Listing,
-    effects: Effects,
     tool: str,
     description: Text = "",
     messages: Text = "",
     do: Text = "effect",
 ) -> Response:
     """Show what the description would cost and change, save it, or let the shipped one hold again."""
-    await tools.sheet(user, tool)
+    await services.tool_listing.sheet(user, tool)
     if do == "default":
         number = await services.tool_settings.take_back(user, tool, "description")
         return _saved(request, tool, number, f"{tool} has its shipped description again.")
@@ -43,10 +41,10 @@ async def change(
             return _saved(request, tool, number, "Saved. It holds from the next message on.")
         words = read_description(description)
         tried = [said for said in typed["messages"].splitlines() if said.strip()]
-        told = await effects.of_description(user, tool, words, tried, "cortex")
+        told = await services.tool_effects.of_description(user, tool, words, tried, "cortex")
     except UserError as refused:
-        return await tool_page(request, services, user, tools, tool, block="effect", error=refused.message, **typed)
-    return await tool_page(request, services, user, tools, tool, block="effect", told=told, **typed)
+        return await tool_page(request, services, user, tool, block="effect", error=refused.message, **typed)
+    return await tool_page(request, services, user, tool, block="effect", told=told, **typed)
 
 
 @router.post(PLACE + "/undo/{number}")

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from cortex.base.errors import UserError
 from cortex.services.workshop.learning import LearningPage
 from cortex.services.workshop.refits import CASES_LEAST, Report, Version
-from web.deps import CurrentUser, Learning, ReauthedAdmin, Refitting, Services
+from web.deps import CurrentUser, ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -52,11 +52,9 @@ class LearnContext(Context):
 
 
 @router.get(HREF)
-async def show(
-    request: Request, services: Services, user: ReauthedAdmin, learning: Learning, refits: Refitting
-) -> Response:
+async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
     """Everything that is to be learned."""
-    return await _page(request, services, user, learning, refits)
+    return await _page(request, services, user)
 
 
 @router.post(HREF)
@@ -64,41 +62,39 @@ async def act(
     request: Request,
     services: Services,
     user: ReauthedAdmin,
-    learning: Learning,
-    refits: Refitting,
     form: Annotated[LearnForm, Form()],
 ) -> Response:
     """Do what the button says."""
     try:
         if form.do == "refit":
-            tried = await refits.make(user)
+            tried = await services.refits.make(user)
             if tried.worse:
                 told = f"The refit was refused: {tried.worse}."
-                return await _page(request, services, user, learning, refits, error=told, refused=tried.report)
+                return await _page(request, services, user, error=told, refused=tried.report)
             return redirect(request, f"{HREF}#refit", f"Refit {tried.number} is in force from the next message on.")
-        told = await _done(user, learning, refits, form)
+        told = await _done(services, user, form)
     except UserError as refused:
-        return await _page(request, services, user, learning, refits, error=refused.message, error_tool=form.tool)
+        return await _page(request, services, user, error=refused.message, error_tool=form.tool)
     return redirect(request, HREF, told)
 
 
-async def _done(user: CurrentUser, learning: Learning, refits: Refitting, form: LearnForm) -> str:
+async def _done(services: Services, user: CurrentUser, form: LearnForm) -> str:
     """Do it; what to say of it."""
     match form.do:
         case "example":
-            await learning.add_example(user, form.tool, form.wording)
+            await services.learning.add_example(user, form.tool, form.wording)
             return f"Added as an example of {form.tool}. It holds from the next message on."
         case "phrase":
-            said = await learning.add_phrase(user, form.tool, form.phrase)
+            said = await services.learning.add_phrase(user, form.tool, form.phrase)
             return f"“{said}” speaks for {form.tool} from the next message on."
         case "down":
-            await learning.turn_down(user, form.tool, form.wording)
+            await services.learning.turn_down(user, form.tool, form.wording)
             return "Turned down: it will not be suggested again."
         case "undo":
-            answer = await learning.take_back(user, form.answer)
+            answer = await services.learning.take_back(user, form.answer)
             return f"Taken back: {answer.tool} is open again."
         case "choose":
-            await refits.choose(user, form.number)
+            await services.refits.choose(user, form.number)
             return f"Refit {form.number} is in force." if form.number else "The shipped model is in force."
         case _:
             raise UserError("Press one of the buttons.")
@@ -108,8 +104,6 @@ async def _page(
     request: Request,
     services: Services,
     user: CurrentUser,
-    learning: Learning,
-    refits: Refitting,
     *,
     error: str = "",
     error_tool: str = "",
@@ -117,9 +111,9 @@ async def _page(
 ) -> Response:
     context = LearnContext(
         frame=await frame_of(request, services, user, here="/admin/tools"),
-        learned=await learning.page(user),
-        versions=await refits.versions(user),
-        own_cases=len(await refits.cases()),
+        learned=await services.learning.page(user),
+        versions=await services.refits.versions(user),
+        own_cases=len(await services.refits.cases()),
         refused=refused,
         error=error,
         error_tool=error_tool,

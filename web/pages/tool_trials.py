@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from cortex.base.errors import UserError
 from cortex.base.user import Rank
 from cortex.services.workshop.tool_trials import RECIPE_NAMES, CaseVerdict, MessageTrial, Question, ToolCaseRow
-from web.deps import ReauthedAdmin, Services, Trials
+from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -61,25 +61,23 @@ class TrialsContext(Context):
 
 
 @router.get(PLACE)
-async def show(request: Request, services: Services, user: ReauthedAdmin, trials: Trials) -> Response:
+async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
     """The empty form and the cases."""
-    return await _page(request, services, user, trials, Asking())
+    return await _page(request, services, user, Asking())
 
 
 @router.post(PLACE)
-async def ask(
-    request: Request, services: Services, user: ReauthedAdmin, trials: Trials, asking: Annotated[Asking, Form()]
-) -> Response:
+async def ask(request: Request, services: Services, user: ReauthedAdmin, asking: Annotated[Asking, Form()]) -> Response:
     """Try the message, or keep it as a case."""
     try:
         if asking.do == "keep":
-            await trials.add_case(user, asking.question(), asking.expected)
+            await services.tool_trials.add_case(user, asking.question(), asking.expected)
             return redirect(request, f"{PLACE}#cases", "Kept. It is checked whenever you run the list.")
-        trial = await trials.ask(user, asking.question())
+        trial = await services.tool_trials.ask(user, asking.question())
     except UserError as refused:
-        return await _page(request, services, user, trials, asking, refused=refused)
+        return await _page(request, services, user, asking, refused=refused)
     expected = " ".join(next(row.names for row in trial.rows if row.recipe == asking.recipe))
-    return await _page(request, services, user, trials, asking.model_copy(update={"expected": expected}), trial=trial)
+    return await _page(request, services, user, asking.model_copy(update={"expected": expected}), trial=trial)
 
 
 @router.post(PLACE + "/run")
@@ -87,23 +85,22 @@ async def run(
     request: Request,
     services: Services,
     user: ReauthedAdmin,
-    trials: Trials,
     recipe: Text = "cortex",
     is_assumed: Text = "",
 ) -> Response:
     """Run every case."""
     asking = Asking(recipe=recipe, is_assumed=is_assumed)
     try:
-        found = await trials.try_cases(user, recipe, is_assumed=bool(is_assumed))
+        found = await services.tool_trials.try_cases(user, recipe, is_assumed=bool(is_assumed))
     except UserError as refused:
-        return await _page(request, services, user, trials, Asking(), refused=refused)
-    return await _page(request, services, user, trials, asking, verdicts={one.case.id: one for one in found})
+        return await _page(request, services, user, Asking(), refused=refused)
+    return await _page(request, services, user, asking, verdicts={one.case.id: one for one in found})
 
 
 @router.post(PLACE + "/{case_id}/remove")
-async def remove(request: Request, user: ReauthedAdmin, trials: Trials, case_id: str) -> Response:
+async def remove(request: Request, user: ReauthedAdmin, services: Services, case_id: str) -> Response:
     """Forget a case."""
-    await trials.remove_case(user, case_id)
+    await services.tool_trials.remove_case(user, case_id)
     return redirect(request, f"{PLACE}#cases", "Removed from the list.")
 
 
@@ -111,7 +108,6 @@ async def _page(
     request: Request,
     services: Services,
     user: ReauthedAdmin,
-    trials: Trials,
     asking: Asking,
     *,
     trial: MessageTrial | None = None,
@@ -123,7 +119,7 @@ async def _page(
         asking=asking,
         roles=await services.roles.names(user),
         trial=trial,
-        cases=await trials.cases(),
+        cases=await services.tool_trials.cases(),
         verdicts=verdicts or {},
         error=refused.message if refused else "",
         error_field=refused.field if refused else "",

@@ -13,7 +13,7 @@ from cortex.services.tools.listing import CategoryWords
 from cortex.services.tools.words import Rival, WordsText, read, typed_of
 from cortex.services.workshop.tool_effects import Effect
 from cortex.services.workshop.tool_trials import RECIPE_NAMES
-from web.deps import Effects, Listing, ReauthedAdmin, Services
+from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -60,7 +60,6 @@ async def show(
     request: Request,
     services: Services,
     user: ReauthedAdmin,
-    tools: Listing,
     category: str,
     tool: str = "",
     no_example: str = "",
@@ -69,7 +68,7 @@ async def show(
     typed = typed_of(await services.tool_settings.words(category))
     if no_example and no_example not in typed.no_examples.splitlines():
         typed = replace(typed, no_examples=f"{typed.no_examples}\n{no_example}".strip())
-    return await _page(request, services, user, tools, category, typed, WordsForm(tool=tool))
+    return await _page(request, services, user, category, typed, WordsForm(tool=tool))
 
 
 @router.post(HREF + "/in/{category}")
@@ -77,8 +76,6 @@ async def change(
     request: Request,
     services: Services,
     user: ReauthedAdmin,
-    tools: Listing,
-    effects: Effects,
     category: str,
     form: Annotated[WordsForm, Form()],
 ) -> Response:
@@ -91,10 +88,10 @@ async def change(
             count = await services.tool_settings.save_words(user, category, words)
             return redirect(request, f"{HREF}/in/{category}", _told(count))
         tried = [said for said in form.messages[:MESSAGES_MAX].splitlines() if said.strip()]
-        effect = await effects.preview(user, category, words, tried, form.recipe)
+        effect = await services.tool_effects.preview(user, category, words, tried, form.recipe)
     except UserError as refused:
-        return await _page(request, services, user, tools, category, typed, form, refused=refused)
-    return await _page(request, services, user, tools, category, typed, form, effect=effect)
+        return await _page(request, services, user, category, typed, form, refused=refused)
+    return await _page(request, services, user, category, typed, form, effect=effect)
 
 
 def _told(count: int) -> str:
@@ -112,7 +109,6 @@ async def _page(
     request: Request,
     services: Services,
     user: ReauthedAdmin,
-    tools: Listing,
     name: str,
     typed: WordsText,
     form: WordsForm,
@@ -120,7 +116,7 @@ async def _page(
     effect: Effect | None = None,
     refused: UserError | None = None,
 ) -> Response:
-    category = await tools.category(name)
+    category = await services.tool_listing.category(name)
     context = WordsContext(
         frame=await frame_of(request, services, user, here=HREF),
         category=category,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, Response
 
 from cortex.services.tools.listing import ToolList
-from web.deps import Listing, ReauthedAdmin, Services
+from web.deps import ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import Context, Frame, NavEntry, Renderer, described, respond, wants_fragment
 from web.routes import LazyRoute
@@ -43,7 +43,6 @@ async def show(
     request: Request,
     services: Services,
     user: ReauthedAdmin,
-    tools: Listing,
     q: str = "",
     category: str = "",
     risk: str = "",
@@ -51,7 +50,7 @@ async def show(
 ) -> Response:
     """The tools, filtered."""
     words = q.strip()[:100]
-    listing = await tools.list(words, category, risk, page)
+    listing = await services.tool_listing.list(words, category, risk, page)
     kept = {name: value for name, value in (("q", words), ("category", category), ("risk", risk)) if value}
 
     def place(number: int) -> str:
@@ -70,11 +69,9 @@ async def show(
 
 
 @router.get(HREF + "/{tool}")
-async def show_one(
-    request: Request, services: Services, user: ReauthedAdmin, tools: Listing, tool: str, first: int = 0
-) -> Response:
+async def show_one(request: Request, services: Services, user: ReauthedAdmin, tool: str, first: int = 0) -> Response:
     """One tool with its schema and its last calls."""
-    return await tool_page(request, services, user, tools, tool, first=max(0, first))
+    return await tool_page(request, services, user, tool, first=max(0, first))
 
 
 @router.post(HREF + "/{tool}")
@@ -82,7 +79,6 @@ async def save(
     request: Request,
     services: Services,
     user: ReauthedAdmin,
-    tools: Listing,
     tool: str,
     is_on: Text = "",
     sending: Text = "needed",
@@ -97,7 +93,7 @@ async def save(
         await services.tool_settings.change(user, tool, is_on=bool(is_on), sending=sending, asks_first=bool(asks_first))
     if not wants_fragment(request):
         return redirect(request, local_path(back, f"{HREF}/{tool}"), f"Saved: {tool}")
-    line = (await tools.sheet(user, tool)).line
+    line = (await services.tool_listing.sheet(user, tool)).line
     pages: Renderer = request.app.state.pages
     macros = pages.macros("tool_parts.html", Context(frame=Frame(user=user)))
     return HTMLResponse(macros.row(line))

@@ -62,8 +62,8 @@ async def show(
         bys=[one for one in BYS if one != "person" or user.is_admin],
         person=person,
         query=urlencode({"p": p, "by": by, "person": person}),
-        backends=await services.records.profiles.all(user) if person in ("", user.id) else (),
-        standings=await services.records.budgets.standings(
+        backends=await services.profiles.all(user) if person in ("", user.id) else (),
+        standings=await services.budget_admin.standings(
             await _people(services, user, person), None if user.is_admin else await services.roles.names(user)
         ),
     )
@@ -93,7 +93,7 @@ async def download(
 async def _view(request: Request, services: Services, user: User, days: int, by: By, person: str) -> View:
     if user.is_admin and person not in ("", user.id):
         await reauthed_admin(request)
-    return await services.records.usage.view(user, days=days, by=by, person=person)
+    return await services.usage.view(user, days=days, by=by, person=person)
 
 
 async def _people(services: Services, user: User, person: str) -> Sequence[User]:

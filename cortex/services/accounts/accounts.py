@@ -14,7 +14,7 @@ from cortex.base.ids import new_id
 from cortex.base.settings import Settings
 from cortex.base.user import User
 from cortex.services.accounts.passwords import Passwords, refuse_weak
-from cortex.services.accounts.people import People, as_user, refuse_odd_name
+from cortex.services.accounts.people import Listener, People, as_user, refuse_odd_name
 from cortex.storage import accounts as rows
 from cortex.storage.accounts import AccountRow, AllLoginsRepository, LoginsRepository, name_key, token_hash
 from cortex.storage.accounts import LoginRow as LoginRow
@@ -42,9 +42,15 @@ class Accounts(People):
     """Sign-in for the accounts of the server, besides all that `People` knows of them."""
 
     def __init__(
-        self, db: Database, settings: Settings, clock: Clock = now, *, passwords: Passwords | None = None
+        self,
+        db: Database,
+        settings: Settings,
+        clock: Clock = now,
+        *,
+        passwords: Passwords | None = None,
+        access_ended: Sequence[Listener] = (),
     ) -> None:
-        super().__init__(db, settings.time_zone, clock, passwords or Passwords())
+        super().__init__(db, settings.time_zone, clock, passwords or Passwords(), access_ended)
 
     # --- set-up links
 

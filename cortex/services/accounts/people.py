@@ -35,16 +35,15 @@ class Invitation:
 class People:
     """The people of the server. `by` is everywhere the id of the acting user, "" for the command line."""
 
-    def __init__(self, db: Database, time_zone: str, clock: Clock, passwords: Passwords) -> None:
+    def __init__(
+        self, db: Database, time_zone: str, clock: Clock, passwords: Passwords, access_ended: Sequence[Listener] = ()
+    ) -> None:
+        """`access_ended`: called with the id of a user whose logins ended or whose rank changed."""
         self._db = db
         self._time_zone = time_zone
         self._clock = clock
         self._passwords = passwords
-        self._listeners: list[Listener] = []
-
-    def on_access_ended(self, listener: Listener) -> None:
-        """Call `listener(user_id)` whenever logins of a user ended or a rank changed: close streams, stop turns."""
-        self._listeners.append(listener)
+        self._listeners = access_ended
 
     async def user(self, user_id: str) -> User:
         """The user of this id; NotFound when there is none or the account is closed."""

@@ -13,13 +13,12 @@ from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.turn import LOOP_ENDS, agent_turn, parent_of
 from cortex.ports.agents import AgentRun
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.agents.results import AgentResults
 from cortex.services.agents.runs import AgentView, card_row, reading, run_of, view_of
 from cortex.services.budgets.budgets import Budgets
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import message_row
-from cortex.services.turns.turns import TurnRuns
+from cortex.services.turns.queue import TurnQueue
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
 
@@ -36,16 +35,14 @@ class AgentsService:
         accounts: Accounts,
         roles: Roles,
         budgets: Budgets,
-        runs: TurnRuns,
-        results: AgentResults,
+        turns: TurnQueue,
     ) -> None:
-        """`runs` starts and stops them, `results` hears of their ends."""
+        """`turns` starts and stops them."""
         self._runtime = runtime
         self._accounts = accounts
         self._roles = roles
         self._budgets = budgets
-        self._runs = runs
-        self.results = results
+        self._turns = turns
 
     async def start(self, user_id: str, id: str, parent_turn: str, task: str, role: str, is_tainted: bool) -> AgentRun:
         """Start one, once per id. ToolFailed for an unknown role, an agent of an agent, too many, a spent budget."""
@@ -71,7 +68,7 @@ class AgentsService:
             )
             await repository(ConversationsRepository).append(id, [message_row(row, False)])
             await repository(ConversationsRepository).append(parent.conversation_id, [card_row(row, id)])
-        await self._runs.start(row)
+        await self._turns.start(row)
         return (await self.view(user_id, id)).run
 
     async def list(self, user_id: str, most: int) -> Sequence[AgentRun]:
@@ -87,7 +84,7 @@ class AgentsService:
         """Stop it; one that has ended stays as it is."""
         _, row = await run_of(reading(self._runtime.db, user_id), run_id)
         if row.state not in LOOP_ENDS:
-            await self._runs.stop(row)
+            await self._turns.stop(row)
         return (await self.view(user_id, run_id)).run
 
     async def cancel_all_of(self, user_id: str, conversation_id: str) -> None:

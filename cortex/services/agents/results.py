@@ -21,7 +21,6 @@ from cortex.services.chat.transcript_views import key_of
 from cortex.services.notifier import Notifier
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row, message_row
-from cortex.services.turns.turns import TurnRuns
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.messages import MessagesRepository
@@ -46,20 +45,16 @@ log = logging.getLogger(__name__)
 class AgentResults:
     """What follows on a run's end."""
 
-    def __init__(
-        self, *, runtime: Runtime, runs: TurnRuns, notifier: Notifier, is_watched: Callable[[str, str], bool]
-    ) -> None:
-        """Hears of turns that end, from now on. `is_watched`: whether a user has a conversation open."""
+    def __init__(self, *, runtime: Runtime, notifier: Notifier, is_watched: Callable[[str, str], bool]) -> None:
+        """`is_watched`: whether a user has a conversation open."""
         self._runtime = runtime
         self._notifier = notifier
         self._is_watched = is_watched
         self._ended: deque[TurnRow] = deque()
         self._parents: dict[str, str] = {}
         self._bell = asyncio.Event()
-        runs.turn_end.goes_with(self._with_its_end)
-        runs.turn_end.on_closed(self._closed)
 
-    async def _with_its_end(self, repository: Opener, row: TurnRow) -> str:
+    async def write_result(self, repository: Opener, row: TurnRow) -> str:
         """In the transaction that ends it: what its card says, and what came of it as a turn where it was started."""
         parent_turn = parent_of(row.id)
         if not parent_turn:
@@ -122,7 +117,8 @@ class AgentResults:
             reads=await repository(TurnsRepository).reads(row),
         )
 
-    def _closed(self, turn_id: str) -> None:
+    def committed(self, turn_id: str) -> None:
+        """The end of the run stands: show it where it was started, and tell of it."""
         parent_id = self._parents.pop(turn_id, "")
         if parent_id:
             self._runtime.hub.announce(parent_id)

@@ -4,10 +4,8 @@ A message is committed before it is acknowledged and before a model is asked; ru
 browser's connection.
 """
 
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 
 from cortex.agent.titles import title
 from cortex.base.errors import Conflict, NotFound, UserError
@@ -16,9 +14,10 @@ from cortex.base.ids import new_id
 from cortex.base.role import ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
+from cortex.services.chat.streams import OpenStreams
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row, message_row
-from cortex.services.turns.turns import TurnRuns
+from cortex.services.turns.queue import TurnQueue
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.plans import PlansRepository
@@ -48,12 +47,11 @@ class Tick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
-    """What a person does in a conversation. `watched`: user -> conversation -> open streams; `endings` ends them."""
+    """What a person does in a conversation."""
 
     runtime: Runtime
-    runs: TurnRuns
-    ended_streams: dict[str, int] = field(default_factory=dict)
-    watched: dict[str, Counter[str]] = field(default_factory=dict)
+    turns: TurnQueue
+    streams: OpenStreams
 
     async def send_message(
         self,
@@ -81,7 +79,7 @@ class Chat:
                 await _keep_settings(repository(ConversationsRepository), conversation_id, mode, max_rounds)
             row, is_queued = await _sent(repository, conversation_id, words, mode, max_rounds, is_tainted=is_tainted)
         if not is_queued:
-            await self.runs.start(row)
+            await self.turns.start(row)
         return row.id
 
     async def stop(self, user: User, conversation_id: str) -> None:
@@ -89,7 +87,7 @@ class Chat:
         await self.runtime.db.repository(ConversationsRepository, user.id).get(conversation_id)
         running = await self.runtime.db.repository(TurnsRepository, user.id).running(conversation_id)
         if running is not None:
-            await self.runs.stop(running)
+            await self.turns.stop(running)
 
     async def again(self, user: User, turn_id: str, mode: ToolMode | None = None) -> str:
         """A new try of a turn: it and what followed are set aside, its message is sent again."""
@@ -160,7 +158,7 @@ class Chat:
         shown: dict[str, OpenPart] = {}
         seq, bell = after, -1
         ends_s = self.runtime.ticks_s() + FOLLOW_S
-        with self.watching(user.id, conversation_id) as is_allowed, self.runtime.hub.watching(conversation_id):
+        with self.streams.watching(user.id, conversation_id) as is_allowed, self.runtime.hub.watching(conversation_id):
             while is_allowed() and self.runtime.ticks_s() < ends_s:
                 heard = await self.runtime.hub.changed(conversation_id, bell, KEEP_ALIVE_S)
                 if heard == bell:
@@ -179,38 +177,11 @@ class Chat:
                         shown[part.part] = part
                         yield part
 
-    @contextmanager
-    def watching(self, user_id: str, conversation_id: str) -> Iterator[Callable[[], bool]]:
-        """Counts a watcher in; what it gives says whether the user may still watch.
-
-        `conversation_id`: whatever key of the hub the watcher waits on; `end_streams` rings it.
-        """
-        started = self.ended_streams.get(user_id, 0)
-        watched = self.watched.setdefault(user_id, Counter())
-        watched[conversation_id] += 1
-        try:
-            yield lambda: self.ended_streams.get(user_id, 0) == started
-        finally:
-            watched[conversation_id] -= 1
-            if not +watched:
-                self.watched.pop(user_id, None)
-
-    def end_streams(self, user_id: str) -> None:
-        """Close the user's streams in this process."""
-        self.ended_streams[user_id] = self.ended_streams.get(user_id, 0) + 1
-        for conversation_id in list(self.watched.get(user_id, ())):
-            self.runtime.hub.announce(conversation_id)
-
-    def end_all_streams(self) -> None:
-        """Close every stream of this process, which is about to end."""
-        for user_id in list(self.watched):
-            self.end_streams(user_id)
-
     async def access_ended(self, user_id: str) -> None:
         """A user's logins ended or their rank changed: their streams close and their running turns stop, at once."""
-        self.end_streams(user_id)
+        self.streams.end_streams(user_id)
         for row in await self.runtime.db.repository(TurnsRepository, user_id).active():
-            await self.runs.stop(row)
+            await self.turns.stop(row)
 
     async def receipt(self, user: User, turn_id: str) -> dict[str, object]:
         """The receipt of the turn's first plan, with what came `later` and in which round; NotFound before that."""
@@ -267,7 +238,7 @@ class Chat:
                 repository, row.conversation_id, text, mode, row.max_rounds, reads, is_tainted=is_tainted
             )
         if not is_queued:
-            await self.runs.start(made)
+            await self.turns.start(made)
         return made.id
 
 

@@ -28,6 +28,8 @@ from cortex.storage.turns import TurnRow, TurnsRepository
 MAX_TITLE = 120
 PAGE = 60
 
+Deleted = Callable[[str, str], Awaitable[None]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayGroup:
@@ -40,15 +42,12 @@ class DayGroup:
 class ConversationsService:
     """Every method takes the user first and sees nothing of anybody else's."""
 
-    def __init__(self, db: Database, hub: Hub, clock: Clock = now) -> None:
+    def __init__(self, db: Database, hub: Hub, clock: Clock = now, *, deleted: Sequence[Deleted] = ()) -> None:
+        """`deleted`: called with the user's and the conversation's id of each that was deleted."""
         self._db = db
         self._hub = hub
         self._clock = clock
-        self._goes_with: list[Callable[[str, str], Awaitable[None]]] = []
-
-    def on_deleted(self, listener: Callable[[str, str], Awaitable[None]]) -> None:
-        """Call it with the user's and the conversation's id of each that was deleted."""
-        self._goes_with.append(listener)
+        self._deleted = deleted
 
     async def list(
         self, user: User, query: str = "", *, limit: int = PAGE, before: datetime | None = None
@@ -84,7 +83,7 @@ class ConversationsService:
             raise UserError("An answer is being written in this conversation. Stop it first, then delete.")
         await self._db.repository(ConversationsRepository, user.id).delete(conversation_id)
         self._hub.announce(conversation_id)
-        for listener in self._goes_with:
+        for listener in self._deleted:
             await listener(user.id, conversation_id)
 
     async def restore(self, user: User, conversation_id: str) -> None:

@@ -1,19 +1,25 @@
-"""What the server throws away when its time is up: ended logins and links, and the engine's records of old runs.
+"""What the server throws away when its time is up: ended logins and links, old notices and slots, records of old runs.
 
 Messages, events and people's files stay. Makes no model call. `app.py` lets it run beside the rest.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from cortex.base.clock import Clock
 from cortex.base.errors import CortexError
 from cortex.services.accounts.accounts import Accounts
+from cortex.services.runtime import Runtime
+from cortex.storage.devices import AllActionLinksRepository
+from cortex.storage.jobs import AllJobsRepository
+from cortex.storage.notices import AllNoticesRepository
+from cortex.storage.plans import AllPlansRepository
+from cortex.storage.reminders import AllRemindersRepository
+from cortex.storage.slots import AllSlotsRepository
 
 FIRST_AFTER_S = 60.0  # the start belongs to the people
 EVERY_S = 24 * 3600.0
@@ -24,13 +30,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Housekeeping:
-    """The daily round. `prune` forgets the runs that ended before a moment, and says how many; `also`: more to do."""
+    """The daily round. `prune` forgets the runs that ended before a moment, and says how many."""
 
+    runtime: Runtime
     accounts: Accounts
     prune: Callable[[datetime], Awaitable[int]]
-    clock: Clock
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    also: Sequence[Callable[[], Awaitable[None]]] = ()
 
     async def clean_daily(self) -> None:
         """For ever: a minute after the start, then once a day. One that fails is told in the log."""
@@ -45,8 +50,16 @@ class Housekeeping:
     async def go_round(self) -> None:
         """Throw away what is over now."""
         await self.accounts.sweep()
-        for sweep in self.also:
-            await sweep()
-        forgotten = await self.prune(self.clock() - RUNS_KEPT)
+        db, now = self.runtime.db, self.runtime.clock()
+        await db.repository(AllActionLinksRepository).prune()
+        await db.repository(AllNoticesRepository).prune()
+        await db.repository(AllJobsRepository).prune()
+        await db.repository(AllRemindersRepository).prune()
+        while await db.repository(AllSlotsRepository).prune():
+            pass
+        if self.runtime.settings.plans_kept_days:
+            days = timedelta(days=self.runtime.settings.plans_kept_days)
+            await db.repository(AllPlansRepository).forget(now - days)
+        forgotten = await self.prune(now - RUNS_KEPT)
         if forgotten:
             log.info("forgot the engine's records of %d runs that ended %d days ago", forgotten, RUNS_KEPT.days)

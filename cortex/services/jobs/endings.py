@@ -15,7 +15,7 @@ from cortex.services.jobs.starts import path_of, urgency_of
 from cortex.services.notifier import Notifier, PendingNotice
 from cortex.services.runtime import Runtime
 from cortex.services.turns.approvals import PARKED_MINUTES
-from cortex.services.turns.turns import TurnRuns
+from cortex.services.turns.queue import TurnQueue
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.job_rows import JobRow
@@ -92,7 +92,7 @@ class JobEndings:
     """Ends slots, and the turns of those that take too long."""
 
     runtime: Runtime
-    runs: TurnRuns
+    turns: TurnQueue
     notifier: Notifier
 
     async def settle(self, slot: RunningSlot) -> None:
@@ -133,7 +133,7 @@ class JobEndings:
                 if one.state == "asked" and one.expires_at <= now:
                     await self.runtime.signals.signal(one.turn_id, f"approval:{one.id}", "expired")
         elif now >= facts.timeout_at:
-            await self.runs.stop(facts.turn)
+            await self.turns.stop(facts.turn)
 
     async def _job(self, slot: SlotRow) -> JobRow:
         """The slot's job, also when it was removed meanwhile."""

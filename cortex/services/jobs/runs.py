@@ -22,7 +22,7 @@ from cortex.services.jobs.starts import JobStarts
 from cortex.services.jobs.tools import JobTools
 from cortex.services.notifier import Notifier
 from cortex.services.runtime import Runtime
-from cortex.services.turns.turns import TurnRuns
+from cortex.services.turns.queue import TurnQueue
 from cortex.storage.job_rows import ArmedJob, JobRow
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.slots import AllSlotsRepository, RunningSlot, SlotRow, SlotsRepository
@@ -35,19 +35,32 @@ WAITED_TOO_LONG = "it waited too long to begin"
 log = logging.getLogger(__name__)
 
 
+class SlotSignal:
+    """Set while there may be a slot to begin or to end."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+
+    def turn_ended(self, turn_id: str) -> None:
+        """A job's slot ends with its turn."""
+        if turn_id.startswith("cron:"):
+            self.event.set()
+
+
 class JobRuns:
     """Jobs as they run."""
 
-    def __init__(self, *, runtime: Runtime, runs: TurnRuns, tools: JobTools, notifier: Notifier) -> None:
-        """Hears of turns that end in this process."""
+    def __init__(
+        self, *, runtime: Runtime, turns: TurnQueue, tools: JobTools, notifier: Notifier, signal: SlotSignal
+    ) -> None:
+        """`signal`: set by whoever ends turns in this process."""
         self._runtime = runtime
         self._notifier = notifier
         self._firing = JobFiring(runtime=runtime, notifier=notifier)
-        self._starts = JobStarts(runtime=runtime, runs=runs, tools=tools, notifier=notifier)
-        self._endings = JobEndings(runtime=runtime, runs=runs, notifier=notifier)
-        self._bell = asyncio.Event()
+        self._starts = JobStarts(runtime=runtime, turns=turns, tools=tools, notifier=notifier)
+        self._endings = JobEndings(runtime=runtime, turns=turns, notifier=notifier)
+        self._bell = signal.event
         self._here: set[str] = set()
-        runs.turn_end.on_closed(self._heard)
 
     async def armed(self, until: datetime) -> Sequence[ArmedJob]:
         """The jobs that are due by then, for the alarm."""
@@ -152,7 +165,3 @@ class JobRuns:
         turn_id = await self._starts.begin(job, slot)
         self._here |= {turn_id} if turn_id else set()
         return bool(turn_id)
-
-    def _heard(self, turn_id: str) -> None:
-        if turn_id.startswith("cron:"):
-            self.wake()

@@ -14,7 +14,7 @@ from cortex.services.notifier import Notifier
 from cortex.services.roles.preferences import DEFAULT_ROLE
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import message_row
-from cortex.services.turns.turns import TurnRuns
+from cortex.services.turns.queue import TurnQueue
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import JobsRepository
@@ -28,7 +28,7 @@ class JobStarts:
     """Begins slots."""
 
     runtime: Runtime
-    runs: TurnRuns
+    turns: TurnQueue
     tools: JobTools
     notifier: Notifier
 
@@ -41,7 +41,7 @@ class JobStarts:
         if row is None:
             return ""
         if not is_queued:
-            await self.runs.start(row)
+            await self.turns.start(row)
         return row.id
 
     async def _say(self, job: JobRow, slot: SlotRow) -> None:

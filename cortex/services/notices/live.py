@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from cortex.base.clock import ticks_s
 from cortex.base.user import User
-from cortex.services.chat.chat import FOLLOW_S, KEEP_ALIVE_S, Chat, Tick
+from cortex.services.chat.chat import FOLLOW_S, KEEP_ALIVE_S, Tick
+from cortex.services.chat.streams import OpenStreams
 from cortex.services.notices.notices import NoticeFilter, NoticeRow, Notices
 from cortex.services.notifier import bell_of
 
@@ -24,10 +25,10 @@ class Ring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bell:
-    """`chat` knows whose streams must end."""
+    """`streams` knows whose must end."""
 
     notices: Notices
-    chat: Chat
+    streams: OpenStreams
     ticks: Callable[[], float] = ticks_s
 
     async def follow(self, user: User, shown: int) -> AsyncIterator[Ring | Tick]:
@@ -38,7 +39,7 @@ class Bell:
         """
         rung, ends_s = -1, self.ticks() + FOLLOW_S
         wanted, told = NoticeFilter(is_unread=True, since=self.notices.clock()), frozenset[str]()
-        with self.chat.watching(user.id, bell_of(user.id)) as is_allowed:
+        with self.streams.watching(user.id, bell_of(user.id)) as is_allowed:
             while is_allowed() and self.ticks() < ends_s:
                 heard = await self.notices.changed(user.id, rung, KEEP_ALIVE_S)
                 if not is_allowed():

@@ -14,7 +14,7 @@ from cortex.ports.channels import ChannelName, NoticeKind, must_be_ours
 from cortex.ports.engine import Hub
 from cortex.services.notices.addresses import Addresses
 from cortex.services.notices.preferences import Means, NotificationPreferences, ways
-from cortex.services.notifier import PendingNotice, bell_of, notice_id
+from cortex.services.notifier import PendingNotice, bell_of, notice_id, wake
 from cortex.storage import notices as rows
 from cortex.storage.db import Database
 from cortex.storage.deliveries import DeliveriesRepository
@@ -24,7 +24,6 @@ from cortex.storage.notices import NoticeFilter as NoticeFilter
 from cortex.storage.notices import NoticeRow as NoticeRow
 from cortex.storage.notices import NoticeValues
 
-OUTBOX = "outbox"  # the bell of who sends
 TITLE_CHARACTERS = 200
 TEXT_CHARACTERS = 4_000
 PAGE = 50
@@ -66,14 +65,19 @@ class NoticePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notices:
-    """What people are told. `_listeners`: who hears that a notice of a kind was acknowledged or snoozed."""
+    """What people are told.
+
+    `answered`: kind -> called as `(user_id, notice, choice)` before a notice of this kind counts as acknowledged.
+    `choice`: "" for an acknowledgement, else for how long it is snoozed. What it raises goes to the person, and nothing
+    is marked.
+    """
 
     db: Database
     hub: Hub
     preferences: NotificationPreferences
     addresses: Addresses
     clock: Clock
-    _listeners: dict[NoticeKind, Listener] = field(default_factory=dict)
+    answered: Mapping[NoticeKind, Listener] = field(default_factory=dict)
 
     # --- telling
 
@@ -114,9 +118,7 @@ class Notices:
 
     def wake(self, user_id: str = "") -> None:
         """Something new is committed: wake who sends, and this person's open pages."""
-        if user_id:
-            self.hub.announce(bell_of(user_id))
-        self.hub.announce(OUTBOX)
+        wake(self.hub, user_id)
 
     async def means(self, user_id: str, without: str = "") -> Means:
         """By what this person can be told now; a device whose login ended is told nothing."""
@@ -183,14 +185,6 @@ class Notices:
 
     # --- answers
 
-    def on_acknowledged(self, kind: NoticeKind, listener: Listener) -> None:
-        """Call `listener(user_id, notice, choice)` before a notice of this kind counts as acknowledged.
-
-        `choice`: "" for an acknowledgement, else for how long it is snoozed. What the listener raises goes to the
-        person, and nothing is marked.
-        """
-        self._listeners[kind] = listener
-
     async def acknowledge(self, user_id: str, notice_id: str) -> None:
         """The person has seen to it; a second time changes nothing."""
         row = await self._rows(user_id).get(notice_id)
@@ -200,7 +194,7 @@ class Notices:
     async def snooze(self, user_id: str, notice_id: str, choice: str) -> None:
         """Tell it again later; UserError for a kind that nobody brings back."""
         row = await self._rows(user_id).get(notice_id)
-        if row.kind not in self._listeners or not choice:
+        if row.kind not in self.answered or not choice:
             raise UserError("This can't be snoozed.")
         if row.acknowledged_at is None:
             await self._answered(user_id, row, choice)
@@ -210,7 +204,7 @@ class Notices:
         self._rung(user_id, len(await self._rows(user_id).settle(subject_id)))
 
     async def _answered(self, user_id: str, row: NoticeRow, choice: str) -> None:
-        listener = self._listeners.get(row.kind)
+        listener = self.answered.get(row.kind)
         if listener is not None:
             await listener(user_id, row, choice)
         await self._rows(user_id).acknowledge(row.id)

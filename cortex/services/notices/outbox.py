@@ -19,7 +19,8 @@ from cortex.base.errors import CortexError
 from cortex.ports.channels import ChannelName
 from cortex.ports.engine import Hub
 from cortex.services.notices.delivery import Delivery
-from cortex.services.notices.notices import OUTBOX, DeliveryRow
+from cortex.services.notices.notices import DeliveryRow
+from cortex.services.notifier import OUTBOX
 from cortex.storage.db import Database
 from cortex.storage.deliveries import AllDeliveriesRepository
 

@@ -5,6 +5,9 @@ The newest signs for new devices; former ones sign on for devices that subscribe
 
 import asyncio
 import json
+import logging
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from cortex import notify
 from cortex.base.crypto import Vault
@@ -16,6 +19,8 @@ from cortex.storage.secrets import ServerSecretsRepository
 
 NAME = "push"
 
+log = logging.getLogger(__name__)
+
 
 class PushKeys:
     """The server's key pairs. Several processes may share them: what another one rotated is seen at the next use."""
@@ -25,6 +30,13 @@ class PushKeys:
         self._vault = vault
         self._opened: tuple[bytes, tuple[str, ...]] | None = None
         self._public: dict[str, str] = {}
+
+    async def prepare(self) -> None:
+        """At the start: make the first key. A database that does not answer is asked again with the first device."""
+        try:
+            await self.ensure()
+        except SQLAlchemyError as error:
+            log.warning("push: database error, the key is made with the first device: %s", error)
 
     async def ensure(self) -> None:
         """Make the first key unless there is one; cheap when there is."""

@@ -12,7 +12,7 @@ from cortex.base.errors import ToolFailed, UserError
 from cortex.base.user import User
 from cortex.ports.schedule import Reminder, Timing, Timings
 from cortex.schedule.parting import parted
-from cortex.services.notifier import Notifier
+from cortex.services.notifier import wake
 from cortex.services.runtime import Runtime
 from cortex.storage.notices import NoticeRow, NoticesRepository
 from cortex.storage.preferences import PreferencesRepository
@@ -51,11 +51,10 @@ class ReminderListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemindersService:
-    """Every method takes whose; another person's are unknown (NotFound). `tell` also says to open pages: look again."""
+    """Every method takes whose; another person's are unknown (NotFound)."""
 
     runtime: Runtime
     timings: Timings
-    notifier: Notifier
 
     def read(self, user: User, words: str) -> Reading:
         """What a sentence such as "call mum tomorrow at 9" means now. UserError says what is missing."""
@@ -106,7 +105,7 @@ class RemindersService:
         found = self.read(user, words)
         values = _values(found.text, found.timing, _repeat(repeat_s))
         row = await self._of(user).add(None, values, found.times[0])
-        self.notifier.wake(user.id)
+        wake(self.runtime.hub, user.id)
         return row
 
     async def change(
@@ -124,7 +123,7 @@ class RemindersService:
         async with self.runtime.db.transaction(user.id) as repository:
             row = await repository(RemindersRepository).change(reminder_id, version, values, next_at)
             await repository(NoticesRepository).settle(reminder_id)
-        self.notifier.wake(user.id)
+        wake(self.runtime.hub, user.id)
         return row
 
     async def acknowledge(self, user_id: str, reminder_id: str) -> ReminderRow:
@@ -132,7 +131,7 @@ class RemindersService:
         async with self.runtime.db.transaction(user_id) as repository:
             row = await repository(RemindersRepository).acknowledge(reminder_id)
             await repository(NoticesRepository).settle(reminder_id)
-        self.notifier.wake(user_id)
+        wake(self.runtime.hub, user_id)
         return row
 
     async def wait_again(self, user: User, reminder_id: str) -> ReminderRow:
@@ -140,7 +139,7 @@ class RemindersService:
         async with self.runtime.db.transaction(user.id) as repository:
             row = await repository(RemindersRepository).wait_again(reminder_id)
             await repository(NoticesRepository).unsettle(reminder_id)
-        self.notifier.wake(user.id)
+        wake(self.runtime.hub, user.id)
         return row
 
     async def snooze(self, user: User, reminder_id: str, choice: Snooze, words: str = "") -> ReminderRow:
@@ -165,7 +164,7 @@ class RemindersService:
         async with self.runtime.db.transaction(user_id) as repository:
             row = await repository(RemindersRepository).snooze(reminder_id, until)
             await repository(NoticesRepository).settle(reminder_id)
-        self.notifier.wake(user_id)
+        wake(self.runtime.hub, user_id)
         return row
 
     async def remove(self, user_id: str, ids: Sequence[str]) -> int:
@@ -174,7 +173,7 @@ class RemindersService:
             count = await repository(RemindersRepository).remove(ids)
             for reminder_id in ids:
                 await repository(NoticesRepository).settle(reminder_id)
-        self.notifier.wake(user_id)
+        wake(self.runtime.hub, user_id)
         return count
 
     async def clear(self, user: User) -> int:
@@ -193,7 +192,7 @@ class RemindersService:
     async def restore(self, user_id: str, ids: Sequence[str]) -> int:
         """Put removed ones back; how many. Those whose time has passed are told at once."""
         count = await self.runtime.db.repository(RemindersRepository, user_id).restore(ids)
-        self.notifier.wake(user_id)
+        wake(self.runtime.hub, user_id)
         return count
 
     def for_user(self, user_id: str) -> "UserReminders":
@@ -222,7 +221,7 @@ class UserReminders:
     async def add(self, id: str, text: str, timing: Timing, next_at: datetime, is_tainted: bool) -> Reminder:
         """A new one; the one that stands under this id already is handed back."""
         row = await self._rows.add(id, replace(_values(text, timing, None), is_tainted=is_tainted), next_at)
-        self.service.notifier.wake(self.user_id)
+        wake(self.service.runtime.hub, self.user_id)
         return _reminder(row, row.wakes_at or next_at)
 
     async def remove(self, ids: Sequence[str]) -> int:

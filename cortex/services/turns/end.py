@@ -4,7 +4,7 @@ Whoever ends a turn first has ended it: the state moves only from a living one.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cortex.base.events import OpenPart
 from cortex.base.ids import derived_id
@@ -34,27 +34,21 @@ NOT_RUN = "Stopped before it began: not run."
 NOT_BEGUN = "(not answered: this turn could not begin)"
 FAILED = "(broken off by a fault inside Cortex)"
 
-With = Callable[[Opener, TurnRow], Awaitable[str]]
+Written = Callable[[Opener, TurnRow], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEnd:
-    """The ways a turn ends. Each gives back the id of the queued turn to start next, or ""."""
+    """The ways a turn ends. Each gives back the id of the queued turn to start next, or "".
+
+    `in_same_transaction`: called with each turn as it ended; what it writes stands with the end, or neither. It gives
+    the id of a turn of another conversation to start now, or "". `after_commit`: called with the id of each turn that
+    ended in this process; nobody calls it again later.
+    """
 
     runtime: Runtime
-    company: list[With] = field(default_factory=list)
-    listeners: list[Callable[[str], None]] = field(default_factory=list)
-
-    def goes_with(self, written: With) -> None:
-        """Call it with each turn as it ended, in the same transaction: what it writes stands with the end, or neither.
-
-        It gives the id of a turn of another conversation to start now, or "".
-        """
-        self.company.append(written)
-
-    def on_closed(self, listener: Callable[[str], None]) -> None:
-        """Call it with the id of each turn that ends in this process, after the commit; nobody calls it again later."""
-        self.listeners.append(listener)
+    in_same_transaction: Sequence[Written] = ()
+    after_commit: Sequence[Callable[[str], None]] = ()
 
     @step(StepName.CLOSE)
     async def end_turn(self, turn: Turn, outcome: Outcome) -> str:
@@ -124,7 +118,7 @@ class TurnEnd:
         return following
 
     def _closed(self, turn_id: str) -> None:
-        for listener in self.listeners:
+        for listener in self.after_commit:
             listener(turn_id)
 
     async def _mend(self, repository: Opener, row: TurnRow, partial: str, note: str) -> None:
@@ -204,7 +198,7 @@ class TurnEnd:
     async def _leave(self, repository: Opener, ended: TurnRow) -> str:
         """Let go of what it had set aside, write what goes with its end; the turn to start next, or ""."""
         await repository(RoundsRepository).release(ended.id)
-        elsewhere = [await written(repository, ended) for written in self.company]
+        elsewhere = [await written(repository, ended) for written in self.in_same_transaction]
         waiting = await repository(TurnsRepository).queued(ended.conversation_id)
         return next(iter([*(turn.id for turn in waiting), *filter(None, elsewhere)]), "")
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from cortex.base.errors import Conflict, CortexError, NotAllowed
 from cortex.base.user import User
+from cortex.ports.loop import Scope
 from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.calls import CallsRepository
@@ -18,6 +19,7 @@ class UndoService:
     """Runs the inverse of calls."""
 
     runtime: Runtime
+    scope: Scope
     tools: ToolsService
 
     async def undo(self, user: User, undo_id: str) -> str:
@@ -52,7 +54,7 @@ class UndoService:
             call_id=f"{offer.id}:undo",
             role=turn.role,
             now=self.runtime.clock(),
-            scope=self.runtime.scope,
+            scope=self.scope,
         )
 
     async def _record(self, user: User, turn: TurnRow, offer: UndoRow, state: str, text: str) -> None:

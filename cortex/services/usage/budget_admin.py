@@ -45,7 +45,7 @@ class BudgetStanding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetDesk:
+class BudgetAdmin:
     """The pages' door to budgets."""
 
     runtime: Runtime

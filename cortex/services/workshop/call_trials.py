@@ -19,7 +19,7 @@ from cortex.services.runtime import Runtime
 from cortex.services.tools.settings import asks_itself
 from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.answer_writer import Row, message_row
-from cortex.services.turns.turns import TurnRuns
+from cortex.services.turns.queue import TurnQueue
 from cortex.storage.audit import AuditRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
@@ -61,7 +61,7 @@ class CallTrials:
     runtime: Runtime
     tools: ToolsService
     chat: Chat
-    runs: TurnRuns
+    turns: TurnQueue
 
     async def why_not(self, name: str) -> str:
         """Why nobody can call this tool here, or ""; NotFound for an unknown one."""
@@ -97,7 +97,7 @@ class CallTrials:
             )
             await repository(ConversationsRepository).append(made.id, _call_rows(row))
             await repository(AuditRepository).add(user.id, "tool.tried", name, {"turn": turn_id})
-        await self.runs.start_call(row, ToolCall(id=WIRE_ID, name=name, arguments=checked.canonical))
+        await self.turns.start_call(row, ToolCall(id=WIRE_ID, name=name, arguments=checked.canonical))
         return turn_id.removeprefix("turn:")
 
     async def result(self, user: User, name: str, key: str, *, patience_s: float = 0.0) -> CallResult:

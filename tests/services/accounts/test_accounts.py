@@ -37,9 +37,20 @@ def passwords() -> CountingPasswords:
 
 
 @pytest.fixture
-async def accounts(db: Database, clock: StillClock, tmp_path: Path, passwords: CountingPasswords) -> Accounts:
+def heard() -> list[str]:
+    """Whose access ended, as those hear who close streams and stop turns."""
+    return []
+
+
+@pytest.fixture
+async def accounts(
+    db: Database, clock: StillClock, tmp_path: Path, passwords: CountingPasswords, heard: list[str]
+) -> Accounts:
+    async def listen(user_id: str) -> None:
+        heard.append(user_id)
+
     settings = load_settings(None, home=tmp_path / "home", time_zone="Europe/Berlin")
-    return Accounts(db, settings, clock, passwords=passwords)
+    return Accounts(db, settings, clock, passwords=passwords, access_ended=(listen,))
 
 
 @pytest.fixture
@@ -171,13 +182,7 @@ async def test_being_seen_twice_within_minutes_writes_nothing(accounts: Accounts
     assert (await accounts.logins(ann))[0].seen_at == clock()
 
 
-async def test_logging_out_and_revoking_end_logins(accounts: Accounts, ann: User) -> None:
-    told: list[str] = []
-
-    async def listen(user_id: str) -> None:
-        told.append(user_id)
-
-    accounts.on_access_ended(listen)
+async def test_logging_out_and_revoking_end_logins(accounts: Accounts, heard: list[str], ann: User) -> None:
     tokens = [await accounts.login("Ann", PASSWORD, *HERE) for _ in range(4)]
     await accounts.logout(tokens[0])
     assert await accounts.who(tokens[0]) is None
@@ -188,7 +193,7 @@ async def test_logging_out_and_revoking_end_logins(accounts: Accounts, ann: User
     with pytest.raises(NotFound):
         await accounts.revoke(ann, view.login_id)
     assert [await accounts.who(token) is None for token in tokens] == [True, True, False, False]
-    assert told == [ann.id]
+    assert heard == [ann.id]
 
 
 async def test_one_user_cannot_revoke_anothers_login(accounts: Accounts, ann: User) -> None:

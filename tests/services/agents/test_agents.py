@@ -60,7 +60,7 @@ async def ended(house: LivingHouse, cid: str, run: AgentRun, state: str = "done"
 
 async def told(house: LivingHouse) -> Sequence[NoticeView]:
     """What was told, as soon as something was; nobody watches a conversation meanwhile."""
-    notices, bell = house.cortex.notifications.notices, -1
+    notices, bell = house.cortex.notices, -1
     async with asyncio.timeout(PATIENCE_S):
         while not (page := await notices.page(house.admin.id)).notices:
             bell = await notices.changed(house.admin.id, bell, 15)
@@ -276,9 +276,7 @@ async def test_it_spends_what_is_left_of_its_parents_budget(house: LivingHouse) 
     user = await house.cortex.accounts.user(house.admin.id)
     turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
     row = await turns.get(agent_turn((await turns.list(cid))[0].id, run.id))
-    limits = await house.cortex.planning.contexts.budgets.limits(
-        user, row, await house.cortex.roles.role(user, row.role)
-    )
+    limits = await house.cortex.turn_contexts.budgets.limits(user, row, await house.cortex.roles.role(user, row.role))
     assert [limit.turn for limit in limits] == [row.id, (await turns.list(cid))[0].id]
 
 

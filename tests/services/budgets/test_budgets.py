@@ -35,7 +35,7 @@ async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
 
 
 async def limit(house: LivingHouse, **form: str) -> None:
-    await house.cortex.records.budgets.put(house.admin, {**FORM, **form})
+    await house.cortex.budget_admin.put(house.admin, {**FORM, **form})
 
 
 async def rounds_of(house: LivingHouse, turn_id: str, who: User | None = None) -> list[tuple[int, str]]:
@@ -164,7 +164,7 @@ async def test_a_call_that_waited_too_long_for_what_another_holds_is_told(
     async def wait(seconds: float) -> None:
         waited.append(seconds)
 
-    budgets = house.cortex.planning.contexts.budgets
+    budgets = house.cortex.turn_contexts.budgets
     impatient = replace(budgets, runtime=replace(budgets.runtime, ticks_s=lambda: 100.0 * len(waited)), sleep=wait)
     turns, cid = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id), await house.conversation()
     late = await turns.create("turn:late", cid, "hello", mode="auto", role="orchestrator")
@@ -265,7 +265,7 @@ async def test_a_jobs_turns_are_counted_under_the_job_and_stopped_by_its_limit(h
         row = await turns.create(
             f"turn:job{number}", cid, "hello", mode="auto", role="orchestrator", channel="cron", job_id="nightly"
         )
-        await house.cortex.chat.runs.start(row)
+        await house.cortex.turn_queue.start(row)
         await house.until(cid, "turn.end", turn=row.id)
         states += await rounds_of(house, row.id)
     assert states == [(1, "answered"), (1, "refused")]
@@ -278,7 +278,7 @@ async def job_of(house: LivingHouse, who: User, id: str, name: str) -> None:
 
 
 async def test_a_job_is_chosen_by_its_name_and_shown_by_it_to_its_owner(house: LivingHouse) -> None:
-    desk = house.cortex.records.budgets
+    desk = house.cortex.budget_admin
     for who, id, name in (
         (house.admin, "one", "Morning brief"),
         (house.member, "two", "Morning brief"),
@@ -337,8 +337,8 @@ async def test_what_a_stopped_turn_held_is_free_again(house: LivingHouse, script
 
 async def test_budgets_are_in_the_audit_log(house: LivingHouse) -> None:
     await limit(house, kind="role", subject="coder", limit_usd="2,50")
-    (budget,) = await house.cortex.records.budgets.list()
-    await house.cortex.records.budgets.remove(house.admin, budget.id)
+    (budget,) = await house.cortex.budget_admin.list()
+    await house.cortex.budget_admin.remove(house.admin, budget.id)
     entries = (await house.cortex.runtime.db.repository(AuditRepository).list())[:2]
     assert [(one.action, one.subject, one.actor) for one in entries] == [
         ("budget.removed", "role coder", house.admin.id),

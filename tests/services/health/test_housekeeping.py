@@ -7,12 +7,11 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.exc import OperationalError
 
+from cortex.app import Cortex
 from cortex.base.settings import load_settings
 from cortex.engine.dbos import Engine
-from cortex.services.accounts.accounts import Accounts
 from cortex.services.health.housekeeping import EVERY_S, FIRST_AFTER_S, RUNS_KEPT, Housekeeping
 from cortex.services.notices.notices import NoticeDraft
-from cortex.storage.db import Database
 from cortex.storage.schema import ActionLinkTable
 from tests.living_house import living_house
 from tests.patience import PATIENCE_S
@@ -35,7 +34,7 @@ class Rounds:
 
 
 async def test_a_round_a_minute_after_the_start_then_daily_whatever_happens(
-    db: Database, clock: StillClock, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    clock: StillClock, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     rounds, slept = Rounds(), list[float]()
     started = clock()
@@ -46,10 +45,11 @@ async def test_a_round_a_minute_after_the_start_then_daily_whatever_happens(
             raise asyncio.CancelledError
         clock.forward(seconds=seconds)
 
-    accounts = Accounts(db, load_settings(None, home=tmp_path / "home"), clock)
-    await accounts.setup_link()
-    with pytest.raises(asyncio.CancelledError):
-        await Housekeeping(accounts=accounts, prune=rounds.prune, clock=clock, sleep=sleep).clean_daily()
+    async with Cortex.at_rest(load_settings(None, home=tmp_path / "home"), clock=clock) as cortex:
+        await cortex.accounts.setup_link()
+        keeping = Housekeeping(runtime=cortex.runtime, accounts=cortex.accounts, prune=rounds.prune, sleep=sleep)
+        with pytest.raises(asyncio.CancelledError):
+            await keeping.clean_daily()
     assert slept == [FIRST_AFTER_S, EVERY_S, EVERY_S, EVERY_S]
     assert len(rounds.before) == DAYS
     assert (rounds.before[0] + RUNS_KEPT - started).total_seconds() == FIRST_AFTER_S
@@ -58,25 +58,25 @@ async def test_a_round_a_minute_after_the_start_then_daily_whatever_happens(
 
 async def test_old_links_and_notices_go_with_the_daily_round(tmp_path: Path, clock: StillClock) -> None:
     async with living_house(tmp_path, clock=clock) as house:
-        reach, user_id = house.cortex.notifications, house.admin.id
+        cortex, user_id = house.cortex, house.admin.id
         told = NoticeDraft(key="tea", kind="reminder", title="Tea", text="", actions=("ack",))
-        old = await reach.notices.notify(user_id, told)
-        await reach.action_links.made((await reach.notices.get(user_id, old)).row, "delivery-1")
+        old = await cortex.notices.notify(user_id, told)
+        await cortex.action_links.made((await cortex.notices.get(user_id, old)).row, "delivery-1")
         engine = house.cortex.runtime.runner
         assert isinstance(engine, Engine)
-        keeping = Housekeeping(accounts=house.cortex.accounts, prune=engine.prune, clock=clock, also=(reach.sweep,))
+        keeping = Housekeeping(runtime=cortex.runtime, accounts=cortex.accounts, prune=engine.prune)
 
         async def left() -> tuple[int, list[str]]:
             async with house.cortex.runtime.db.session_scope(reading=True) as session:
                 links = (await session.execute(select(func.count()).select_from(ActionLinkTable))).scalar_one()
-            return links, [view.row.id for view in (await reach.notices.page(user_id)).notices]
+            return links, [view.row.id for view in (await cortex.notices.page(user_id)).notices]
 
         await keeping.go_round()
         assert await left() == (1, [old])
         clock.forward(days=8)
         await keeping.go_round()
         assert await left() == (0, [old])
-        new = await reach.notices.notify(user_id, replace(told, key="more tea"))
+        new = await cortex.notices.notify(user_id, replace(told, key="more tea"))
         clock.forward(days=83)
         await keeping.go_round()
         assert await left() == (0, [new])
@@ -96,7 +96,9 @@ async def test_a_house_throws_away_old_runs_and_nothing_of_its_people(tmp_path: 
         clock.at = house.cortex.runtime.clock() + RUNS_KEPT * 2
         engine = house.cortex.runtime.runner
         assert isinstance(engine, Engine)
-        await Housekeeping(accounts=house.cortex.accounts, prune=engine.prune, clock=clock).go_round()
+        cortex = house.cortex
+        later = replace(cortex.runtime, clock=clock)
+        await Housekeeping(runtime=later, accounts=cortex.accounts, prune=engine.prune).go_round()
         assert await house.cortex.runtime.runner.status(turn_id) == "unknown"
         assert await house.events(cid) == log
         assert spill.read_text() == "kept"

@@ -33,7 +33,7 @@ async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
 
 
 def jobs_of(house: LivingHouse) -> JobsService:
-    return house.cortex.scheduler.jobs
+    return house.cortex.jobs
 
 
 async def test_a_job_is_made_shown_changed_switched_deleted_and_brought_back(house: LivingHouse) -> None:
@@ -238,7 +238,7 @@ async def test_words_in_a_chat_make_a_job_after_a_yes(house: LivingHouse) -> Non
 
 async def test_tools_reach_the_same_jobs(house: LivingHouse) -> None:
     made = await jobs_of(house).add(house.admin, DAILY)
-    port = house.cortex.runtime.scope.provide(JobsPort, house.admin.id)
+    port = house.cortex.scope.provide(JobsPort, house.admin.id)
     (job,) = await port.list()
     assert (job.name, job.next_at, job.last) == ("News", made.next_at, "")
     paused = await port.enable(job.id, False, job.version)

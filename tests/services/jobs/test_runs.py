@@ -67,7 +67,7 @@ class Shift:
 
     async def tick(self) -> None:
         """What alarm and runner do together at this moment, until nothing moves any more."""
-        runs = self.house.cortex.scheduler.runs
+        runs = self.house.cortex.job_runs
         for armed in await runs.armed(self.clock()):
             await runs.fire(armed)
         before: object = None
@@ -125,7 +125,7 @@ class Shift:
         return dict(Counter(slot.state for slot in await self.slots(job)))
 
     async def notices(self) -> list[NoticeRow]:
-        page = await self.house.cortex.notifications.notices.page(self.admin.id)
+        page = await self.house.cortex.notices.page(self.admin.id)
         return [view.row for view in page.notices][::-1]
 
     async def told(self) -> list[tuple[str, str]]:
@@ -227,7 +227,7 @@ async def test_down_for_an_hour_with_a_run_that_still_goes_on(
     shift: Shift, policy: dict[str, Any], expected: dict[str, int], after: dict[str, int], told: str
 ) -> None:
     job = await parking(shift, AT_NOON, **{"fire_within_s": 7200, **policy})
-    await shift.house.cortex.scheduler.jobs.run_now(shift.admin, job.id)
+    await shift.house.cortex.jobs.run_now(shift.admin, job.id)
     question = await shift.until_asked(job)
     shift.clock.forward(minutes=58)
     await shift.tick()
@@ -263,20 +263,20 @@ async def test_what_was_read_is_not_counted_again(shift: Shift) -> None:
         shift.clock.forward(minutes=minutes)
         await shift.tick()
         told.append((await shift.told())[-1][0])
-        await shift.house.cortex.notifications.notices.read_all(shift.admin.id, shift.clock())
+        await shift.house.cortex.notices.read_all(shift.admin.id, shift.clock())
     assert told == ["Brief: 24 runs were missed", "Brief: 14 runs were missed"]
 
 
 async def test_what_waited_too_long_stands_in_the_next_digest(shift: Shift) -> None:
-    await shift.house.cortex.notifications.preferences.change(shift.admin, digest_hour="18")
+    await shift.house.cortex.notification_preferences.change(shift.admin, digest_hour="18")
     job = await parking(shift, AT_NOON, on_miss="catchup", fire_within_s=3600)
-    await shift.house.cortex.scheduler.jobs.run_now(shift.admin, job.id)
+    await shift.house.cortex.jobs.run_now(shift.admin, job.id)
     await shift.until_asked(job)
     for minutes in (58, 62, 300):
         shift.clock.forward(minutes=minutes)
         await shift.tick()
     assert await scheduled(shift, job) == {"missed": 24}
-    await shift.house.cortex.notifications.digests.go_round()
+    await shift.house.cortex.digests.go_round()
     (digest,) = [text for title, text in await shift.told() if "digest" in title]
     assert digest == "- Brief: 24 runs were missed"
 
@@ -356,7 +356,7 @@ async def test_a_job_that_is_due_once_runs_once_and_then_never(shift: Shift) -> 
 async def test_two_processes_that_fire_at_once_write_each_slot_once(shift: Shift) -> None:
     job = await shift.job(EVERY_MINUTES, on_miss="catchup", fire_within_s=7200)
     shift.clock.forward(minutes=58)
-    runs = shift.house.cortex.scheduler.runs
+    runs = shift.house.cortex.job_runs
     (armed,) = await runs.armed(shift.clock())
     await asyncio.gather(*(runs.fire(armed) for _ in range(6)))
     await asyncio.gather(*(runs.settle_slots() for _ in range(4)))
@@ -408,7 +408,7 @@ async def test_a_deleted_conversation_is_replaced_by_a_new_one(shift: Shift) -> 
     await shift.until(job, "done")
     second = (await shift.now(job)).conversation_id
     assert second not in (None, first)
-    assert [run.chat for run in await shift.house.cortex.scheduler.jobs.history(shift.admin, job.id)] == [second, ""]
+    assert [run.chat for run in await shift.house.cortex.jobs.history(shift.admin, job.id)] == [second, ""]
     assert (await shift.now(job)).version == job.version
 
 
@@ -648,9 +648,9 @@ async def test_quiet_hours_hold_what_a_job_tells_unless_it_may_disturb(shift: Sh
 
 async def test_a_run_by_hand_stands_beside_the_times_also_of_a_paused_job(shift: Shift) -> None:
     job = await shift.job()
-    paused = await shift.house.cortex.scheduler.jobs.enable(shift.admin, job.id, job.version, is_enabled=False)
-    first = await shift.house.cortex.scheduler.jobs.run_now(shift.admin, job.id)
-    second = await shift.house.cortex.scheduler.jobs.run_now(shift.admin, job.id)
+    paused = await shift.house.cortex.jobs.enable(shift.admin, job.id, job.version, is_enabled=False)
+    first = await shift.house.cortex.jobs.run_now(shift.admin, job.id)
+    second = await shift.house.cortex.jobs.run_now(shift.admin, job.id)
     assert first != second
     await shift.until(job, "done")
     assert [(slot.state, slot.is_by_hand) for slot in await shift.slots(job)] == [("done", True)] * 2
@@ -692,9 +692,9 @@ async def test_what_was_written_and_never_begun_begins_at_the_next_start(shift: 
 async def test_somebody_elses_job_is_unknown(shift: Shift) -> None:
     job = await shift.job(owner=shift.house.member)
     with pytest.raises(NotFound):
-        await shift.house.cortex.scheduler.jobs.get(shift.admin, job.id)
+        await shift.house.cortex.jobs.get(shift.admin, job.id)
     with pytest.raises(NotFound):
-        await shift.house.cortex.scheduler.jobs.run_now(shift.admin, job.id)
+        await shift.house.cortex.jobs.run_now(shift.admin, job.id)
 
 
 async def test_an_idle_week_makes_no_model_call(shift: Shift) -> None:

@@ -3,24 +3,26 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from cortex.base.background import background_tasks
 from cortex.base.clock import ticks_s
+from cortex.base.logbook import LogBook
 from cortex.base.settings import load_settings
 from cortex.base.user import User
+from cortex.compose.services import Services
 from cortex.engine.hub import LocalHub
 from cortex.engine.null_engine import NullEngine
+from cortex.integrations.sandbox import Sandbox
 from cortex.services.accounts.accounts import LoginView
 from cortex.services.notices.devices import DeviceView, Subscription
-from cortex.services.notices.notices import DeliveryRow, NoticeDraft
+from cortex.services.notices.notices import DeliveryRow, NoticeDraft, Notices
 from cortex.services.notices.outbox import LEASE_S
-from cortex.services.notices.stack import NotificationStack
 from cortex.services.runtime import Runtime
-from cortex.services.scope import ToolScope
 from cortex.storage.accounts import AccountsRepository, LoginsRepository
 from cortex.storage.db import Database
 from cortex.storage.deliveries import AllDeliveriesRepository
@@ -36,18 +38,22 @@ AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 TEA = NoticeDraft(key="tea", kind="reminder", title="Water the plants", text="The fern first.", path="/reminders")
 
 
-@dataclass(frozen=True, slots=True)
-class NoticesWorld:
-    notifications: NotificationStack
-    scope: ToolScope
-    hub: LocalHub
-    db: Database
-    clock: StillClock
+class NoticesWorld(Services):
+    """The services, composed as the product composes them."""
+
+    def __init__(self, runtime: Runtime, clock: StillClock) -> None:
+        super().__init__(runtime, sandbox=Sandbox(), is_boxed=False, log_book=LogBook())
+        self.db, self.clock = runtime.db, clock
+
+    @cached_property
+    def notices(self) -> Notices:
+        """With nobody behind the notices: those of reminders are of none that stands."""
+        return replace(super().notices, answered={})
 
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[None]:
         """While the outbox is at work."""
-        async with background_tasks(self.notifications.outbox.send_due()):
+        async with background_tasks(self.outbox.send_due()):
             yield
 
     async def login(self, user: User = ADA, id: str = "login-1") -> LoginView:
@@ -63,12 +69,12 @@ class NoticesWorld:
         self, browser: Browser, endpoint: str, *, user: User = ADA, login: str = "login-1", **more: str
     ) -> DeviceView:
         target = browser.target(endpoint)
-        newest = (await self.notifications.devices.key()).public
+        newest = (await self.devices.key()).public
         subscription = Subscription(endpoint=endpoint, p256dh=target.key, auth=target.secret, signed_for=newest, **more)
-        return await self.notifications.devices.subscribe(await self.login(user, login), subscription, AGENT)
+        return await self.devices.subscribe(await self.login(user, login), subscription, AGENT)
 
     async def deliveries(self, notice_id: str, user: User = ADA) -> dict[str, DeliveryRow]:
-        view = await self.notifications.notices.get(user.id, notice_id)
+        view = await self.notices.get(user.id, notice_id)
         return {row.channel: row for row in view.deliveries}
 
     async def ended(self, notice_id: str, user: User = ADA) -> dict[str, DeliveryRow]:
@@ -89,7 +95,7 @@ class NoticesWorld:
     def later(self, **more: float) -> None:
         """Move the clock on, and wake who sends."""
         self.clock.forward(**more)
-        self.notifications.notices.wake()
+        self.notices.wake()
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
@@ -102,19 +108,18 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 async def made_world(db: Database, clock: StillClock, home: Path, **settings: Any) -> NoticesWorld:
     """The world over a migrated database; a second one over the same is the house after a restart."""
     given = {"push_subject": SUBJECT, "secret_key": "k" * 40, "public_url": "https://cortex.example.org", **settings}
-    hub, scope, resting = LocalHub(), ToolScope(db, {}), NullEngine()
+    resting = NullEngine()
     for user in (ADA, BOB):
         if await db.repository(AccountsRepository).named(user.name) is None:
             await db.repository(AccountsRepository).add(user.id, user.name, user.rank, None, user.time_zone)
-    house = Runtime(
+    runtime = Runtime(
         settings=load_settings(None, home=home, **given),
         db=db,
-        hub=hub,
+        hub=LocalHub(),
         runner=resting,
         signals=resting,
         registry=Registry(()),
-        scope=scope,
         clock=clock,
         ticks_s=ticks_s,
     )
-    return NoticesWorld(NotificationStack.over(house, scope), scope, hub, db, clock)
+    return NoticesWorld(runtime, clock)

@@ -30,11 +30,11 @@ async def test_a_browser_that_comes_back_keeps_its_name(world: NoticesWorld) -> 
     browser = Browser()
     first = await world.subscribed(browser, PHONE)
     assert (first.name, first.state) == ("Firefox on Linux", "ok")
-    await world.notifications.devices.rename(ADA, first.id, "  My   phone ")
+    await world.devices.rename(ADA, first.id, "  My   phone ")
     again = await world.subscribed(Browser(), PHONE)
     moved = await world.subscribed(browser, "https://push.example.org/moved", instead_of=PHONE)
     assert (again.id, again.name, moved.name) == (first.id, "My phone", "My phone")
-    assert [device.id for device in await world.notifications.devices.list(ADA)] == [moved.id]
+    assert [device.id for device in await world.devices.list(ADA)] == [moved.id]
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def test_a_device_has_a_first_name(agent: str, name: str) -> None:
     ids=["no https", "no address", "no key", "no secret"],
 )
 async def test_what_is_no_subscription_is_refused(world: NoticesWorld, wrong: dict[str, str]) -> None:
-    target, newest = Browser().target(PHONE), (await world.notifications.devices.key()).public
+    target, newest = Browser().target(PHONE), (await world.devices.key()).public
     good = Subscription(endpoint=PHONE, p256dh=target.key, auth=target.secret, signed_for=newest)
     with pytest.raises(UserError):
-        await world.notifications.devices.subscribe(await world.login(), replace(good, **wrong), AGENT)
-    assert await world.notifications.devices.list(ADA) == []
+        await world.devices.subscribe(await world.login(), replace(good, **wrong), AGENT)
+    assert await world.devices.list(ADA) == []
 
 
 async def test_there_is_an_end_to_a_persons_devices(world: NoticesWorld) -> None:
@@ -65,29 +65,29 @@ async def test_there_is_an_end_to_a_persons_devices(world: NoticesWorld) -> None
     with pytest.raises(UserError, match="At most 20 devices"):
         await world.subscribed(Browser(), PHONE)
     await world.subscribed(Browser(), f"{PHONE}0")
-    assert len(await world.notifications.devices.list(ADA)) == DEVICES_MOST
+    assert len(await world.devices.list(ADA)) == DEVICES_MOST
 
 
 async def test_a_house_without_a_contact_says_what_push_lacks(db: Database, clock: StillClock, tmp_path: Path) -> None:
     world = await made_world(db, clock, tmp_path, push_subject="", public_url="")
-    assert (await world.notifications.devices.key()).public == ""
-    assert "CORTEX_PUSH_SUBJECT" in (await world.notifications.devices.key()).lacks
-    assert await world.notifications.devices.sync(await world.login(), PHONE, "x") == "ok"
+    assert (await world.devices.key()).public == ""
+    assert "CORTEX_PUSH_SUBJECT" in (await world.devices.key()).lacks
+    assert await world.devices.sync(await world.login(), PHONE, "x") == "ok"
     target = Browser().target(PHONE)
     subscription = Subscription(endpoint=PHONE, p256dh=target.key, auth=target.secret, signed_for="x")
     with pytest.raises(UserError, match="CORTEX_PUSH_SUBJECT"):
-        await world.notifications.devices.subscribe(await world.login(), subscription, AGENT)
+        await world.devices.subscribe(await world.login(), subscription, AGENT)
 
 
 async def test_a_page_load_finds_out_whether_to_subscribe_anew(world: NoticesWorld) -> None:
-    devices, login = world.notifications.devices, await world.login()
+    devices, login = world.devices, await world.login()
     newest = (await devices.key()).public
     assert await devices.sync(login, PHONE, newest) == "resubscribe"
     await world.subscribed(Browser(), PHONE)
     assert await devices.sync(login, PHONE, newest) == "ok"
     assert await devices.sync(await world.login(ADA, "login-2"), PHONE, newest) == "resubscribe"
     assert await devices.sync(await world.login(BOB, "bobs"), PHONE, newest) == "resubscribe"
-    await world.notifications.keys.rotate(ADA)
+    await world.push_keys.rotate(ADA)
     assert await devices.sync(login, PHONE, newest) == "resubscribe"
 
 
@@ -95,7 +95,7 @@ async def test_a_device_that_is_signed_out_comes_back_with_the_next_login(world:
     browser = Browser()
     await world.subscribed(browser, PHONE)
     await world.db.repository(LoginsRepository, ADA.id).end("login-1")
-    assert [device.state for device in await world.notifications.devices.list(ADA)] == ["signed_out"]
+    assert [device.state for device in await world.devices.list(ADA)] == ["signed_out"]
     assert (await world.subscribed(browser, PHONE, login="login-2")).state == "ok"
 
 
@@ -109,14 +109,14 @@ async def test_a_device_is_silent_after_a_week_of_pushes_that_it_did_not_show(
         states = []
         for _ in range(2):
             clock.forward(days=4)
-            assert await world.notifications.devices.test(ADA, device.id) == ""
+            assert await world.devices.test(ADA, device.id) == ""
             clock.forward(minutes=61)
-            states += [(one.state, one.silent_since) for one in await world.notifications.devices.list(ADA)]
+            states += [(one.state, one.silent_since) for one in await world.devices.list(ADA)]
         assert states == [("ok", None), ("silent", subscribed_at)]
         async with world.sending():
-            row = (await world.ended(await world.notifications.notices.notify(ADA.id, TEA)))["web_push"]
-        await world.notifications.devices.shown(ADA, row.id)
-        (heard,) = await world.notifications.devices.list(ADA)
+            row = (await world.ended(await world.notices.notify(ADA.id, TEA)))["web_push"]
+        await world.devices.shown(ADA, row.id)
+        (heard,) = await world.devices.list(ADA)
         assert (heard.state, heard.shown_at) == ("ok", clock())
 
 
@@ -125,29 +125,29 @@ async def test_a_test_that_was_shown_is_noted(db: Database, clock: StillClock, t
     with Loopback() as push:
         world = await made_world(db, clock, tmp_path, notify_hosts=(f"127.0.0.1:{push.place[1]}",))
         device = await world.subscribed(browser, f"{push.origin}/p")
-        await world.notifications.devices.test(ADA, device.id)
+        await world.devices.test(ADA, device.id)
         named = browser.read(push.seen[0].body)["notification"]["data"]["id"]
     clock.forward(seconds=2)
     with pytest.raises(NotFound):
-        await world.notifications.devices.shown(BOB, named)
-    await world.notifications.devices.shown(ADA, named)
-    assert [one.shown_at for one in await world.notifications.devices.list(ADA)] == [clock()]
+        await world.devices.shown(BOB, named)
+    await world.devices.shown(ADA, named)
+    assert [one.shown_at for one in await world.devices.list(ADA)] == [clock()]
 
 
 async def test_a_test_shows_the_error_and_so_does_the_list(db: Database, clock: StillClock, tmp_path: Path) -> None:
     with Loopback(Reply(status=403)) as push:
         world = await made_world(db, clock, tmp_path, notify_hosts=(f"127.0.0.1:{push.place[1]}",))
         device = await world.subscribed(Browser(), f"{push.origin}/p")
-        error = await world.notifications.devices.test(ADA, device.id)
+        error = await world.devices.test(ADA, device.id)
         assert "VAPID" in error
-        assert [(one.state, one.error) for one in await world.notifications.devices.list(ADA)] == [("failing", error)]
-        assert await world.notifications.devices.test(ADA, device.id) == ""
-        assert [(one.state, one.error) for one in await world.notifications.devices.list(ADA)] == [("ok", "")]
+        assert [(one.state, one.error) for one in await world.devices.list(ADA)] == [("failing", error)]
+        assert await world.devices.test(ADA, device.id) == ""
+        assert [(one.state, one.error) for one in await world.devices.list(ADA)] == [("ok", "")]
 
 
 async def test_another_persons_devices_are_out_of_reach(world: NoticesWorld) -> None:
     device = await world.subscribed(Browser(), PHONE)
-    devices = world.notifications.devices
+    devices = world.devices
     attempts: tuple[Awaitable[object], ...] = (
         devices.rename(BOB, device.id, "mine"),
         devices.test(BOB, device.id),
@@ -170,11 +170,11 @@ async def test_another_persons_devices_are_out_of_reach(world: NoticesWorld) -> 
 async def test_the_keys_are_made_once_sealed_and_stand_after_a_restart(
     world: NoticesWorld, db: Database, clock: StillClock, tmp_path: Path
 ) -> None:
-    await world.notifications.keys.ensure()
-    (key,) = await world.notifications.keys.keys()
+    await world.push_keys.ensure()
+    (key,) = await world.push_keys.keys()
     after = await made_world(db, clock, tmp_path / "home")
-    await after.notifications.keys.ensure()
-    assert await after.notifications.keys.keys() == (key,)
+    await after.push_keys.ensure()
+    assert await after.push_keys.keys() == (key,)
     sealed = await db.repository(ServerSecretsRepository).get("push")
     assert sealed is not None
     assert key.encode() not in sealed
@@ -187,36 +187,36 @@ async def test_a_device_is_signed_for_under_the_key_it_knows_until_it_subscribes
         world = await made_world(db, clock, tmp_path, notify_hosts=(f"127.0.0.1:{push.place[1]}",))
         other = await made_world(db, clock, tmp_path, notify_hosts=(f"127.0.0.1:{push.place[1]}",))
         device = await world.subscribed(Browser(), f"{push.origin}/p")
-        (former,) = await world.notifications.keys.public()
-        await other.notifications.keys.rotate(ADA)
-        newest = (await world.notifications.devices.key()).public
+        (former,) = await world.push_keys.public()
+        await other.push_keys.rotate(ADA)
+        newest = (await world.devices.key()).public
         assert newest != former
-        assert await world.notifications.devices.test(ADA, device.id) == ""
+        assert await world.devices.test(ADA, device.id) == ""
         await world.subscribed(Browser(), f"{push.origin}/p")
-        assert await world.notifications.devices.test(ADA, device.id) == ""
+        assert await world.devices.test(ADA, device.id) == ""
         assert [signature(seen.headers["Authorization"])[1] for seen in push.seen] == [former, newest]
         for _ in range(3):
-            await world.notifications.keys.rotate(ADA)
-        assert [one.state for one in await world.notifications.devices.list(ADA)] == ["expired"]
+            await world.push_keys.rotate(ADA)
+        assert [one.state for one in await world.devices.list(ADA)] == ["expired"]
 
 
 async def test_the_keys_are_the_admins_matter(world: NoticesWorld) -> None:
-    before = await world.notifications.keys.public()
+    before = await world.push_keys.public()
     with pytest.raises(NotAllowed):
-        await world.notifications.keys.rotate(BOB)
-    assert await world.notifications.keys.public() == before
+        await world.push_keys.rotate(BOB)
+    assert await world.push_keys.public() == before
 
 
 async def test_what_was_sealed_under_another_key_is_said_and_lost_on_nobody(
     world: NoticesWorld, db: Database, clock: StillClock, tmp_path: Path
 ) -> None:
     await world.subscribed(Browser(), PHONE)
-    await world.notifications.addresses.put(ADA, "ntfy", "https://ntfy.example.org/plants")
+    await world.addresses.put(ADA, "ntfy", "https://ntfy.example.org/plants")
     other = await made_world(db, clock, tmp_path / "home", secret_key="another" * 6)
-    assert "secret key" in (await other.notifications.addresses.views(ADA))[1].error
+    assert "secret key" in (await other.addresses.views(ADA))[1].error
     async with other.sending():
-        ended = await other.ended(await other.notifications.notices.notify(ADA.id, TEA))
+        ended = await other.ended(await other.notices.notify(ADA.id, TEA))
     assert {name: row.state for name, row in ended.items()} == {"ntfy": "failed", "web_push": "failed"}
     assert all("Put the old key back" in row.error for row in ended.values())
-    assert await other.notifications.notices.unread(ADA.id) == 1
+    assert await other.notices.unread(ADA.id) == 1
     assert clock() - ended["ntfy"].created_at < timedelta(seconds=1)

@@ -100,18 +100,18 @@ def test_quiet_hours_of_the_persons_zone_hold_back(
 
 
 async def test_what_is_told_under_the_same_key_is_told_once(world: NoticesWorld) -> None:
-    await world.notifications.addresses.put(ADA, "ntfy", HOME)
-    first = await world.notifications.notices.notify(ADA.id, TEA)
-    again = await world.notifications.notices.notify(ADA.id, replace(TEA, text="Again."))
-    theirs = await world.notifications.notices.notify(BOB.id, TEA)
+    await world.addresses.put(ADA, "ntfy", HOME)
+    first = await world.notices.notify(ADA.id, TEA)
+    again = await world.notices.notify(ADA.id, replace(TEA, text="Again."))
+    theirs = await world.notices.notify(BOB.id, TEA)
     assert again == first != theirs
-    (view,) = (await world.notifications.notices.page(ADA.id)).notices
+    (view,) = (await world.notices.page(ADA.id)).notices
     assert (view.row.text, [row.channel for row in view.deliveries]) == ("The fern first.", ["ntfy"])
-    assert (await world.notifications.notices.get(BOB.id, theirs)).deliveries == ()
+    assert (await world.notices.get(BOB.id, theirs)).deliveries == ()
 
 
 async def test_a_draft_stands_and_falls_with_what_it_tells_of(world: NoticesWorld) -> None:
-    draft = await world.notifications.notices.prepare(ADA.id, TEA)
+    draft = await world.notices.prepare(ADA.id, TEA)
 
     async def tell_and_fail() -> None:
         async with world.db.transaction(ADA.id) as repository:
@@ -120,10 +120,10 @@ async def test_a_draft_stands_and_falls_with_what_it_tells_of(world: NoticesWorl
 
     with pytest.raises(NotFound):
         await tell_and_fail()
-    assert await world.notifications.notices.unread(ADA.id) == 0
+    assert await world.notices.unread(ADA.id) == 0
     async with world.db.transaction(ADA.id) as repository:
         assert await draft.write(repository)
-    assert await world.notifications.notices.unread(ADA.id) == 1
+    assert await world.notices.unread(ADA.id) == 1
 
 
 def test_a_notice_leads_to_pages_of_ours_alone() -> None:
@@ -132,7 +132,7 @@ def test_a_notice_leads_to_pages_of_ours_alone() -> None:
 
 
 async def test_open_pages_hear_of_what_is_told(world: NoticesWorld) -> None:
-    notices = world.notifications.notices
+    notices = world.notices
     heard = await notices.changed(ADA.id, -1, 0)
     theirs = await notices.changed(BOB.id, -1, 0)
     id = await notices.notify(ADA.id, TEA)
@@ -144,29 +144,29 @@ async def test_open_pages_hear_of_what_is_told(world: NoticesWorld) -> None:
 
 async def test_a_muted_kind_stands_in_the_list_and_raises_no_number(world: NoticesWorld) -> None:
     job = replace(TEA, kind="job")
-    await world.notifications.notices.notify(ADA.id, replace(job, key="before"))
-    await world.notifications.notices.notify(ADA.id, TEA)
-    heard = await world.notifications.notices.changed(ADA.id, -1, 0)
-    await world.notifications.preferences.change(ADA, muted=["job"])
-    assert await world.notifications.notices.changed(ADA.id, heard, 0) > heard
-    await world.notifications.notices.notify(ADA.id, replace(job, key="while"))
-    assert await world.notifications.notices.unread(ADA.id) == 1
-    assert len((await world.notifications.notices.page(ADA.id)).notices) == 3
-    unread = (await world.notifications.notices.page(ADA.id, NoticeFilter(is_unread=True))).notices
+    await world.notices.notify(ADA.id, replace(job, key="before"))
+    await world.notices.notify(ADA.id, TEA)
+    heard = await world.notices.changed(ADA.id, -1, 0)
+    await world.notification_preferences.change(ADA, muted=["job"])
+    assert await world.notices.changed(ADA.id, heard, 0) > heard
+    await world.notices.notify(ADA.id, replace(job, key="while"))
+    assert await world.notices.unread(ADA.id) == 1
+    assert len((await world.notices.page(ADA.id)).notices) == 3
+    unread = (await world.notices.page(ADA.id, NoticeFilter(is_unread=True))).notices
     assert [view.row.kind for view in unread] == ["reminder"]
-    await world.notifications.preferences.change(ADA, muted=[])
-    await world.notifications.notices.notify(ADA.id, replace(job, key="after"))
-    assert await world.notifications.notices.unread(ADA.id) == 2
+    await world.notification_preferences.change(ADA, muted=[])
+    await world.notices.notify(ADA.id, replace(job, key="after"))
+    assert await world.notices.unread(ADA.id) == 2
 
 
 async def test_the_list_has_no_gap_between_its_pages(world: NoticesWorld) -> None:
     for number in range(60):
-        await world.notifications.notices.notify(ADA.id, replace(TEA, key=str(number), title=str(number)))
-    first = await world.notifications.notices.page(ADA.id)
-    rest = await world.notifications.notices.page(ADA.id, before_id=first.earlier)
+        await world.notices.notify(ADA.id, replace(TEA, key=str(number), title=str(number)))
+    first = await world.notices.page(ADA.id)
+    rest = await world.notices.page(ADA.id, before_id=first.earlier)
     assert {view.row.title for view in (*first.notices, *rest.notices)} == {str(number) for number in range(60)}
     assert (len(first.notices), rest.earlier) == (50, "")
-    assert (await world.notifications.notices.page(ADA.id, NoticeFilter(kinds=("job",)))).notices == ()
+    assert (await world.notices.page(ADA.id, NoticeFilter(kinds=("job",)))).notices == ()
 
 
 async def test_an_answer_goes_to_who_listens_for_the_kind_once(world: NoticesWorld) -> None:
@@ -175,8 +175,7 @@ async def test_an_answer_goes_to_who_listens_for_the_kind_once(world: NoticesWor
     async def listen(user_id: str, notice: NoticeRow, choice: str) -> None:
         heard.append((user_id, notice.subject_id, choice))
 
-    notices = world.notifications.notices
-    notices.on_acknowledged("reminder", listen)
+    notices = replace(world.notices, answered={"reminder": listen})
     one = await notices.notify(ADA.id, replace(TEA, subject_id="fern"))
     two = await notices.notify(ADA.id, replace(TEA, key="two", subject_id="moss"))
     await notices.acknowledge(ADA.id, one)
@@ -190,25 +189,25 @@ async def test_what_the_listener_refuses_is_not_marked(world: NoticesWorld) -> N
     async def refuse(user_id: str, notice: NoticeRow, choice: str) -> None:
         raise Conflict("It was changed meanwhile.")
 
-    world.notifications.notices.on_acknowledged("reminder", refuse)
-    id = await world.notifications.notices.notify(ADA.id, TEA)
+    notices = replace(world.notices, answered={"reminder": refuse})
+    id = await notices.notify(ADA.id, TEA)
     with pytest.raises(Conflict):
-        await world.notifications.notices.acknowledge(ADA.id, id)
-    assert (await world.notifications.notices.get(ADA.id, id)).row.acknowledged_at is None
+        await notices.acknowledge(ADA.id, id)
+    assert (await notices.get(ADA.id, id)).row.acknowledged_at is None
 
 
 async def test_what_nobody_brings_back_cannot_be_snoozed(world: NoticesWorld) -> None:
-    id = await world.notifications.notices.notify(ADA.id, replace(TEA, kind="job"))
+    id = await world.notices.notify(ADA.id, replace(TEA, kind="job"))
     with pytest.raises(UserError, match="can't be snoozed"):
-        await world.notifications.notices.snooze(ADA.id, id, "1h")
+        await world.notices.snooze(ADA.id, id, "1h")
 
 
 async def test_another_users_notices_are_out_of_reach(world: NoticesWorld) -> None:
-    await world.notifications.addresses.put(ADA, "ntfy", HOME)
-    notices = world.notifications.notices
+    await world.addresses.put(ADA, "ntfy", HOME)
+    notices = world.notices
     id = await notices.notify(ADA.id, replace(TEA, actions=("ack",)))
     (delivery,) = (await notices.get(ADA.id, id)).deliveries
-    (button,) = await world.notifications.action_links.made((await notices.get(ADA.id, id)).row, delivery.id)
+    (button,) = await world.action_links.made((await notices.get(ADA.id, id)).row, delivery.id)
     token = button.path.removeprefix(PATH)
     attempts: tuple[Awaitable[object], ...] = (
         notices.get(BOB.id, id),
@@ -216,9 +215,9 @@ async def test_another_users_notices_are_out_of_reach(world: NoticesWorld) -> No
         notices.snooze(BOB.id, id, "1h"),
         notices.page(BOB.id, before_id=id),
         notices.send_again(BOB.id, delivery.id),
-        world.notifications.devices.shown(BOB, delivery.id),
-        world.notifications.action_links.preview(await world.login(BOB, "bobs"), token),
-        world.notifications.action_links.press(await world.login(BOB, "bobs"), token),
+        world.devices.shown(BOB, delivery.id),
+        world.action_links.preview(await world.login(BOB, "bobs"), token),
+        world.action_links.press(await world.login(BOB, "bobs"), token),
     )
     for attempt in attempts:
         with pytest.raises(NotFound):
@@ -228,40 +227,38 @@ async def test_another_users_notices_are_out_of_reach(world: NoticesWorld) -> No
 
 
 async def test_a_button_acts_once_and_only_its_hash_is_kept(world: NoticesWorld) -> None:
-    id = await world.notifications.notices.notify(ADA.id, replace(TEA, actions=("ack",)))
-    row = (await world.notifications.notices.get(ADA.id, id)).row
-    (button,) = await world.notifications.action_links.made(row, "delivery-1")
-    assert await world.notifications.action_links.made(row, "delivery-1") == (button,)
-    (other,) = await world.notifications.action_links.made(row, "delivery-2")
+    id = await world.notices.notify(ADA.id, replace(TEA, actions=("ack",)))
+    row = (await world.notices.get(ADA.id, id)).row
+    (button,) = await world.action_links.made(row, "delivery-1")
+    assert await world.action_links.made(row, "delivery-1") == (button,)
+    (other,) = await world.action_links.made(row, "delivery-2")
     assert other != button
     token, login = button.path.removeprefix(PATH), await world.login()
-    found = await world.notifications.action_links.preview(login, token)
+    found = await world.action_links.preview(login, token)
     assert (found.action, found.is_used, found.needs_password) == ("ack", False, False)
-    assert await world.notifications.action_links.press(login, token) == "/reminders"
-    assert (await world.notifications.notices.get(ADA.id, id)).row.acknowledged_at is not None
+    assert await world.action_links.press(login, token) == "/reminders"
+    assert (await world.notices.get(ADA.id, id)).row.acknowledged_at is not None
     with pytest.raises(Conflict):
-        await world.notifications.action_links.press(login, token)
+        await world.action_links.press(login, token)
     assert token not in await everything(world.db)
 
 
 async def test_a_late_yes_needs_the_password_and_a_late_no_does_not(world: NoticesWorld, clock: StillClock) -> None:
-    id = await world.notifications.notices.notify(ADA.id, replace(TEA, kind="approval", actions=("approve", "deny")))
-    row = (await world.notifications.notices.get(ADA.id, id)).row
-    approve, deny = await world.notifications.action_links.made(row, "delivery-1")
+    id = await world.notices.notify(ADA.id, replace(TEA, kind="approval", actions=("approve", "deny")))
+    row = (await world.notices.get(ADA.id, id)).row
+    approve, deny = await world.action_links.made(row, "delivery-1")
     login = await world.login()
     clock.forward(minutes=6)
-    assert (await world.notifications.action_links.preview(login, approve.path.removeprefix(PATH))).needs_password
+    assert (await world.action_links.preview(login, approve.path.removeprefix(PATH))).needs_password
     with pytest.raises(NotAllowed, match="confirm your password"):
-        await world.notifications.action_links.press(login, approve.path.removeprefix(PATH))
+        await world.action_links.press(login, approve.path.removeprefix(PATH))
     confirmed = replace(login, is_confirmed=True)
-    assert not (
-        await world.notifications.action_links.preview(confirmed, approve.path.removeprefix(PATH))
-    ).needs_password
-    assert not (await world.notifications.action_links.preview(login, deny.path.removeprefix(PATH))).needs_password
+    assert not (await world.action_links.preview(confirmed, approve.path.removeprefix(PATH))).needs_password
+    assert not (await world.action_links.preview(login, deny.path.removeprefix(PATH))).needs_password
 
 
 async def test_choices_are_kept_and_go_back_to_what_is_usual(world: NoticesWorld) -> None:
-    choices = world.notifications.preferences
+    choices = world.notification_preferences
     await choices.change(ADA, quiet="9:30 to 10:00", muted=["job"], digest_hour="8", content=["email"])
     kept = await choices.change(ADA, channels={"reminder": ["ntfy"], "job": []})
     assert kept == await choices.choices_of(ADA.id)
@@ -294,25 +291,25 @@ async def test_a_wrong_choice_names_its_field_and_changes_nothing(
     world: NoticesWorld, field: str, given: dict[str, object]
 ) -> None:
     with pytest.raises(UserError) as caught:
-        await world.notifications.preferences.change(ADA, **given)  # type: ignore[arg-type]  # as a form would
+        await world.notification_preferences.change(ADA, **given)  # type: ignore[arg-type]  # as a form would
     assert caught.value.field == field
-    assert await world.notifications.preferences.choices_of(ADA.id) == Choices(time_zone="Europe/Berlin")
+    assert await world.notification_preferences.choices_of(ADA.id) == Choices(time_zone="Europe/Berlin")
 
 
 async def test_an_address_is_kept_sealed_and_its_page_shows_the_server_alone(world: NoticesWorld) -> None:
-    await world.notifications.addresses.put(ADA, "ntfy", HOME, "tk_plants")
+    await world.addresses.put(ADA, "ntfy", HOME, "tk_plants")
     sealed = await world.db.repository(SecretsRepository, ADA.id).get("reach:ntfy")
     assert sealed is not None
     assert b"plants" not in sealed
-    views = {view.name: view for view in await world.notifications.addresses.views(ADA)}
+    views = {view.name: view for view in await world.addresses.views(ADA)}
     assert (views["ntfy"].address, views["ntfy"].has_secret) == ("https://ntfy.example.org/…", True)
     assert views["webhook"].address == ""
     assert "CORTEX_SMTP_HOST" in views["email"].lacks
-    assert (await world.notifications.addresses.views(BOB))[1].address == ""
+    assert (await world.addresses.views(BOB))[1].address == ""
 
 
 async def test_a_secret_goes_on_with_its_server_and_to_no_other(world: NoticesWorld) -> None:
-    addresses = world.notifications.addresses
+    addresses = world.addresses
     await addresses.put(ADA, "ntfy", HOME, "tk_plants")
     await addresses.put(ADA, "ntfy", "https://ntfy.example.org/moss")
     kept = await addresses.target(ADA.id, "ntfy")
@@ -325,10 +322,10 @@ async def test_a_secret_goes_on_with_its_server_and_to_no_other(world: NoticesWo
 
 
 async def test_a_webhook_is_given_a_secret_that_is_shown_once(world: NoticesWorld) -> None:
-    made = await world.notifications.addresses.put(ADA, "webhook", HOOK)
+    made = await world.addresses.put(ADA, "webhook", HOOK)
     assert made.startswith("whsec_")
-    assert await world.notifications.addresses.put(ADA, "webhook", HOOK) == ""
-    kept = await world.notifications.addresses.target(ADA.id, "webhook")
+    assert await world.addresses.put(ADA, "webhook", HOOK) == ""
+    kept = await world.addresses.target(ADA.id, "webhook")
     assert kept is not None
     assert kept.secret == made
 
@@ -345,18 +342,18 @@ async def test_an_address_that_cannot_be_used_is_refused(
     world: NoticesWorld, channel: str, address: str, says: str
 ) -> None:
     with pytest.raises(UserError, match=says):
-        await world.notifications.addresses.put(ADA, channel, address)
-    assert await world.notifications.addresses.named(ADA.id) == frozenset()
+        await world.addresses.put(ADA, channel, address)
+    assert await world.addresses.named(ADA.id) == frozenset()
 
 
 async def test_a_removed_address_is_gone(world: NoticesWorld) -> None:
-    await world.notifications.addresses.put(ADA, "ntfy", HOME)
+    await world.addresses.put(ADA, "ntfy", HOME)
     with pytest.raises(NotFound):
-        await world.notifications.addresses.remove(BOB, "ntfy")
-    await world.notifications.addresses.remove(ADA, "ntfy")
-    assert await world.notifications.addresses.target(ADA.id, "ntfy") is None
+        await world.addresses.remove(BOB, "ntfy")
+    await world.addresses.remove(ADA, "ntfy")
+    assert await world.addresses.target(ADA.id, "ntfy") is None
     with pytest.raises(NotFound):
-        await world.notifications.addresses.remove(ADA, "ntfy")
+        await world.addresses.remove(ADA, "ntfy")
 
 
 # --- questions that wait for a yes
@@ -377,7 +374,7 @@ async def asked(house: LivingHouse, conversation_id: str) -> str:
 
 
 async def questions(house: LivingHouse) -> list[NoticeRow]:
-    page = await house.cortex.notifications.notices.page(house.admin.id, NoticeFilter(kinds=("approval",)))
+    page = await house.cortex.notices.page(house.admin.id, NoticeFilter(kinds=("approval",)))
     return [view.row for view in page.notices]
 
 
@@ -400,12 +397,12 @@ async def test_a_question_is_told_when_nobody_has_the_conversation_open(house: L
     assert (row.subject_id, row.path, row.actions) == (approval_id, f"/c/{cid}", ("approve", "deny"))
     assert "echo hi" in row.text
     assert row.acknowledged_at is None
-    heard = await house.cortex.notifications.notices.changed(house.admin.id, -1, 0)
+    heard = await house.cortex.notices.changed(house.admin.id, -1, 0)
     await house.cortex.approvals.answer(house.admin, approval_id, "deny")
-    assert await house.cortex.notifications.notices.changed(house.admin.id, heard, 0) > heard
+    assert await house.cortex.notices.changed(house.admin.id, heard, 0) > heard
     (settled,) = await questions(house)
     assert settled.acknowledged_at is not None
-    assert await house.cortex.notifications.notices.unread(house.admin.id) == 0
+    assert await house.cortex.notices.unread(house.admin.id) == 0
 
 
 async def test_a_question_that_nobody_watches_waits_half_a_day_but_not_in_every_chat(house: LivingHouse) -> None:
@@ -439,12 +436,12 @@ async def test_the_button_of_a_question_lets_the_call_go_on(house: LivingHouse) 
     cid = await house.conversation()
     approval_id = await unwatched(house, cid)
     (row,) = await questions(house)
-    approve, deny = await house.cortex.notifications.action_links.made(row, "delivery-1")
+    approve, deny = await house.cortex.action_links.made(row, "delivery-1")
     token = await house.cortex.accounts.login(house.admin.name, PASSWORD, "127.0.0.1", "Firefox")
     login = await house.cortex.accounts.who(token)
     assert login is not None
-    assert await house.cortex.notifications.action_links.press(login, approve.path.removeprefix(PATH)) == f"/c/{cid}"
+    assert await house.cortex.action_links.press(login, approve.path.removeprefix(PATH)) == f"/c/{cid}"
     assert (await house.until(cid, "tool.result")).payload["state"] == "ok"
     with pytest.raises(Conflict):
-        await house.cortex.notifications.action_links.press(login, deny.path.removeprefix(PATH))
+        await house.cortex.action_links.press(login, deny.path.removeprefix(PATH))
     assert (await house.until(cid, "approval", state="allowed")).payload["approval"] == approval_id

@@ -19,9 +19,10 @@ from cortex.notify import SmtpServer
 from cortex.ports.channels import PRIVATE_TEXT
 from cortex.ports.outgoing import Mail, Push, PushCount
 from cortex.services.notices.delivery import BACK_OFF_S, opening
-from cortex.services.notices.notices import OUTBOX, NoticeFilter, NoticeRow
+from cortex.services.notices.notices import NoticeFilter, NoticeRow
 from cortex.services.notices.outbox import LEASE_S, LOOK_S, PLACES, Outbox
 from cortex.services.notices.preferences import KINDS
+from cortex.services.notifier import OUTBOX
 from cortex.storage.accounts import LoginsRepository
 from cortex.storage.db import Database
 from tests.children import ROOT
@@ -66,14 +67,12 @@ async def test_a_notice_goes_by_every_way_of_its_person(db: Database, clock: Sti
         async with mail_server(mailbox) as smtp:
             world = await made_world(db, clock, tmp_path, **inside(push, ntfy, hook), **mailed(smtp))
             await world.subscribed(browser, f"{push.origin}/p")
-            await world.notifications.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
-            await world.notifications.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
-            await world.notifications.addresses.put(ADA, "email", "ada@example.org")
-            await world.notifications.preferences.change(ADA, content=["web_push", "email"])
+            await world.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
+            await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+            await world.addresses.put(ADA, "email", "ada@example.org")
+            await world.notification_preferences.change(ADA, content=["web_push", "email"])
             async with world.sending():
-                id = await world.notifications.notices.notify(
-                    ADA.id, replace(TEA, urgency="high", actions=("ack", "snooze"))
-                )
+                id = await world.notices.notify(ADA.id, replace(TEA, urgency="high", actions=("ack", "snooze")))
                 ended = await world.ended(id)
     assert {name: (row.state, row.attempt, row.error) for name, row in ended.items()} == {
         name: ("delivered", 1, "") for name in ("email", "ntfy", "web_push", "webhook")
@@ -87,7 +86,7 @@ async def test_a_notice_goes_by_every_way_of_its_person(db: Database, clock: Sti
     assert b"The fern first." in (mailbox.mails[0].content or b"")
     assert json.loads(ntfy.seen[0].body)["message"] == PRIVATE_TEXT
     assert json.loads(hook.seen[0].body)["data"]["text"] == PRIVATE_TEXT
-    (device,) = await world.notifications.devices.list(ADA)
+    (device,) = await world.devices.list(ADA)
     assert (device.state, device.pushed_at) == ("ok", clock())
 
 
@@ -119,12 +118,10 @@ def test_the_page_that_a_notice_opens_knows_of_it(path: str, opened: str) -> Non
 async def test_a_channel_that_hangs_holds_up_no_other(db: Database, clock: StillClock, tmp_path: Path) -> None:
     with Loopback(*[Reply(is_held=True)] * 4) as hook, Loopback(*[TAKEN] * 9) as ntfy:
         world = await made_world(db, clock, tmp_path, **inside(hook, ntfy))
-        await world.notifications.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
-        await world.notifications.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
+        await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        await world.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
         async with world.sending():
-            ids = [
-                await world.notifications.notices.notify(ADA.id, replace(TEA, key=str(number))) for number in range(9)
-            ]
+            ids = [await world.notices.notify(ADA.id, replace(TEA, key=str(number))) for number in range(9)]
 
             async def all_by_ntfy() -> bool:
                 return {(await world.deliveries(id))["ntfy"].state for id in ids} == {"delivered"}
@@ -140,14 +137,14 @@ async def test_a_persons_address_that_hangs_holds_up_nobody_else(
 ) -> None:
     with Loopback(*[Reply(is_held=True)] * 4) as hanging, Loopback() as quick:
         world = await made_world(db, clock, tmp_path, **inside(hanging, quick))
-        await world.notifications.addresses.put(ADA, "webhook", f"{hanging.origin}/hook")
-        await world.notifications.addresses.put(BOB, "webhook", f"{quick.origin}/hook")
+        await world.addresses.put(ADA, "webhook", f"{hanging.origin}/hook")
+        await world.addresses.put(BOB, "webhook", f"{quick.origin}/hook")
         async with world.sending():
             for number in range(9):
-                await world.notifications.notices.notify(ADA.id, replace(TEA, key=str(number)))
+                await world.notices.notify(ADA.id, replace(TEA, key=str(number)))
             clock.forward(seconds=1)
             for number in range(9):
-                await world.notifications.notices.notify(BOB.id, replace(TEA, key=str(number)))
+                await world.notices.notify(BOB.id, replace(TEA, key=str(number)))
             await until(lambda: _is_there(quick.seen, 9))
             assert len(hanging.seen) <= PLACES["webhook"] // 2
 
@@ -157,9 +154,9 @@ async def test_a_server_that_is_busy_is_tried_again_with_growing_pauses(
 ) -> None:
     with Loopback(*[BUSY] * (len(BACK_OFF_S) + 1)) as hook:
         world = await made_world(db, clock, tmp_path, **inside(hook))
-        await world.notifications.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         async with world.sending():
-            id = await world.notifications.notices.notify(ADA.id, TEA)
+            id = await world.notices.notify(ADA.id, TEA)
             for number, wait_s in enumerate(BACK_OFF_S, start=1):
 
                 async def is_put_off(wait_s: float = wait_s) -> bool:
@@ -172,12 +169,12 @@ async def test_a_server_that_is_busy_is_tried_again_with_growing_pauses(
             row = (await world.ended(id))["webhook"]
             assert (row.state, row.attempt) == ("failed", len(BACK_OFF_S) + 1)
             assert "answered 503" in row.error
-            view = (await world.notifications.addresses.views(ADA))[2]
+            view = (await world.addresses.views(ADA))[2]
             assert (view.name, view.error) == ("webhook", row.error)
-            await world.notifications.notices.send_again(ADA.id, row.id)
+            await world.notices.send_again(ADA.id, row.id)
             assert (await world.ended(id))["webhook"].state == "delivered"
             with pytest.raises(Conflict):
-                await world.notifications.notices.send_again(ADA.id, row.id)
+                await world.notices.send_again(ADA.id, row.id)
     assert len({seen.headers["webhook-id"] for seen in hook.seen}) == 1
 
 
@@ -186,10 +183,10 @@ async def test_what_failed_until_its_time_was_up_says_why_it_failed(
 ) -> None:
     with Loopback(BUSY) as hook:
         world = await made_world(db, clock, tmp_path, **inside(hook))
-        await world.notifications.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         async with world.sending():
             in_time = clock() + timedelta(seconds=5)
-            id = await world.notifications.notices.notify(ADA.id, replace(TEA, expires_at=in_time))
+            id = await world.notices.notify(ADA.id, replace(TEA, expires_at=in_time))
 
             async def was_tried() -> bool:
                 return bool((await world.deliveries(id))["webhook"].error)
@@ -204,9 +201,9 @@ async def test_what_failed_until_its_time_was_up_says_why_it_failed(
 async def test_a_server_that_asks_for_patience_gets_it(db: Database, clock: StillClock, tmp_path: Path) -> None:
     with Loopback(Reply(status=429, headers={"Retry-After": "700"})) as hook:
         world = await made_world(db, clock, tmp_path, **inside(hook))
-        await world.notifications.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         async with world.sending():
-            id = await world.notifications.notices.notify(ADA.id, TEA)
+            id = await world.notices.notify(ADA.id, TEA)
 
             async def was_tried() -> bool:
                 return bool((await world.deliveries(id))["webhook"].error)
@@ -218,9 +215,9 @@ async def test_a_server_that_asks_for_patience_gets_it(db: Database, clock: Stil
 async def test_what_a_server_refuses_is_not_tried_again(db: Database, clock: StillClock, tmp_path: Path) -> None:
     with Loopback(Reply(status=403)) as hook:
         world = await made_world(db, clock, tmp_path, **inside(hook))
-        await world.notifications.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         async with world.sending():
-            row = (await world.ended(await world.notifications.notices.notify(ADA.id, TEA)))["webhook"]
+            row = (await world.ended(await world.notices.notify(ADA.id, TEA)))["webhook"]
     assert (row.state, row.attempt) == ("failed", 1)
     assert "signature" in row.error
 
@@ -233,16 +230,16 @@ async def test_a_dead_device_is_removed_and_its_person_told_by_another_way(
         async with mail_server(mailbox) as smtp:
             world = await made_world(db, clock, tmp_path, **inside(push), **mailed(smtp))
             await world.subscribed(Browser(), f"{push.origin}/p", user=ADA)
-            await world.notifications.addresses.put(ADA, "email", "ada@example.org")
-            await world.notifications.preferences.change(ADA, content=["email"])
+            await world.addresses.put(ADA, "email", "ada@example.org")
+            await world.notification_preferences.change(ADA, content=["email"])
             async with world.sending():
-                row = (await world.ended(await world.notifications.notices.notify(ADA.id, TEA)))["web_push"]
+                row = (await world.ended(await world.notices.notify(ADA.id, TEA)))["web_push"]
                 await until(lambda: _is_there(mailbox.mails, 2))
-                (told,) = (await world.notifications.notices.page(ADA.id, NoticeFilter(kinds=("system",)))).notices
+                (told,) = (await world.notices.page(ADA.id, NoticeFilter(kinds=("system",)))).notices
                 assert {name: one.state for name, one in (await world.ended(told.row.id)).items()} == {
                     "email": "delivered"
                 }
-    assert (row.state, await world.notifications.devices.list(ADA)) == ("failed", [])
+    assert (row.state, await world.devices.list(ADA)) == ("failed", [])
     assert told.row.title == "Firefox on Linux no longer takes notifications"
     for words in (b"no longer takes notifications", b"The fern first."):
         assert any(words in (mail.content or b"") for mail in mailbox.mails)
@@ -259,28 +256,28 @@ async def test_what_fails_by_its_ways_goes_by_one_more_and_says_so(
     with Loopback(Reply(status=403)) as ntfy, Loopback() as hook:
         async with mail_server(mailbox) as smtp:
             world = await made_world(db, clock, tmp_path, **inside(ntfy, hook), **mailed(smtp))
-            await world.notifications.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
-            await world.notifications.addresses.put(ADA, "email", "ada@example.org")
-            await world.notifications.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
-            await world.notifications.preferences.change(ADA, channels={"reminder": ["ntfy"]})
+            await world.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
+            await world.addresses.put(ADA, "email", "ada@example.org")
+            await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+            await world.notification_preferences.change(ADA, channels={"reminder": ["ntfy"]})
             async with world.sending():
-                id = await world.notifications.notices.notify(ADA.id, TEA)
+                id = await world.notices.notify(ADA.id, TEA)
                 await until(lambda: _is_there(mailbox.mails, 1))
                 ended = await world.ended(id)
     assert {name: row.state for name, row in ended.items()} == {"ntfy": "failed", "email": "delivered"}
-    (page,) = [view for view in await world.notifications.addresses.views(ADA) if view.name == "ntfy"]
+    (page,) = [view for view in await world.addresses.views(ADA) if view.name == "ntfy"]
     assert ("token" in page.error, page.is_tried_again) == (True, False)
 
 
 async def test_a_way_that_worked_is_way_enough(db: Database, clock: StillClock, tmp_path: Path) -> None:
     with Loopback(Reply(status=403)) as ntfy, Loopback() as hook, Loopback() as push:
         world = await made_world(db, clock, tmp_path, **inside(ntfy, hook, push))
-        await world.notifications.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
-        await world.notifications.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        await world.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
+        await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         await world.subscribed(Browser(), f"{push.origin}/p")
-        await world.notifications.preferences.change(ADA, channels={"reminder": ["ntfy", "webhook"]})
+        await world.notification_preferences.change(ADA, channels={"reminder": ["ntfy", "webhook"]})
         async with world.sending():
-            ended = await world.ended(await world.notifications.notices.notify(ADA.id, TEA))
+            ended = await world.ended(await world.notices.notify(ADA.id, TEA))
         assert {name: row.state for name, row in ended.items()} == {"ntfy": "failed", "webhook": "delivered"}
         assert push.seen == []
 
@@ -289,14 +286,14 @@ async def test_when_no_way_works_each_was_tried_and_it_ends(db: Database, clock:
     refused = [Reply(status=403)] * 9
     with Loopback(*refused) as ntfy, Loopback(*refused) as hook, Loopback(*refused) as push:
         world = await made_world(db, clock, tmp_path, **inside(ntfy, hook, push))
-        await world.notifications.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
-        await world.notifications.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        await world.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
+        await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         await world.subscribed(Browser(), f"{push.origin}/p")
-        await world.notifications.preferences.change(
+        await world.notification_preferences.change(
             ADA, channels={"reminder": ["ntfy"], "job": ["webhook", "web_push"]}
         )
         async with world.sending():
-            id = await world.notifications.notices.notify(ADA.id, TEA)
+            id = await world.notices.notify(ADA.id, TEA)
             await until(lambda: _is_there(hook.seen, 1))
             ended = await world.ended(id)
     assert {row.state for row in ended.values()} == {"failed"}
@@ -309,22 +306,22 @@ async def test_nothing_more_is_tried_where_nobody_wants_it(
 ) -> None:
     with Loopback(Reply(status=503), Reply(status=403)) as hook, Loopback() as ntfy:
         world = await made_world(db, clock, tmp_path, **inside(ntfy, hook))
-        await world.notifications.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
-        await world.notifications.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
-        await world.notifications.preferences.change(ADA, channels={"reminder": ["webhook"]})
+        await world.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
+        await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        await world.notification_preferences.change(ADA, channels={"reminder": ["webhook"]})
         async with world.sending():
-            id = await world.notifications.notices.notify(ADA.id, TEA)
+            id = await world.notices.notify(ADA.id, TEA)
 
             async def was_tried() -> bool:
                 return bool((await world.deliveries(id))["webhook"].error)
 
             await until(was_tried)
             if reason == "muted":
-                await world.notifications.preferences.change(ADA, muted=["reminder"])
+                await world.notification_preferences.change(ADA, muted=["reminder"])
             if reason == "unwanted there":
-                await world.notifications.preferences.change(ADA, channels={kind: ["webhook"] for kind in KINDS})
+                await world.notification_preferences.change(ADA, channels={kind: ["webhook"] for kind in KINDS})
             if reason == "read":
-                await world.notifications.notices.read(ADA.id, [id])
+                await world.notices.read(ADA.id, [id])
             world.later(seconds=BACK_OFF_S[0])
             ended = await world.ended(id)
     assert list(ended) == ["webhook"]
@@ -336,9 +333,9 @@ async def test_a_lost_answer_is_called_so_and_tried_again_under_the_same_id(
 ) -> None:
     async with silent_server() as (port, taken):
         world = await made_world(db, clock, tmp_path, notify_hosts=(f"127.0.0.1:{port}",))
-        await world.notifications.addresses.put(ADA, "webhook", f"http://127.0.0.1:{port}/hook")
+        await world.addresses.put(ADA, "webhook", f"http://127.0.0.1:{port}/hook")
         async with world.sending():
-            id = await world.notifications.notices.notify(ADA.id, TEA)
+            id = await world.notices.notify(ADA.id, TEA)
             for tries in (1, 2):
 
                 async def was_tried(tries: int = tries) -> bool:
@@ -358,9 +355,9 @@ async def test_a_try_cut_off_by_the_end_of_the_process_is_made_again_by_the_next
 ) -> None:
     with Loopback(Reply(is_held=True)) as hook:
         world = await made_world(db, clock, tmp_path, **inside(hook))
-        await world.notifications.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         async with world.sending():
-            id = await world.notifications.notices.notify(ADA.id, TEA)
+            id = await world.notices.notify(ADA.id, TEA)
 
             async def is_sent() -> bool:
                 return len(hook.seen) == 1
@@ -399,8 +396,8 @@ asyncio.run(main())
 async def test_a_process_killed_before_it_booked_loses_nothing(db: Database, clock: StillClock, tmp_path: Path) -> None:
     with Loopback(Reply(is_held=True)) as hook:
         world = await made_world(db, clock, tmp_path, **inside(hook))
-        await world.notifications.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
-        id = await world.notifications.notices.notify(ADA.id, TEA)
+        await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        id = await world.notices.notify(ADA.id, TEA)
         url, place = db.url.render_as_string(hide_password=False), inside(hook)["notify_hosts"][0]
         child = await asyncio.create_subprocess_exec(
             sys.executable, "-c", SENDS_UNTIL_KILLED, url, str(tmp_path), place, cwd=ROOT
@@ -422,8 +419,8 @@ async def test_a_process_killed_before_it_booked_loses_nothing(db: Database, clo
 async def test_a_delivery_that_ends_every_process_is_given_up(db: Database, clock: StillClock, tmp_path: Path) -> None:
     with Loopback() as hook:
         world = await made_world(db, clock, tmp_path, **inside(hook))
-        await world.notifications.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
-        id = await world.notifications.notices.notify(ADA.id, TEA)
+        await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        id = await world.notices.notify(ADA.id, TEA)
         for _ in range(len(BACK_OFF_S) + 1):
             assert await world.taken()
             clock.forward(seconds=LEASE_S)
@@ -438,10 +435,10 @@ async def test_quiet_hours_hold_back_a_second_try_too(db: Database, tmp_path: Pa
     db.clock = clock
     with Loopback(BUSY) as hook:
         world = await made_world(db, clock, tmp_path, **inside(hook))
-        await world.notifications.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
-        await world.notifications.preferences.change(ADA, quiet="22:00-07:00")
+        await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        await world.notification_preferences.change(ADA, quiet="22:00-07:00")
         async with world.sending():
-            id = await world.notifications.notices.notify(ADA.id, TEA)
+            id = await world.notices.notify(ADA.id, TEA)
 
             async def next_at(at: datetime) -> bool:
                 return (await world.deliveries(id))["webhook"].next_at == at
@@ -450,19 +447,19 @@ async def test_quiet_hours_hold_back_a_second_try_too(db: Database, tmp_path: Pa
             world.later(seconds=BACK_OFF_S[0])  # 22:00:05 there
             morning = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
             await until(lambda: next_at(morning))
-            urgent = await world.notifications.notices.notify(ADA.id, replace(TEA, key="fire", urgency="high"))
+            urgent = await world.notices.notify(ADA.id, replace(TEA, key="fire", urgency="high"))
             assert (await world.ended(urgent))["webhook"].state == "delivered"
             clock.at = morning
-            world.notifications.notices.wake()
+            world.notices.wake()
             assert (await world.ended(id))["webhook"].state == "delivered"
 
 
 async def read(world: NoticesWorld, id: str) -> None:
-    await world.notifications.notices.read(ADA.id, [id])
+    await world.notices.read(ADA.id, [id])
 
 
 async def acknowledge(world: NoticesWorld, id: str) -> None:
-    await world.notifications.notices.acknowledge(ADA.id, id)
+    await world.notices.acknowledge(ADA.id, id)
 
 
 async def expire(world: NoticesWorld, id: str) -> None:
@@ -470,7 +467,7 @@ async def expire(world: NoticesWorld, id: str) -> None:
 
 
 async def remove_the_address(world: NoticesWorld, id: str) -> None:
-    await world.notifications.addresses.remove(ADA, "ntfy")
+    await world.addresses.remove(ADA, "ntfy")
 
 
 @pytest.mark.parametrize(
@@ -492,9 +489,9 @@ async def test_what_is_over_before_it_was_sent_is_dropped(
 ) -> None:
     with Loopback(TAKEN) as ntfy:
         world = await made_world(db, clock, tmp_path, **inside(ntfy))
-        await world.notifications.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
+        await world.addresses.put(ADA, "ntfy", f"{ntfy.origin}/plants")
         in_time = clock() + timedelta(minutes=5)
-        id = await world.notifications.notices.notify(ADA.id, replace(TEA, expires_at=in_time))
+        id = await world.notices.notify(ADA.id, replace(TEA, expires_at=in_time))
         await meanwhile(world, id)
         async with world.sending():
             row = (await world.ended(id))["ntfy"]
@@ -506,21 +503,21 @@ async def test_a_device_whose_login_ended_is_told_nothing(db: Database, clock: S
     with Loopback() as push:
         world = await made_world(db, clock, tmp_path, **inside(push))
         await world.subscribed(Browser(), f"{push.origin}/p")
-        before = await world.notifications.notices.notify(ADA.id, TEA)
+        before = await world.notices.notify(ADA.id, TEA)
         await db.repository(LoginsRepository, ADA.id).end("login-1")
-        after = await world.notifications.notices.notify(ADA.id, replace(TEA, key="after"))
+        after = await world.notices.notify(ADA.id, replace(TEA, key="after"))
         async with world.sending():
             assert (await world.ended(before))["web_push"].state == "dropped"
         assert (await world.deliveries(after), push.seen) == ({}, [])
-        assert [device.state for device in await world.notifications.devices.list(ADA)] == ["signed_out"]
+        assert [device.state for device in await world.devices.list(ADA)] == ["signed_out"]
 
 
 async def test_two_processes_send_it_once(db: Database, clock: StillClock, tmp_path: Path) -> None:
     with Loopback() as hook:
         world = await made_world(db, clock, tmp_path, **inside(hook))
         other = await made_world(db, clock, tmp_path, **inside(hook))
-        await world.notifications.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
-        ids = [await world.notifications.notices.notify(ADA.id, replace(TEA, key=str(number))) for number in range(20)]
+        await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        ids = [await world.notices.notify(ADA.id, replace(TEA, key=str(number))) for number in range(20)]
         async with world.sending(), other.sending():
             for id in ids:
                 assert (await world.ended(id))["webhook"].state == "delivered"
@@ -545,7 +542,7 @@ async def test_with_nothing_to_send_it_looks_twice_a_minute_at_most(
     db: Database, clock: StillClock, tmp_path: Path
 ) -> None:
     world, bell = await made_world(db, clock, tmp_path, notify_hosts=("127.0.0.1:9",)), Bell()
-    loop = Outbox(db=db, hub=bell, delivery=world.notifications.outbox.delivery, clock=clock)
+    loop = Outbox(db=db, hub=bell, delivery=world.outbox.delivery, clock=clock)
     worker = asyncio.create_task(loop.send_due())
 
     async def has_looked() -> bool:
@@ -553,9 +550,9 @@ async def test_with_nothing_to_send_it_looks_twice_a_minute_at_most(
 
     await until(has_looked)
     assert bell.waits_s == [LOOK_S]
-    await world.notifications.addresses.put(ADA, "webhook", "http://127.0.0.1:9/hook")
-    await world.notifications.preferences.change(ADA, quiet="10:00-10:10")  # it is 10:00 there
-    await world.notifications.notices.notify(ADA.id, TEA)
+    await world.addresses.put(ADA, "webhook", "http://127.0.0.1:9/hook")
+    await world.notification_preferences.change(ADA, quiet="10:00-10:10")  # it is 10:00 there
+    await world.notices.notify(ADA.id, TEA)
     bell.announce(OUTBOX)
 
     async def has_looked_again() -> bool:
@@ -575,40 +572,40 @@ async def test_the_digest_tells_what_was_of_low_urgency_once_at_its_hour(
 ) -> None:
     with Loopback() as hook:
         world = await made_world(db, clock, tmp_path, **inside(hook))
-        await world.notifications.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
-        await world.notifications.preferences.change(ADA, digest_hour="12", content=["webhook"])  # 11:00 UTC
+        await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
+        await world.notification_preferences.change(ADA, digest_hour="12", content=["webhook"])  # 11:00 UTC
         low = replace(TEA, kind="job", urgency="low")
         for number in range(3):
-            await world.notifications.notices.notify(ADA.id, replace(low, key=str(number), title=f"Backup {number}"))
+            await world.notices.notify(ADA.id, replace(low, key=str(number), title=f"Backup {number}"))
             clock.forward(minutes=1)
-        await world.notifications.notices.notify(BOB.id, replace(low, title="Bob's"))
-        await world.notifications.digests.go_round()
-        assert (await world.notifications.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices == ()
+        await world.notices.notify(BOB.id, replace(low, title="Bob's"))
+        await world.digests.go_round()
+        assert (await world.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices == ()
         clock.forward(minutes=120)
-        await world.notifications.notices.notify(ADA.id, replace(low, key="later", title="After the hour"))
-        await world.notifications.digests.go_round()
-        await world.notifications.digests.go_round()
-        (told,) = (await world.notifications.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices
+        await world.notices.notify(ADA.id, replace(low, key="later", title="After the hour"))
+        await world.digests.go_round()
+        await world.digests.go_round()
+        (told,) = (await world.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices
         async with world.sending():
             await world.ended(told.row.id)
         clock.forward(days=1)
-        await world.notifications.digests.go_round()
-        (next_day,) = (await world.notifications.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices
+        await world.digests.go_round()
+        (next_day,) = (await world.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices
     assert told.row.text == "- Backup 0\n- Backup 1\n- Backup 2"
     assert [json.loads(seen.body)["data"]["title"] for seen in hook.seen] == ["3 things in your digest"]
     assert next_day.row.text == "- After the hour"
-    assert (await world.notifications.notices.page(BOB.id, NoticeFilter(kinds=("digest",)))).notices == ()
+    assert (await world.notices.page(BOB.id, NoticeFilter(kinds=("digest",)))).notices == ()
 
 
 async def test_a_digest_that_came_due_while_cortex_was_down_is_told_at_the_start(
     db: Database, clock: StillClock, tmp_path: Path
 ) -> None:
     world = await made_world(db, clock, tmp_path)
-    await world.notifications.preferences.change(ADA, digest_hour="12")
-    await world.notifications.notices.notify(ADA.id, replace(TEA, urgency="low"))
+    await world.notification_preferences.change(ADA, digest_hour="12")
+    await world.notices.notify(ADA.id, replace(TEA, urgency="low"))
     clock.forward(days=2)
-    await world.notifications.digests.go_round()
-    (told,) = (await world.notifications.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices
+    await world.digests.go_round()
+    (told,) = (await world.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices
     assert told.row.text == "- Water the plants"
 
 
@@ -630,10 +627,10 @@ async def test_a_digest_comes_once_a_day_over_restarts_and_changes_of_the_clock(
     for number in range(3 * 24):
         world = await made_world(db, clock, tmp_path)  # as after a start: nothing is remembered but the tables
         if not number:
-            await world.notifications.preferences.change(ADA, digest_hour=hour)
-        await world.notifications.notices.notify(ADA.id, replace(TEA, key=str(number), urgency="low"))
-        await world.notifications.digests.go_round()
-        for view in (await world.notifications.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices:
+            await world.notification_preferences.change(ADA, digest_hour=hour)
+        await world.notices.notify(ADA.id, replace(TEA, key=str(number), urgency="low"))
+        await world.digests.go_round()
+        for view in (await world.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices:
             told.append(view.row.created_at.astimezone(ZoneInfo(ADA.time_zone)))
         clock.forward(minutes=60)
     days = [at.date().isoformat() for at in dict.fromkeys(told)]
@@ -643,12 +640,12 @@ async def test_a_digest_comes_once_a_day_over_restarts_and_changes_of_the_clock(
 
 async def test_a_day_on_which_all_was_read_has_no_digest(db: Database, clock: StillClock, tmp_path: Path) -> None:
     world = await made_world(db, clock, tmp_path)
-    await world.notifications.preferences.change(ADA, digest_hour="12")
-    await world.notifications.notices.notify(ADA.id, replace(TEA, urgency="low"))
-    await world.notifications.notices.read_all(ADA.id, clock())
+    await world.notification_preferences.change(ADA, digest_hour="12")
+    await world.notices.notify(ADA.id, replace(TEA, urgency="low"))
+    await world.notices.read_all(ADA.id, clock())
     clock.forward(days=1)
-    await world.notifications.digests.go_round()
-    assert (await world.notifications.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices == ()
+    await world.digests.go_round()
+    assert (await world.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices == ()
 
 
 # --- the tools' ports
@@ -657,8 +654,8 @@ async def test_a_day_on_which_all_was_read_has_no_digest(db: Database, clock: St
 async def test_the_ports_are_open_where_the_house_can_send(db: Database, clock: StillClock, tmp_path: Path) -> None:
     bare = await made_world(db, clock, tmp_path / "a", push_subject="", public_url="")
     whole = await made_world(db, clock, tmp_path / "b", smtp_host="mail.example.org", smtp_from="a@example.org")
-    assert not bare.scope.wired & {"Push", "Mail"}
-    assert {"Push", "Mail"} <= whole.scope.wired
+    assert not bare.wired & {"Push", "Mail"}
+    assert {"Push", "Mail"} <= whole.wired
 
 
 async def test_a_tools_push_says_what_became_of_it(db: Database, clock: StillClock, tmp_path: Path) -> None:
@@ -672,7 +669,7 @@ async def test_a_tools_push_says_what_became_of_it(db: Database, clock: StillClo
             assert await port.push("call-1", "Cortex", "hello") == PushCount(devices=1, failed=0)
             assert await port.push("call-1", "Cortex", "hello") == PushCount(devices=1, failed=0)
             assert await port.push("call-2", "Cortex", "hello") == PushCount(devices=0, failed=0, waiting=1)
-            await world.notifications.preferences.change(ADA, muted=["message"])
+            await world.notification_preferences.change(ADA, muted=["message"])
             with pytest.raises(ToolFailed, match="muted"):
                 await port.push("call-3", "Cortex", "hello")
     assert len(push.seen) == 2
@@ -686,7 +683,7 @@ async def test_a_tools_mail_goes_out_with_the_way_back_to_its_user(
         world = await made_world(db, clock, tmp_path, **mailed(smtp))
         port = world.scope.provide(Mail, ADA.id)
         assert await port.own_address() == ""
-        await world.notifications.addresses.put(ADA, "email", "ada@example.org")
+        await world.addresses.put(ADA, "email", "ada@example.org")
         assert await port.own_address() == "ada@example.org"
         await port.send_mail("call-1", ["ben@example.org"], "Late", "I come at 9.")
         mailbox.refusals["eve@example.org"] = "550 no such person"

@@ -1,8 +1,8 @@
 """Reminders over a real database: said in words, told once when due, heard, put off, taken away and brought back."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,10 +10,12 @@ import pytest
 
 from cortex.app import Cortex
 from cortex.base.errors import Conflict, NotFound, ToolFailed, UserError
+from cortex.base.events import Event
 from cortex.base.user import User
+from cortex.engine.hub import LocalHub
 from cortex.ports.schedule import Timing
 from cortex.schedule.reading import Reader
-from cortex.services.notifier import PageOnlyNotifier
+from cortex.services.notifier import PageOnlyNotifier, wake
 from cortex.services.reminders.due import DueReminders, Waking
 from cortex.services.reminders.reminders import REPEATS_S, TOLD_MOST, ReminderRow, RemindersService, Snooze
 from cortex.storage.accounts import AccountsRepository
@@ -24,14 +26,27 @@ from tests.still_clock import StillClock
 BERLIN = "Europe/Berlin"
 
 
-@dataclass(frozen=True, slots=True)
-class Heard(PageOnlyNotifier):
-    """Tells on the page alone, and notes whose pages were told to look."""
+class PageNotifier(PageOnlyNotifier):
+    """Tells on the page alone."""
 
-    rung: list[str]
+    def __init__(self, hub: LocalHub) -> None:
+        self.hub = hub
 
-    def ring(self, user_id: str = "") -> None:
-        self.rung.append(user_id)
+    def wake(self, user_id: str = "") -> None:
+        wake(self.hub, user_id)
+
+
+class HeardHub(LocalHub):
+    """Notes whose pages were told to look."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rung: list[str] = []
+
+    def announce(self, conversation_id: str, events: Sequence[Event] = ()) -> None:
+        super().announce(conversation_id, events)
+        if conversation_id.startswith("notices:"):
+            self.rung.append(conversation_id.removeprefix("notices:"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +86,11 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
             for name in ("ann", "ben")
         ]
         ann, ben = (User(id=row.id, name=row.name, rank="member", time_zone=BERLIN) for row in rows)
-        tell = Heard([])
-        service = RemindersService(runtime=cortex.runtime, timings=Reader(), notifier=tell)
-        due = DueReminders(runtime=cortex.runtime, timings=Reader(), notifier=tell)
-        yield Desk(reminders=service, due=due, ann=ann, ben=ben, clock=clock, rung=tell.rung)
+        hub = HeardHub()
+        runtime = replace(cortex.runtime, hub=hub)
+        service = RemindersService(runtime=runtime, timings=Reader())
+        due = DueReminders(runtime=runtime, timings=Reader(), notifier=PageNotifier(hub))
+        yield Desk(reminders=service, due=due, ann=ann, ben=ben, clock=clock, rung=hub.rung)
 
 
 # --- saying it

@@ -9,7 +9,7 @@ from tests.patience import PATIENCE_S
 
 async def told(house: LivingHouse) -> str:
     """The id of the first notice, as soon as it is there."""
-    notices, bell = house.cortex.notifications.notices, -1
+    notices, bell = house.cortex.notices, -1
     async with asyncio.timeout(PATIENCE_S):
         while not (page := await notices.page(house.admin.id)).notices:
             bell = await notices.changed(house.admin.id, bell, 15)
@@ -32,5 +32,5 @@ async def test_the_running_daemon_tells_it_and_hears_the_answer(tmp_path: Path) 
     async with living_house(tmp_path) as house:
         row = await house.cortex.reminders.add(house.admin, "take the bread out in 2 seconds")
         notice = await told(house)
-        await house.cortex.notifications.notices.acknowledge(house.admin.id, notice)
+        await house.cortex.notices.acknowledge(house.admin.id, notice)
         assert (await house.cortex.reminders.get(house.admin, row.id)).state == "done"

@@ -45,9 +45,9 @@ async def kept_job(house: LivingHouse, user: User, **values: object) -> JobRow:
 async def test_a_member_is_offered_no_tool_for_a_job_that_a_chat_would_not_have(house: LivingHouse) -> None:
     assert "http_post" not in await in_chats(house, house.member)
     with pytest.raises(UserError, match="no tool 'http_post' here that you may use") as refused:
-        await house.cortex.scheduler.jobs.add(house.member, CALL)
+        await house.cortex.jobs.add(house.member, CALL)
     assert refused.value.field == "tool"
-    assert (await house.cortex.scheduler.jobs.add(house.admin, CALL)).tool == "http_post"
+    assert (await house.cortex.jobs.add(house.admin, CALL)).tool == "http_post"
 
 
 @pytest.mark.parametrize("words", [("all",), ("web_post",), ("http_post",), ("http_post", "file", "web", "system")])
@@ -85,8 +85,8 @@ async def test_a_call_that_its_owner_may_not_make_is_to_the_job_an_unknown_tool(
         arguments={"url": "http://a.example/"},
         tools=("http_post",),
     )
-    await house.cortex.scheduler.jobs.run_now(house.member, job.id)
-    notices, seen = house.cortex.notifications.notices, -1
+    await house.cortex.jobs.run_now(house.member, job.id)
+    notices, seen = house.cortex.notices, -1
     while not (page := await notices.page(house.member.id)).notices:
         seen = await notices.changed(house.member.id, seen, 30)
     assert "no tool named 'http_post'" in page.notices[0].row.text

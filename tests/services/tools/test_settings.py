@@ -121,7 +121,7 @@ async def test_a_call_of_a_tool_that_the_first_plan_left_out_is_counted_as_rescu
     conversation = await house.conversation()
     turn_id = await house.say(conversation, MILK)
     first = (await cortex.runtime.db.repository(PlansRepository, user.id).of_turn(turn_id))[0].receipt
-    book = CallLog(runtime=cortex.runtime, contexts=cortex.planning.contexts, homes=Homes(cortex.settings.home))
+    book = CallLog(runtime=cortex.runtime, contexts=cortex.turn_contexts, homes=Homes(cortex.settings.home))
     turn = Turn(
         id=turn_id,
         conversation_id=conversation,

@@ -48,13 +48,13 @@ async def opened_turn(house: LivingHouse) -> Turn:
     cid = await house.conversation()
     turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
     row = await turns.create("turn:1", cid, "write a file", mode="all", role="orchestrator")
-    turn = await house.cortex.chat.runs.turn_start.start_turn(house.admin.id, row.id)
+    turn = await house.cortex.turn_runs.turn_start.start_turn(house.admin.id, row.id)
     assert turn is not None
     return turn
 
 
 async def test_a_tool_that_is_switched_off_is_not_run_any_more_in_a_turn_that_goes_on(house: LivingHouse) -> None:
-    turn, hands = await opened_turn(house), house.cortex.chat.runs.ports.tool_runner
+    turn, hands = await opened_turn(house), house.cortex.turn_runs.ports.tool_runner
     call = ToolCall(id="c1", name="file_write", arguments='{"path": "a.txt", "text": "x"}')
     decision = await hands.decide(turn, 1, call)
     assert decision.verdict == "run"
@@ -75,7 +75,7 @@ async def test_a_limit_that_is_set_while_a_turn_goes_on_holds_in_its_next_round(
     turn_id = await house.cortex.chat.send_message(house.admin, cid, "write milk.txt with the word milk", mode="all")
     await until(lambda: len(scripted.log) == 1)
     form = {"kind": "user", "subject": "", "limit_tokens": "1", "limit_usd": "", "at_limit": "stop", "model": ""}
-    await house.cortex.records.budgets.put(house.admin, form)
+    await house.cortex.budget_admin.put(house.admin, form)
     scripted.go_on(99)
     await house.until(cid, "turn.end", turn=turn_id)
     assert len(scripted.log) == 1

@@ -25,7 +25,7 @@ async def opened_turn(house: LivingHouse, *said: Message) -> tuple[Turn, TurnRow
     turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
     conversation = await house.conversation()
     row = await turns.create("turn:1", conversation, "what is on my list?", mode="auto", role="orchestrator")
-    turn = await house.cortex.chat.runs.turn_start.start_turn(house.admin.id, row.id)
+    turn = await house.cortex.turn_runs.turn_start.start_turn(house.admin.id, row.id)
     assert turn is not None
     messages = house.cortex.runtime.db.repository(MessagesRepository, house.admin.id)
     for index, message in enumerate((user(row.text), *said)):
@@ -46,7 +46,7 @@ async def test_a_message_taken_into_a_turn_that_is_broken_off_is_not_lost(house:
     turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
     await turns.create("turn:2", turn.conversation_id, "and be brief", mode="auto", role="orchestrator")
     await turns.take_queued(turn.conversation_id, turn.id, 1)
-    await house.cortex.chat.runs.turn_end.interrupt(row, "Cortex stopped.")
+    await house.cortex.turn_end.interrupt(row, "Cortex stopped.")
     said = await transcript(house)
     assert said[:4] == [user(row.text), assistant("", CALL), done, user("and be brief")]
     assert said[4].text == "(broken off when Cortex stopped)"
@@ -54,7 +54,7 @@ async def test_a_message_taken_into_a_turn_that_is_broken_off_is_not_lost(house:
 
 async def test_a_fault_in_the_middle_of_a_call_leaves_a_transcript_that_providers_take(house: LivingHouse) -> None:
     turn, _ = await opened_turn(house, assistant("", CALL))
-    await house.cortex.chat.runs.turn_end.end_turn(turn, Outcome(state="failed", rounds=0, text="A fault."))
+    await house.cortex.turn_end.end_turn(turn, Outcome(state="failed", rounds=0, text="A fault."))
     said = await transcript(house)
     assert [message.speaker for message in said] == ["user", "assistant", "tool", "assistant"]
     result = said[2].parts[0]

@@ -28,7 +28,7 @@ async def test_an_answer_that_was_kept_is_neither_asked_for_nor_paid_again(
     scripted.rules = [MILK]  # every answer makes its call under a new id, as real models do
     form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
     await house.cortex.models.save(house.admin, form)
-    runs, person = house.cortex.chat.runs, house.admin.id
+    runs, person = house.cortex.turn_runs, house.admin.id
     conversation = await house.conversation()
     turns = house.cortex.runtime.db.repository(TurnsRepository, person)
     row = await turns.create("turn:1", conversation, "add milk", mode="auto", role="orchestrator", max_rounds=None)
@@ -54,7 +54,7 @@ async def test_a_grown_tool_block_pushes_the_oldest_exchange_out_of_the_request(
 ) -> None:
     form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
     await house.cortex.models.save(house.admin, form)
-    runs, person = house.cortex.chat.runs, house.admin.id
+    runs, person = house.cortex.turn_runs, house.admin.id
     conversation = await house.conversation()
     past = (user("boiler " * 300), assistant("Noted."), user("cellar " * 300), assistant("Noted too."))
     seen = []

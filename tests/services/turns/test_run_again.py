@@ -53,7 +53,7 @@ class Shop:
             registry=inside.registry,
             call_log=book,
             approvals=self.house.cortex.approvals,
-            scope=inside.scope,
+            scope=self.house.cortex.scope,
             ticks_s=inside.ticks_s,
         )
 
@@ -74,7 +74,7 @@ class Shop:
         return await self.gate(self.call_log).perform(self.turn, 1, call, decision, None)
 
     def open(self, kind: type[Any]) -> Any:
-        return self.house.cortex.runtime.scope.provide(kind, self.house.admin.id)
+        return self.house.cortex.scope.provide(kind, self.house.admin.id)
 
 
 async def nothing() -> None:
@@ -103,7 +103,7 @@ async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
             now=AT.isoformat(),
         )
         homes = Homes(tmp_path / "home")
-        book = CallLog(runtime=inside, contexts=house.cortex.planning.contexts, homes=homes)
+        book = CallLog(runtime=inside, contexts=house.cortex.turn_contexts, homes=homes)
         yield Shop(house=house, call_log=book, turn=turn, meanwhile=nothing)
 
 

@@ -148,8 +148,8 @@ async def test_a_job_sends_nothing_that_its_chat_read(house: LivingHouse) -> Non
     await house.until(cid, "turn.end", turn=turn)
     (job,) = await house.cortex.runtime.db.repository(JobsRepository, house.admin.id).list()
     assert (job.is_tainted, job.is_private) == (True, True)
-    await house.cortex.scheduler.jobs.run_now(house.admin, job.id)
-    notices, seen = house.cortex.notifications.notices, -1
+    await house.cortex.jobs.run_now(house.admin, job.id)
+    notices, seen = house.cortex.notices, -1
     async with asyncio.timeout(PATIENCE_S):
         while not (await notices.page(house.admin.id)).notices:
             seen = await notices.changed(house.admin.id, seen, PATIENCE_S)
@@ -173,8 +173,8 @@ async def test_a_jobs_prompt_that_a_model_wrote_names_no_place_when_it_is_tried_
     )
     jobs = house.cortex.runtime.db.repository(JobsRepository, house.admin.id)
     job = await jobs.add(None, values, datetime(2126, 11, 21, 7, tzinfo=UTC))
-    await house.cortex.scheduler.jobs.run_now(house.admin, job.id)
-    notices, seen = house.cortex.notifications.notices, -1
+    await house.cortex.jobs.run_now(house.admin, job.id)
+    notices, seen = house.cortex.notices, -1
     async with asyncio.timeout(PATIENCE_S):
         while not (await notices.page(house.admin.id)).notices:
             seen = await notices.changed(house.admin.id, seen, PATIENCE_S)

@@ -6,7 +6,7 @@ import pytest
 
 from cortex.app import Cortex
 from cortex.base.settings import load_settings
-from cortex.services.turns.turns import LOST, OUTDATED
+from cortex.services.turns.queue import LOST, OUTDATED
 from tests.databases import mark_open_runs
 from tests.living_house import living_house
 

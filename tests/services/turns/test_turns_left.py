@@ -15,7 +15,7 @@ from cortex.base.events import OpenPart
 from cortex.base.turn import TurnState
 from cortex.base.user import User
 from cortex.services.turns.end import STOPPED
-from cortex.services.turns.turns import LOST, TurnRuns
+from cortex.services.turns.queue import LOST, TurnQueue
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import TurnsRepository
 from tests.databases import house_settings
@@ -79,10 +79,10 @@ async def test_an_answer_that_another_process_took_and_lost_is_heard_at_the_next
         desk = replace(house.cortex.approvals, runtime=replace(house.cortex.runtime, signals=Deaf()))
         await desk.answer(house.admin, asked.payload["approval"], choice)
         for _ in range(3):  # told again and again it is heard once
-            await house.cortex.chat.runs.settle_stalled()
+            await house.cortex.turn_queue.settle_stalled()
         assert (await house.until(cid, "tool.result")).payload["state"] == state
         await house.until(cid, "turn.end", turn=turn, state="done")
-        await house.cortex.chat.runs.settle_stalled()
+        await house.cortex.turn_queue.settle_stalled()
         assert len(await house.events(cid, "tool.result")) == 1
 
 
@@ -126,7 +126,7 @@ class Left:
     """A turn that says that it runs, and one behind it, in a house where nothing looks by itself."""
 
     cortex: Cortex
-    runs: TurnRuns
+    queue: TurnQueue
     engine: Ended
     user: User
     cid: str
@@ -146,9 +146,8 @@ async def left(home: Path, how: str) -> AsyncIterator[Left]:
         for id, state in ((FIRST, "running"), (SECOND, "queued")):
             await turns.create(id, cid, "hello", mode="auto", role="orchestrator", state=cast(TurnState, state))
         engine = Ended(how)
-        runs = cortex.chat.runs
-        runs.runtime = replace(runs.runtime, runner=engine)
-        yield Left(cortex, runs, engine, user, cid)
+        queue = replace(cortex.turn_queue, runtime=replace(cortex.runtime, runner=engine))
+        yield Left(cortex, queue, engine, user, cid)
 
 
 @pytest.mark.parametrize("how", ["cancelled", "done", "unknown"])
@@ -156,19 +155,19 @@ async def test_a_turn_without_a_living_run_is_ended_when_it_is_seen_for_the_seco
     tmp_path: Path, how: str
 ) -> None:
     async with left(tmp_path, how) as house:
-        await house.runs.recover()
+        await house.queue.recover()
         assert (await house.states(), house.engine.started) == (["running", "queued"], [])
-        await house.runs.settle_stalled()
+        await house.queue.settle_stalled()
         assert (await house.states(), house.engine.started) == (["interrupted", "queued"], [SECOND])
 
 
 async def test_a_look_in_the_middle_of_a_stop_takes_none_of_what_was_said(tmp_path: Path) -> None:
     async with left(tmp_path, "cancelled") as house:
-        await house.runs.settle_stalled()
+        await house.queue.settle_stalled()
         turns = house.cortex.runtime.db.repository(TurnsRepository, house.user.id)
         part = OpenPart(conversation_id=house.cid, turn_id=FIRST, part="p", kind="text", text="Half a", attempt=1)
-        assert await house.runs.turn_end.stop(await turns.get(FIRST), [part]) == SECOND
-        await house.runs.settle_stalled()
+        assert await house.queue.turn_end.stop(await turns.get(FIRST), [part]) == SECOND
+        await house.queue.settle_stalled()
         assert await house.states() == ["stopped", "queued"]
         kept = await house.cortex.runtime.db.repository(MessagesRepository, house.user.id).of_turn(FIRST)
         assert kept[-1].message.text == f"Half a\n{STOPPED}"

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from sqlalchemy import text
 
+from cortex.engine.dbos import Engine
+from cortex.services.health.housekeeping import Housekeeping
 from cortex.storage.db import Database
 from tests.living_house import LivingHouse, living_house
 from tests.still_clock import StillClock
@@ -58,13 +60,20 @@ async def test_receipts_go_when_the_setting_says_so(tmp_path: Path) -> None:
         old = await talked(house)
         clock.at += timedelta(days=29)
         new = await talked(house)
-        await house.cortex.records.sweep()
+        keeping = housekeeping(house)
+        await keeping.go_round()
         assert await house.receipts(old)
         clock.at += timedelta(days=2)
-        await house.cortex.records.sweep()
+        await keeping.go_round()
         assert await house.receipts(old) == []
         assert await house.receipts(new)
         assert (await house.events(old, "turn.end"))[0].payload["tools_sent"], "what was said stays"
+
+
+def housekeeping(house: LivingHouse) -> Housekeeping:
+    engine = house.cortex.runtime.runner
+    assert isinstance(engine, Engine)
+    return Housekeeping(runtime=house.cortex.runtime, accounts=house.cortex.accounts, prune=engine.prune)
 
 
 async def talked(house: LivingHouse) -> str:

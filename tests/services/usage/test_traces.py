@@ -31,7 +31,7 @@ async def test_a_round_shows_system_and_tools_to_the_byte_as_the_provider_got_th
     house: LivingHouse, scripted: ScriptedServer
 ) -> None:
     turn = await house.say(await house.conversation(), ASKED)
-    trace = await house.cortex.records.traces.trace(house.admin, turn)
+    trace = await house.cortex.traces.trace(house.admin, turn)
     assert [one.number for one in trace.rounds] == [1, 2]
     for shown, seen in zip(trace.rounds, scripted.log, strict=True):
         assert seen.body["messages"][0] == {"role": "system", "content": shown.system}
@@ -59,7 +59,7 @@ async def test_a_changed_description_goes_out_with_the_very_next_message_of_a_ch
     turn = await house.say(cid, "more milk")
     told = {one["function"]["name"]: one["function"]["description"] for one in scripted.log[-1].body["tools"]}
     assert told["task_create"] == "Write a thing on a list."
-    trace = await house.cortex.records.traces.trace(house.admin, turn)
+    trace = await house.cortex.traces.trace(house.admin, turn)
     receipt = trace.rounds[0].receipt
     assert receipt is not None
     assert receipt["epoch"]["boundary"] == "the set of tools changed"
@@ -68,14 +68,14 @@ async def test_a_changed_description_goes_out_with_the_very_next_message_of_a_ch
 async def test_the_past_stands_ahead_of_the_turn(house: LivingHouse) -> None:
     cid = await house.conversation()
     await house.say(cid, ASKED)
-    trace = await house.cortex.records.traces.trace(house.admin, await house.say(cid, "more milk"))
+    trace = await house.cortex.traces.trace(house.admin, await house.say(cid, "more milk"))
     assert [one.speaker for one in trace.past] == ["user", "assistant", "tool", "assistant"]
     assert trace.past[-1].text == "Added."
 
 
 async def test_known_secrets_are_blotted_out_of_everything(house: LivingHouse) -> None:
     turn = await house.say(await house.conversation(), f"{ASKED}, my key is test-key")
-    trace = await house.cortex.records.traces.trace(house.admin, turn)
+    trace = await house.cortex.traces.trace(house.admin, turn)
     assert "test-key" not in trace.to_json()
     assert "[secret]" in trace.text
     assert "[secret]" in trace.rounds[0].calls[0].call.arguments
@@ -86,7 +86,7 @@ async def test_anothers_trace_is_an_admins_and_stands_in_the_audit_log(house: Li
     cid = await house.conversation(house.member)
     turn = await house.say(cid, "hello", user=house.member)
     own = await house.say(await house.conversation(), ASKED)
-    traces, audit = house.cortex.records.traces, house.cortex.runtime.db.repository(AuditRepository)
+    traces, audit = house.cortex.traces, house.cortex.runtime.db.repository(AuditRepository)
     with pytest.raises(NotFound):
         await traces.trace(house.member, own)
     before = (await audit.list())[0].number
@@ -103,7 +103,7 @@ async def test_the_same_recipe_gives_the_same_plan_from_the_stored_input(house: 
     await house.say(cid, ASKED)
     turn = await house.say(cid, "and what is on my list?")
     for plan in await house.cortex.runtime.db.repository(PlansRepository, house.admin.id).of_turn(turn):
-        again = await house.cortex.records.replays.replay(house.admin.id, turn, plan.round, plan.receipt["recipe"])
+        again = await house.cortex.replays.replay(house.admin.id, turn, plan.round, plan.receipt["recipe"])
         assert (again.is_exact, again.is_same_registry) == (True, True)
         assert (again.joined, again.left, again.reshaped) == ((), (), ())
         assert again.after["sent"] == plan.receipt["sent"]
@@ -123,13 +123,13 @@ async def test_another_recipe_shows_its_difference_and_changes_and_asks_nothing(
         await house.events(cid),
         len(scripted.log),
     ]
-    replay = await house.cortex.records.replays.replay(house.admin.id, turn, 1, "all")
+    replay = await house.cortex.replays.replay(house.admin.id, turn, 1, "all")
     assert len(replay.joined) > 10
     assert replay.after["tokens"] > 3 * replay.before["tokens"]
     assert [one.name for one in replay.left] == ["tools_discover"]
     assert [(one.name, one.form) for one in replay.reshaped][:1] == [("task_update", "stub → full")]
-    for recipe in house.cortex.records.replays.recipes:
-        await house.cortex.records.replays.replay(house.admin.id, turn, 1, recipe)
+    for recipe in house.cortex.replays.recipes:
+        await house.cortex.replays.replay(house.admin.id, turn, 1, recipe)
     after = [
         await db.repository(PlansRepository, house.admin.id).of_turn(turn),
         await db.repository(ConversationsRepository, house.admin.id).get(cid),
@@ -142,13 +142,13 @@ async def test_another_recipe_shows_its_difference_and_changes_and_asks_nothing(
 async def test_a_registry_that_changed_since_is_said_to_have(house: LivingHouse) -> None:
     turn = await house.say(await house.conversation(), ASKED)
     await house.cortex.tool_settings.change(house.admin, "task_update", is_on=True, sending="always", asks_first=False)
-    replay = await house.cortex.records.replays.replay(house.admin.id, turn, 1, "cortex")
+    replay = await house.cortex.replays.replay(house.admin.id, turn, 1, "cortex")
     assert (replay.is_same_registry, replay.is_exact) == (False, True)
 
 
 async def test_a_replay_refuses_what_is_not_there(house: LivingHouse) -> None:
     turn = await house.say(await house.conversation(), ASKED)
-    replays = house.cortex.records.replays
+    replays = house.cortex.replays
     with pytest.raises(NotFound):
         await replays.replay(house.admin.id, turn, 9, "all")
     with pytest.raises(NotFound):

@@ -59,7 +59,7 @@ async def test_the_pages_numbers_are_the_sum_of_the_receipts(house: LivingHouse,
         await house.say(cid, "add milk again", mode="all"),
         await house.say(cid, "hello", mode="chat"),
     ]
-    view = await house.cortex.records.usage.view(house.admin, days=7)
+    view = await house.cortex.usage.view(house.admin, days=7)
     receipts, rows = await on_record(house, turns, house.admin)
     assert len(receipts) == len(rows) == view.whole.rounds >= 6
     assert view.whole.total_tokens == sum(receipt["total_tokens"] for receipt in receipts)
@@ -81,7 +81,7 @@ async def test_the_pages_numbers_are_the_sum_of_the_receipts(house: LivingHouse,
     assert sum(miss.rounds for miss in view.misses) == view.whole.rounds
     assert sum(count * turns for count, turns in view.histogram) == view.whole.rounds
     assert sum(one.rounds for one in view.dear) == view.whole.rounds
-    tools = (await house.cortex.records.usage.view(house.admin, days=7, by="tool")).tools
+    tools = (await house.cortex.usage.view(house.admin, days=7, by="tool")).tools
     sent = [one for receipt in receipts for one in receipt["sent"]]
     assert {one.name: (one.rounds, one.tokens) for one in tools} == {
         name: (len(mine), sum(one["tokens"] for one in mine))
@@ -108,7 +108,7 @@ async def test_why_the_cache_missed_is_found_out_and_warm_requests_are_hits(
     turns = [await house.say(cid, "hello " + "my dear old friend " * 300) for _ in range(3)]
     outcomes = [(await on_record(house, [turn], house.admin))[1][0].cache for turn in turns]
     assert outcomes == ["first", "hit", "hit"]
-    view = await house.cortex.records.usage.view(house.admin, days=7)
+    view = await house.cortex.usage.view(house.admin, days=7)
     assert view.hit_rate == pytest.approx(2 / 3)
     assert [(miss.outcome, miss.rounds) for miss in view.misses] == [("hit", 2), ("first", 1)]
 
@@ -157,13 +157,13 @@ async def test_a_round_belongs_to_its_day_in_the_readers_zone_also_when_clocks_c
         for turn, at in moments.items():
             clock.at = at
             await booked(house, clock, ada, turn)
-        view = await house.cortex.records.usage.view(ada, days=7)
+        view = await house.cortex.usage.view(ada, days=7)
         assert {on: sums.rounds for on, sums in view.days if sums.rounds} == {
             date(2026, 10, 24): 1,
             date(2026, 10, 25): 2,
         }
         clock.at = datetime(2026, 10, 25, 23, 0, tzinfo=UTC)
-        there = await house.cortex.records.usage.view(replace(ada, time_zone="Asia/Kathmandu"), days=7)
+        there = await house.cortex.usage.view(replace(ada, time_zone="Asia/Kathmandu"), days=7)
         assert {on: sums.rounds for on, sums in there.days if sums.rounds} == {
             date(2026, 10, 25): 2,
             date(2026, 10, 26): 1,
@@ -176,7 +176,7 @@ async def test_a_member_sees_their_own_and_an_admin_anybodys_or_all(tmp_path: Pa
         await booked(house, clock, house.admin, "turn:1")
         for number in (2, 3):
             await booked(house, clock, house.member, f"turn:{number}")
-        usage = house.cortex.records.usage
+        usage = house.cortex.usage
 
         async def rounds(who: User, **how: Any) -> int:
             found: View = await usage.view(who, days=28, **how)
@@ -197,7 +197,7 @@ async def test_a_member_sees_their_own_and_an_admin_anybodys_or_all(tmp_path: Pa
 
 async def test_tools_that_nobody_called_are_named_with_what_sending_them_cost(house: LivingHouse) -> None:
     await house.say(await house.conversation(), "add milk to my shopping list")
-    view = await house.cortex.records.usage.view(house.admin, days=7, by="tool")
+    view = await house.cortex.usage.view(house.admin, days=7, by="tool")
     never = {one.name: one for one in view.never}
     assert "task_create" not in never
     assert not {"tools_discover", "tool_call"} & never.keys()
@@ -218,12 +218,12 @@ async def test_what_usage_teaches_is_planned_with_and_what_a_person_typed_is_not
         late = {"idle_s": 2000.0 if number % 2 else 20.0, "kept_tokens": 4000, "endpoint": endpoint}
         usage = Usage(input_tokens=4400, output_tokens=9, cached_tokens=3968)
         await rounds.answered(turn, number, "m", usage, None, **late)
-    (backend,) = await house.cortex.records.profiles.all(house.admin)
+    (backend,) = await house.cortex.profiles.all(house.admin)
     assert (backend.learned.samples, backend.learned.hits, backend.learned.changed) == (28, 28, ("life_s",))
     assert (backend.entry.profile.life_s, backend.learned.profile.life_s) == (600, 2000)
     again = await house.say(cid, "hello")
     given = (await house.cortex.runtime.db.repository(PlansRepository, house.admin.id).of_turn(again))[0].given
     assert given["profile"]["life_s"] == 2000
     await use_model(house, scripted, name="m2", cache={"life_s": 77})
-    typed = (await house.cortex.records.profiles.all(house.admin))[1]
+    typed = (await house.cortex.profiles.all(house.admin))[1]
     assert typed.learned.profile.life_s == 77

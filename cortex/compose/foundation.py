@@ -1,0 +1,213 @@
+"""The lower half of what Cortex is made of: files and people, models, notifications, the turns that wait.
+
+Each part is made where it is first asked for, once: `services.py` says how the three files go together.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from cortex.base.crypto import Vault
+from cortex.base.logbook import LogBook
+from cortex.base.settings import Settings
+from cortex.integrations.sandbox import Sandbox
+from cortex.ports.engine import SharedHub
+from cortex.providers import ProviderContext, connect
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.agents.results import AgentResults
+from cortex.services.chat.chat import Chat
+from cortex.services.chat.streams import OpenStreams
+from cortex.services.content.notes import NotesService
+from cortex.services.content.tasks import TasksService
+from cortex.services.health.doctor import Doctor
+from cortex.services.health.home_files import HomeFiles
+from cortex.services.jobs.runs import SlotSignal
+from cortex.services.models.models import Connect, Models
+from cortex.services.models.profiles import Profiles
+from cortex.services.notices.action_links import Buttons
+from cortex.services.notices.addresses import Addresses
+from cortex.services.notices.channels import Channels
+from cortex.services.notices.delivery import Delivery
+from cortex.services.notices.devices import DevicesService
+from cortex.services.notices.digests import Digests
+from cortex.services.notices.notices import Notices
+from cortex.services.notices.outbox import Outbox
+from cortex.services.notices.preferences import NotificationPreferences
+from cortex.services.notices.push_keys import PushKeys
+from cortex.services.reminders.reminders import RemindersService
+from cortex.services.roles.preferences import PreferencesService
+from cortex.services.roles.roles import Roles
+from cortex.services.runtime import Runtime
+from cortex.services.timings import LazyReader
+from cortex.services.turns.approvals import ApprovalsService
+from cortex.services.turns.end import TurnEnd
+from cortex.services.turns.queue import TurnQueue
+from cortex.storage.home import Homes
+
+
+class Foundation:
+    """Files, people, models, notifications, and the queue in which turns wait."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        *,
+        sandbox: Sandbox,
+        is_boxed: bool,
+        log_book: LogBook,
+        access_ended: Sequence[Callable[[str], Awaitable[None]]] = (),
+    ) -> None:
+        """is_boxed: whether the sandbox works on this machine. access_ended: who else hears that a login ended."""
+        self.runtime = runtime
+        self._sandbox, self._is_boxed, self._log_book = sandbox, is_boxed, log_book
+        self._access_ended = access_ended
+
+    @property
+    def settings(self) -> Settings:
+        return self.runtime.settings
+
+    @property
+    def hub(self) -> SharedHub:
+        return self.runtime.hub
+
+    @cached_property
+    def homes(self) -> Homes:
+        return Homes(self.settings.home)
+
+    @cached_property
+    def vault(self) -> Vault:
+        return Vault(self.settings.secret_key)
+
+    @cached_property
+    def roles(self) -> Roles:
+        return Roles(self.homes, self.runtime.db)
+
+    @cached_property
+    def models(self) -> Models:
+        hosts = self.settings.model_places
+        return Models(self.runtime.db, self.homes, self.vault, _connector(self.settings), hosts=hosts)
+
+    @cached_property
+    def profiles(self) -> Profiles:
+        return Profiles(db=self.runtime.db, models=self.models)
+
+    @cached_property
+    def preferences(self) -> PreferencesService:
+        return PreferencesService(self.runtime.db, self.homes)
+
+    @cached_property
+    def notes(self) -> NotesService:
+        return NotesService(self.homes, self.runtime.db)
+
+    @cached_property
+    def tasks(self) -> TasksService:
+        return TasksService(self.runtime.db)
+
+    @cached_property
+    def reminders(self) -> RemindersService:
+        return RemindersService(runtime=self.runtime, timings=LazyReader())
+
+    @cached_property
+    def streams(self) -> OpenStreams:
+        return OpenStreams(hub=self.hub)
+
+    @cached_property
+    def push_keys(self) -> PushKeys:
+        return PushKeys(self.runtime.db, self.vault)
+
+    @cached_property
+    def channels(self) -> Channels:
+        return Channels(settings=self.settings, keys=self.push_keys, clock=self.runtime.clock)
+
+    @cached_property
+    def addresses(self) -> Addresses:
+        return Addresses(db=self.runtime.db, vault=self.vault, channels=self.channels)
+
+    @cached_property
+    def notification_preferences(self) -> NotificationPreferences:
+        return NotificationPreferences(self.runtime.db, self.hub)
+
+    @cached_property
+    def devices(self) -> DevicesService:
+        return DevicesService(db=self.runtime.db, channels=self.channels, clock=self.runtime.clock)
+
+    @cached_property
+    def notices(self) -> Notices:
+        return Notices(
+            db=self.runtime.db,
+            hub=self.hub,
+            preferences=self.notification_preferences,
+            addresses=self.addresses,
+            clock=self.runtime.clock,
+            answered={"reminder": self.reminders.answered},
+        )
+
+    @cached_property
+    def approvals(self) -> ApprovalsService:
+        return ApprovalsService(runtime=self.runtime, notifier=self.notices, is_watched=self.streams.is_watched)
+
+    @cached_property
+    def action_links(self) -> Buttons:
+        return Buttons(
+            db=self.runtime.db,
+            notices=self.notices,
+            answering=self.approvals.answer,
+            clock=self.runtime.clock,
+            secret_key=self.settings.secret_key,
+        )
+
+    @cached_property
+    def outbox(self) -> Outbox:
+        delivery = Delivery(
+            db=self.runtime.db,
+            notices=self.notices,
+            channels=self.channels,
+            action_links=self.action_links,
+            clock=self.runtime.clock,
+        )
+        return Outbox(db=self.runtime.db, hub=self.hub, delivery=delivery, clock=self.runtime.clock)
+
+    @cached_property
+    def digests(self) -> Digests:
+        return Digests(db=self.runtime.db, notices=self.notices, clock=self.runtime.clock)
+
+    @cached_property
+    def slot_signal(self) -> SlotSignal:
+        return SlotSignal()
+
+    @cached_property
+    def agent_results(self) -> AgentResults:
+        return AgentResults(runtime=self.runtime, notifier=self.notices, is_watched=self.streams.is_watched)
+
+    @cached_property
+    def turn_end(self) -> TurnEnd:
+        return TurnEnd(
+            runtime=self.runtime,
+            in_same_transaction=(self.agent_results.write_result,),
+            after_commit=(self.agent_results.committed, self.slot_signal.turn_ended),
+        )
+
+    @cached_property
+    def turn_queue(self) -> TurnQueue:
+        return TurnQueue(runtime=self.runtime, turn_end=self.turn_end, approvals=self.approvals)
+
+    @cached_property
+    def chat(self) -> Chat:
+        return Chat(runtime=self.runtime, turns=self.turn_queue, streams=self.streams)
+
+    @cached_property
+    def accounts(self) -> Accounts:
+        listeners = (self.chat.access_ended, *self._access_ended)
+        return Accounts(self.runtime.db, self.settings, self.runtime.clock, access_ended=listeners)
+
+    @cached_property
+    def doctor(self) -> Doctor:
+        files = HomeFiles(roles=self.roles, models=self.models)
+        return Doctor(self.settings, self.runtime.db, self._sandbox, self.accounts, files)
+
+
+def _connector(settings: Settings) -> Connect:
+    """How models are reached: the egress policy is the registry's word on each, the offline model's pace a setting."""
+    delay_s = settings.offline_delay_ms / 1000
+    given = ProviderContext(chunk_delay_s=delay_s, timings=LazyReader())
+    return lambda entry, secret, policy: connect(entry, secret, replace(given, policy=policy))

@@ -1,0 +1,106 @@
+"""What Cortex is made of. The only place that wires services; each part is made where it is first asked for, once.
+
+`foundation.py`, then `turns.py` over it, then what the pages and commands ask for, here: each class adds to the one
+below. A new service is one property, where all it needs is at hand. Needs that would form a circle are cut by a part of
+their own: `turn_queue` starts turns and knows nothing of what they do, so agents and jobs can.
+"""
+
+from functools import cached_property
+
+from cortex.compose.turns import TurnServices
+from cortex.services.chat.composer import ComposerService
+from cortex.services.roles.settings import RoleDefaults
+from cortex.services.tools.listing import ToolListing
+from cortex.services.tools.replays import Replays
+from cortex.services.tools.skills import SkillsService
+from cortex.services.usage.budget_admin import BudgetAdmin
+from cortex.services.usage.runs import RunsService
+from cortex.services.usage.traces import Traces
+from cortex.services.usage.usage import UsageService
+from cortex.services.workshop.call_trials import CallTrials
+from cortex.services.workshop.learning import LearningService
+from cortex.services.workshop.refits import RefitsService
+from cortex.services.workshop.role_editing import RoleEditing
+from cortex.services.workshop.tool_effects import ToolEffects
+from cortex.services.workshop.tool_trials import ToolTrials
+
+
+class Services(TurnServices):
+    """The services over one runtime: what the browser and the command line may call."""
+
+    @cached_property
+    def role_defaults(self) -> RoleDefaults:
+        return RoleDefaults(
+            roles=self.roles,
+            models=self.models,
+            registry=self.runtime.registry,
+            setting_rounds=self.settings.max_rounds,
+        )
+
+    @cached_property
+    def role_editing(self) -> RoleEditing:
+        return RoleEditing(
+            db=self.runtime.db,
+            roles=self.roles,
+            defaults=self.role_defaults,
+            tools=self.tools,
+            registry=self.runtime.registry,
+        )
+
+    @cached_property
+    def skills(self) -> SkillsService:
+        return SkillsService(self.runtime.db, self.tools)
+
+    @cached_property
+    def tool_listing(self) -> ToolListing:
+        return ToolListing(runtime=self.runtime, tools=self.tools, settings=self.tool_settings)
+
+    @cached_property
+    def tool_trials(self) -> ToolTrials:
+        return ToolTrials(
+            runtime=self.runtime, tools=self.tools, roles=self.roles, models=self.models, profiles=self.profiles
+        )
+
+    @cached_property
+    def tool_effects(self) -> ToolEffects:
+        return ToolEffects(trials=self.tool_trials)
+
+    @cached_property
+    def call_trials(self) -> CallTrials:
+        return CallTrials(runtime=self.runtime, tools=self.tools, chat=self.chat, turns=self.turn_queue)
+
+    @cached_property
+    def learning(self) -> LearningService:
+        return LearningService(
+            db=self.runtime.db, registry=self.runtime.registry, tools=self.tools, settings=self.tool_settings
+        )
+
+    @cached_property
+    def refits(self) -> RefitsService:
+        return RefitsService(db=self.runtime.db, tools=self.tools, clock=self.runtime.clock)
+
+    @cached_property
+    def composer(self) -> ComposerService:
+        return ComposerService(
+            runtime=self.runtime, preferences=self.preferences, roles=self.roles, models=self.models, tools=self.tools
+        )
+
+    @cached_property
+    def usage(self) -> UsageService:
+        return UsageService(runtime=self.runtime, accounts=self.accounts)
+
+    @cached_property
+    def budget_admin(self) -> BudgetAdmin:
+        return BudgetAdmin(runtime=self.runtime, accounts=self.accounts)
+
+    @cached_property
+    def traces(self) -> Traces:
+        return Traces(runtime=self.runtime, models=self.models)
+
+    @cached_property
+    def replays(self) -> Replays:
+        return Replays(runtime=self.runtime, tools=self.tools)
+
+    @cached_property
+    def runs(self) -> RunsService:
+        return RunsService(runtime=self.runtime, accounts=self.accounts, models=self.models)

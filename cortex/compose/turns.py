@@ -1,0 +1,194 @@
+"""The tools, the run of a turn, and what starts turns: agents and jobs. Over `foundation.py`."""
+
+from collections.abc import Mapping
+from functools import cached_property, partial
+from typing import Any
+
+from cortex.agent.execute import Executor
+from cortex.agent.react import LoopPorts
+from cortex.compose.foundation import Foundation
+from cortex.engine.null_engine import NullEngine
+from cortex.ports.aether import Board
+from cortex.ports.agents import Agents
+from cortex.ports.loop import Targets
+from cortex.ports.outgoing import Mail, Push
+from cortex.ports.schedule import Jobs, Reminders, Timings
+from cortex.ports.system import Discovery, Status
+from cortex.services.agents.agents import AgentsService
+from cortex.services.budgets.budgets import Budgets
+from cortex.services.chat.conversations import ConversationsService
+from cortex.services.clients import clients
+from cortex.services.content.board import TaskBoard
+from cortex.services.health.status import StatusService
+from cortex.services.jobs.book import JobBook
+from cortex.services.jobs.jobs import JobsService
+from cortex.services.jobs.runs import JobRuns
+from cortex.services.jobs.scheduler import Scheduler
+from cortex.services.jobs.tools import JobTools
+from cortex.services.notices.outward import UserMail, UserPush
+from cortex.services.reminders.due import DueReminders
+from cortex.services.scope import Opening, ToolScope, names_of
+from cortex.services.timings import LazyReader
+from cortex.services.tools.encoders import Encoders
+from cortex.services.tools.settings import ToolSettingsService
+from cortex.services.tools.skill_files import SkillFiles
+from cortex.services.tools.tools import ToolsService
+from cortex.services.turns.calls import CallLog
+from cortex.services.turns.history import ConversationHistory
+from cortex.services.turns.model_calls import ModelCaller
+from cortex.services.turns.planning import Finder, Planning
+from cortex.services.turns.start import TurnStart
+from cortex.services.turns.turn_context import TurnContexts
+from cortex.services.turns.turns import ToolRuns, TurnRuns
+from cortex.services.turns.undo import UndoService
+from cortex.storage.calls import CallsRepository
+
+
+class TurnServices(Foundation):
+    """From a message to its answer."""
+
+    @cached_property
+    def tool_settings(self) -> ToolSettingsService:
+        return ToolSettingsService(self.runtime.db, self.runtime.registry)
+
+    @cached_property
+    def encoders(self) -> Encoders:
+        return Encoders(self.settings, is_hasty=not isinstance(self.runtime.runner, NullEngine))
+
+    @property
+    def wired(self) -> frozenset[str]:
+        """Names of all that tools may open here."""
+        return names_of([*self.tool_clients, Discovery, Agents])
+
+    @cached_property
+    def tool_clients(self) -> Mapping[type[Any], Opening]:
+        """What tools may open for a user, less what itself needs the tools."""
+        found = clients(
+            self.settings, self.accounts, self.homes, self._sandbox, self._log_book, is_boxed=self._is_boxed
+        )
+        clock, timings = self.runtime.clock, LazyReader()
+        status = StatusService(runtime=self.runtime, doctor=self.doctor, started_at=clock())
+        found[Targets] = partial(self.runtime.db.repository, CallsRepository)
+        found[Status] = lambda _: status
+        found[Board] = lambda user_id: TaskBoard(db=self.runtime.db, user_id=user_id, clock=clock)
+        found[Timings] = lambda _: timings
+        found[Reminders] = self.reminders.for_user
+        found[Jobs] = lambda user_id: JobBook(runtime=self.runtime, timings=timings, user_id=user_id)
+        if not self.channels.lacks("web_push"):
+            found[Push] = lambda user_id: UserPush(notices=self.notices, clock=clock, user_id=user_id)
+        if not self.channels.lacks("email"):
+            found[Mail] = lambda user_id: UserMail(addresses=self.addresses, user_id=user_id)
+        return found
+
+    @cached_property
+    def tools(self) -> ToolsService:
+        return ToolsService(
+            registry=self.runtime.registry,
+            wired=self.wired,
+            roles=self.roles,
+            clock=self.runtime.clock,
+            settings=self.tool_settings,
+            skills=SkillFiles(self.homes, self.runtime.db),
+            encoders=self.encoders,
+        )
+
+    @cached_property
+    def scope(self) -> ToolScope:
+        finder = partial(Finder, runtime=self.runtime, accounts=self.accounts, tools=self.tools)
+        above = {Discovery: lambda user_id: finder(user_id=user_id), Agents: self.agents.for_user}
+        return ToolScope(self.runtime.db, {**self.tool_clients, **above})
+
+    @cached_property
+    def budgets(self) -> Budgets:
+        return Budgets(runtime=self.runtime, roles=self.roles, models=self.models)
+
+    @cached_property
+    def turn_contexts(self) -> TurnContexts:
+        return TurnContexts(
+            runtime=self.runtime,
+            accounts=self.accounts,
+            roles=self.roles,
+            models=self.models,
+            tools=self.tools,
+            profiles=self.profiles,
+            budgets=self.budgets,
+        )
+
+    @cached_property
+    def planning(self) -> Planning:
+        return Planning(runtime=self.runtime, contexts=self.turn_contexts, tools=self.tools)
+
+    @cached_property
+    def executor(self) -> Executor:
+        return Executor(
+            registry=self.runtime.registry,
+            call_log=CallLog(runtime=self.runtime, contexts=self.turn_contexts, homes=self.homes),
+            approvals=self.approvals,
+            scope=self.scope,
+            ticks_s=self.runtime.ticks_s,
+        )
+
+    @cached_property
+    def turn_runs(self) -> TurnRuns:
+        contexts = self.turn_contexts
+        history = ConversationHistory(runtime=self.runtime, contexts=contexts)
+        return TurnRuns(
+            contexts=contexts,
+            queue=self.turn_queue,
+            turn_start=TurnStart(runtime=self.runtime, contexts=contexts, history=history),
+            ports=LoopPorts(
+                history=history,
+                planner=self.planning,
+                model_caller=ModelCaller(runtime=self.runtime, contexts=contexts),
+                tool_runner=ToolRuns(executor=self.executor, approvals=self.approvals, contexts=contexts),
+            ),
+        )
+
+    @cached_property
+    def undo(self) -> UndoService:
+        return UndoService(runtime=self.runtime, scope=self.scope, tools=self.tools)
+
+    @cached_property
+    def agents(self) -> AgentsService:
+        return AgentsService(
+            runtime=self.runtime,
+            accounts=self.accounts,
+            roles=self.roles,
+            budgets=self.budgets,
+            turns=self.turn_queue,
+        )
+
+    @cached_property
+    def conversations(self) -> ConversationsService:
+        deleted = (self.agents.cancel_all_of,)
+        return ConversationsService(self.runtime.db, self.hub, self.runtime.clock, deleted=deleted)
+
+    @cached_property
+    def job_tools(self) -> JobTools:
+        return JobTools(runtime=self.runtime, accounts=self.accounts, roles=self.roles, tools=self.tools)
+
+    @cached_property
+    def job_runs(self) -> JobRuns:
+        return JobRuns(
+            runtime=self.runtime,
+            turns=self.turn_queue,
+            tools=self.job_tools,
+            notifier=self.notices,
+            signal=self.slot_signal,
+        )
+
+    @cached_property
+    def scheduler(self) -> Scheduler:
+        due = DueReminders(runtime=self.runtime, timings=LazyReader(), notifier=self.notices)
+        return Scheduler(runtime=self.runtime, runs=self.job_runs, due=due)
+
+    @cached_property
+    def jobs(self) -> JobsService:
+        return JobsService(
+            runtime=self.runtime,
+            timings=LazyReader(),
+            roles=self.roles,
+            models=self.models,
+            tools=self.job_tools,
+            changed=self.scheduler.wake,
+        )

@@ -1,0 +1,49 @@
+"""The open streams of this process: who watches which conversation. They end at once when a person's access ends."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from cortex.ports.engine import SharedHub
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenStreams:
+    """`watched`: user -> key of the hub -> open streams. `ended`: user -> how often all their streams were ended."""
+
+    hub: SharedHub
+    watched: dict[str, Counter[str]] = field(default_factory=dict)
+    ended: dict[str, int] = field(default_factory=dict)
+
+    @contextmanager
+    def watching(self, user_id: str, key: str) -> Iterator[Callable[[], bool]]:
+        """Counts a watcher in; what it gives says whether the user may still watch.
+
+        `key`: a conversation, or whatever else of the hub the watcher waits on.
+        """
+        started = self.ended.get(user_id, 0)
+        watched = self.watched.setdefault(user_id, Counter())
+        watched[key] += 1
+        try:
+            yield lambda: self.ended.get(user_id, 0) == started
+        finally:
+            watched[key] -= 1
+            if not +watched:
+                self.watched.pop(user_id, None)
+
+    def is_watched(self, user_id: str, conversation_id: str) -> bool:
+        """Whether the user has the conversation open, in whatever process."""
+        is_here = self.watched.get(user_id, Counter())[conversation_id] > 0
+        return is_here or self.hub.is_watched_elsewhere(conversation_id)
+
+    def end_streams(self, user_id: str) -> None:
+        """Close the user's streams in this process."""
+        self.ended[user_id] = self.ended.get(user_id, 0) + 1
+        for key in list(self.watched.get(user_id, ())):
+            self.hub.announce(key)
+
+    def end_all_streams(self) -> None:
+        """Close every stream of this process, which is about to end."""
+        for user_id in list(self.watched):
+            self.end_streams(user_id)
