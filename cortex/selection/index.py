@@ -125,7 +125,7 @@ class Index:
         EncoderFailed where they are not at hand; asked again, it tries again.
         """
         late, before = scan.load(SEMANTIC_INDEX), self._derived.get("semantic")
-        told = late.told(self.snapshot, self.names, self.learned)
+        told = late.documents_of(self.snapshot, self.names, self.learned)
         made: SemanticIndex = late.SemanticIndex(self.snapshot.encoder, self.tools.slots, self.entries, told, before)
         return made
 

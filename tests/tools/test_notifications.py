@@ -24,7 +24,7 @@ class Phones:
     pushed: PushCount = TWO
     got: dict[str, tuple[str, str]] = field(default_factory=dict)
 
-    async def send(self, id: str, title: str, text: str) -> PushCount:
+    async def push(self, id: str, title: str, text: str) -> PushCount:
         self.got[id] = (title, text)
         return self.pushed
 
@@ -37,12 +37,12 @@ class Outbox:
     async def own_address(self) -> str:
         return self.own
 
-    async def send(self, id: str, to: Sequence[str], subject: str, text: str) -> None:
+    async def send_mail(self, id: str, to: Sequence[str], subject: str, text: str) -> None:
         self.got[id] = (tuple(to), subject, text)
 
 
 class DeadOutbox(Outbox):
-    async def send(self, id: str, to: Sequence[str], subject: str, text: str) -> None:
+    async def send_mail(self, id: str, to: Sequence[str], subject: str, text: str) -> None:
         raise ToolFailed("The mail server refused it: 535 authentication failed.")
 
 
@@ -61,7 +61,7 @@ class Rooms:
     async def rooms(self) -> Sequence[Room]:
         return self.known
 
-    async def send(self, id: str, token: str, text: str) -> None:
+    async def post(self, id: str, token: str, text: str) -> None:
         self.got[id] = (token, text)
 
     async def history(self, token: str, most: int, before: int | None) -> Sequence[Post]:
