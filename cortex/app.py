@@ -8,6 +8,7 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Self, TypeVar
 
 from cortex import tools as tool_files
 from cortex.base import private
@@ -36,6 +37,7 @@ from cortex.toolkit.registry import Registry
 ACCESS_ENDED = "access.ended"
 
 Listener = Callable[[str], Awaitable[None]]
+C = TypeVar("C", bound="Cortex")
 
 
 class Cortex(Services):
@@ -43,25 +45,25 @@ class Cortex(Services):
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
+    async def open(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator[Self]:
         """The running daemon: migrated, engine launched, unfinished turns taken up again; closed behind the block."""
-        async with _running(settings, clock, Engine.create(settings.engine_database), LocalHub()) as cortex:
+        async with _running(cls, settings, clock, Engine.create(settings.engine_database), LocalHub()) as cortex:
             yield cortex
 
     @classmethod
     @asynccontextmanager
-    async def worker(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
+    async def worker(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator[Self]:
         """One of several processes that run turns and serve no page. ConfigError where the database is not shared."""
         async with relayed(shared_database(settings)) as relay:
             engine = Engine.create(settings.engine_database, is_worker=True)
             relay.on(STARTED, lambda _: dbos_patches.wake())
             relay.on(CANCELLED, engine.stop_here)
-            async with _running(settings, clock, engine, relay) as cortex:
+            async with _running(cls, settings, clock, engine, relay) as cortex:
                 yield cortex
 
     @classmethod
     @asynccontextmanager
-    async def web(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator["Cortex"]:
+    async def web(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator[Self]:
         """One of several processes that serve the page and run no turn. ConfigError like `worker`."""
         async with relayed(shared_database(settings)) as relay:
             remote = await Remote.connect(settings.engine_database, broadcast=relay.broadcast)
@@ -70,7 +72,7 @@ class Cortex(Services):
                 relay.broadcast(ACCESS_ENDED, user_id)
 
             try:
-                async with _opened(settings, clock, remote, remote, relay, tell_others) as cortex:
+                async with _opened(cls, settings, clock, remote, remote, relay, tell_others) as cortex:
                     await cortex.runtime.db.migrate()
                     relay.newest = cortex.runtime.db.repository(AllConversationsRepository).seqs
                     relay.on(ACCESS_ENDED, cortex.streams.end_streams)
@@ -80,15 +82,13 @@ class Cortex(Services):
 
     @classmethod
     @asynccontextmanager
-    async def at_rest(
-        cls, settings: Settings, *, is_migrating: bool = True, clock: Clock = now
-    ) -> AsyncIterator["Cortex"]:
+    async def at_rest(cls, settings: Settings, *, is_migrating: bool = True, clock: Clock = now) -> AsyncIterator[Self]:
         """The same without engine and timers, for the commands: it looks and explains, and starts no turn.
 
         is_migrating: bring the tables up to date first; the doctor would rather see them as they are.
         """
         resting = NullEngine()
-        async with _opened(settings, clock, resting, resting, LocalHub()) as cortex:
+        async with _opened(cls, settings, clock, resting, resting, LocalHub()) as cortex:
             if is_migrating:
                 await cortex.runtime.db.migrate()
             yield cortex
@@ -100,9 +100,9 @@ def shipped_registry() -> Registry:
 
 
 @asynccontextmanager
-async def _running(settings: Settings, clock: Clock, engine: Engine, hub: SharedHub) -> AsyncIterator[Cortex]:
+async def _running(kind: type[C], settings: Settings, clock: Clock, engine: Engine, hub: SharedHub) -> AsyncIterator[C]:
     """The services with their engine launched; beside it the daily round, and a look after turns that nobody runs."""
-    async with _opened(settings, clock, engine, engine, hub) as cortex:
+    async with _opened(kind, settings, clock, engine, engine, hub) as cortex:
         await cortex.runtime.db.migrate()
         engine.register(WORKFLOW, cortex.turn_runs.run_turn)
         try:
@@ -125,8 +125,14 @@ async def _running(settings: Settings, clock: Clock, engine: Engine, hub: Shared
 
 @asynccontextmanager
 async def _opened(
-    settings: Settings, clock: Clock, runner: Runner, signals: Signals, hub: SharedHub, *access_ended: Listener
-) -> AsyncIterator[Cortex]:
+    kind: type[C],
+    settings: Settings,
+    clock: Clock,
+    runner: Runner,
+    signals: Signals,
+    hub: SharedHub,
+    *access_ended: Listener,
+) -> AsyncIterator[C]:
     """The services over an open database, and closed again."""
     if not isinstance(runner, NullEngine):
         await private.settle(settings.home)
@@ -145,7 +151,7 @@ async def _opened(
     book.setFormatter(LineFormatter(SecretFilter(*settings.known_secrets)))
     sandbox = Sandbox(home=settings.home)
     is_boxed = (await sandbox.probe()).level != "none"
-    cortex = Cortex(runtime, sandbox=sandbox, is_boxed=is_boxed, log_book=book, access_ended=access_ended)
+    cortex = kind(runtime, sandbox=sandbox, is_boxed=is_boxed, log_book=book, access_ended=access_ended)
     logging.getLogger().addHandler(book)
     try:
         yield cortex
