@@ -292,3 +292,22 @@ def test_no_test_bets_on_time() -> None:
         for found in BETS.finditer(path.read_text(encoding="utf-8"))
     ]
     assert bets == []
+
+
+NAMED = re.compile(r"`((?:[a-z_.]+/)*[a-z_]+\.(?:py|html))(?:: (\w+))?`")
+
+
+def test_the_architecture_names_files_and_parts_that_are_there() -> None:
+    named = NAMED.findall((ROOT / "docs" / "architecture.md").read_text())
+    assert len(named) > 80
+    places = [
+        path
+        for top in ("cortex", "web", "tests")
+        for path in (ROOT / top).rglob("*")
+        if path.suffix in (".py", ".html")
+    ]
+    for file, part in named:
+        found = [path for path in places if f"/{path.relative_to(ROOT)}".endswith(f"/{file}")]
+        assert found, f"{file} is not there"
+        is_there = re.compile(rf"(?:def|class|macro) {part}\b|^{part}\b.* = ", re.MULTILINE)
+        assert not part or any(is_there.search(path.read_text()) for path in found), f"{file} has no {part}"
