@@ -25,8 +25,8 @@ class Opens(Protocol):
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     assets.make()
-    with chromium() as repository:
-        yield repository
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture

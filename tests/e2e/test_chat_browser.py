@@ -66,10 +66,10 @@ def served(tmp_path: Path, scripted: ScriptedServer) -> Iterator[Lived]:
 
 @pytest.fixture
 def chat(browser: Browser, served: Lived) -> Iterator[Tab]:
-    with tab(browser, served.url, served.token) as repository:
-        repository.go(served.place)
-        yield repository
-        assert repository.complaints == []
+    with tab(browser, served.url, served.token) as opened:
+        opened.go(served.place)
+        yield opened
+        assert opened.complaints == []
 
 
 REFUSED = Fault(kind="status", status=400)

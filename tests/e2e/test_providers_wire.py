@@ -47,8 +47,8 @@ def strict(request: pytest.FixtureRequest) -> Iterator[ScriptedServer]:
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as repository:
-        yield repository
+    async with living_house(tmp_path / "home") as opened:
+        yield opened
 
 
 async def connect(house: LivingHouse, server: ScriptedServer, kind: str, name: str = "scripted", **more: Any) -> None:

@@ -36,8 +36,8 @@ def strict() -> Iterator[ScriptedServer]:
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as repository:
-        yield repository
+    async with living_house(tmp_path / "home") as opened:
+        yield opened
 
 
 async def sent_meanwhile(house: LivingHouse, *texts: str, **how: Any) -> str:

@@ -26,8 +26,8 @@ pytestmark = pytest.mark.moves_cache_prefix(reason="these tests say something ag
 
 @pytest.fixture
 async def talks(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Talks]:
-    async with talking_house(tmp_path / "home", scripted) as repository:
-        yield repository
+    async with talking_house(tmp_path / "home", scripted) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -45,9 +45,9 @@ LONG = {
 
 @pytest.fixture
 async def talks(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Talks]:
-    async with talking_house(tmp_path / "home", scripted) as repository:
+    async with talking_house(tmp_path / "home", scripted) as opened:
         scripted.rules.insert(0, rule("all items", TOLD))
-        yield repository
+        yield opened
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ WRITE = "/admin/tools/file_write/call"
 
 @pytest.fixture
 async def alive(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as repository:
-        yield repository
+    async with living_house(tmp_path / "home") as opened:
+        yield opened
 
 
 @pytest.fixture

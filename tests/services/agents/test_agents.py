@@ -37,9 +37,9 @@ def script(scripted: ScriptedServer) -> None:
 @pytest.fixture
 async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
     script(scripted)
-    async with living_house(tmp_path / "home") as repository:
-        await connect(repository, scripted)
-        yield repository
+    async with living_house(tmp_path / "home") as opened:
+        await connect(opened, scripted)
+        yield opened
 
 
 async def connect(house: LivingHouse, scripted: ScriptedServer) -> None:

@@ -30,8 +30,8 @@ FORM = {"subject": "", "limit_tokens": "", "limit_usd": "", "at_limit": "stop", 
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as repository:
-        yield repository
+    async with living_house(tmp_path / "home") as opened:
+        yield opened
 
 
 async def limit(house: LivingHouse, **form: str) -> None:

@@ -15,14 +15,14 @@ from tests.scripted_server import ScriptedServer, Use, rule
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path) as repository:
-        yield repository
+    async with living_house(tmp_path) as opened:
+        yield opened
 
 
 @pytest.fixture
 async def slow_house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path, offline_delay_ms=120) as repository:
-        yield repository
+    async with living_house(tmp_path, offline_delay_ms=120) as opened:
+        yield opened
 
 
 async def test_a_message_becomes_a_task_and_every_step_is_told(house: LivingHouse) -> None:

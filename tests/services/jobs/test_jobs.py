@@ -28,8 +28,8 @@ CALL = JobForm(name="Water", kind="call", tool="task_create", arguments='{"title
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home", clock=StillClock(FRIDAY)) as repository:
-        yield repository
+    async with living_house(tmp_path / "home", clock=StillClock(FRIDAY)) as opened:
+        yield opened
 
 
 def jobs_of(house: LivingHouse) -> JobsService:

@@ -361,8 +361,8 @@ async def test_a_removed_address_is_gone(world: NoticesWorld) -> None:
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "living") as repository:
-        yield repository
+    async with living_house(tmp_path / "living") as opened:
+        yield opened
 
 
 async def asked(house: LivingHouse, conversation_id: str) -> str:

@@ -25,8 +25,8 @@ DAILY = JobValues(
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home", clock=StillClock(datetime(2026, 11, 20, 12, tzinfo=UTC))) as repository:
-        yield repository
+    async with living_house(tmp_path / "home", clock=StillClock(datetime(2026, 11, 20, 12, tzinfo=UTC))) as opened:
+        yield opened
 
 
 async def in_chats(house: LivingHouse, user: User) -> frozenset[str]:

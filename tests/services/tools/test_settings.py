@@ -23,8 +23,8 @@ MILK = "add milk to my shopping list"
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as repository:
-        yield repository
+    async with living_house(tmp_path / "home") as opened:
+        yield opened
 
 
 def another_process(house: LivingHouse) -> ToolsService:

@@ -26,8 +26,8 @@ BODY = "Number them 2026-001 and so on. Never round."
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path) as repository:
-        yield repository
+    async with living_house(tmp_path) as opened:
+        yield opened
 
 
 @pytest.fixture

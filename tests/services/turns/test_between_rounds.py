@@ -19,10 +19,10 @@ WRITE = Use("file_write", {"path": "milk.txt", "text": "milk"})
 
 @pytest.fixture
 async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as repository:
+    async with living_house(tmp_path / "home") as opened:
         form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
-        await repository.cortex.models.save(repository.admin, form)
-        yield repository
+        await opened.cortex.models.save(opened.admin, form)
+        yield opened
 
 
 async def results_of(house: LivingHouse, turn_id: str) -> list[ToolResult]:

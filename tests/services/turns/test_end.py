@@ -16,8 +16,8 @@ CALL = ToolCall(id="w1", name="task_list", arguments="{}")
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as repository:
-        yield repository
+    async with living_house(tmp_path / "home") as opened:
+        yield opened
 
 
 async def opened_turn(house: LivingHouse, *said: Message) -> tuple[Turn, TurnRow]:

@@ -16,8 +16,8 @@ LONG = "The boiler man comes on Tuesday and wants the cellar key from the neighb
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path) as repository:
-        yield repository
+    async with living_house(tmp_path) as opened:
+        yield opened
 
 
 async def filled(house: LivingHouse, turns: int) -> str:

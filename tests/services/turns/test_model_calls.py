@@ -18,8 +18,8 @@ MILK = rule("milk", Say("I put it down.", (Use("task_create", {"title": "Milk"})
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as repository:
-        yield repository
+    async with living_house(tmp_path / "home") as opened:
+        yield opened
 
 
 async def test_an_answer_that_was_kept_is_neither_asked_for_nor_paid_again(

@@ -15,8 +15,8 @@ from tests.scripted_server import ScriptedServer, Use, rule
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as repository:
-        yield repository
+    async with living_house(tmp_path / "home") as opened:
+        yield opened
 
 
 async def connect(house: LivingHouse, scripted: ScriptedServer) -> None:

@@ -20,11 +20,11 @@ ASKED = "add milk to my shopping list"
 @pytest.fixture
 async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
     scripted.rules = [MILK]
-    async with living_house(tmp_path / "home") as repository:
+    async with living_house(tmp_path / "home") as opened:
         form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url}
         cache = {"late_tools": "rewrite", "strength": "strong", "read_factor": 0.1, "minimum_tokens": 1024}
-        await repository.cortex.models.save(repository.admin, {**form, "api_key": "test-key", "cache": cache})
-        yield repository
+        await opened.cortex.models.save(opened.admin, {**form, "api_key": "test-key", "cache": cache})
+        yield opened
 
 
 async def test_a_round_shows_system_and_tools_to_the_byte_as_the_provider_got_them(

@@ -26,8 +26,8 @@ HELLO = rule("hello", Say("Hello to you. " * 20))
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
-    async with living_house(tmp_path / "home") as repository:
-        yield repository
+    async with living_house(tmp_path / "home") as opened:
+        yield opened
 
 
 async def use_model(house: LivingHouse, scripted: ScriptedServer, **more: Any) -> None:
