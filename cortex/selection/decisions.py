@@ -5,16 +5,15 @@ from typing import overload
 
 from cortex.selection.cache_economics import threshold
 from cortex.selection.draft import PlanDraft, Vote
-from cortex.selection.index import Index
 from cortex.selection.types import PlanInput, SentTool, StageName, ToolDecision, ToolEntry
 
 
 class Decisions(Sequence[ToolDecision]):
     """A decision for every permitted tool but the meta tools, in registry order. Equal to a tuple of the same."""
 
-    def __init__(self, given: PlanInput, index: Index, draft: PlanDraft) -> None:
+    def __init__(self, given: PlanInput, draft: PlanDraft) -> None:
         """Keep what the decisions follow from."""
-        self._given, self._index, self._draft = given, index, draft
+        self._given, self._draft = given, draft
         self._made: tuple[ToolDecision, ...] | None = None
 
     def __len__(self) -> int:
@@ -40,17 +39,23 @@ class Decisions(Sequence[ToolDecision]):
         if self._made is None:
             sent = {item.name: item for item in (*self._draft.kept, *self._draft.fresh)}
             business = self._draft.rights.business
-            self._made = tuple(_decided(self._given, self._index, self._draft, entry, sent) for entry in business)
+            forms = [sent[entry.name].form if entry.name in sent else "full" for entry in business]
+            costs = [entry.cost(form) for entry, form in zip(business, forms, strict=True)]
+            bars = [threshold(self._given.profile, entry.tokens_stub) for entry in business]
+            if self._draft.threshold is not None:
+                bars = [self._draft.threshold] * len(business)
+            self._made = tuple(
+                _decided(self._given, self._draft, entry, sent.get(entry.name), bar, cost)
+                for entry, bar, cost in zip(business, bars, costs, strict=True)
+            )
         return self._made
 
 
 def _decided(
-    given: PlanInput, index: Index, draft: PlanDraft, entry: ToolEntry, sent: dict[str, SentTool]
+    given: PlanInput, draft: PlanDraft, entry: ToolEntry, item: SentTool | None, bar: float, tokens: int
 ) -> ToolDecision:
-    """Why this permitted tool is in or out."""
-    item = sent.get(entry.name)
+    """Why this permitted tool is in or out. `item`: as it is sent, None when it is not; `tokens`: what it costs."""
     chance = draft.chances.get(entry.name)
-    bar = threshold(given.profile, entry.tokens_stub) if draft.threshold is None else draft.threshold
     if item is not None:
         stage, why = item.stage, item.reason
     elif entry.name in draft.noted:
@@ -65,7 +70,7 @@ def _decided(
         stage=stage,
         score=1.0 if is_pinned else (chance.p if chance else 0.0),
         threshold=round(bar, 4),
-        tokens=entry.cost(item.form if item else "full"),
+        tokens=tokens,
         reason=why,
     )
 

@@ -58,7 +58,7 @@ def _written(given: PlanInput, index: Index, draft: PlanDraft) -> ToolPlan:
         calls_as_text=not sent,
         hints=_hints(draft),
         added=(*fresh, *noted),
-        decisions=Decisions(given, index, draft),
+        decisions=Decisions(given, draft),
         reachable=() if draft.is_shut else draft.rights.listed,
         costs=costs,
         total=ready.count,

@@ -6,6 +6,7 @@ SQLite has two engines on one file, because a deferred BEGIN that reads and then
 """
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -99,24 +100,20 @@ class Database:
     async def transaction(self, owner_id: str = "") -> AsyncIterator[Opener]:
         """One transaction for several repositories of a user: all that they write stands, or nothing.
 
-        `async with db.transaction(user.id) as opened: await opened(TurnsRepository).create(...)`
+        `async with db.transaction(user.id) as repository: await repository(TurnsRepository).create(...)`
         """
         async with self.session_scope() as session:
-
-            def repository(kind: type[R], /) -> R:
-                return kind(session, owner_id, self.clock)
-
-            yield repository
+            yield self._opener(session, owner_id)
 
     @asynccontextmanager
     async def read_transaction(self, owner_id: str = "") -> AsyncIterator[Opener]:
         """As `transaction`, to read alone: beside any writer."""
         async with self.session_scope(reading=True) as session:
+            yield self._opener(session, owner_id)
 
-            def repository(kind: type[R], /) -> R:
-                return kind(session, owner_id, self.clock)
-
-            yield repository
+    def _opener(self, session: AsyncSession, owner_id: str) -> Opener:
+        """Each kind is made once, when it is first asked for."""
+        return cast("Opener", functools.cache(lambda kind: kind(session, owner_id, self.clock)))
 
     def repository(self, kind: type[R], owner_id: str = "") -> R:
         """A repository whose every method runs in a short scope of its own (`@reading` ones on the read engine)."""

@@ -189,7 +189,9 @@ async def test_nothing_is_told_any_more_when_the_last_browser_has_gone(
     worker, web, _ = house
     await web.changed("c", -1, 0)
     await until(lambda: worker.is_watched_elsewhere("c"))
-    ticks.at_s += relays.UNWATCHED_S + relays.LEASE_S + 1
+    ticks.at_s += relays.UNWATCHED_S + 1
+    await until(lambda: not web._watched)  # its last word of it has been heard by now
+    ticks.at_s += relays.LEASE_S + 1
     await until(lambda: not worker.is_watched_elsewhere("c"))
     line.told.clear()
     worker.publish(part("Hello"))

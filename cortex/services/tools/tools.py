@@ -105,7 +105,7 @@ class ToolsService:
         return self._open_to(user, ToolGrant(words=await self._roles.reach(user)), channel, await self.in_force())
 
     def _open_to(self, user: User, grant: ToolGrant, channel: Channel, settings: ToolSettings) -> frozenset[str]:
-        tools = self._registry.tools
+        tools, is_admin = self._registry.tools, user.is_admin
         return frozenset(
             name
             for name in self._ready
@@ -116,7 +116,7 @@ class ToolsService:
                 name=name,
                 category=tools[name].category,
                 is_admin_tool=tools[name].admin,
-                is_admin=user.is_admin,
+                is_admin=is_admin,
                 channel=channel,
             )
         )
