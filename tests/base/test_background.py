@@ -4,6 +4,7 @@ import logging
 import pytest
 
 from cortex.base.background import background_tasks
+from tests.patience import PATIENCE_S
 
 
 async def test_what_runs_beside_a_block_ends_with_it() -> None:
@@ -11,7 +12,7 @@ async def test_what_runs_beside_a_block_ends_with_it() -> None:
 
     async def forever(name: str) -> None:
         try:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         finally:
             await asyncio.sleep(0)
             ended.append(name)
@@ -27,6 +28,6 @@ async def test_a_failure_is_told_and_the_block_goes_on(caplog: pytest.LogCapture
         raise RuntimeError("out of cheese")
 
     with caplog.at_level(logging.ERROR):
-        async with background_tasks(fails()):
-            await asyncio.sleep(0.01)
-    assert "out of cheese" in caplog.text
+        async with asyncio.timeout(PATIENCE_S), background_tasks(fails()):
+            while "out of cheese" not in caplog.text:  # noqa: ASYNC110 - a log tells nobody
+                await asyncio.sleep(0.01)

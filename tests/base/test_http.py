@@ -22,6 +22,8 @@ from cortex.providers import egress
 # 73 ways to write an inside address: plain, other bases, short forms, v6 wrappings, names, credentials, odd signs.
 SSRF = Path(__file__).with_name("ssrf_urls.txt").read_text(encoding="utf-8").split()
 
+DRIP_S = 0.2  # between two bytes of a slow server: far less than one may wait for a byte, fifty are more than for all
+
 NAMES = {
     "public.test": ["93.184.215.14"],
     "localhost": ["127.0.0.1", "::1"],
@@ -157,16 +159,22 @@ async def server() -> AsyncIterator[Callable[[Iterable[bytes]], Any]]:
     """A real server on this machine that writes the given pieces."""
     pieces: list[bytes] = []
     seen: list[str] = []
-    writers: list[asyncio.StreamWriter] = []
+    serving: list[tuple[asyncio.StreamWriter, asyncio.Event]] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writers.append(writer)
+        serving.append((writer, ended := asyncio.Event()))
+        try:
+            await answer(reader, writer)
+        finally:
+            ended.set()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         seen.append((await reader.readuntil(b"\r\n\r\n")).decode())
         for piece in pieces:
             if writer.is_closing():
                 return
             writer.write(piece)
-            await asyncio.sleep(0.2 if piece == b"" else 0)
+            await asyncio.sleep(DRIP_S if piece == b"" else 0)
         writer.close()
 
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
@@ -178,9 +186,9 @@ async def server() -> AsyncIterator[Callable[[Iterable[bytes]], Any]]:
 
     yield answering
     listening.close()
-    for writer in writers:
+    for writer, ended in serving:
         writer.transport.abort()
-    await asyncio.sleep(0.25)  # the handlers' last pause
+        await ended.wait()
 
 
 async def test_a_configured_server_inside_is_reached_under_its_name(server: Any) -> None:

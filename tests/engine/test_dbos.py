@@ -56,8 +56,9 @@ async def test_a_run_starts_once_per_id(opened: Opener) -> None:
         await asyncio.gather(*(engine.start("turn:1", "turn", {"text": "hello"}) for _ in range(5)))
         await until(lambda: is_state(engine, "turn:1", "done"))
         await engine.start("turn:1", "turn", {"text": "again"})
-        await asyncio.sleep(0.05)
-        assert work.done == ["hello"]
+        await engine.start("turn:2", "turn", {"text": "what comes after"})
+        await until(lambda: is_state(engine, "turn:2", "done"))
+        assert work.done == ["hello", "what comes after"]
         assert await engine.unfinished() == []
 
 
@@ -73,7 +74,8 @@ async def test_a_run_starts_even_when_its_starter_goes_away(opened: Opener) -> N
     async with opened(prepare) as engine:
         for number in range(20):
             starter = asyncio.create_task(engine.start(f"turn:{number}", "turn", {}))
-            await asyncio.sleep(number * 0.0003)
+            for _ in range(number + 1):  # another moment of the start each time
+                await asyncio.sleep(0)
             starter.cancel()
             await asyncio.wait({starter})
         await until(lambda: true(len(work.done) == 20))
@@ -140,10 +142,11 @@ async def test_a_cancelled_wait_ends_and_a_run_that_is_done_stays_done(opened: O
 
 async def test_a_signal_is_kept_until_the_run_waits(opened: Opener) -> None:
     got: list[str | None] = []
+    are_sent = asyncio.Event()
 
     def prepare(engine: Engine) -> dict[str, Body]:
         async def body(run_id: str, argument: dict[str, Any]) -> None:
-            await asyncio.sleep(0.3)
+            await are_sent.wait()
             got.append(await engine.wait_for_signal("approval:1", PATIENCE_S))
             got.append(await engine.wait_for_signal("approval:2", 0.1))
 
@@ -153,6 +156,7 @@ async def test_a_signal_is_kept_until_the_run_waits(opened: Opener) -> None:
         await engine.start("turn:1", "turn", {})
         await engine.signal("turn:1", "approval:2", "too early for the first")
         await engine.signal("turn:1", "approval:1", "allowed")
+        are_sent.set()
         await until(lambda: is_state(engine, "turn:1", "done"))
     assert got == ["allowed", "too early for the first"]
 
@@ -248,21 +252,22 @@ async def test_closing_lets_a_step_end_and_begins_no_other(opened: Opener) -> No
 
 
 async def test_a_waiting_run_gets_its_signal_after_a_restart(opened: Opener) -> None:
-    got: list[str | None] = []
+    lives, got = list[str](), list[str | None]()
 
     def prepare(engine: Engine) -> dict[str, Body]:
         async def body(run_id: str, argument: dict[str, Any]) -> None:
-            got.append(await engine.wait_for_signal("approval", 60))
+            lives.append(run_id)
+            got.append(await engine.wait_for_signal("approval", PATIENCE_S))
 
         return {"turn": body}
 
     async with opened(prepare) as engine:
         await engine.start("turn:1", "turn", {})
-        await asyncio.sleep(0.1)
+        await until(lambda: true(len(lives) == 1))
     async with opened(prepare) as engine:
         await engine.signal("turn:1", "approval", "denied")
         await until(lambda: is_state(engine, "turn:1", "done"))
-    assert got == ["denied"]
+    assert (len(lives), got) == (2, ["denied"])
 
 
 async def test_a_run_of_another_version_is_reported_and_left_alone(
@@ -282,12 +287,13 @@ async def test_a_run_of_another_version_is_reported_and_left_alone(
         await until(lambda: true(ran == ["turn:old"]))
     async with opened(prepare) as engine:
         await engine.start("turn:new", "turn", {})
-        await until(lambda: true("turn:new" in ran))
-        await asyncio.sleep(2.5)  # time enough to take the old one up, if it were taken up
+        await until(lambda: true(ran == ["turn:old", "turn:new"]))
+    async with opened(prepare) as engine:
+        await until(lambda: true(ran[2:] == ["turn:new"]))  # taken up after the old one, if that were taken up
         assert await engine.stranded() == ["turn:old"]
         await engine.cancel("turn:old")
         assert await engine.stranded() == []
-    assert ran == ["turn:old", "turn:new"]
+    assert ran == ["turn:old", "turn:new", "turn:new"]
 
 
 async def test_a_run_may_start_another_from_inside_a_step(opened: Opener) -> None:

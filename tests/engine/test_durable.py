@@ -4,7 +4,7 @@ from typing import Any
 from cortex.base.errors import ProviderError
 from cortex.engine.dbos import Body, Engine
 from cortex.ports.steps import step
-from tests.engine.opening import Opener, true, until
+from tests.engine.opening import Opener, is_state, true, until
 
 
 class Port:
@@ -70,7 +70,6 @@ async def test_a_steps_error_is_the_same_after_a_replay(opened: Opener) -> None:
     async with opened(prepare) as engine:
         await engine.start("turn:1", "turn", {})
         await until(lambda: true(len(seen) == 1))
-        await asyncio.sleep(0.1)
     async with opened(prepare):
         await until(lambda: true(len(seen) == 2))
     assert inner.calls == 1
@@ -97,6 +96,5 @@ async def test_a_second_call_in_a_parallel_branch_is_refused(opened: Opener) -> 
 
     async with opened(prepare) as engine:
         await engine.start("turn:1", "turn", {})
-        await until(lambda: true(bool(seen)))
-        await asyncio.sleep(0.2)
+        await until(lambda: is_state(engine, "turn:1", "done"))
     assert "Port.ask" in seen[0]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 import pytest
 
@@ -76,6 +77,14 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.002)
 
 
+async def a_flush(worker: RelayHub, web: RelayHub, line: Line) -> None:
+    """Until what the worker wrote so far, and somebody watches, is told and asked about: this is told after it."""
+    await web.changed("other", -1, 0)
+    await until(lambda: worker.is_watched_elsewhere("other"))
+    worker.publish(replace(part("and another"), conversation_id="other"))
+    await until(lambda: any("and another" in text for text in line.told))
+
+
 async def test_a_bell_is_heard_in_every_process(house: tuple[RelayHub, RelayHub, RelayHub]) -> None:
     worker, *webs = house
     await asyncio.gather(*(web.changed("c", -1, 0) for web in webs))
@@ -105,8 +114,8 @@ async def test_a_part_is_told_only_while_somebody_elsewhere_watches(
 ) -> None:
     worker, web, _ = house
     worker.publish(part("Hello"))
-    await asyncio.sleep(0.03)
-    assert line.told == []
+    await a_flush(worker, web, line)
+    assert not any("Hello" in text for text in line.told)
     await web.changed("c", -1, PATIENCE_S)
     assert web.open_parts("c") == (part("Hello"),)
     worker.publish(part("Hello there"))
@@ -142,20 +151,22 @@ async def test_a_lost_piece_is_asked_for_again(house: tuple[RelayHub, RelayHub, 
     await web.changed("c", -1, PATIENCE_S)
     line.lose = lambda text: '"two ' in text
     worker.publish(part("one two "))
-    await asyncio.sleep(0.05)
+    await until(lambda: any('"two ' in text for text in line.told))
     line.lose = lambda _: False
     worker.publish(part("one two three"))
     await until(lambda: web.open_parts("c") == (part("one two three"),))
 
 
-async def test_the_next_attempt_takes_the_place_of_the_one_before(house: tuple[RelayHub, RelayHub, RelayHub]) -> None:
+async def test_the_next_attempt_takes_the_place_of_the_one_before(
+    house: tuple[RelayHub, RelayHub, RelayHub], line: Line
+) -> None:
     worker, web, other_worker = house
     worker.publish(part("a long beginning"))
     await web.changed("c", -1, PATIENCE_S)
     other_worker.publish(part("again", attempt=2))
     await until(lambda: web.open_parts("c") == (part("again", attempt=2),))
     worker.publish(part("a long beginning, late"))
-    await asyncio.sleep(0.03)
+    await a_flush(worker, web, line)
     assert web.open_parts("c") == (part("again", attempt=2),)
 
 
@@ -195,8 +206,8 @@ async def test_nothing_is_told_any_more_when_the_last_browser_has_gone(
     await until(lambda: not worker.is_watched_elsewhere("c"))
     line.told.clear()
     worker.publish(part("Hello"))
-    await asyncio.sleep(0.05)
-    assert line.told == []
+    await a_flush(worker, web, line)
+    assert not any("Hello" in text for text in line.told)
 
 
 async def test_a_lost_bell_is_made_up_for(house: tuple[RelayHub, RelayHub, RelayHub], line: Line) -> None:

@@ -20,7 +20,7 @@ async def test_a_process_that_runs_nothing_starts_signals_and_stops_runs(opened:
         @step("Model.hold")
         async def hold(self) -> None:
             try:
-                await asyncio.sleep(10 * PATIENCE_S)
+                await asyncio.Event().wait()
             finally:
                 closed.set()
 

@@ -164,11 +164,18 @@ async def test_words_of_a_notice_are_shown_as_words(house: Cortex, ada: Browser)
 # --- the bell
 
 
+async def followed(house: Cortex, person: Browser) -> None:
+    """Until somebody follows the person's news."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not house.streams.watched.get(person.user.id):  # noqa: ASYNC110 - a watcher is counted in without a word
+            await asyncio.sleep(0.01)
+
+
 async def test_the_bell_rings_on_an_open_page(house: Cortex, ada: Browser, app: FastAPI) -> None:
     stream = bell(house, app.state.pages, ada.user, 0)
     assert "event: ready" in await anext(stream)
     coming = asyncio.ensure_future(anext(stream))
-    await asyncio.sleep(0.05)
+    await followed(house, ada)
     assert not coming.done()
     await told(house, ada)
     assert 'hx-target="#bell-n"' in await asyncio.wait_for(coming, PATIENCE_S)
@@ -188,7 +195,7 @@ async def test_an_open_page_says_what_is_new_once_and_takes_back_what_was_answer
             return await anext(text async for text in stream if f"event: {event}\n" in text)
 
     first = asyncio.ensure_future(heard("told"))
-    await asyncio.sleep(0.05)
+    await followed(house, ada)
     await house.notification_preferences.change(ada.user, muted=["agent"])
     await told(house, ada, "Nobody hears this", "agent")
     notice = await told(house, ada, "Water <b>the figs</b>")
@@ -207,7 +214,7 @@ async def test_the_bell_falls_silent_when_the_access_ends(house: Cortex, ada: Br
     stream = bell(house, app.state.pages, ada.user, 0)
     await anext(stream)
     coming = asyncio.ensure_future(anext(stream, "over"))
-    await asyncio.sleep(0.05)
+    await followed(house, ada)
     house.streams.end_streams(ada.user.id)
     assert await asyncio.wait_for(coming, PATIENCE_S) == "over"
 

@@ -1,7 +1,6 @@
 """Calls by hand from a tool's page: through the real gate, with its question, its record and its undo."""
 
 import asyncio
-import itertools
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from cortex.app import Cortex
 from cortex.storage.audit import AuditRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from tests.living_house import PASSWORD, LivingHouse, living_house
+from tests.patience import PATIENCE_S
 from tests.web import conftest
 from tests.web.conftest import Browser
 from web.app import create_app
@@ -40,11 +40,10 @@ async def calls_of(alive: LivingHouse, tool: str) -> list[CallRow]:
 
 async def ended(browser: Browser, place: str) -> str:
     """The page of a call once it no longer runs."""
-    pages = [(await browser.get(place)).text]
-    for _ in itertools.takewhile(lambda _: 'hx-trigger="load delay:1s"' in pages[-1], range(4_000)):
-        await asyncio.sleep(0.05)
-        pages.append((await browser.get(place)).text)
-    return pages[-1]
+    async with asyncio.timeout(PATIENCE_S):
+        while 'hx-trigger="load delay:1s"' in (page := (await browser.get(place)).text):  # noqa: ASYNC110 - as the page does
+            await asyncio.sleep(0.05)
+    return page
 
 
 async def test_a_field_stands_for_each_argument(hand: Browser) -> None:
