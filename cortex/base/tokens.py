@@ -10,10 +10,10 @@ import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import blake2b
-from typing import Any
+from typing import Any, assert_never
 
 from cortex.base import scan
-from cortex.base.messages import Message, Text, Thinking, ToolCall, ToolResult, ToolSchema
+from cortex.base.messages import Message, Opaque, Part, Reveal, Text, Thinking, ToolCall, ToolResult, ToolSchema
 
 LONG_WORD_BYTES = 1_000
 _SAMPLE = 256
@@ -67,7 +67,12 @@ def count_schema(schema: ToolSchema) -> int:
 
 def count_message(message: Message) -> int:
     """What one message costs, role and calls included; opaque parts count as their JSON."""
-    return count(minified({"role": message.speaker, "content": [_wire_part(part) for part in message.parts]}))
+    return count(_wire_message(message))
+
+
+def message_bytes(message: Message) -> int:
+    """The bytes of the same: never fewer than its tokens, and had without a tokenizer."""
+    return len(_wire_message(message).encode("utf-8", "replace"))
 
 
 def count_text_message(speaker: str, text: str) -> int:
@@ -75,7 +80,11 @@ def count_text_message(speaker: str, text: str) -> int:
     return count(minified({"role": speaker, "content": text}))
 
 
-def _wire_part(part: Any) -> Any:
+def _wire_message(message: Message) -> str:
+    return minified({"role": message.speaker, "content": [_wire_part(part) for part in message.parts]})
+
+
+def _wire_part(part: Part) -> Any:
     match part:
         case Text() | Thinking():
             return part.text
@@ -83,8 +92,12 @@ def _wire_part(part: Any) -> Any:
             return {"id": part.id, "name": part.name, "arguments": part.arguments}
         case ToolResult():
             return {"tool_call_id": part.call_id, "content": part.text}
-        case _:
+        case Opaque():
             return part.data
+        case Reveal():
+            return list(part.names)
+        case _:
+            assert_never(part)
 
 
 def _count_safely(text: str) -> int:

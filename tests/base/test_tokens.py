@@ -44,6 +44,22 @@ def test_a_message_with_calls_costs_more_than_its_words() -> None:
     assert tokens.count_message(messages.assistant("ok", call)) > tokens.count_message(messages.assistant("ok"))
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        messages.Text(text="Straße 12, 東京, naïve café 🙂 " * 20),
+        messages.Text(text="half a \ud800"),
+        messages.ToolResult(call_id="c1", name="file_read", text="a long line\n" * 400),
+        messages.Opaque(provider="anthropic", data={"signature": "x" * 40}),
+        messages.Reveal(names=("task_list", "task_create")),
+    ],
+    ids=["words", "half a surrogate", "result", "opaque", "reveal"],
+)
+def test_the_bytes_of_a_message_are_never_fewer_than_its_tokens(part: messages.Part) -> None:
+    message = messages.Message(speaker="user", parts=(part,))
+    assert tokens.message_bytes(message) >= tokens.count_message(message) > 0
+
+
 def test_threads_agree() -> None:
     found: list[int] = []
     workers = [threading.Thread(target=lambda: found.append(tokens.count("threads agree on this"))) for _ in range(8)]

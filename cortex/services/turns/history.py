@@ -10,7 +10,7 @@ from cortex.agent.history import FULL_AT, SUMMARY_AT, TurnMessages, cut, newest,
 from cortex.base.errors import UserError
 from cortex.base.messages import Message, ToolCall, ToolResult, user
 from cortex.base.role import Role
-from cortex.base.tokens import count
+from cortex.base.tokens import count, count_message, message_bytes
 from cortex.base.turn import Past, Reply, Turn
 from cortex.base.user import User
 from cortex.ports.loop import Request
@@ -178,9 +178,4 @@ def spoken(message: Message) -> str:
 
 def size_bytes(turns: Sequence[TurnMessages]) -> int:
     """The past in bytes: never less than its tokens, and had without a tokenizer."""
-    return sum(len(spoken(message).encode()) for _, messages in turns for message in messages)
-
-
-def count_message(message: Message) -> int:
-    """Tokens of a message, its calls and results included (o200k)."""
-    return count(spoken(message)) + 4
+    return sum(message_bytes(message) for _, messages in turns for message in messages)

@@ -14,7 +14,7 @@ from cortex.agent.react import as_text
 from cortex.base.ids import derived_id
 from cortex.base.messages import Message, ToolCall, assistant
 from cortex.base.model import OFFLINE, ModelEntry, Profile
-from cortex.base.tokens import count, minified, wire_schema
+from cortex.base.tokens import count, count_message, message_bytes, minified, wire_schema
 from cortex.base.turn import Reply, RoundPlan, Turn
 from cortex.ports.loop import Request
 from cortex.ports.steps import is_first_life, step
@@ -25,7 +25,6 @@ from cortex.services.models.prices import cost_usd
 from cortex.services.models.profiles import endpoint_of
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import AnswerWriter, Row
-from cortex.services.turns.history import count_message, spoken
 from cortex.services.turns.turn_context import TurnContext, TurnContexts
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
@@ -195,10 +194,15 @@ async def _fitted(turn: Turn, plan: RoundPlan, past: Sequence[Message], added: S
     """The past as it fits beside this round's tools, which may have grown since the turn began."""
     limit = round(turn.window_tokens * FULL_AT)
     tools = minified([wire_schema(tool) for tool in plan.tools])
-    beside = (plan.system, tools, *(spoken(message) for message in added))
-    if sum(len(text.encode()) for text in (*beside, *(spoken(message) for message in past))) <= limit:
+    texts = (plan.system, tools)
+    if sum(len(text.encode()) for text in texts) + sum(map(message_bytes, (*past, *added))) <= limit:
         return past  # bytes are never fewer than tokens: nothing to count
-    return await asyncio.to_thread(lambda: fitted(past, limit - sum(map(count, beside)), count_message))
+
+    def newest() -> Sequence[Message]:
+        beside = sum(map(count, texts)) + sum(map(count_message, added))
+        return fitted(past, limit - beside, count_message)
+
+    return await asyncio.to_thread(newest)
 
 
 def _with_ids(turn: Turn, round_number: int, message: Message) -> Message:

@@ -4,9 +4,8 @@ from pathlib import Path
 import pytest
 
 from cortex.agent.history import SUMMARY_HEAD
-from cortex.base.messages import assistant, user
-from cortex.services.turns.history import count_message, size_bytes
-from cortex.storage.messages import MessagesRepository, by_turn
+from cortex.base.messages import ToolCall, ToolResult, assistant, results, user
+from cortex.storage.messages import MessagesRepository
 from cortex.storage.summaries import SummariesRepository
 from tests.living_house import LivingHouse, living_house
 from tests.scripted_server import ScriptedServer, rule
@@ -78,8 +77,13 @@ async def test_an_edit_before_a_summary_voids_it(house: LivingHouse) -> None:
     assert await house.cortex.runtime.db.repository(SummariesRepository, house.admin.id).latest(cid) is None
 
 
-def test_bytes_are_never_fewer_than_tokens() -> None:
-    message = user("Straße 12, 東京, naïve café 🙂 " * 20)
-    turns = [(1, (message,))]
-    assert size_bytes(turns) >= count_message(message) - 4
-    assert by_turn([]) == []
+async def test_a_long_result_of_a_tool_counts_whole(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    messages = house.cortex.runtime.db.repository(MessagesRepository, house.admin.id)
+    call = ToolCall(id="c", name="file_read", arguments="{}")
+    for number in range(4):
+        turn_id = await house.say(cid, f"hello {number}", mode="chat")
+        await messages.add(turn_id, 90, assistant("", call), False)
+        await messages.add(turn_id, 91, results(ToolResult(call_id="c", name="file_read", text=LONG * 400)), False)
+    await house.say(cid, "hello", mode="chat")
+    assert await house.events(cid, "summary") != []
