@@ -14,14 +14,13 @@ IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressPolicy:
-    """Where requests may go: `public` addresses, only the `named` host:port pairs, or nowhere."""
+    """Where requests may go: `public` addresses, or only the `named` host:port pairs."""
 
-    kind: Literal["public", "named", "none"]
+    kind: Literal["public", "named"]
     names: frozenset[tuple[str, int]] = frozenset()
 
 
 PUBLIC = AddressPolicy(kind="public")
-NOWHERE = AddressPolicy(kind="none")
 
 
 def named(*pairs: tuple[str, int]) -> AddressPolicy:
@@ -87,13 +86,11 @@ def vet(address: str | IP, policy: AddressPolicy, *, host: str = "", port: int =
             raise NotAllowed(
                 f"{host or wrapped} leads to an address inside a network ({wrapped}), which is not reached."
             )
-    elif policy.kind == "named":
+    else:
         if (_plain(host), port) not in policy.names:
             raise NotAllowed(f"{host}:{port} is not a configured address.")
         if any(each in network for each in inner for network in _NEVER):
             raise NotAllowed(f"{host}:{port} leads to {wrapped}, which is never reached.")
-    else:
-        raise NotAllowed("Outgoing connections are off.")
     return inner[0] if len(inner) == 1 else wrapped
 
 

@@ -29,7 +29,6 @@ KINDS = {
     ".mjs": "javascript",
     ".cjs": "javascript",
 }
-NODE = Path("/usr/bin/node")
 CHECKERS = {"shell": "bash -n", "javascript": "node --check"}
 
 

@@ -5,7 +5,7 @@ Used by the offline model only. No rule names a tool; what a rule took is cut fr
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -50,7 +50,6 @@ class _Sentence:
     rest: str
     now: datetime
     timings: Timings | None
-    spans: list[str] = field(default_factory=list)
 
     def cut(self, piece: str) -> None:
         """Take a piece out, once."""

@@ -21,7 +21,6 @@ class ClockChange:
     """A day on which the zone's clock jumps or goes back, and what the timing does then, as one sentence."""
 
     day: date
-    is_jump: bool
     words: str
 
 
@@ -50,7 +49,7 @@ def _change_shown(
         return None
     verb = "jumps" if change.shift > timedelta() else "goes back"
     head = f"the clock {verb} {shows:%H:%M} -> {becomes:%H:%M} on {day}"
-    return ClockChange(day=day, is_jump=change.shift > timedelta(), words=f"{head}; {effect}")
+    return ClockChange(day=day, words=f"{head}; {effect}")
 
 
 def _effect(timing: Timing, change: OffsetChange, zone: ZoneInfo, runs: Sequence[datetime]) -> str:

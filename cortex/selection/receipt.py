@@ -1,10 +1,10 @@
-"""The receipt of a plan: what is stored each round, shown under "Why these tools?", and enough to find memory again."""
+"""The receipt of a plan: what is stored each round and shown under "Why these tools?"."""
 
 from collections import Counter
 from typing import Any
 
 from cortex.selection.portable import plain
-from cortex.selection.types import META, PlannerMemory, SentTool, ToolPlan
+from cortex.selection.types import META, PlannerMemory, ToolPlan
 
 
 def receipt(plan: ToolPlan) -> dict[str, Any]:
@@ -63,24 +63,6 @@ def left_out(plan: ToolPlan) -> dict[str, int]:
     found["gate"] += plan.costs.total - plan.costs.permitted
     found["form"] += plan.costs.permitted - sum(decided.tokens for decided in plan.decisions)
     return {stage: tokens for stage, tokens in sorted(found.items()) if tokens}
-
-
-def remember(receipts: list[dict[str, Any]]) -> PlannerMemory:
-    """The planner's memory after these receipts, oldest first: what a restart or a lost row is mended from."""
-    memory = PlannerMemory()
-    for each in receipts:
-        epoch = each["epoch"]
-        facts = epoch["facts"]
-        sent = tuple(
-            SentTool(**{key: item[key] for key in ("name", "form", "stage", "reason")}) for item in each["sent"]
-        )
-        is_paused = facts["is_open"] and not epoch["is_open"]
-        memory = PlannerMemory(
-            **{**facts, "noted": tuple(facts["noted"]), "grown": tuple(facts.get("grown", ()))},
-            sent=memory.sent if is_paused else sent,
-            opening=epoch["opening"],
-        )
-    return memory
 
 
 def _facts(memory: PlannerMemory) -> dict[str, Any]:

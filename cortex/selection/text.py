@@ -18,7 +18,6 @@ _TICKED = re.compile(r"`([^`\n]{1,80})`")
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "\u201c": '"', "\u201d": '"'})
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_PLURALS = (("ies", "y"), ("sses", "ss"), ("ches", "ch"), ("shes", "sh"), ("xes", "x"))
 URL, FILE, CODE = "\u00a7url", "\u00a7file", "\u00a7code"
 
 

@@ -213,11 +213,6 @@ class GrantsRepository(Repository):
         if not await self._touched(change, GrantTable.id):
             raise NotFound("There is no such grant.")
 
-    async def revoke_all(self) -> int:
-        """End all; how many there were."""
-        change = self._change(GrantTable).where(GrantTable.revoked_at.is_(None)).values(revoked_at=self.clock())
-        return len(await self._touched(change, GrantTable.id))
-
     def _live(self) -> Select[Any]:
         statement = self._mine(GrantRow, GrantTable)
         return statement.where(GrantTable.revoked_at.is_(None), GrantTable.expires_at > self.clock())

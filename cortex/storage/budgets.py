@@ -14,7 +14,6 @@ from cortex.storage.schema import BudgetTable
 
 Kind = Literal["user", "role", "job", "house"]
 AtLimit = Literal["stop", "model", "chat"]
-EVERYBODY = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

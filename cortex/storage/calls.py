@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from cortex.base.errors import NotFound
 from cortex.storage.repository import Repository, reading
@@ -125,16 +125,3 @@ class CallsRepository(Repository):
         """The user's last calls of a tool, newest first."""
         statement = self._mine(CallRow, CallTable).where(CallTable.name == name)
         return await self._all(CallRow, statement.order_by(CallTable.created_at.desc(), CallTable.id).limit(limit))
-
-    @reading
-    async def count_same(self, turn_id: str, name: str, arguments_hash: str, *, only_failed: bool = False) -> int:
-        """How often this turn used this tool with these very arguments, or failed to."""
-        statement = select(func.count()).where(
-            CallTable.owner_id == self.owner_id,
-            CallTable.turn_id == turn_id,
-            CallTable.name == name,
-            CallTable.arguments_hash == arguments_hash,
-        )
-        if only_failed:
-            statement = statement.where(CallTable.is_error)
-        return (await self.session.execute(statement)).scalar_one()

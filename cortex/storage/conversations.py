@@ -237,17 +237,6 @@ class ConversationsRepository(Repository):
         )
         return (await self.session.execute(statement)).scalar_one()
 
-    @reading
-    async def last_seq(self, id: str) -> int:
-        """The number of the last event, 0 before the first; NotFound for a foreign conversation."""
-        statement = select(ConversationTable.seq).where(
-            ConversationTable.owner_id == self.owner_id, ConversationTable.id == id
-        )
-        seq = (await self.session.execute(statement)).scalar_one_or_none()
-        if seq is None:
-            raise NotFound("There is no such conversation.")
-        return seq
-
     async def copy_log(self, events: Sequence[Event], into: str, *, turn_count: int) -> None:
         """Lay a log, already renumbered from 1, into an empty conversation and set its counters (a branch)."""
         await self._set(into, seq=len(events), turn_count=turn_count)

@@ -99,10 +99,6 @@ class DevicesRepository(Repository):
         """Send nothing more to it, forget it; whether it was there."""
         return bool(await self._forget(why, PushDeviceTable.id == id))
 
-    async def remove_of_login(self, login_id: str) -> int:
-        """Forget the browsers that this login subscribed; how many."""
-        return len(await self._forget("the device was signed out", PushDeviceTable.login_id == login_id))
-
     async def _forget(self, why: str, which: Any) -> Sequence[str]:  # Any: a column's comparison
         ids = await self._touched(self._remove(PushDeviceTable).where(which), PushDeviceTable.id)
         change = self._change(DeliveryTable).where(DeliveryTable.device_id.in_(ids), DeliveryTable.state == "pending")

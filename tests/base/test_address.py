@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortex.base.address import NOWHERE, PUBLIC, AddressPolicy, named, vet
+from cortex.base.address import PUBLIC, AddressPolicy, named, vet
 from cortex.base.errors import NotAllowed
 
 HERE = Path(__file__).parent
@@ -90,6 +90,6 @@ def test_metadata_and_the_like_are_never_reached(address: str) -> None:
         vet(address, named(("cloud.lan", 80)), host="cloud.lan", port=80)
 
 
-def test_nowhere_is_nowhere() -> None:
+def test_without_a_name_nothing_is_reached() -> None:
     with pytest.raises(NotAllowed):
-        vet("8.8.8.8", NOWHERE)
+        vet("8.8.8.8", named())

@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 
 from cortex.selection.pipeline import plan
-from cortex.selection.receipt import receipt, remember
 from cortex.selection.types import PlannerMemory, RoleView, Snapshot, ToolPlan
 from tests.selection.baseline_house import TOOLS, sent, wish
 from tests.selection.made import CACHED
@@ -60,11 +59,6 @@ def test_the_next_message_begins_in_full_again() -> None:
 
 def test_a_round_that_lost_its_memory_is_in_full() -> None:
     assert set(forms(plan(wish("repi", "hello", round=3))).values()) == {"full"}
-
-
-def test_memory_of_forms_is_found_again_from_receipts() -> None:
-    plans = rounds(3)
-    assert remember([receipt(made) for made in plans]) == plans[-1].memory
 
 
 def test_a_compacted_history_does_not_bring_the_prose_back() -> None:

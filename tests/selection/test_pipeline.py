@@ -7,9 +7,8 @@ import pytest
 from cortex.base.errors import UserError
 from cortex.selection import portable
 from cortex.selection.pipeline import plan
-from cortex.selection.receipt import receipt, remember
 from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, ToolPlan
-from tests.selection.made import BRIDGED, CACHED, HOUSE, NOW, WEAK, asked, business
+from tests.selection.made import BRIDGED, CACHED, HOUSE, WEAK, asked, business
 
 WARM = PlannerMemory()
 
@@ -293,13 +292,6 @@ def test_what_a_budget_leaves_out_keeps_its_way_back() -> None:
     assert [item.name for item in plan(both).sent] == ["lamp_set", "lamp_get"]
     tight = plan(replace(both, role=replace(role, budget_tokens=100)))
     assert [item.name for item in tight.sent] == ["tools_discover", "lamp_set"]
-
-
-def test_memory_is_found_again_from_the_receipts() -> None:
-    plans = talk(
-        ["hello", "turn off the light", "what's on my list", "thanks"], profile=BRIDGED, fixed_tokens=1_500, now=NOW
-    )
-    assert remember([receipt(made) for made in plans]) == plans[-1].memory
 
 
 def test_an_input_and_a_plan_survive_json() -> None:

@@ -16,7 +16,6 @@ from cortex.base.model import Profile
 from cortex.selection import portable
 from cortex.selection.grants import granted, permits
 from cortex.selection.pipeline import plan
-from cortex.selection.receipt import receipt, remember
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, Snapshot, ToolPlan
 from tests.selection.baseline_house import SOME
@@ -232,9 +231,3 @@ def test_injected_text_changes_nothing(recipe: str, case: Case, outside: str) ->
     clean = conversation(recipe, case)
     loud = conversation(recipe, case, outside, seen)
     assert [portable.dumps(made) for _, made in clean] == [portable.dumps(made) for _, made in loud]
-
-
-@for_every_recipe
-def test_memory_is_found_again_from_the_receipts(recipe: str, case: Case, outside: str) -> None:
-    plans = [made for _, made in conversation(recipe, case, outside)]
-    assert remember([receipt(made) for made in plans]) == plans[-1].memory

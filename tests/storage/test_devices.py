@@ -81,12 +81,10 @@ async def test_nothing_more_is_sent_to_a_device_that_was_removed(db: Database, a
     assert {row.channel: row.state for row in found["one"]} == {"web_push": "dropped", "ntfy": "pending"}
 
 
-async def test_a_device_outlives_its_login_unless_it_is_signed_out(db: Database, ann: str) -> None:
+async def test_a_device_outlives_its_login(db: Database, ann: str) -> None:
     logins = db.repository(LoginsRepository, ann)
-    for id in ("swept", "signed-out"):
-        await logins.add(id, id, "::1", "Firefox", db.clock() + HOUR)
-        await subscribed(db, ann, f"https://push.test/{id}", login_id=id)
-    assert await db.repository(DevicesRepository, ann).remove_of_login("signed-out") == 1
+    await logins.add("swept", "swept", "::1", "Firefox", db.clock() + HOUR)
+    await subscribed(db, ann, "https://push.test/swept", login_id="swept")
     await logins.end("swept")
     (left,) = await db.repository(DevicesRepository, ann).list()
     assert (left.endpoint, left.login_id) == ("https://push.test/swept", None)

@@ -37,18 +37,17 @@ class Preset:
     label: str
     provider: Kind
     base_url: str
-    needs_key: bool
 
 
 PRESETS = (
-    Preset(label="OpenAI", provider="openai", base_url="", needs_key=True),
-    Preset(label="Anthropic", provider="anthropic", base_url="", needs_key=True),
-    Preset(label="OpenRouter", provider="openai", base_url="https://openrouter.ai/api/v1", needs_key=True),
-    Preset(label="Ollama", provider="openai", base_url="http://127.0.0.1:11434/v1", needs_key=False),
-    Preset(label="llama.cpp", provider="openai", base_url="http://127.0.0.1:8080/v1", needs_key=False),
-    Preset(label="vLLM", provider="openai", base_url="http://127.0.0.1:8000/v1", needs_key=False),
-    Preset(label="LM Studio", provider="openai", base_url="http://127.0.0.1:1234/v1", needs_key=False),
-    Preset(label="Another OpenAI-compatible server", provider="openai", base_url="https://", needs_key=False),
+    Preset(label="OpenAI", provider="openai", base_url=""),
+    Preset(label="Anthropic", provider="anthropic", base_url=""),
+    Preset(label="OpenRouter", provider="openai", base_url="https://openrouter.ai/api/v1"),
+    Preset(label="Ollama", provider="openai", base_url="http://127.0.0.1:11434/v1"),
+    Preset(label="llama.cpp", provider="openai", base_url="http://127.0.0.1:8080/v1"),
+    Preset(label="vLLM", provider="openai", base_url="http://127.0.0.1:8000/v1"),
+    Preset(label="LM Studio", provider="openai", base_url="http://127.0.0.1:1234/v1"),
+    Preset(label="Another OpenAI-compatible server", provider="openai", base_url="https://"),
 )
 
 

@@ -45,7 +45,6 @@ class TestReport:
 
     is_ok: bool
     message: str
-    latency_ms: int | None = None
     streams: bool | None = None
     tools: bool | None = None
     parallel: bool | None = None
@@ -76,7 +75,6 @@ async def probe(entry: ModelEntry, open_provider: Callable[[ModelEntry], Provide
     return TestReport(
         is_ok=True,
         message=message,
-        latency_ms=latency_ms,
         streams=streams,
         tools=tools,
         parallel=parallel,

@@ -6,7 +6,7 @@ Reads only. A run whole is `services/usage/traces.py`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal, get_args
+from typing import Literal
 
 from cortex.base.errors import NotAllowed, NotFound
 from cortex.base.turn import TurnState
@@ -19,7 +19,6 @@ from cortex.storage.jobs import AllJobsRepository
 from cortex.storage.runs import AllRunsRepository, RunFilter, RunRow, RunsRepository, RunSum
 
 Status = Literal["running", "done", "failed", "stopped"]
-STATUSES: tuple[Status, ...] = get_args(Status)
 STATES: dict[Status, tuple[TurnState, ...]] = {
     "running": ("queued", "running", "waiting"),
     "done": ("done", "out_of_rounds"),
