@@ -4,7 +4,9 @@ Portable JSON both ways (`to_json`, `from_json`); `providers/pydantic.py` is the
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, assert_never
+from typing import Any, Literal
+
+from cortex.base import portable
 
 Speaker = Literal["system", "user", "assistant", "tool"]
 
@@ -121,54 +123,24 @@ def results(*items: ToolResult) -> Message:
     return Message(speaker="tool", parts=items)
 
 
-def part_to_json(part: Part) -> dict[str, Any]:
-    """A part as portable JSON with its `kind`."""
-    match part:
-        case Text():
-            return {"kind": "text", "text": part.text}
-        case Thinking():
-            return {"kind": "thinking", "text": part.text, "opaque": part.opaque}
-        case ToolCall():
-            return {"kind": "call", "id": part.id, "name": part.name, "arguments": part.arguments}
-        case ToolResult():
-            return {
-                "kind": "result",
-                "call_id": part.call_id,
-                "name": part.name,
-                "text": part.text,
-                "is_error": part.is_error,
-                "tainted": part.tainted,
-            }
-        case Opaque():
-            return {"kind": "opaque", "provider": part.provider, "data": part.data}
-        case Reveal():
-            return {"kind": "reveal", "names": list(part.names)}
-        case _:
-            assert_never(part)
-
-
-_KINDS: dict[str, type[Text] | type[Thinking] | type[ToolCall] | type[ToolResult] | type[Opaque]] = {
+_KINDS: dict[str, type[Part]] = {
     "text": Text,
     "thinking": Thinking,
     "call": ToolCall,
     "result": ToolResult,
     "opaque": Opaque,
+    "reveal": Reveal,
 }
-
-
-def part_from_json(data: dict[str, Any]) -> Part:
-    """The part that `part_to_json` wrote; KeyError for an unknown kind."""
-    if data["kind"] == "reveal":
-        return Reveal(names=tuple(data["names"]))
-    fields = {key: value for key, value in data.items() if key != "kind"}
-    return _KINDS[data["kind"]](**fields)
+_NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 def to_json(message: Message) -> dict[str, Any]:
-    """A message as portable JSON."""
-    return {"speaker": message.speaker, "parts": [part_to_json(part) for part in message.parts]}
+    """A message as portable JSON; each part says its kind."""
+    parts = [{"kind": _NAMES[type(part)], **portable.plain(part)} for part in message.parts]
+    return {"speaker": message.speaker, "parts": parts}
 
 
 def from_json(data: dict[str, Any]) -> Message:
-    """The message that `to_json` wrote."""
-    return Message(speaker=data["speaker"], parts=tuple(part_from_json(part) for part in data["parts"]))
+    """The message that `to_json` wrote; KeyError for an unknown kind."""
+    parts = (portable.read(_KINDS[part["kind"]], part) for part in data["parts"])
+    return Message(speaker=data["speaker"], parts=tuple(parts))

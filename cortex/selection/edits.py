@@ -9,7 +9,8 @@ from hashlib import blake2b
 from types import MappingProxyType
 from typing import Literal
 
-from cortex.selection import portable, text
+from cortex.base import portable
+from cortex.selection import text
 from cortex.selection.snapshot import described
 from cortex.selection.types import Domain, Example, Snapshot, ToolEntry, Trigger
 

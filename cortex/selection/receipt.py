@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from cortex.selection.portable import plain
+from cortex.base.portable import plain
 from cortex.selection.types import META, PlannerMemory, ToolPlan
 
 

@@ -1,6 +1,6 @@
 """The values of selection: the registry as it is seen here, a plan's input, and the plan.
 
-All frozen and portable (`portable.py`); nothing here reads a clock, a disk or a network.
+All frozen and portable (`base/portable.py`); nothing here reads a clock, a disk or a network.
 """
 
 from collections.abc import Sequence

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cortex.selection import portable
+from cortex.base import portable
 from cortex.selection.pipeline import plan
 from cortex.selection.types import PlanInput
 from tests.selection.made import CACHED, asked

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from cortex.base import portable
 from cortex.base.errors import UserError
-from cortex.selection import portable
 from cortex.selection.pipeline import plan
 from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, ToolPlan
 from tests.selection.made import BRIDGED, CACHED, HOUSE, WEAK, asked, business

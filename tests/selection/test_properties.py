@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cortex.base import portable
 from cortex.base.model import Profile
-from cortex.selection import portable
 from cortex.selection.grants import granted, permits
 from cortex.selection.pipeline import plan
 from cortex.selection.recipes import RECIPES

@@ -7,8 +7,8 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
+from cortex.base import portable
 from cortex.base.skill import Skill
-from cortex.selection import portable
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt
 from cortex.selection.skill_search import CHARACTERS, LEAST, MOST, fits, judged, listing

@@ -1,12 +1,14 @@
-from datetime import date
+import json
+from datetime import UTC, date, datetime
 
 import pytest
 
+from cortex.base import portable
 from cortex.base.errors import Conflict, NotFound
 from cortex.storage.db import Database
 from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.secrets import SecretsRepository, ServerSecretsRepository
-from cortex.storage.tasks import TaskListRow, TasksRepository
+from cortex.storage.tasks import TaskListRow, TaskRow, TasksRepository
 
 
 async def test_a_task_created_twice_is_one_task(db: Database, ann: str) -> None:
@@ -131,3 +133,29 @@ async def test_of_several_who_make_a_secret_of_the_house_one_has_made_it(db: Dat
     assert not await secrets.replace("push", b"second", b"third")
     assert await secrets.replace("push", b"first", b"third")
     assert await secrets.get("push") == b"third"
+
+
+def test_a_deleted_task_is_kept_as_it_always_was() -> None:
+    at = datetime(2026, 11, 22, 7, 30, 0, 250_000, tzinfo=UTC)
+    task = TaskRow(
+        id="t1",
+        list_name="home",
+        title="Water",
+        notes="",
+        due=date(2026, 11, 24),
+        priority=2,
+        position=0,
+        is_done=False,
+        done_at=None,
+        is_tainted=False,
+        version=1,
+        created_at=at,
+        updated_at=at,
+    )
+    stored = (
+        '{"id": "t1", "list_name": "home", "title": "Water", "notes": "", "due": "2026-11-24", "priority": 2, '
+        '"position": 0, "is_done": false, "done_at": null, "is_tainted": false, "version": 1, '
+        '"created_at": "2026-11-22T07:30:00.250000+00:00", "updated_at": "2026-11-22T07:30:00.250000+00:00"}'
+    )
+    assert json.dumps(portable.plain(task)) == stored
+    assert portable.read(TaskRow, json.loads(stored)) == task

@@ -1,10 +1,10 @@
 """To-do lists for the page: show, add, change, tick off, order, delete with a way back. Rows: `storage/tasks.py`."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
+from cortex.base import portable
 from cortex.base.errors import NotFound, UserError
 from cortex.base.user import User
 from cortex.storage.db import Database
@@ -21,7 +21,6 @@ PRIORITY_MAX = 3
 INBOX = "inbox"
 REMOVED = "tasks.removed"  # the last few deleted tasks, so that the page can offer them back
 REMOVED_KEPT = 20
-_TIMES = ("done_at", "created_at", "updated_at")
 
 
 class TasksService:
@@ -86,7 +85,7 @@ class TasksService:
         async with self._db.transaction(user.id) as repository:
             task = await repository(TasksRepository).remove(task_id, version)
             kept = await repository(PreferencesRepository).get(REMOVED, [])
-            await repository(PreferencesRepository).set(REMOVED, [*kept, _to_json(task)][-REMOVED_KEPT:])
+            await repository(PreferencesRepository).set(REMOVED, [*kept, portable.plain(task)][-REMOVED_KEPT:])
         return task
 
     async def restore(self, user: User, task_id: str) -> TaskRow:
@@ -97,7 +96,7 @@ class TasksService:
             if found is None:
                 raise NotFound("This task is gone; only the last few deleted ones can be brought back.")
             await repository(PreferencesRepository).set(REMOVED, [one for one in kept if one["id"] != task_id])
-            return await repository(TasksRepository).put(_from_json(found))
+            return await repository(TasksRepository).put(portable.read(TaskRow, found))
 
     def _of(self, user: User) -> TasksRepository:
         return self._db.repository(TasksRepository, user.id)
@@ -123,14 +122,3 @@ def _line(text: str, longest: int, field: str, question: str) -> str:
     if len(words) > longest:
         raise UserError(f"That is too long: at most {longest} characters.", field=field)
     return words
-
-
-def _to_json(task: TaskRow) -> dict[str, Any]:
-    plain = asdict(task)
-    return {name: value.isoformat() if isinstance(value, date) else value for name, value in plain.items()}
-
-
-def _from_json(plain: dict[str, Any]) -> TaskRow:
-    times = {name: plain[name] and datetime.fromisoformat(plain[name]) for name in _TIMES}
-    due = plain["due"] and date.fromisoformat(plain["due"])
-    return TaskRow(**{**plain, **times, "due": due})

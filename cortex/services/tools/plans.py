@@ -11,7 +11,7 @@ from typing import Any
 
 from cortex.agent.arguments import behind_bridge
 from cortex.agent.prompt import system_prompt, tail
-from cortex.base import tokens
+from cortex.base import portable, tokens
 from cortex.base.ids import digest
 from cortex.base.messages import Message, ToolResult, ToolSchema
 from cortex.base.model import Profile
@@ -19,7 +19,6 @@ from cortex.base.role import Channel, Role, ToolMode
 from cortex.base.skill import Skill
 from cortex.base.turn import Need, RoundPlan
 from cortex.base.user import User
-from cortex.selection import portable
 from cortex.selection.baselines.punch import cut
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cortex.base import portable
 from cortex.base.errors import NotFound
 from cortex.base.ids import digest
-from cortex.selection import portable
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt
 from cortex.selection.recipes import RECIPES

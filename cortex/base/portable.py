@@ -1,6 +1,7 @@
-"""Values of this room to JSON and back, by their types: any plan can be stored and replayed byte for byte.
+"""Values to JSON and back, by their types: messages, plans and rows are stored and read again so, byte for byte.
 
-Knows frozen dataclasses, tuples, dicts, literals and plain values; nothing else appears in a plan.
+Knows frozen dataclasses, tuples, dicts, literals, dates, times and plain values. What a run's steps keep says its
+class itself, since its reader cannot know it: that is `engine/codec.py`.
 """
 
 import dataclasses
@@ -8,10 +9,12 @@ import json
 import types
 import typing
 from collections.abc import Sequence
+from datetime import date, datetime
 from functools import lru_cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_AS_IT_IS = (str, int, float, bool, types.NoneType)  # by far the most: they are looked at first
 
 
 def dumps(value: Any) -> str:
@@ -21,13 +24,15 @@ def dumps(value: Any) -> str:
 
 def plain(value: Any) -> Any:
     """The value as dicts, lists and plain values."""
+    if isinstance(value, _AS_IT_IS):
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [plain(item) for item in value]
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
-    return value
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def read(kind: type[T], data: Any) -> T:
@@ -37,6 +42,8 @@ def read(kind: type[T], data: Any) -> T:
 
 
 def _read(kind: Any, data: Any) -> Any:
+    if kind in _AS_IT_IS and kind is not float:
+        return data
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         hints = _hints(kind)
         return kind(**{name: _read(hints[name], item) for name, item in data.items() if name in hints})
@@ -48,6 +55,8 @@ def _read(kind: Any, data: Any) -> Any:
         return tuple(_read(each, item) for each, item in zip(arguments, data, strict=True))
     if origin in (typing.Union, types.UnionType) and data is not None:
         return _read(next(each for each in arguments if each is not type(None)), data)
+    if kind in (date, datetime):
+        return kind.fromisoformat(data)
     return float(data) if kind is float else data
 
 
