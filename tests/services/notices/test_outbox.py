@@ -367,7 +367,7 @@ async def test_a_try_cut_off_by_the_end_of_the_process_is_made_again_by_the_next
         assert (cut.state, cut.attempt) == ("attempting", 1)
         after = await made_world(db, clock, tmp_path, **inside(hook))
         async with after.sending():
-            await after.ended(await after.notifications.notices.notify(ADA.id, replace(TEA, key="another")))
+            await after.ended(await after.notices.notify(ADA.id, replace(TEA, key="another")))
             assert len(hook.seen) == 2  # the other alone: somebody may be at the first
             after.later(seconds=LEASE_S)
             row = (await after.ended(id))["webhook"]
