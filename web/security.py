@@ -125,7 +125,7 @@ class Shield:
         if is_cross_site(scope["method"], scope["path"], headers):
             return PlainTextResponse("Refused: the request came from another site.\n", 403)
         if "transfer-encoding" in headers:
-            return PlainTextResponse("Say how long the request is.\n", 411)
+            return PlainTextResponse("Content-Length is required.\n", 411)
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
             return PlainTextResponse("The request is too large.\n", 413)

@@ -119,7 +119,7 @@ async def serve(settings: Settings, opened: Opened = Cortex.open) -> None:
         )
         with listening:
             await server.serve(sockets=[listening])
-        log.info("closing: open turns are brought to a safe point")
+        log.info("shutting down: waiting for running turns to reach a safe point")
 
 
 def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:

@@ -38,4 +38,4 @@ async def work(settings: Settings) -> None:
         sys.stdout.write(f"Cortex works (process {os.getpid()})\n")
         sys.stdout.flush()
         await ended.wait()
-        log.info("closing: open turns are brought to a safe point, other workers take them up")
+        log.info("shutting down: waiting for running turns to reach a safe point; other workers resume them")

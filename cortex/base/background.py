@@ -25,4 +25,4 @@ async def background_tasks(*bodies: Coroutine[None, None, None]) -> AsyncIterato
 
 def _log_failure(worker: "asyncio.Task[None]") -> None:
     if not worker.cancelled() and worker.exception() is not None:
-        log.error("a worker in the background ended", exc_info=worker.exception())
+        log.error("background task failed", exc_info=worker.exception())

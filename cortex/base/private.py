@@ -58,9 +58,9 @@ async def settle(home: Path) -> None:
     own(home)
     seen = await asyncio.to_thread(look, home, is_mending=True)
     if seen.loose.count:
-        log.info("closed to other users in %s: %s", home, seen.loose)
+        log.info("home: removed permissions of other users in %s: %s", home, seen.loose)
     if seen.stuck.count:
-        log.warning("cannot be closed to other users in %s: %s", home, seen.stuck)
+        log.warning("home: cannot remove permissions of other users in %s: %s", home, seen.stuck)
     if seen.foreign.count:
         raise ConfigError(f"CORTEX_HOME: another user owns what stands in {str(home)!r}: {seen.foreign}. {give(home)}")
 

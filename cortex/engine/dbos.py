@@ -300,7 +300,7 @@ class Engine:
                     workflow_ids=here, status="CANCELLED", load_input=False, load_output=False
                 )
             except sa.exc.SQLAlchemyError as error:
-                log.warning("cannot look for cancelled runs: %s", error)
+                log.warning("engine: cannot read cancelled runs, retrying: %s", error)
                 continue
             for state in gone:
                 self._runs.interrupt(state.workflow_id)

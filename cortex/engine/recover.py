@@ -68,7 +68,7 @@ class Recovery:
                         # Our lock was lost and another worker has our runs: theirs counts, ours must not go on.
                         self._runs.interrupt(run_id)
             except sa.exc.SQLAlchemyError as error:
-                log.warning("cannot look for the runs of dead workers: %s", error)
+                log.warning("engine: cannot read the runs of dead workers, retrying: %s", error)
             await asyncio.sleep(LOOK_EVERY_S)
 
     def _look(self) -> bool:
@@ -81,7 +81,7 @@ class Recovery:
                     # The internal call, not resume_workflow: it leaves runs alone that another worker has taken
                     # meanwhile, and keeps the count of attempts, so that a run that kills its process ends.
                     taken = DBOS._recover_pending_workflows([executor_id])
-                    log.info("worker %s is gone: %d runs taken over", executor_id, len(taken))
+                    log.info("engine: worker %s is gone, took over %d runs", executor_id, len(taken))
                 finally:
                     self._execute("SELECT pg_advisory_unlock(:key)", executor_id)
         return False

@@ -169,7 +169,7 @@ class RelayHub:
             try:
                 seqs = await self.newest(list(self._watched))
             except SQLAlchemyError as error:
-                log.warning("cannot look for new events: %s", error)
+                log.warning("relay: cannot read new events, retrying: %s", error)
                 continue
             for conversation_id, seq in seqs.items():
                 if conversation_id in self._watched and self._seqs.get(conversation_id) != seq:
@@ -184,7 +184,7 @@ class RelayHub:
             said: dict[str, Any] = json.loads(text)
             speaker, kind, conversation_id = said["f"], said["k"], said["c"]
         except (ValueError, KeyError, TypeError):
-            log.warning("something else speaks on the line between the processes: %.80r", text)
+            log.warning("relay: unexpected message on the notification channel: %.80r", text)
             return
         if speaker == self._name:
             return

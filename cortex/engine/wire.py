@@ -61,7 +61,7 @@ class NotifyConnection:
                     async for note in connection.notifies():
                         self._on_heard(note.payload)
             except psycopg.Error as error:
-                log.warning("the line to the other processes is down: %s", error)
+                log.warning("relay: connection to the other processes lost, reconnecting: %s", error)
             self.is_listening.clear()
             await asyncio.sleep(AGAIN_AFTER_S)
 
@@ -78,7 +78,7 @@ class NotifyConnection:
                             self._has_some.clear()
                             self._is_empty.set()
             except psycopg.Error as error:
-                log.warning("cannot tell the other processes anything: %s", error)
+                log.warning("relay: cannot notify the other processes: %s", error)
             await asyncio.sleep(AGAIN_AFTER_S)
 
     async def _connected(self) -> psycopg.AsyncConnection[tuple[object, ...]]:

@@ -190,10 +190,10 @@ def _stored(path: Path, dimensions: int) -> dict[bytes, Vectors]:
     except FileNotFoundError:
         return {}
     except DAMAGE as error:
-        log.warning("vectors kept in %s cannot be read (%s): they are worked out again", path.name, error)
+        log.warning("sentence model: cannot read cached vectors in %s (%s), computing them again", path.name, error)
         return {}
     if rows.shape != (len(marks), dimensions) or marks.shape != (len(rows), DIGEST_BYTES):
-        log.warning("vectors kept in %s have another shape: they are worked out again", path.name)
+        log.warning("sentence model: cached vectors in %s have another shape, computing them again", path.name)
         return {}
     return {mark.tobytes(): row for mark, row in zip(marks, rows, strict=True)}
 
@@ -210,4 +210,4 @@ def _store(path: Path, kept: dict[bytes, Vectors]) -> None:
         private.write_beside(beside, out.getvalue())
         beside.replace(path)
     except OSError as error:
-        log.warning("vectors cannot be kept in %s: %s", path.parent, error)
+        log.warning("sentence model: cannot cache vectors in %s: %s", path.parent, error)

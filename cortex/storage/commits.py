@@ -29,7 +29,7 @@ class Commits:
             self._seen = await asyncio.to_thread(self._counter, self._path)
         except sqlite3.Error as error:
             self._seen = None
-            log.warning("cannot tell whether something was written: %s", error)
+            log.warning("alarm: cannot read the database's change counter: %s", error)
         return self._seen is None or self._seen != before
 
     def close(self) -> None:

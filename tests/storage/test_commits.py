@@ -26,4 +26,4 @@ async def test_where_it_cannot_be_told_everything_counts_as_new(
     assert await commits.are_new()
     assert await commits.are_new()
     commits.close()
-    assert "cannot tell whether something was written" in caplog.text
+    assert "cannot read the database's change counter" in caplog.text

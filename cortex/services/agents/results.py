@@ -134,7 +134,7 @@ class AgentResults:
                 try:
                     await self._tell_of(row)
                 except (CortexError, SQLAlchemyError) as error:
-                    log.warning("cannot tell of the background run %s: %s", row.id, error)
+                    log.warning("agents: cannot send the notification of run %s: %s", row.id, error)
             self._bell.clear()
             await self._bell.wait()
 

@@ -44,7 +44,7 @@ class Housekeeping:
             try:
                 await self.go_round()
             except (CortexError, SQLAlchemyError, OSError) as error:
-                log.warning("housekeeping has to wait a day: %s", error)
+                log.warning("housekeeping: failed, next attempt in a day: %s", error)
             await self.sleep(EVERY_S)
 
     async def go_round(self) -> None:
@@ -62,4 +62,8 @@ class Housekeeping:
             await db.repository(AllPlansRepository).forget(now - days)
         forgotten = await self.prune(now - RUNS_KEPT)
         if forgotten:
-            log.info("forgot the engine's records of %d runs that ended %d days ago", forgotten, RUNS_KEPT.days)
+            log.info(
+                "housekeeping: deleted the engine's records of %d runs that ended %d days ago",
+                forgotten,
+                RUNS_KEPT.days,
+            )

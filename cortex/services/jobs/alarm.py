@@ -121,7 +121,7 @@ class Alarm:
                     await self._arm(kind, ())
         except (CortexError, SQLAlchemyError) as error:
             self._armed_until = None
-            log.warning("cannot look for what is due: %s", error)
+            log.warning("alarm: database error, retrying: %s", error)
 
     async def _is_armed(self, until: datetime) -> bool:
         """Whether the last look armed everything up to then, and the tables have not changed since."""
@@ -155,7 +155,7 @@ class Alarm:
             async with self._gate:
                 await kind.fire(row)
         except (CortexError, SQLAlchemyError) as error:
-            log.warning("%s %s could not be fired and will be again: %s", kind.name, row.id, error)
+            log.warning("alarm: firing %s %s failed, retrying: %s", kind.name, row.id, error)
         else:
             self.wake()
         finally:

@@ -81,7 +81,7 @@ class JobRuns:
             try:
                 await self.settle_slots()
             except (CortexError, SQLAlchemyError) as error:
-                log.warning("cannot look after jobs: %s", error)
+                log.warning("job runner: database error, retrying: %s", error)
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_EVERY_S):
                     await self._bell.wait()
@@ -103,13 +103,13 @@ class JobRuns:
         try:
             await self._endings.settle(slot)
         except CortexError as error:
-            log.warning("the run %s could not be ended yet: %s", slot.id, error)
+            log.warning("job runner: cannot end run %s, retrying: %s", slot.id, error)
 
     async def _watch(self, slot: RunningSlot) -> None:
         try:
             await self._endings.watch(slot)
         except CortexError as error:
-            log.warning("the run %s could not be looked after: %s", slot.id, error)
+            log.warning("job runner: cannot check run %s, retrying: %s", slot.id, error)
 
     async def _jobs_of(self, waiting: Sequence[SlotRow]) -> dict[str, JobRow]:
         """The jobs of these slots by their ids; none that was deleted just now."""
@@ -158,7 +158,7 @@ class JobRuns:
                     at_work += at_work < AT_ONCE and await self._start(job, slot)
             except CortexError as error:
                 busy.add(job.id)
-                log.warning("the run %s could not begin: %s", slot.id, error)
+                log.warning("job runner: cannot start run %s, retrying: %s", slot.id, error)
 
     async def _start(self, job: JobRow, slot: SlotRow) -> bool:
         """Put its turn to work; False when another process did."""

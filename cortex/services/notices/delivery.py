@@ -157,7 +157,7 @@ class Delivery:
                 case DeliveryEnd(state=state, why=why):
                     is_ours = await deliveries.end(row.id, row.attempt, state, why)
             if not is_ours:
-                log.warning("delivery %s took longer than its lease; another try has it now", row.id)
+                log.warning("outbox: delivery %s exceeded its lease, another attempt owns it now", row.id)
                 return
             await repository(rows.NoticesRepository).send_instead(row.notice_id, more)
             if device is not None and lost is not None:

@@ -44,7 +44,7 @@ class Digests:
             try:
                 await self.go_round()
             except (CortexError, SQLAlchemyError) as error:
-                log.warning("digests have to wait: %s", error)
+                log.warning("digests: database error, retrying: %s", error)
             await self.sleep(QUARTER_S - self.clock().timestamp() % QUARTER_S + 1)
 
     async def go_round(self) -> None:

@@ -60,7 +60,7 @@ class Outbox:
                 return self._wait_s(due_at)
             taken = await self._take()
         except (CortexError, SQLAlchemyError) as error:
-            log.warning("cannot look for what is to be sent: %s", error)
+            log.warning("outbox: database error, retrying: %s", error)
             return LOOK_S
         return 0.0 if taken else BUSY_LOOK_S
 
@@ -88,7 +88,7 @@ class Outbox:
     def _done(self, worker: "asyncio.Task[None]") -> None:
         self._at_work.pop(worker, None)
         if not worker.cancelled() and worker.exception() is not None:
-            log.error("a delivery broke off; it is tried again", exc_info=worker.exception())
+            log.error("outbox: a delivery was interrupted, retrying", exc_info=worker.exception())
 
     async def _rest(self, heard: int, wait_s: float) -> int:
         """Until the bell rings, a place is free, or the time is up; the bell's counter."""

@@ -109,7 +109,7 @@ class Encoders:
         except TimeoutError:
             failed = NOT_READY
         if failed not in (NOT_READY, self._told):
-            log.warning("the sentence model is left out: %s", failed)
+            log.warning("sentence model: skipped: %s", failed)
             self._told = failed
         return snapshot, failed
 
@@ -165,7 +165,7 @@ class Encoders:
         sentence_models.register(self._encoder)
         made = with_encoder(snapshot, self._encoder.key)
         if not prepared(made):
-            log.warning("the sentence model cannot be judged here: its likenesses count in searches alone")
+            log.warning("sentence model: cannot be calibrated here, used for searches only")
         self._made[snapshot.version] = made
         while len(self._made) > SNAPSHOTS_KEPT:
             del self._made[next(iter(self._made))]

@@ -34,11 +34,13 @@ def with_own_model(snapshot: Snapshot, refit: RefitRow, data: bytes | None) -> S
     data: its bytes, None where they are loaded.
     """
     if not is_current(refit):
-        log.warning("refit %d rests on an older model: the shipped one judges until a refit is made", refit.number)
+        log.warning(
+            "selection: refit %d is based on an older model, using the shipped one until a new refit", refit.number
+        )
         return snapshot
     if data is not None:
         if digest_of(data) != refit.digest:
-            log.error("refit %d is damaged in the database: the shipped model judges", refit.number)
+            log.error("selection: refit %d is damaged in the database, using the shipped model", refit.number)
             return snapshot
         weights = scan.load(WEIGHTS)
         weights.keep(refit.key, weights.from_bytes(data))

@@ -102,7 +102,7 @@ class TurnQueue:
                 if await self._look_at(row):
                     left.add(row.id)
             except CortexError as error:  # one that cannot be helped keeps no other waiting
-                log.warning("cannot look after turn %s: %s", row.id, error)
+                log.warning("turn queue: cannot recover turn %s, retrying: %s", row.id, error)
         self._left.clear()
         self._left.update(left)
         await self.start_waiting()
@@ -137,7 +137,7 @@ class TurnQueue:
             try:
                 await self.settle_stalled()
             except (CortexError, SQLAlchemyError) as error:
-                log.warning("cannot look for turns that wait: %s", error)
+                log.warning("turn queue: database error, retrying: %s", error)
 
 
 def call_of(job: JobRow) -> ToolCall:

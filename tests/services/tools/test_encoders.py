@@ -135,7 +135,7 @@ async def test_a_model_that_fails_is_left_out_and_logged_once(
     for _ in range(2):
         assert await house.over(snapshot) == (snapshot, "RuntimeError: out of memory")
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
-    assert caplog.messages == ["the sentence model is left out: RuntimeError: out of memory"]
+    assert caplog.messages == ["sentence model: skipped: RuntimeError: out of memory"]
     house.close()
 
 
