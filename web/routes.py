@@ -3,13 +3,16 @@
 Of two hundred routes most are never asked for in the life of a daemon. Each page makes its router with `LazyRoute`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
+from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.routing import Match
 from starlette.types import Scope
+
+from web.deps import services
 
 
 class LazyRoute(APIRoute):
@@ -32,3 +35,15 @@ class LazyRoute(APIRoute):
             self._work_out()
             self._is_worked_out = True
         return super().matches(scope)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """A page that is only looked at reads all it shows in one transaction; what streams has its own."""
+        handler = super().get_route_handler()
+        if self.methods != {"GET"}:
+            return handler
+
+        async def handle(request: Request) -> Response:
+            async with services(request).one_view():
+                return await handler(request)
+
+        return handle

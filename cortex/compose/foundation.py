@@ -4,6 +4,7 @@ Each part is made where it is first asked for, once: `services.py` says how the 
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import cached_property
 
@@ -69,6 +70,10 @@ class Foundation:
     @property
     def hub(self) -> SharedHub:
         return self.runtime.hub
+
+    def one_view(self) -> AbstractAsyncContextManager[None]:
+        """Let all that this task reads inside the block share one transaction (`Database.one_view`)."""
+        return self.runtime.db.one_view()
 
     @cached_property
     def homes(self) -> Homes:

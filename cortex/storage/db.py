@@ -61,7 +61,8 @@ class Database:
             self.commits = Commits(Path(self.url.database or ""))
         self._writing = async_sessionmaker(self.write, expire_on_commit=False)
         self._reading = async_sessionmaker(self.read, expire_on_commit=False)
-        self._views = asyncio.Semaphore(READERS // 2)  # half of the readers are left to single reads
+        readers = POSTGRESQL_CONNECTIONS if self.is_postgresql else READERS
+        self._views = asyncio.Semaphore(readers // 2)  # half of them are left to single reads
 
     @asynccontextmanager
     async def session_scope(self, *, reading: bool = False) -> AsyncIterator[AsyncSession]:
