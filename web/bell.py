@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from cortex.app import Cortex
 from cortex.base.user import User
 from cortex.services.chat.chat import Tick
-from cortex.services.notices.live import Bell
+from cortex.services.notices.live import LiveNotices
 from web.render import Context, Renderer
 from web.sse import KEEP_ALIVE, RETRY_MS, SseMessage, partial
 
@@ -18,7 +18,7 @@ async def bell(services: Cortex, pages: Renderer, user: User, shown: int) -> Asy
     """The messages that keep the number current on a page that showed `shown`, and say what is new, encoded."""
     macros = pages.macros("ui.html", Context())
     yield SseMessage(data="", event="ready", retry_ms=RETRY_MS).encode()
-    async for ring in Bell(notices=services.notices, streams=services.streams).follow(user, shown):
+    async for ring in LiveNotices(notices=services.notices, streams=services.streams).follow(user, shown):
         if isinstance(ring, Tick):
             yield KEEP_ALIVE
             continue

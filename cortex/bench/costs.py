@@ -18,7 +18,7 @@ Told = dict[str, dict[str, Any]]  # regime -> recipe -> figure
 
 
 def measured(
-    regimes: Sequence[str], recipes: Sequence[str], ground: BenchGround, seed: int, tell: Tell
+    regimes: Sequence[str], recipes: Sequence[str], ground: BenchGround, seed: int, report: Tell
 ) -> dict[str, Told]:
     """The costs by regime and recipe, and the details behind them; UserError for an unknown name."""
     unknown = sorted(set(regimes) - set(REGIMES))
@@ -27,7 +27,7 @@ def measured(
     names = list(recipes) or sorted(RECIPES)
     for name in names:
         recipe(name)
-    work = _work(ground, tell)
+    work = _work(ground, report)
     shares: Told = {}
     details: Told = {}
     for name in regimes or list(REGIMES):
@@ -35,7 +35,7 @@ def measured(
         over = _ground(ground, regime, seed)
         tallies = {}
         for each in dict.fromkeys((CONTROL, *names)):
-            tell(f"{name}: {len(work[regime.work])} conversations, {each}")
+            report(f"{name}: {len(work[regime.work])} conversations, {each}")
             tallies[each] = _tally(work[regime.work], regime, over, each)
         whole = tallies[CONTROL].cost
         shares[name] = {each: round(100 * tallies[each].cost / whole, 1) for each in names}
@@ -43,7 +43,7 @@ def measured(
     return {"regimes": shares, "details": details}
 
 
-def _work(ground: BenchGround, tell: Tell) -> Mapping[Work, tuple[Talk, ...]]:
+def _work(ground: BenchGround, report: Tell) -> Mapping[Work, tuple[Talk, ...]]:
     """The scripted conversations; a round that needs a tool which the registry lacks is left out, and told."""
     known = {entry.name for entry in ground.snapshot.entries}
     read = {stem: talks.read(talks.FOLDER / f"{stem}.jsonl") for stem in ("chats", "tasks", "jobs")}
@@ -51,7 +51,7 @@ def _work(ground: BenchGround, tell: Tell) -> Mapping[Work, tuple[Talk, ...]]:
         call.tool for each in read.values() for talk in each for turn in talk for calls in turn.rounds for call in calls
     } - known
     if lacking:
-        tell(f"rounds with tools that are not in the registry are left out: {', '.join(sorted(lacking))}")
+        report(f"rounds with tools that are not in the registry are left out: {', '.join(sorted(lacking))}")
     chats, tasks, jobs = (tuple(_without(talk, lacking) for talk in each) for each in read.values())
     return {"chats": chats, "long": long_talks(chats), "tasks": tasks, "jobs": jobs}
 

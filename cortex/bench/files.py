@@ -59,7 +59,7 @@ class Data:
 Found = dict[str, list[tuple[Path, Any]]]  # kind -> files with their rows; Any: as JSON has them
 
 
-def read(path: Path, tell: Tell) -> Data:
+def read(path: Path, report: Tell) -> Data:
     """The sets of this file or folder; UserError for a path that has none, or a broken line."""
     if not path.exists():
         raise UserError(f"{path} does not exist.")
@@ -71,10 +71,10 @@ def read(path: Path, tell: Tell) -> Data:
         elif one == path:
             raise UserError(f"{one.name} has no rows of the bench's format.")
         else:
-            tell(f"{one.name}: not of the bench's format, passed over")
+            report(f"{one.name}: not of the bench's format, passed over")
     if path.is_file() and (found["queries"] or found["examples"]) and not found["catalog"]:
         _add_neighbours(path, found)
-    data = _sorted(found, tell)
+    data = _sorted(found, report)
     if not (data.routing or data.retrieval or data.filler):
         raise UserError(f"{path} has no rows of the bench's format.")
     return data
@@ -147,20 +147,20 @@ def _checked(kind: type[R], path: Path, lines: Sequence[tuple[int, Any]]) -> Ite
             raise UserError(f"{path.name}, line {number}: {place + ': ' if place else ''}{first['msg']}.") from error
 
 
-def _sorted(found: Found, tell: Tell) -> Data:
+def _sorted(found: Found, report: Tell) -> Data:
     """Rows checked, and queries put to their catalogues."""
     routing = tuple(
         RoutingSet(name=path.stem.removeprefix("routing_"), rows=tuple(_checked(Utterance, path, lines)))
         for path, lines in found["routing"]
     )
-    catalogs = {path: _once(path, _checked(OfferedTool, path, lines), tell) for path, lines in found["catalog"]}
+    catalogs = {path: _once(path, _checked(OfferedTool, path, lines), report) for path, lines in found["catalog"]}
     retrieval: list[RetrievalSet] = []
     asked: set[Path] = set()
     for path, lines in found["queries"]:
         queries = tuple(_checked(Query, path, lines))
         home = _home(path, {name for query in queries for group in query.groups for name in group}, catalogs)
         if home is None:
-            tell(f"{path.name}: no catalogue has its tools, passed over")
+            report(f"{path.name}: no catalogue has its tools, passed over")
             continue
         asked.add(home)
         retrieval.append(
@@ -172,7 +172,7 @@ def _sorted(found: Found, tell: Tell) -> Data:
     return Data(routing=routing, retrieval=tuple(retrieval), filler=filler)
 
 
-def _once(path: Path, tools: Iterator[OfferedTool], tell: Tell) -> tuple[OfferedTool, ...]:
+def _once(path: Path, tools: Iterator[OfferedTool], report: Tell) -> tuple[OfferedTool, ...]:
     """The tools of a catalogue by name, the first of each."""
     kept: dict[str, OfferedTool] = {}
     doubles = 0
@@ -180,7 +180,7 @@ def _once(path: Path, tools: Iterator[OfferedTool], tell: Tell) -> tuple[Offered
         doubles += tool.name in kept
         kept.setdefault(tool.name, tool)
     if doubles:
-        tell(f"{path.name}: {doubles} names stand there twice, the first counts")
+        report(f"{path.name}: {doubles} names stand there twice, the first counts")
     return tuple(kept.values())
 
 

@@ -20,8 +20,8 @@ from cortex.base.settings import Settings
 from cortex.base.start import settings_in_force
 from cortex.base.user import User
 from cortex.commands.preview import jobs
-from cortex.services.jobs.book import said
 from cortex.services.jobs.jobs import JobView
+from cortex.services.jobs.user_jobs import said
 from cortex.storage.slots import SlotRow
 
 __all__ = ["jobs"]

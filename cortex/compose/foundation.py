@@ -25,7 +25,7 @@ from cortex.services.health.home_files import HomeFiles
 from cortex.services.jobs.runs import SlotSignal
 from cortex.services.models.models import Connect, Models
 from cortex.services.models.profiles import Profiles
-from cortex.services.notices.action_links import Buttons
+from cortex.services.notices.action_links import ActionLinks
 from cortex.services.notices.addresses import Addresses
 from cortex.services.notices.channels import Channels
 from cortex.services.notices.delivery import Delivery
@@ -152,8 +152,8 @@ class Foundation:
         return ApprovalsService(runtime=self.runtime, notifier=self.notices, is_watched=self.streams.is_watched)
 
     @cached_property
-    def action_links(self) -> Buttons:
-        return Buttons(
+    def action_links(self) -> ActionLinks:
+        return ActionLinks(
             db=self.runtime.db,
             notices=self.notices,
             answering=self.approvals.answer,

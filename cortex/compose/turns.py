@@ -20,11 +20,11 @@ from cortex.services.chat.conversations import ConversationsService
 from cortex.services.clients import clients
 from cortex.services.content.board import TaskBoard
 from cortex.services.health.status import StatusService
-from cortex.services.jobs.book import JobBook
 from cortex.services.jobs.jobs import JobsService
 from cortex.services.jobs.runs import JobRuns
 from cortex.services.jobs.scheduler import Scheduler
 from cortex.services.jobs.tools import JobTools
+from cortex.services.jobs.user_jobs import UserJobs
 from cortex.services.notices.outward import UserMail, UserPush
 from cortex.services.reminders.due import DueReminders
 from cortex.services.scope import Opening, ToolScope, names_of
@@ -73,7 +73,7 @@ class TurnServices(Foundation):
         found[Board] = lambda user_id: TaskBoard(db=self.runtime.db, user_id=user_id, clock=clock)
         found[Timings] = lambda _: timings
         found[Reminders] = self.reminders.for_user
-        found[Jobs] = lambda user_id: JobBook(runtime=self.runtime, timings=timings, user_id=user_id)
+        found[Jobs] = lambda user_id: UserJobs(runtime=self.runtime, timings=timings, user_id=user_id)
         if not self.channels.lacks("web_push"):
             found[Push] = lambda user_id: UserPush(notices=self.notices, clock=clock, user_id=user_id)
         if not self.channels.lacks("email"):

@@ -215,13 +215,13 @@ class RemindersRepository(Repository):
             return None
         return await self._repeated(await self.get(touched[0]))
 
-    async def _repeated(self, told: ReminderRow) -> ReminderRow:
+    async def _repeated(self, row: ReminderRow) -> ReminderRow:
         """Told again as often as the person wished, from now on."""
-        if told.repeat_s is None or told.is_given_up:
-            return told
-        repeat = self._change(ReminderTable).where(ReminderTable.id == told.id)
-        await self.session.execute(repeat.values(again_at=self.clock() + timedelta(seconds=told.repeat_s)))
-        return await self.get(told.id)
+        if row.repeat_s is None or row.is_given_up:
+            return row
+        repeat = self._change(ReminderTable).where(ReminderTable.id == row.id)
+        await self.session.execute(repeat.values(again_at=self.clock() + timedelta(seconds=row.repeat_s)))
+        return await self.get(row.id)
 
     def _at(self, id: str) -> Update:
         return self._counted_up(ReminderTable.id == id, ReminderTable.removed_at.is_(None))

@@ -156,15 +156,15 @@ class Chat:
         conversations = self.runtime.db.repository(ConversationsRepository, user.id)
         await conversations.get(conversation_id)
         shown: dict[str, OpenPart] = {}
-        seq, bell = after, -1
+        seq, counter = after, -1
         ends_s = self.runtime.ticks_s() + FOLLOW_S
         with self.streams.watching(user.id, conversation_id) as is_allowed, self.runtime.hub.watching(conversation_id):
             while is_allowed() and self.runtime.ticks_s() < ends_s:
-                heard = await self.runtime.hub.changed(conversation_id, bell, KEEP_ALIVE_S)
-                if heard == bell:
+                heard = await self.runtime.hub.changed(conversation_id, counter, KEEP_ALIVE_S)
+                if heard == counter:
                     yield Tick()
                     continue
-                bell = heard
+                counter = heard
                 parts = self.runtime.hub.open_parts(conversation_id)
                 events = self.runtime.hub.since(conversation_id, seq)
                 if events is None:

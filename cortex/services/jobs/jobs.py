@@ -1,6 +1,6 @@
 """Scheduled jobs for pages and commands: show, make, change, switch, delete with a way back, run now, preview, import.
 
-What a job does when it is due is `runs.py`'s. Tools reach jobs through `book.py`.
+What a job does when it is due is `runs.py`'s. Tools reach jobs through `user_jobs.py`.
 """
 
 import asyncio

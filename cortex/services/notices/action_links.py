@@ -40,7 +40,7 @@ class Pressable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Buttons:
+class ActionLinks:
     """`answering(user, approval_id, choice)`: how a question is answered, once | deny."""
 
     db: Database

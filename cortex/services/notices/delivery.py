@@ -11,7 +11,7 @@ from typing import Literal
 from cortex.base.clock import Clock
 from cortex.base.errors import CortexError, DeliveryError, NotFound
 from cortex.ports.channels import DAY_S, Notice, Target
-from cortex.services.notices.action_links import Buttons
+from cortex.services.notices.action_links import ActionLinks
 from cortex.services.notices.channels import Channels
 from cortex.services.notices.devices import target_of
 from cortex.services.notices.notices import DeliveryRow, NoticeDraft, NoticeRow, Notices
@@ -59,7 +59,7 @@ class Delivery:
     db: Database
     notices: Notices
     channels: Channels
-    action_links: Buttons
+    action_links: ActionLinks
     clock: Clock
 
     async def try_once(self, row: DeliveryRow) -> None:

@@ -15,7 +15,7 @@ from cortex.services.notifier import bell_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ring:
+class NoticeUpdate:
     """How many are unread; `news`: those told since the last ring, oldest first; `over`: ids told and read since."""
 
     unread: int
@@ -24,14 +24,14 @@ class Ring:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bell:
+class LiveNotices:
     """`streams` knows whose must end."""
 
     notices: Notices
     streams: OpenStreams
     ticks: Callable[[], float] = ticks_s
 
-    async def follow(self, user: User, shown: int) -> AsyncIterator[Ring | Tick]:
+    async def follow(self, user: User, shown: int) -> AsyncIterator[NoticeUpdate | Tick]:
         """A ring each time something of the person's notices changed; a `Tick` every 15 quiet seconds.
 
         At once only when the number is not what the page has `shown`; what was told before is no news. Ends after five
@@ -53,5 +53,5 @@ class Bell:
                     continue
                 rows = {one.row.id: one.row for one in (await self.notices.page(user.id, wanted)).notices}
                 news = tuple(rows[id] for id in reversed(rows) if id not in told)
-                yield Ring(unread=count, news=news, over=tuple(told - rows.keys()))
+                yield NoticeUpdate(unread=count, news=news, over=tuple(told - rows.keys()))
                 told = frozenset(rows)

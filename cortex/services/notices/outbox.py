@@ -1,8 +1,8 @@
 """The outbox at work: takes what is due, several of each channel at a time, and sleeps until the next is.
 
 Each channel has places of its own, so that one that hangs holds up no other, and no person has more than half of them.
-Woken by the bell that `notices.py`
-rings, in whatever process; several processes may run it on one database. Makes no model call.
+Woken by what `notices.py` announces, in whatever process; several processes may run it on one database. Makes no model
+call.
 """
 
 import asyncio
@@ -92,12 +92,12 @@ class Outbox:
 
     async def _rest(self, heard: int, wait_s: float) -> int:
         """Until the bell rings, a place is free, or the time is up; the bell's counter."""
-        bell = asyncio.ensure_future(self.hub.changed(OUTBOX, heard, wait_s))  # noqa: TID251 - ended right below
+        counter = asyncio.ensure_future(self.hub.changed(OUTBOX, heard, wait_s))  # noqa: TID251 - ended right below
         try:
-            await asyncio.wait({bell, *self._at_work}, return_when=asyncio.FIRST_COMPLETED)
-            return bell.result() if bell.done() else heard
+            await asyncio.wait({counter, *self._at_work}, return_when=asyncio.FIRST_COMPLETED)
+            return counter.result() if counter.done() else heard
         finally:
-            bell.cancel()
+            counter.cancel()
 
     def _wait_s(self, due_at: datetime | None) -> float:
         return LOOK_S if due_at is None else min(LOOK_S, (due_at - self.clock()).total_seconds())

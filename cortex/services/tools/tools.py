@@ -179,13 +179,13 @@ class ToolsService:
     ) -> dict[str, int]:
         """Tokens of the exact first request, each part as minified wire JSON; the parts add up to `total`."""
         first = await self._first(user, role_name, message, mode, recipe, profile)
-        told = first.receipt
+        receipt = first.receipt
         parts = {
-            "system": told["system_tokens"],
-            "tools": sum(item["tokens"] for item in told["sent"]),
-            "catalog": told["catalog_tokens"],
-            "notes": told["notes_tokens"] + told["skills_tokens"],
-            "message": told["message_tokens"] + tokens.count(REQUEST_FRAME),
+            "system": receipt["system_tokens"],
+            "tools": sum(item["tokens"] for item in receipt["sent"]),
+            "catalog": receipt["catalog_tokens"],
+            "notes": receipt["notes_tokens"] + receipt["skills_tokens"],
+            "message": receipt["message_tokens"] + tokens.count(REQUEST_FRAME),
         }
         return {**parts, "total": sum(parts.values()), "model_calls": 1}
 

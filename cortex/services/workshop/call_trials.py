@@ -103,7 +103,7 @@ class CallTrials:
     async def result(self, user: User, name: str, key: str, *, patience_s: float = 0.0) -> CallResult:
         """The call as it stands, once it has ended or asks, or after so long; NotFound for another tool's or user's."""
         row = await self.runtime.db.repository(TurnsRepository, user.id).get(turn_of(key))
-        ends_s, bell = self.runtime.ticks_s() + patience_s, -1
+        ends_s, counter = self.runtime.ticks_s() + patience_s, -1
         while True:
             tried = await self._look(user, row, key)
             if tried.call is not None and tried.call.name != name:
@@ -111,7 +111,7 @@ class CallTrials:
             left_s = ends_s - self.runtime.ticks_s()
             if not tried.is_running or tried.asks or left_s <= 0:
                 return tried
-            bell = await self.runtime.hub.changed(row.conversation_id, bell, left_s)
+            counter = await self.runtime.hub.changed(row.conversation_id, counter, left_s)
 
     async def _look(self, user: User, row: TurnRow, key: str) -> CallResult:
         page = await self.chat.log(user, row.conversation_id)

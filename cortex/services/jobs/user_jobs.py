@@ -13,7 +13,7 @@ from cortex.storage.slots import SlotRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobBook:
+class UserJobs:
     """Implements the port `Jobs`."""
 
     runtime: Runtime
