@@ -5,7 +5,7 @@ tools 0.44. So nothing is kept summed, and no sum can be wrong.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal
 
@@ -22,45 +22,50 @@ _COLUMNS = {
     "job": RoundTable.job_id,
     "person": RoundTable.owner_id,
 }
-SUMMED = (
-    "total_tokens",
-    "sent_tokens",
-    "extra_tokens",
-    "cut_role",
-    "cut_mode",
-    "cut_choice",
-    "cut_budget",
-    "cut_form",
-    "input_tokens",
-    "output_tokens",
-    "cached_tokens",
-    "written_tokens",
-)
 Span = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Sum:
+    """What some rounds sent, took and cost together. `unpriced` rounds are not in `cost_usd`."""
+
+    rounds: int = 0
+    unpriced: int = 0
+    cost_usd: float = 0.0
+    total_tokens: int = 0
+    sent_tokens: int = 0
+    extra_tokens: int = 0
+    cut_role: int = 0
+    cut_mode: int = 0
+    cut_choice: int = 0
+    cut_budget: int = 0
+    cut_form: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    written_tokens: int = 0
+
+    @property
+    def fresh_tokens(self) -> int:
+        """Input that was neither read from a cache nor written to one."""
+        return max(0, self.input_tokens - self.cached_tokens - self.written_tokens)
+
+    @property
+    def left_out(self) -> int:
+        """Tool tokens that did not go out."""
+        return self.cut_role + self.cut_mode + self.cut_choice + self.cut_budget + self.cut_form
+
+
+SUMMED = tuple(each.name for each in fields(Sum) if each.name not in ("rounds", "unpriced", "cost_usd"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell(Sum):
     """Answered rounds of one day (its place in the spans asked for), one key and one cache outcome, summed."""
 
     day: int
     key: str
     cache: str
-    rounds: int
-    unpriced: int
-    cost_usd: float
-    total_tokens: int
-    sent_tokens: int
-    extra_tokens: int
-    cut_role: int
-    cut_mode: int
-    cut_choice: int
-    cut_budget: int
-    cut_form: int
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int
-    written_tokens: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

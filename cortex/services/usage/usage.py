@@ -5,7 +5,7 @@ Everything here is a sum over the ledger (`storage/usage.py`), which is written 
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date
 from itertools import pairwise
 from typing import Literal
@@ -18,7 +18,8 @@ from cortex.services.accounts.accounts import Accounts
 from cortex.services.accounts.people import AccountRow
 from cortex.services.runtime import Runtime
 from cortex.storage.jobs import AllJobsRepository
-from cortex.storage.usage import SUMMED, AllUsageRepository, Cell, ExpensiveTurn, Span, ToolUsage
+from cortex.storage.usage import AllUsageRepository, Cell, ExpensiveTurn, Span, ToolUsage
+from cortex.storage.usage import Sum as Sum
 from cortex.storage.usage import UsageRepository as OwnUsage
 
 By = Literal["model", "role", "tool", "job", "person"]
@@ -26,37 +27,6 @@ ALL = "all"
 DEAR_MOST = 10
 NAMELESS: dict[str, str] = {"job": "(no job)", "role": "(unknown)", "model": "(unknown)"}
 META = "meta"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sum:
-    """What some rounds sent, took and cost together. `unpriced` rounds are not in `cost_usd`."""
-
-    rounds: int = 0
-    unpriced: int = 0
-    cost_usd: float = 0.0
-    total_tokens: int = 0
-    sent_tokens: int = 0
-    extra_tokens: int = 0
-    cut_role: int = 0
-    cut_mode: int = 0
-    cut_choice: int = 0
-    cut_budget: int = 0
-    cut_form: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    written_tokens: int = 0
-
-    @property
-    def fresh_tokens(self) -> int:
-        """Input that was neither read from a cache nor written to one."""
-        return max(0, self.input_tokens - self.cached_tokens - self.written_tokens)
-
-    @property
-    def left_out(self) -> int:
-        """Tool tokens that did not go out."""
-        return self.cut_role + self.cut_mode + self.cut_choice + self.cut_budget + self.cut_form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,9 +160,8 @@ async def _none() -> Sequence[ToolUsage]:
 
 def _sum(cells: Iterable[Cell]) -> Sum:
     """The cells' numbers added up."""
-    names = ("rounds", "unpriced", "cost_usd", *SUMMED)
     given = list(cells)
-    return Sum(**{name: sum(getattr(cell, name) for cell in given) for name in names})
+    return Sum(**{each.name: sum(getattr(cell, each.name) for cell in given) for each in fields(Sum)})
 
 
 def _rows(cells: Sequence[Cell], by: By, days: int, names: dict[str, str]) -> tuple[UsageRow, ...]:
