@@ -6,9 +6,9 @@ from typing import Any, Literal, get_args
 
 from cortex.base.errors import UserError
 from cortex.base.role import ToolMode
-from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
 from cortex.services.roles.roles import PERSONA_FILE
+from cortex.services.roles.rounds import typed_rounds
 from cortex.storage.db import Database
 from cortex.storage.home import ABSENT, HomeFile, Homes
 from cortex.storage.preferences import PreferencesRepository as Rows
@@ -93,7 +93,7 @@ def _checked(name: str, value: str, roles: tuple[str, ...]) -> str | int | bool 
     if name == "keys":
         return value not in ("", "0", "off", "false")
     if name == "max_rounds":
-        return _rounds(value)
+        return typed_rounds(value)
     if name == "role" and value and value not in roles:
         raise UserError(f"There is no role {value!r}.", field=name)
     if value == _UNSET:
@@ -101,11 +101,3 @@ def _checked(name: str, value: str, roles: tuple[str, ...]) -> str | int | bool 
     if name in _CHOICES and value not in _CHOICES[name]:
         raise UserError(f"Choose one of {', '.join(_CHOICES[name])}.", field=name)
     return value
-
-
-def _rounds(value: str) -> int | None:
-    if value == _UNSET:
-        return None
-    if not value.isdecimal() or not 1 <= int(value) <= MAX_ROUNDS_CAP:
-        raise UserError(f"Rounds are a number from 1 to {MAX_ROUNDS_CAP}.", field="max_rounds")
-    return int(value)

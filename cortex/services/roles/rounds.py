@@ -1,5 +1,6 @@
 """How many rounds a turn may take, and which setting says so."""
 
+from cortex.base.errors import UserError
 from cortex.base.model import ModelEntry
 from cortex.base.role import Role
 from cortex.base.settings import MAX_ROUNDS_CAP
@@ -15,3 +16,13 @@ def max_rounds(setting: int, entry: ModelEntry, role: Role, own: int | None, job
     )
     origin, value = [(name, value) for name, value in levels if value is not None][-1]
     return min(max(value, 1), MAX_ROUNDS_CAP), origin
+
+
+def typed_rounds(text: str) -> int | None:
+    """The rounds as a form has them, None for an empty field; UserError for anything but a number in its limits."""
+    words = text.strip()
+    if not words:
+        return None
+    if not words.isdecimal() or not 1 <= int(words) <= MAX_ROUNDS_CAP:
+        raise UserError(f"Rounds are a number from 1 to {MAX_ROUNDS_CAP}.", field="max_rounds")
+    return int(words)

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.role import Role, ToolMode
-from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
 from cortex.services.models.files import ModelRegistry as ModelRegistry
 from cortex.services.models.models import Models
 from cortex.services.roles.roles import Origin, Roles
-from cortex.services.roles.rounds import max_rounds
+from cortex.services.roles.rounds import max_rounds, typed_rounds
 from cortex.toolkit.registry import Registry
 
 OF_REGISTRY = "registry"
@@ -84,7 +83,7 @@ class RoleDefaults:
         `models` None: the form did not offer them, they stay as they are.
         """
         await self.get(user, name)
-        number = _rounds(rounds)
+        number = typed_rounds(rounds)
         if models is not None:
             await self.models.set_chain(user, [model for model in models if model], name)
         await self.roles.change(user, name, {"mode": mode or None, "max_rounds": number})
@@ -108,12 +107,3 @@ def _models_from(registry: ModelRegistry, role: Role, origin: Origin) -> str:
     if role.models:
         return origin
     return OF_REGISTRY if registry.roles.get(role.name) else OF_EVERY_ROLE
-
-
-def _rounds(text: str) -> int | None:
-    words = text.strip()
-    if not words:
-        return None
-    if not words.isdecimal() or not 1 <= int(words) <= MAX_ROUNDS_CAP:
-        raise UserError(f"Rounds are a number from 1 to {MAX_ROUNDS_CAP}.", field="max_rounds")
-    return int(words)
