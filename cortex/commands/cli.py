@@ -22,7 +22,7 @@ from cortex.commands.bench import bench, train
 from cortex.commands.encoder import encoder
 from cortex.commands.jobs import jobs
 from cortex.selection.sentence_models import LABEL as SENTENCE_MODEL
-from cortex.services.tools.tools import ToolsService
+from cortex.services.tools.tools import ToolsService, request_tokens
 
 T = TypeVar("T")
 
@@ -127,13 +127,7 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Show which tools this message would be given, and why. No model is asked."""
-    backend = PROFILES[profile]
-    receipt = _of_role(
-        rank,
-        role,
-        assume_configured,
-        lambda tools, user: tools.explain(user, role, message, mode=mode, recipe=recipe, profile=backend),
-    )
+    receipt = _explained(message, role, recipe, mode, rank, profile, assume_configured)
     if as_json:
         _print_json({**receipt, "profile": profile})
         return
@@ -163,13 +157,7 @@ def prompt_size(
     as_json: Json = False,
 ) -> None:
     """Count the tokens of the exact first request that this message makes."""
-    backend = PROFILES[profile]
-    parts = _of_role(
-        rank,
-        role,
-        assume_configured,
-        lambda tools, user: tools.prompt_size(user, role, message, mode=mode, recipe=recipe, profile=backend),
-    )
+    parts = request_tokens(_explained(message, role, recipe, mode, rank, profile, assume_configured))
     if as_json:
         _print_json({**parts, "profile": profile})
         return
@@ -213,6 +201,19 @@ def _at_rest(ask: Callable[[Cortex], Awaitable[T]], *, is_migrating: bool = True
             return await ask(cortex)
 
     return asyncio.run(asked())
+
+
+def _explained(
+    message: str, role: str, recipe: str, mode: ToolMode, rank: Rank, profile: str, assume_configured: bool
+) -> dict[str, Any]:
+    """The receipt of the message as the first of a new conversation."""
+    backend = PROFILES[profile]
+    return _of_role(
+        rank,
+        role,
+        assume_configured,
+        lambda tools, user: tools.explain(user, role, message, mode=mode, recipe=recipe, profile=backend),
+    )
 
 
 def _of_role(rank: Rank, role: str, assume_configured: bool, ask: Callable[[ToolsService, User], Awaitable[T]]) -> T:

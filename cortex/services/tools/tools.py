@@ -165,29 +165,11 @@ class ToolsService:
         profile: Profile = OFFLINE.profile,
     ) -> dict[str, Any]:
         """The receipt of the message as the first of a new conversation; no model is called."""
-        return (await self._first(user, role_name, message, mode, recipe, profile)).receipt
-
-    async def prompt_size(
-        self,
-        user: User,
-        role_name: str,
-        message: str,
-        *,
-        mode: ToolMode = "auto",
-        recipe: str = "",
-        profile: Profile = OFFLINE.profile,
-    ) -> dict[str, int]:
-        """Tokens of the exact first request, each part as minified wire JSON; the parts add up to `total`."""
-        first = await self._first(user, role_name, message, mode, recipe, profile)
-        receipt = first.receipt
-        parts = {
-            "system": receipt["system_tokens"],
-            "tools": sum(item["tokens"] for item in receipt["sent"]),
-            "catalog": receipt["catalog_tokens"],
-            "notes": receipt["notes_tokens"] + receipt["skills_tokens"],
-            "message": receipt["message_tokens"] + tokens.count(REQUEST_FRAME),
-        }
-        return {**parts, "total": sum(parts.values()), "model_calls": 1}
+        role = await self._roles.role(user, role_name)
+        asked = PlanRequest(
+            user=user, role=role, message=message, mode=mode, profile=profile, recipe=recipe, now=self._now()
+        )
+        return (await self.plan_turn(asked)).receipt
 
     async def listing(self) -> list[dict[str, Any]]:
         """Every tool of the registry, for `cortex tools` and the Tools page; `missing`: ports that nobody wired."""
@@ -237,12 +219,14 @@ class ToolsService:
         snapshot, skipped = await self._encoders.over(ground.snapshot)
         return replace(ground, snapshot=snapshot, encoder_skipped=skipped)
 
-    async def _first(
-        self, user: User, role_name: str, message: str, mode: ToolMode, recipe: str, profile: Profile
-    ) -> PlannedRound:
-        """The plan of a first message."""
-        role = await self._roles.role(user, role_name)
-        asked = PlanRequest(
-            user=user, role=role, message=message, mode=mode, profile=profile, recipe=recipe, now=self._now()
-        )
-        return await self.plan_turn(asked)
+
+def request_tokens(receipt: dict[str, Any]) -> dict[str, int]:
+    """Tokens of the first request of this receipt, each part as minified wire JSON; the parts add up to `total`."""
+    parts = {
+        "system": receipt["system_tokens"],
+        "tools": sum(item["tokens"] for item in receipt["sent"]),
+        "catalog": receipt["catalog_tokens"],
+        "notes": receipt["notes_tokens"] + receipt["skills_tokens"],
+        "message": receipt["message_tokens"] + tokens.count(REQUEST_FRAME),
+    }
+    return {**parts, "total": sum(parts.values()), "model_calls": 1}

@@ -10,7 +10,7 @@ from cortex.base.turn import Need
 from cortex.base.user import User
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.plans import PlanRequest, past_turns
-from cortex.services.tools.tools import ToolsService
+from cortex.services.tools.tools import ToolsService, request_tokens
 from cortex.storage.home import Homes
 from cortex.toolkit.registry import Registry
 from cortex.tools import load
@@ -43,7 +43,7 @@ def wired(registry: Registry, tmp_path: Path) -> ToolsService:
 
 
 async def test_hello_costs_at_most_350_tokens(tools: ToolsService) -> None:
-    size = await tools.prompt_size(ROOT, "orchestrator", "hello")
+    size = request_tokens(await tools.explain(ROOT, "orchestrator", "hello"))
     assert size["total"] <= 350
     assert size["tools"] == size["catalog"] == size["notes"] == 0
     assert size["model_calls"] == 1
@@ -54,7 +54,7 @@ async def test_hello_costs_at_most_350_tokens(tools: ToolsService) -> None:
     ["add milk and eggs to my shopping list", "what's on my list", "show file notes.md", "run `df -h` in the shell"],
 )
 async def test_a_tool_turn_costs_at_most_900_tokens(tools: ToolsService, message: str) -> None:
-    size = await tools.prompt_size(ROOT, "orchestrator", message)
+    size = request_tokens(await tools.explain(ROOT, "orchestrator", message))
     assert size["tools"] > 0
     assert size["total"] <= 900
     assert size["total"] == sum(size[key] for key in ("system", "tools", "catalog", "notes", "message"))
@@ -71,7 +71,7 @@ async def test_the_price_is_that_of_the_request_that_goes_out(tools: ToolsServic
         ],
         "tools": [tokens.wire_schema(schema) for schema in out.round.tools],
     }
-    size = await tools.prompt_size(ROOT, "orchestrator", message)
+    size = request_tokens(await tools.explain(ROOT, "orchestrator", message))
     assert size["total"] == pytest.approx(tokens.count(tokens.minified(body)), rel=0.02)
 
 
