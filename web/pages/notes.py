@@ -71,7 +71,7 @@ async def create(request: Request, services: Services, user: CurrentUser, name: 
 async def show_note(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
     """One note to edit."""
     kept = await services.notes.read(user, name)
-    return await _note(request, services, user, name, kept.text, kept.version)
+    return await _editor(request, services, user, kept.text, kept.version, name=name)
 
 
 @router.post("/notes/{name}")
@@ -83,9 +83,9 @@ async def save_note(
         await services.notes.write(user, name, text, version)
     except Conflict:
         kept = await services.notes.read(user, name)
-        return await _note(request, services, user, name, text, kept.version, theirs=kept.text, status=409)
+        return await _editor(request, services, user, text, kept.version, name=name, theirs=kept.text, status=409)
     except UserError as refused:
-        return await _note(request, services, user, name, text, version, error=refused.message, status=422)
+        return await _editor(request, services, user, text, version, name=name, error=refused.message, status=422)
     return redirect(request, f"/notes/{quote(name, safe='')}", "Saved.")
 
 
@@ -109,7 +109,7 @@ async def delete(request: Request, services: Services, user: CurrentUser, name: 
 async def show_scratchpad(request: Request, services: Services, user: CurrentUser) -> Response:
     """The scratchpad to edit."""
     kept = await services.notes.scratchpad(user)
-    return await _scratchpad(request, services, user, kept.text, kept.version)
+    return await _editor(request, services, user, kept.text, kept.version)
 
 
 @router.post("/scratchpad")
@@ -121,9 +121,9 @@ async def save_scratchpad(
         await services.notes.write_scratchpad(user, text, version)
     except Conflict:
         kept = await services.notes.scratchpad(user)
-        return await _scratchpad(request, services, user, text, kept.version, theirs=kept.text, status=409)
+        return await _editor(request, services, user, text, kept.version, theirs=kept.text, status=409)
     except UserError as refused:
-        return await _scratchpad(request, services, user, text, version, error=refused.message, status=422)
+        return await _editor(request, services, user, text, version, error=refused.message, status=422)
     return redirect(request, "/scratchpad", "Saved.")
 
 
@@ -182,53 +182,30 @@ async def _list(
     )
 
 
-async def _note(
+async def _editor(
     request: Request,
     services: Services,
     user: CurrentUser,
-    name: str,
     text: str,
     version: str,
     *,
+    name: str = "",
     theirs: str | None = None,
     error: str = "",
     status: int = 200,
 ) -> Response:
-    here = f"/notes/{quote(name, safe='')}"
+    """A note to edit, or the scratchpad where no name is given."""
+    here = f"/notes/{quote(name, safe='')}" if name else "/scratchpad"
     context = NoteContext(
         frame=await frame_of(request, services, user, here="/notes"),
-        title=name,
-        label="The note, in Markdown",
+        title=name or "Scratchpad",
+        label="The note, in Markdown" if name else "The scratchpad, in Markdown",
         text=text,
         version=version,
         action=here,
         theirs=theirs,
         error=error,
-        delete=f"{here}/delete",
-        delete_words="Delete",
-    )
-    return respond(request, "note.html", context, status=status)
-
-
-async def _scratchpad(
-    request: Request,
-    services: Services,
-    user: CurrentUser,
-    text: str,
-    version: str,
-    *,
-    theirs: str | None = None,
-    error: str = "",
-    status: int = 200,
-) -> Response:
-    context = NoteContext(
-        frame=await frame_of(request, services, user, here="/notes"),
-        title="Scratchpad",
-        label="The scratchpad, in Markdown",
-        text=text,
-        version=version,
-        action="/scratchpad",
-        theirs=theirs,
-        error=error,
+        delete=f"{here}/delete" if name else "",
+        delete_words="Delete" if name else "",
     )
     return respond(request, "note.html", context, status=status)
