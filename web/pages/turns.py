@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import BaseModel
 
 from cortex.base.errors import UserError
 from cortex.base.role import ToolMode
@@ -22,6 +23,15 @@ router = APIRouter(route_class=LazyRoute)
 
 Text = Annotated[str, Form()]
 Choice = Annotated[Literal["once", "conversation", "deny"], Form()]
+
+
+class Draft(BaseModel):
+    """A message as it is typed, where, and how it would be sent."""
+
+    text: str = ""
+    mode: ToolMode = "auto"
+    cid: str = ""
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,13 +131,10 @@ async def why_draft(
     request: Request,
     services: Services,
     user: CurrentUser,
-    text: Text = "",
-    mode: Annotated[ToolMode, Form()] = "auto",
-    cid: Text = "",
-    role: Text = "",
+    draft: Annotated[Draft, Form()],
 ) -> Response:
     """The receipt that the draft would get."""
-    receipt = await services.planning.preview(user, cid or None, text, mode, role=role)
+    receipt = await services.planning.preview(user, draft.cid or None, draft.text, draft.mode, role=draft.role)
     return await _why(request, services, user, receipt, is_draft=True)
 
 
@@ -136,16 +143,13 @@ async def preview(
     request: Request,
     services: Services,
     user: CurrentUser,
-    text: Text = "",
-    mode: Annotated[ToolMode, Form()] = "auto",
-    cid: Text = "",
-    role: Text = "",
+    draft: Annotated[Draft, Form()],
 ) -> Response:
     """The draft's price tag. A POST: a draft must not stand in a log or an address."""
-    receipt = await services.planning.preview(user, cid or None, text, mode, role=role)
+    receipt = await services.planning.preview(user, draft.cid or None, draft.text, draft.mode, role=draft.role)
     pages: Renderer = request.app.state.pages
     macros = pages.macros("why.html", WhyContext(frame=Frame(user=user), receipt=receipt))
-    return HTMLResponse(macros.pill(receipt, bool(text.strip())))
+    return HTMLResponse(macros.pill(receipt, bool(draft.text.strip())))
 
 
 @router.post("/approvals/{approval_id}")
