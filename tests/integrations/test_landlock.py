@@ -87,7 +87,7 @@ async def test_a_read_only_workspace_stays(house: Path) -> None:
     ],
 )
 async def test_nothing_else_can_be_read(house: Path, command: str) -> None:
-    ended = await _bash(house, command.format(runtime=house))
+    ended = await _bash(house, command.format(house=house))
     assert ended.code != 0
     assert "the secret" not in ended.out
     assert "root:" not in ended.out

@@ -100,7 +100,7 @@ async def test_what_a_program_makes_below_home_is_its_owners_alone(
     ],
 )
 async def test_nothing_of_the_house_can_be_read(sandbox: Sandbox, house: Path, command: str) -> None:
-    text, _ = await _bash(sandbox, house, command.format(runtime=house))
+    text, _ = await _bash(sandbox, house, command.format(house=house))
     lines = text.splitlines()
     assert "rows" not in lines
     assert "key" not in lines
@@ -109,7 +109,7 @@ async def test_nothing_of_the_house_can_be_read(sandbox: Sandbox, house: Path, c
 
 @pytest.mark.parametrize("place", ["/usr/x", "/etc/x", "/x", "/dev/x", "/var/x", "{house}/x", "../x", "/proc/x"])
 async def test_nothing_outside_can_be_written(sandbox: Sandbox, house: Path, place: str) -> None:
-    target = place.format(runtime=house)
+    target = place.format(house=house)
     await _bash(sandbox, house, f"echo x > {target}")
     assert not os.path.lexists(os.path.join(house / "files", target))  # noqa: ASYNC240 - a look
 
