@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -139,19 +140,7 @@ class Sandbox:
 
     async def _in_bubblewrap(self, job: _Job) -> ProcessResult:
         """The limits are laid on inside, by a shell of ours ahead of the command; bubblewrap itself needs none."""
-
-        async def watch(pid: int) -> str:
-            return await _watch(pid, job.limits)
-
-        return await run(
-            [self._bwrap, *_bubble(job)],
-            cwd=job.workspace,
-            timeout_s=job.limits.timeout_s,
-            stdin=job.stdin,
-            output_bytes=job.limits.output_bytes,
-            watch=watch,
-            umask=job.umask,
-        )
+        return await _watched([self._bwrap, *_bubble(job)], job)
 
     async def _try_levels(self) -> Probe:
         if not can_count():
@@ -226,20 +215,8 @@ async def _in_landlock(job: _Job) -> ProcessResult:
         limits=_limits(job.limits),
         env=dict(job.env),
     )
-
-    async def watch(pid: int) -> str:
-        return await _watch(pid, job.limits)
-
     try:
-        return await run(
-            [sys.executable, "-I", "-S", landlock.__file__, order.to_text()],
-            cwd=job.workspace,
-            timeout_s=job.limits.timeout_s,
-            stdin=job.stdin,
-            output_bytes=job.limits.output_bytes,
-            watch=watch,
-            umask=job.umask,
-        )
+        return await _watched([sys.executable, "-I", "-S", landlock.__file__, order.to_text()], job)
     finally:
         await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
 
@@ -253,6 +230,19 @@ def _limits(limits: Limits) -> dict[int, int]:
         resource.RLIMIT_NOFILE: OPEN_FILES,
         resource.RLIMIT_CORE: 0,
     }
+
+
+async def _watched(argv: Sequence[str], job: _Job) -> ProcessResult:
+    """Run a launcher under the job's limits of time, output and tree."""
+    return await run(
+        argv,
+        cwd=job.workspace,
+        timeout_s=job.limits.timeout_s,
+        stdin=job.stdin,
+        output_bytes=job.limits.output_bytes,
+        watch=partial(_watch, limits=job.limits),
+        umask=job.umask,
+    )
 
 
 async def _watch(pid: int, limits: Limits) -> str:
