@@ -175,8 +175,9 @@ def _tools(form: JobForm, known: JobChoices) -> tuple[str, ...] | None:
 
 def _channels(text: str) -> tuple[ChannelName, ...]:
     names = tuple(dict.fromkeys(text.replace(",", " ").split()))
-    if strange := next((name for name in names if name not in get_args(ChannelName)), ""):
-        raise UserError(f"There is no way {strange!r} to be told.", field="deliver_to")
+    known = get_args(ChannelName)
+    if strange := next((name for name in names if name not in known), ""):
+        raise UserError(f"Unknown notification channel {strange!r}; choose from {', '.join(known)}.", field="deliver_to")
     return cast("tuple[ChannelName, ...]", names)
 
 

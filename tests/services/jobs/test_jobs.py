@@ -86,7 +86,7 @@ async def test_another_persons_job_is_unknown(house: LivingHouse) -> None:
         (replace(DAILY, max_rounds="99"), "max_rounds", "1 to 25"),
         (replace(DAILY, budget_tokens="0"), "budget_tokens", "above 0"),
         (replace(DAILY, budget_usd="-1"), "budget_usd", "above 0"),
-        (replace(DAILY, deliver_to="pigeon"), "deliver_to", "no way 'pigeon'"),
+        (replace(DAILY, deliver_to="pigeon"), "deliver_to", "Unknown notification channel 'pigeon'"),
         (replace(DAILY, on_miss="cry"), "on_miss", "skip, once, catchup"),
         (replace(DAILY, fire_within_s="1"), "fire_within_s", "60"),
         (replace(DAILY, retries="many"), "retries", "0 to 10"),
