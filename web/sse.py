@@ -122,8 +122,10 @@ class Painter:
         if aside := self._paint_aside(event, was_running):
             found.append(SseMessage(data=aside))
         found += [SseMessage(data=data, event=name) for name, data in self._signals(event, changes, was_running)]
+        # The id goes with the last message: a connection that breaks before it gets the whole event again.
         if found:
             found[-1] = SseMessage(data=found[-1].data, event=found[-1].event, id=event.seq)
+        # Nothing to show, yet a browser that connects again must not ask for it again.
         return found or [SseMessage(data="", event="seen", id=event.seq)]
 
     def _signals(self, event: Event, changes: list[ViewChange], was_running: bool) -> Iterator[tuple[str, str]]:
@@ -142,7 +144,7 @@ class Painter:
             yield "run", "start" if is_running else "idle"
 
     def _paint_aside(self, event: Event, was_running: bool) -> str:
-        """What changes outside the log: the mark in the sidebar, the ring in the header."""
+        """What changes outside the log: the mark in the sidebar, how full the context is in the header."""
         is_running, html = self._log.running is not None, Markup("")
         if is_running != was_running or event.kind == "approval":
             is_waiting = event.kind == "approval" and event.payload["state"] == "asked"

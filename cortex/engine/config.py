@@ -35,7 +35,7 @@ PRUNE_AT_ONCE = 200  # runs deleted in one transaction
 
 
 def config(database: sa.Engine, executor_id: str, version: str) -> DBOSConfig:
-    """What DBOS is told: our database, portable JSON, no telemetry, no console, few threads."""
+    """DBOS's settings: our database, portable JSON, no telemetry, no console, few threads."""
     return {
         "name": APP,
         "system_database_engine": database,
@@ -45,7 +45,7 @@ def config(database: sa.Engine, executor_id: str, version: str) -> DBOSConfig:
         "max_executor_threads": THREADS,
         "notification_listener_polling_interval_sec": LISTEN_POLL_S,
         "notification_coalesce_sec": 0.1,
-        "scheduler_polling_interval_sec": 3600.0,
+        "scheduler_polling_interval_sec": 3600.0,  # for schedules of DBOS's own, which Cortex does not use
         "enable_otlp": False,
         "log_level": "WARNING",
     }

@@ -108,6 +108,7 @@ class Engine:
         DBOS.listen_queues(list(AT_ONCE) if self.is_worker else [])
         if self._is_shared:
             self._recovery = Recovery(self._database, self.executor_id, self.version, self._runs)
+            # Ahead of the launch, which gives runs our name: a name whose lock is free counts as dead.
             await self._recovery.claim()
         DBOS.launch()
         dbos_patches.wake_at_end(instance)
@@ -133,7 +134,7 @@ class Engine:
             await self._shut_down(grace_s)
             Engine._launched = None
         if self._recovery is not None:
-            await self._recovery.release()
+            await self._recovery.release()  # last: from here on the others take over what is left
         self._database.dispose()
 
     async def _shut_down(self, grace_s: float) -> None:
@@ -153,7 +154,7 @@ class Engine:
 
     def _guarded(self, body: Body) -> Workflow:
         async def run(run_id: str, argument: dict[str, Any], queue: str, key: str) -> None:
-            with self._runs.executing(run_id):
+            with self._runs.executing(run_id):  # ahead of its slot: a run that waits for one can be cancelled too
                 async with self._slots.slot(queue, key):
                     with self._steps.in_force():
                         await body(run_id, argument)
@@ -205,7 +206,7 @@ class Engine:
         """Stop it for good: what it awaits is cancelled at once here, within a second in another process."""
         task = self._runs.interrupt(run_id)
         await DBOS.cancel_workflow_async(run_id)
-        task = self._runs.interrupt(run_id) or task
+        task = self._runs.interrupt(run_id) or task  # a queue may have begun it here in between
         if task is not None and task is not asyncio.current_task():
             await asyncio.wait({task}, timeout=2)
 
@@ -250,6 +251,7 @@ class Engine:
     async def signal(self, run_id: str, topic: str, value: str) -> None:
         """Deliver a topic's one value, from anywhere; it is kept until the run waits. NotFound for an unknown run."""
         try:
+            # The key: a signal is sent again after a look at turns that stand still, and must be heard once.
             await DBOS.send_async(run_id, value, topic, idempotency_key=topic)
         except dbos_error.DBOSNonExistentWorkflowError as error:
             raise NotFound(f"No run {run_id!r}") from error

@@ -1,4 +1,4 @@
-"""The open parts of running turns and a bell for every conversation, within one process.
+"""The open parts of running turns and a change signal for every conversation, within one process.
 
 A counter and one asyncio.Event per waiter: nobody waits on a shared condition, so a slow browser holds up no other.
 """
@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from cortex.base.events import Event, OpenPart
 
-KEPT_EVENTS = 100
+KEPT_EVENTS = 100  # of each watched conversation; who is further behind reads the log
 
 
 class LocalHub:
@@ -49,7 +49,10 @@ class LocalHub:
                 self.end_part(conversation_id, part.part)
 
     def announce(self, conversation_id: str, events: Sequence[Event] = ()) -> None:
-        """New rows: keep them for who watches here, and wake everybody who waits. Without them nobody knows the log."""
+        """Keep new rows for those who watch here, and wake everybody who waits. Without rows: forget those kept.
+
+        Another process wrote then, so what is known here has a gap.
+        """
         if not events:
             self._told.pop(conversation_id, None)
         elif conversation_id in self._watching:
@@ -61,7 +64,7 @@ class LocalHub:
 
     @contextmanager
     def watching(self, conversation_id: str) -> Iterator[None]:
-        """Keep the rows that are told of this conversation inside the block."""
+        """Keep the rows that are announced of this conversation inside the block."""
         self._watching[conversation_id] += 1
         try:
             yield
@@ -72,7 +75,7 @@ class LocalHub:
                 self._told.pop(conversation_id, None)
 
     def since(self, conversation_id: str, seq: int) -> Sequence[Event] | None:
-        """The rows past `seq` as they were told; None when one is missing between, or nothing is known here."""
+        """The rows past `seq` as they were announced; None when one is missing between, or nothing is known here."""
         told = self._told.get(conversation_id)
         if not told:
             return None

@@ -100,7 +100,7 @@ class Recovery:
             else:
                 return True
         connection = self._database.connect().execution_options(isolation_level="AUTOCOMMIT")
-        connection.detach()
+        connection.detach()  # out of the pool: the lock lives exactly as long as this connection's session
         # A worker whose machine vanished must not hold its lock for hours.
         for setting in ("tcp_keepalives_idle = 10", "tcp_keepalives_interval = 5", "tcp_keepalives_count = 3"):
             connection.execute(sa.text(f"SET {setting}"))

@@ -1,7 +1,7 @@
-"""The hub of a server of several processes: bells and open parts reach the browsers of the others.
+"""The hub of a server of several processes: signals and open parts reach the browsers of the others.
 
-Bells are told to everybody. The text of an open part is told only while somebody elsewhere watches: who watches says
-so every few seconds with what it knows, and the process that writes the part tells the rest. Nothing is stored.
+Signals go to everybody. The text of an open part is sent only while somebody elsewhere watches: who watches says so
+every few seconds with what it knows, and the process that writes the part sends the rest. Nothing is stored.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ from cortex.engine.hub import LocalHub
 FLUSH_S = 0.1
 ASK_S = 0.3  # how long a newcomer waits for what the others know
 RENEW_S = 5.0
-LEASE_S = 15.0  # without a renewal: nobody watches there any more, or nobody writes this part any more
+LEASE_S = 15.0  # three renewals; without a renewal: nobody watches there any more, or nobody writes this part any more
 UNWATCHED_S = 30.0  # a follower asks at least every 15 s
-LOOK_S = 2.0  # the safety net under lost bells
+LOOK_S = 2.0  # the safety net under lost signals
 PIECE_CHARS = 600  # a notification holds 8,000 bytes, a character takes up to 12
 
 Key = tuple[str, str]  # conversation, part
@@ -40,7 +40,7 @@ class ProcessLine(Protocol):
     """How the processes hear each other: `engine/wire.py`."""
 
     def broadcast(self, text: str) -> None:
-        """Tell everybody, ourselves included, soon and in order."""
+        """Send it to everybody, ourselves included, soon and in order."""
         ...
 
 
@@ -56,7 +56,7 @@ class RelayHub:
     """Implements `Hub` of `ports/engine.py`. All calls come from the event loop's own thread."""
 
     def __init__(self, *, ticks: Callable[[], float] = ticks_s) -> None:
-        """`line` must be set before anything is told; `newest` gives the last seq of each conversation."""
+        """`line` must be set before anything is sent; `newest` gives the last seq of each conversation."""
         self.line: ProcessLine | None = None
         self.newest: Newest | None = None
         self._name = new_id()
@@ -94,7 +94,7 @@ class RelayHub:
         self._say("ring", conversation_id)
 
     def watching(self, conversation_id: str) -> AbstractContextManager[None]:
-        """As in the hub: a row that is told elsewhere makes what is known here incomplete."""
+        """As in the hub: a row that is announced elsewhere makes what is known here incomplete."""
         return self._hub.watching(conversation_id)
 
     def since(self, conversation_id: str, seq: int) -> Sequence[Event] | None:
@@ -123,17 +123,17 @@ class RelayHub:
     # --- other news ---------------------------------------------------------------------------------------------
 
     def broadcast(self, topic: str, value: str) -> None:
-        """Tell the other processes something of a topic of its own; nothing happens here."""
+        """Send the other processes a value under a topic of its own; nothing happens here."""
         self._say(topic, value)
 
     def on(self, topic: str, listener: Callable[[str], None]) -> None:
-        """Call `listener(value)` whenever another process tells something of the topic."""
+        """Call `listener(value)` whenever another process broadcasts on the topic."""
         self._listeners.setdefault(topic, []).append(listener)
 
     # --- what runs beside ---------------------------------------------------------------------------------------
 
     async def flush(self) -> None:
-        """For ever: tell what was written since the last time."""
+        """Until cancelled: send what was written since the last time."""
         while True:
             await self._has_dirty.wait()
             await asyncio.sleep(FLUSH_S)
@@ -145,7 +145,7 @@ class RelayHub:
                     self._tell_part(key, length if attempt == self._own[key].attempt else 0)
 
     async def renew(self) -> None:
-        """For ever: say what is watched here, and forget what nobody watches or writes any more."""
+        """Until cancelled: say what is watched here, and forget what nobody watches or writes any more."""
         while True:
             await asyncio.sleep(RENEW_S)
             now = self._ticks()
@@ -161,7 +161,7 @@ class RelayHub:
             self._leases = {name: until_s for name, until_s in self._leases.items() if until_s > now}
 
     async def republish_lost(self) -> None:
-        """For ever: ring for rows whose bell was lost with the process that had written them, or on the way."""
+        """Until cancelled: announce rows whose signal was lost with the process that wrote them, or on the way."""
         while True:
             await asyncio.sleep(LOOK_S)
             if not self._watched or self.newest is None:
@@ -172,6 +172,7 @@ class RelayHub:
                 log.warning("relay: cannot read new events, retrying: %s", error)
                 continue
             for conversation_id, seq in seqs.items():
+                # Looked up again: it may have been forgotten while the database answered.
                 if conversation_id in self._watched and self._seqs.get(conversation_id) != seq:
                     self._seqs[conversation_id] = seq
                     self._hub.announce(conversation_id)
@@ -179,7 +180,7 @@ class RelayHub:
     # --- the line -----------------------------------------------------------------------------------------------
 
     def heard(self, text: str) -> None:
-        """What somebody told; our own words are passed over, and what is not of our kind."""
+        """Take in what somebody sent; our own messages are passed over, and what is not of our kind."""
         try:
             said: dict[str, Any] = json.loads(text)
             speaker, kind, conversation_id = said["f"], said["k"], said["c"]
@@ -210,7 +211,7 @@ class RelayHub:
         self._say("watch", conversation_id, h=known)
 
     def _answer(self, conversation_id: str, known: dict[str, tuple[int, int]]) -> None:
-        """Somebody elsewhere watches: tell what is written here past what is known there, "" as a sign of life."""
+        """Somebody elsewhere watches: send what is written here past what is known there, "" as a sign of life."""
         self._leases[conversation_id] = self._ticks() + LEASE_S
         for key, part in self._own.items():
             if key[0] == conversation_id:
@@ -238,6 +239,7 @@ class RelayHub:
         if start > len(known):
             self._ask(conversation_id)
             return
+        # The answer to another watcher repeats what is known here: what came after that must stay.
         text = known if known[start : start + len(piece)] == piece else known[:start] + piece
         part = OpenPart(
             conversation_id=conversation_id,

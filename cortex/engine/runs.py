@@ -66,7 +66,7 @@ class Runs:
             run.has_ended = True
 
     def _forget(self, run: Run) -> None:
-        if self._runs.get(run.run_id) is run:
+        if self._runs.get(run.run_id) is run:  # it may have been resumed, and run here a second time
             del self._runs[run.run_id]
 
     @asynccontextmanager
@@ -92,9 +92,8 @@ class Runs:
         run = self._runs.get(run_id)
         if run is None:
             return None
-        if (
-            not run.is_interrupted and not run.has_ended
-        ):  # once only: a second cancel would cut the run's own cleaning up short
+        # Once only: a second cancel would cut the run's own cleaning up short.
+        if not run.is_interrupted and not run.has_ended:
             run.is_interrupted = True
             run.task.cancel()
         return run.task

@@ -1,6 +1,6 @@
 """The line between the processes of one installation: LISTEN and NOTIFY on one channel, texts under 8,000 bytes.
 
-Nothing is stored: what is told while nobody listens is gone, and whoever uses it has a second way to learn of it
+Nothing is stored: what is sent while nobody listens is gone, and whoever uses it has a second way to learn of it
 (`engine/relay.py`). Loaded on use, for it needs the PostgreSQL driver.
 """
 
@@ -14,7 +14,7 @@ import psycopg
 from sqlalchemy import make_url
 
 CHANNEL = "cortex"
-BATCH = 64  # texts told in one transaction
+BATCH = 64  # texts sent in one transaction
 WAITING_MAX = 2_000  # while the line is down; the oldest go first
 AGAIN_AFTER_S = 1.0
 LAST_WORDS_S = 1.0
@@ -25,10 +25,10 @@ log = logging.getLogger(__name__)
 
 
 class NotifyConnection:
-    """Two connections, one that listens and one that tells; both come back by themselves."""
+    """Two connections, one that listens and one that sends; both reconnect by themselves."""
 
     def __init__(self, url: str, on_heard: Callable[[str], None]) -> None:
-        """`on_heard` gets every text told on the channel, our own included, in the event loop's thread."""
+        """`on_heard` gets every text sent on the channel, our own included, in the event loop's thread."""
         self._address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
         self._on_heard = on_heard
         self._waiting: deque[str] = deque(maxlen=WAITING_MAX)
@@ -38,13 +38,13 @@ class NotifyConnection:
         self.is_listening = asyncio.Event()
 
     def broadcast(self, text: str) -> None:
-        """Tell it soon, after what was told before."""
+        """Send it soon, after what was sent before."""
         self._waiting.append(text)
         self._is_empty.clear()
         self._has_some.set()
 
     async def flushed(self) -> None:
-        """Wait until everything is told, for a moment at most: an end must not hang on a dead line."""
+        """Wait until everything is sent, for a moment at most: an end must not hang on a dead line."""
         try:
             async with asyncio.timeout(LAST_WORDS_S):
                 await self._is_empty.wait()
@@ -52,7 +52,7 @@ class NotifyConnection:
             pass
 
     async def listen(self) -> None:
-        """For ever: hear what is told."""
+        """Until cancelled: hand on what is heard."""
         while True:
             try:
                 async with await self._connected() as connection:
@@ -66,12 +66,13 @@ class NotifyConnection:
             await asyncio.sleep(AGAIN_AFTER_S)
 
     async def speak(self) -> None:
-        """For ever: tell what waits."""
+        """Until cancelled: send what waits."""
         while True:
             try:
                 async with await self._connected() as connection:
                     while True:
                         await self._has_some.wait()
+                        # Taken before it is sent: what a broken line loses here, the looks of `relay.py` find.
                         batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
                         await connection.execute(_TELL, (CHANNEL, batch))
                         if not self._waiting:
