@@ -43,7 +43,7 @@ class CheckedCall:
 
 
 def check(registry: Registry, permitted: frozenset[str], call: ToolCall) -> CheckedCall | str:
-    """The call, understood, or the words that tell the model what is wrong with it.
+    """The checked call, or the words from which the model learns what is wrong with it.
 
     A tool that is not permitted answers exactly as an unknown one.
     """

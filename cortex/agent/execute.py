@@ -98,6 +98,7 @@ class Executor:
         """Check again, note the intent, do it, store the result; at most one effect however often it is re-run."""
         if decision.result is not None:
             return Performed(result=decision.result)
+        # Hours may have passed since the decision: what is permitted and what was read counts as it is now.
         facts = await self.call_log.facts(turn)
         checked = check(self.registry, facts.permitted, call)
         if isinstance(checked, str):
@@ -106,10 +107,11 @@ class Executor:
         why_not = still_no(facts, checked, record, decision, answer)
         if why_not:
             return await self._end(turn, call, record, CallEnding(text=why_not, state="refused"))
+        # Ahead of the approval: a re-run then says "it may have happened", where a used-up yes would say "not allowed".
         intent = await self.call_log.intend(turn, record.id)
         if intent == "ended" or (intent == "again" and not checked.tool.idempotent):
             return await self._end(turn, call, record, CallEnding(text=UNKNOWN, state="unknown"))
-        needs_approval = intent == "first" and decision.verdict == "ask"
+        needs_approval = intent == "first" and decision.verdict == "ask"  # an earlier try has used it up
         if needs_approval and not await self.approvals.consume(turn, decision.approval_id, record.hash):
             return await self._end(turn, call, record, CallEnding(text=USED_UP, state="refused"))
         return await self._effect(turn, call, checked, record, facts, is_again=intent == "again")

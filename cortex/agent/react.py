@@ -1,7 +1,7 @@
 """The ReAct loop: plan, ask the model, run its calls, again, until there is an answer. A pure function over ports.
 
 Nothing here touches a disk, a network or a clock: durability is put on the ports by `services/turns/turns.py`, and the
-order of port calls is a function of what they return, so that a run can be replayed. Stays under 300 lines.
+order of port calls is a function of what they return, so that a run can be replayed.
 """
 
 import asyncio
@@ -161,6 +161,7 @@ async def _speak(run: _Run, text: str) -> None:
 
 async def _act(run: _Run, message: Message, plan: RoundPlan) -> Outcome | None:
     """Run the calls of one message; an outcome when the loop must end here."""
+    # One after the other: a replay finds steps by their order.
     decisions = [await run.ports.tool_runner.decide(run.turn, run.number, call) for call in message.calls]
     answers = [await _wait(run, decision) for decision in decisions]
     performed = await _perform(run, list(zip(message.calls, decisions, answers, strict=True)))
@@ -245,7 +246,7 @@ def _result(call: ToolCall, text: str) -> ToolResult:
 
 
 def as_text(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The same story with past calls and results told in words, for a request that declares no tool.
+    """The same messages with past calls and results in words, for a request that declares no tool.
 
     Providers refuse tool parts without tool definitions; the words stay with their speaker, and
     results become the user's side of the talk so that speakers still take turns.

@@ -68,7 +68,7 @@ class AgentsService:
             )
             await repository(ConversationsRepository).append(id, [message_row(row, False)])
             await repository(ConversationsRepository).append(parent.conversation_id, [card_row(row, id)])
-        await self._turns.start(row)
+        await self._turns.start(row)  # a repeat returns above; if this was cut off, the queue starts the turn
         return (await self.view(user_id, id)).run
 
     async def list(self, user_id: str, most: int) -> Sequence[AgentRun]:

@@ -1,4 +1,4 @@
-"""A background run as its rows tell it: the turn, its conversation, what it said, its card. `agents.py` starts them."""
+"""A background run as its rows have it: the turn, its conversation, what it said, its card. `agents.py` starts them."""
 
 from dataclasses import dataclass
 from typing import TypeVar

@@ -27,7 +27,7 @@ from cortex.storage.rounds import AllRoundsRepository, RoundsRepository
 from cortex.storage.turns import TurnsRepository
 
 WARN_SHARE = 0.8
-HELD_FOR = timedelta(minutes=15)
+HELD_FOR = timedelta(minutes=15)  # then what a dead process had set aside is free again
 WAIT_S = 180.0
 LOOK_EVERY_S = 0.25
 BUSY = "I stopped: what is left of {whose} is being used by other answers just now. Try again in a moment."
@@ -196,6 +196,7 @@ class Budgets:
         until = self.runtime.clock() + HELD_FOR
         async with self.runtime.db.transaction(user.id) as repository:
             await repository(AllRoundsRepository).lock()
+            # But what this round itself set aside: a step that is run again must not wait for its first try.
             spent = [(limit, await self._spent(repository, turn, limit, but=(turn.id, round))) for limit in limits]
             reached = [(limit, used) for limit, used in spent if limit.share(used) >= 1.0]
             admission = await self._at_limit(user, reached)

@@ -51,6 +51,7 @@ class AnswerWriter:
         conversations = self.runtime.db.repository(ConversationsRepository, self.turn.user_id)
         events = await conversations.of_turn(self.turn.conversation_id, self.turn.id)
         starts = [e.payload for e in events if e.kind == "part.start" and e.payload["round"] == self.round_number]
+        # Attempts count on: the hub drops what still arrives of a lower one.
         self.base = self.attempt = max((start["attempt"] for start in starts), default=0)
         self.started = list(dict.fromkeys(start["part"] for start in starts))
         await self._take_back()
@@ -65,11 +66,11 @@ class AnswerWriter:
         self.runtime.hub.publish(self.open)
 
     async def notice(self, text: str) -> None:
-        """A retry or a change of model, told in the log."""
+        """A line in the log for a retry or a change of model."""
         await self._announce([("notice", {"turn": self.turn.id, "level": "warn", "text": text}, self.turn.id)])
 
     async def whole(self, text: str) -> list[Row]:
-        """The rows that finish the answer; `text` is shown when nothing was streamed. Commit them, then `close`."""
+        """The rows that finish the answer; `text` is shown when nothing was streamed. Commit them, then `end_part`."""
         if self.open is None and text:
             self.attempt = max(self.attempt, self.base + 1)
             self.open = replace(await self._start("text"), text=text)
@@ -133,7 +134,7 @@ class AnswerWriter:
         self.started.clear()
 
     async def _announce(self, rows: list[Row]) -> None:
-        """Commit rows to the log and ring the bell."""
+        """Commit rows to the log, with what goes with the first of them, and wake those who watch."""
         beside, self.beside = self.beside, None
         async with self.runtime.transaction_then_notify(self.turn.user_id, self.turn.conversation_id) as repository:
             if beside is not None:

@@ -49,7 +49,7 @@ class ApprovalsService:
     async def ask(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> str:
         """Put the card up; the approval's id. One row per call: a repeat shows nothing twice.
 
-        Where nobody watches the person is told in the same commit, and has longer to answer.
+        Where nobody watches, the person is notified in the same commit, and has longer to answer.
         """
         is_seen = turn.channel in CHATS and self.is_watched(turn.user_id, turn.conversation_id)
         minutes = WATCHED_MINUTES if is_seen or await self._has_parked_enough(turn) else PARKED_MINUTES
@@ -170,7 +170,7 @@ class ApprovalsService:
                 row.conversation_id, [("approval", answer_payload(row, state), row.turn_id)]
             )
         self.notifier.wake(user.id)
-        await self._signal(row)
+        await self._signal(row)  # after the commit; if this process dies in between, `signal_again` makes up for it
 
     async def signal_again(self, turn: TurnRow) -> None:
         """Send on what was answered: the process that took the answer may have died before it did. Heard once."""
@@ -199,7 +199,7 @@ def scope_of(destination: str, detail: str, arguments_hash: str) -> str:
 
 
 def answer_payload(row: ApprovalRow, state: str) -> dict[str, object]:
-    """The approval as the log tells it."""
+    """The approval as the log has it."""
     return {
         "turn": row.turn_id,
         "call": row.call_id,

@@ -44,11 +44,12 @@ class CallLog:
             reads = await repository(TurnsRepository).reads(await repository(TurnsRepository).get(turn.id))
             state = (await repository(ConversationsRepository).get(turn.conversation_id)).selection_state
             tools = await self.contexts.tools.in_force()
-        if tools is not context.ground.settings:
+        if tools is not context.ground.settings:  # the same object for as long as nothing was changed
             context = await self.contexts.renewed(turn)
         mine = [row for row in earlier if row.turn_id == turn.id]
         if turn.job_id:  # it knows nothing of the runs before it
             earlier, turns = mine, [row for row in turns if row.id == turn.id]
+        # Places that others named (an agent, a result, text from outside) do not count as the person's.
         typed = [row.text for row in turns if row.channel not in ("agent", "result") and not row.is_tainted]
         tainted = [row for row in earlier if row.is_tainted]
         return CallFacts(
@@ -118,13 +119,13 @@ class CallLog:
             row = await repository(CallsRepository).get(call_id)
             if not is_first:
                 return "again" if row.state == "intended" else "ended"
-            if row.risk == "high":
+            if row.risk == "high":  # in the same transaction: no effect without its line in the audit log
                 detail = {"turn": turn.id, "call": call_id, "arguments": row.arguments_hash}
                 await repository(AuditRepository).add(turn.user_id, "call.intended", row.name, detail)
             return "first"
 
     async def end(self, turn: Turn, call: CallRecord, ending: CallEnding) -> CallEnding:
-        """Store the result once; a repeat gives the stored one back and tells the log nothing new."""
+        """Store the result once; a repeat gives the stored one back and adds nothing to the log."""
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
             calls = repository(CallsRepository)
             is_new = await calls.finish(
@@ -187,5 +188,5 @@ _ENDINGS: dict[str, Literal["ok", "err", "unknown", "refused"]] = {
 
 
 def _stored(row: CallRow, ending: CallEnding) -> CallEnding:
-    """The ending that stands in the book already."""
+    """The ending that stands in the call log already."""
     return replace(ending, text=row.text, state=_ENDINGS.get(row.state, "err"), is_tainted=row.is_tainted, undo=None)

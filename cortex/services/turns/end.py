@@ -58,7 +58,7 @@ class TurnEnd:
             if row.state not in LIVING:
                 return ""
             await self._keep(repository, row, outcome.messages)
-            if not outcome.messages:
+            if not outcome.messages:  # a fault took the loop and its messages: what was stored has to do
                 await self._mend(repository, row, "", FAILED)
             error = outcome.text if outcome.state == "failed" else ""
             rows = await self._last_rows(repository, row, outcome.state, outcome.rounds, error)
@@ -89,7 +89,7 @@ class TurnEnd:
         return following
 
     async def stop(self, row: TurnRow, partial: Sequence[OpenPart]) -> str:
-        """The user stopped it: the words so far stay, marked as partial; open calls are told as stopped."""
+        """The user stopped it: the words so far stay, marked as partial; open calls end as stopped."""
         async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as repository:
             if (await repository(TurnsRepository).get(row.id)).state not in LIVING:
                 return ""
@@ -134,6 +134,7 @@ class TurnEnd:
         if last.calls:
             answered = sum(message.speaker == "assistant" for message in messages)  # one answer a round
             messages.append(await self._results(repository, row, last, answered))
+        # A round stores what it took in with its answer's first row; only a turn that broke off before that lacks it.
         said = [message.said for message in messages if message.speaker == "user"]
         taken = [
             turn.text for turn in await repository(TurnsRepository).list(row.conversation_id) if turn.taken_by == row.id
@@ -210,7 +211,7 @@ def carried(plans: Sequence[PlanRow]) -> set[str]:
 
 
 def _result_of(call: ToolCall, made: CallRow | None) -> ToolResult:
-    """What the model is told of a call when its turn ended first."""
+    """The result that the model reads of a call when its turn ended first."""
     if made is None or made.state == "decided":
         return ToolResult(call_id=call.id, name=call.name, text=NOT_RUN, is_error=True)
     if made.state == "intended":

@@ -39,7 +39,8 @@ class ConversationHistory:
     async def past(self, turn: Turn) -> Past:
         """What was said before: whole, or with a summary in place of its beginning. Depends on the turn alone.
 
-        A job's run knows nothing of the runs before it: its prompt is complete, and a year of runs would cost tokens.
+        It is no step: a replay works it out again, and gets the same. A job's run knows nothing of the runs before it:
+        its prompt is complete, and a year of runs would cost tokens.
         """
         if turn.job_id:
             return Past()
@@ -96,11 +97,12 @@ class ConversationHistory:
     async def summarise(self, context: TurnContext, row: TurnRow) -> SummaryRow | None:
         """The summary that this turn's view uses; written now when the past outgrew the window.
 
-        A failing model is told in the log and costs the oldest turns their place in the view, nothing else.
+        A failing model leaves a notice in the log and costs the oldest turns their place in the view, nothing else.
         """
         known, window = context.summary, context.entry.context_tokens
         turns = by_turn(context.stored)
         live = turns if known is None else [item for item in turns if item[0] > known.upto_ordinal]
+        # Bytes are never fewer than tokens: while they fit, nothing has to be counted.
         upto = None if size_bytes(live) <= window * SUMMARY_AT else cut(live, window, count_message)
         if upto is None:
             return known
@@ -162,7 +164,7 @@ async def _unseen_delta(kind: str, text: str, attempt: int) -> None:
 
 
 async def _unseen_notice(text: str) -> None:
-    """Retries of a summary are not the person's matter; its failure is told."""
+    """Retries of a summary are not the person's matter; its failure is shown."""
 
 
 def spoken(message: Message) -> str:

@@ -70,7 +70,7 @@ class ModelCaller:
         writer = AnswerWriter(
             runtime=self.runtime, turn=turn, round_number=plan.round, beside=partial(_keep, turn, added)
         )
-        if not is_first_life.get():
+        if not is_first_life.get():  # else there is no earlier try to take back
             await writer.begin()
         chain = await self.contexts.models.open_chain(context.user, plan.models or turn.models, context.models)
         began_s = self.runtime.ticks_s()
@@ -87,7 +87,7 @@ class ModelCaller:
             )
             return reply
         reply = replace(reply, message=_with_ids(turn, plan.round, reply.message))
-        less = len(past) - len(kept)
+        less = len(past) - len(kept)  # a past that was cut is another prefix: the cache's verdict must see that
         facts = {"ms": ms, "history": f"{turn.summary_id} less {less}" if less else turn.summary_id}
         await self._finish(context, turn, plan, reply, writer, added, facts)
         return reply

@@ -118,7 +118,7 @@ class Planning:
         )
 
     async def _keep(self, turn: Turn, need: Need, planned: PlannedRound, entry: ModelEntry, limited: str) -> None:
-        """Store the receipt, its figures, the texts and the planner's memory; tell the log, once, what limits it."""
+        """Store the receipt, its figures, the texts and the planner's memory; log, once, what limits it."""
         receipt = planned.receipt
         if limited:
             receipt = {**receipt, "labels": {**receipt["labels"], "budget": limited}}

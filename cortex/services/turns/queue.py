@@ -77,7 +77,7 @@ class TurnQueue:
     async def stop(self, row: TurnRow) -> None:
         """End a running turn now, keep what it said so far, and go on with what is queued behind it."""
         await self.runtime.hub.changed(row.conversation_id, -1, 0.3)  # what other processes write must be heard first
-        partial = self.runtime.hub.open_parts(row.conversation_id)
+        partial = self.runtime.hub.open_parts(row.conversation_id)  # ahead of the cancel, by which the hub forgets them
         await self.runtime.runner.cancel(row.id)
         following = await self.turn_end.stop(row, [part for part in partial if part.turn_id == row.id])
         if following:
@@ -95,7 +95,7 @@ class TurnQueue:
         await self.settle_stalled()
 
     async def settle_stalled(self) -> None:
-        """Bring every turn on that stands still: end it, tell it the person's answer, start it."""
+        """Bring every turn on that stands still: end it, signal it the person's answer, start it."""
         left: set[str] = set()
         for row in await self.runtime.db.repository(AllTurnsRepository).unfinished():
             try:
@@ -131,7 +131,7 @@ class TurnQueue:
                     await self.start(row)
 
     async def look_after(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """For ever: end what no run will end, and bring on what a process committed and died before sending on."""
+        """Until cancelled: end what no run will end, bring on what a process committed and did not live to start."""
         for wait_s in chain(LOOKS_S, repeat(LOOK_S)):
             await sleep(wait_s)
             try:

@@ -27,7 +27,7 @@ class TurnStart:
 
     @step(StepName.OPEN)
     async def start_turn(self, user_id: str, turn_id: str) -> Turn | None:
-        """The turn as the loop needs it, marked as running and told in the log; None when it has ended already."""
+        """The turn as the loop needs it, marked as running, here and in the log; None when it has ended already."""
         async with self.runtime.db.one_view():
             user = await self.contexts.accounts.user(user_id)
             row = await self.runtime.db.repository(TurnsRepository, user_id).get(turn_id)

@@ -52,7 +52,7 @@ def was_late(plans: Sequence[PlanRow], name: str) -> bool:
 
 
 def came(plans: Sequence[PlanRow], round_number: int, earlier: Sequence[CallRow], name: str) -> Came:
-    """How the tool of a call was had; "" where the first request had it or an earlier call of the turn told already."""
+    """How the tool of a call was had; "" where the first request had it or an earlier call of the turn says so."""
     if not was_late(plans, name) or any(row.name == name for row in earlier):
         return ""
     now = next((plan.receipt for plan in plans if plan.round == round_number), {})

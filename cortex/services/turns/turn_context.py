@@ -147,7 +147,7 @@ class TurnContexts:
     async def _facts(
         self, user: User, role: Role, conversation_id: str | None, ordinal: int | None, chain: Sequence[str]
     ) -> TurnContext:
-        revision = self.models.revision(user.id)
+        revision = self.models.revision(user.id)  # ahead of the registry: a change in between shows at the next step
         models = await self.models.registry(user)
         names = tuple(name for name in chain if models.get(name)) or models.chain(role)
         entry = models.get(names[0])

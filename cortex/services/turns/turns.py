@@ -79,6 +79,7 @@ class TurnRuns:
         else:
             following = await self.queue.turn_end.end_turn(turn, outcome)
         if following:
+            # The end is committed: if this process dies here, the queue's next look starts it.
             await self.queue.start_id(argument["user"], following)
 
     async def _outcome(self, turn: Turn, argument: dict[str, Any]) -> Outcome:

@@ -34,6 +34,7 @@ class UndoService:
         category = self.runtime.registry.category(offer.category)
         if call.name not in permitted or category is None or category.undo is None:
             raise NotAllowed("You may not use this tool any more, so its work cannot be taken back from here.")
+        # Used up before it acts: of two presses one acts. A failure gives it back.
         await self.runtime.db.repository(UndosRepository, user.id).use(undo_id)
         ctx = self._ctx(user, turn, offer)
         try:
