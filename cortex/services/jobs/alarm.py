@@ -63,10 +63,10 @@ class _Kind:
 
 
 class Alarm:
-    """Kinds of rows, each with what fires them. `add` them, then `run`."""
+    """Kinds of rows, each with what fires them. `add` them, then `fire_due`."""
 
     def __init__(self, clock: Clock = now, pulse: Pulse | None = None, is_still: IsStill | None = None) -> None:
-        """Nothing is armed before `run` looks.
+        """Nothing is armed before `fire_due` looks.
 
         pulse: which kinds have anything due by then; None asks them all. is_still: whether the tables are as they were
         when it was last asked; None reads them at each look.
@@ -90,7 +90,7 @@ class Alarm:
         self._bell.set()
 
     async def fire_due(self) -> None:
-        """For ever: look every 2 s, and fire what is due."""
+        """Until cancelled: look every 2 s, and fire what is due."""
         try:
             while True:
                 await self.rearm()
@@ -143,9 +143,9 @@ class Alarm:
                 self._timers.set(_name(kind, id), row.next_at, self._begin, kind, row)
 
     async def _begin(self, kind: _Kind, row: ArmedRow) -> None:
-        """Fire it in a worker of our own, which ends with `run`; the library would tell its cancelling as a fault."""
+        """Fire it in a worker of our own, which ends with `fire_due`; the library would log its end as a fault."""
         kind.firing.add(row.id)
-        firing = asyncio.create_task(self._fire(kind, row))  # noqa: TID251 - ended and heard by `run`
+        firing = asyncio.create_task(self._fire(kind, row))  # noqa: TID251 - ended by `fire_due`, heard by `_fire`
         self._firing.add(firing)
         firing.add_done_callback(self._firing.discard)
 
@@ -157,7 +157,7 @@ class Alarm:
         except (CortexError, SQLAlchemyError) as error:
             log.warning("alarm: firing %s %s failed, retrying: %s", kind.name, row.id, error)
         else:
-            self.wake()
+            self.wake()  # after a failure not: the next look, 2 s later, tries again
         finally:
             kind.firing.discard(row.id)
             kind.armed.pop(row.id, None)

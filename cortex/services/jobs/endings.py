@@ -1,4 +1,4 @@
-"""Ends slots when their turns have ended: result, cost, another try, the pause after failures, and who is told.
+"""Ends slots when their turns have ended: result, cost, another try, the pause after failures, the notice.
 
 Reads the turn as it stands, so that a slot whose turn ended while nobody listened ends all the same.
 """
@@ -104,6 +104,7 @@ class JobEndings:
         again_at = retry_at(policy_of(job), slot.attempt, self.runtime.clock()) if state == "failed" else None
         if again_at is not None and why != NO_BUDGET and job.removed_at is None:
             slots = self.runtime.db.repository(SlotsRepository, slot.owner_id)
+            # Only while it runs: of two processes that see the failed turn one counts its cost.
             await slots.again(slot.id, again_at, why, cost_usd=cost_usd, tokens=tokens)
             return
         text = facts.text if facts else ""
@@ -113,7 +114,7 @@ class JobEndings:
             end = await repository(SlotsRepository).end(
                 slot.id, state, why=why, result=text, cost_usd=cost_usd, tokens=tokens
             )
-            if end is None:
+            if end is None:  # another process, or an earlier look, ended it and wrote its notice
                 return
             if paused is not None and job.is_enabled and pauses(policy_of(job), end.failures):
                 because = f"It failed {end.failures} times in a row."

@@ -59,9 +59,10 @@ class JobFiring:
             job = await self.runtime.db.repository(JobsRepository, armed.owner_id).get(armed.id)
         except NotFound:
             return False
-        if not job.is_enabled or job.next_at is None or job.next_at > now:
+        if not job.is_enabled or job.next_at is None or job.next_at > now:  # changed since it was armed
             return False
         try:
+            # `due` takes what is strictly after a moment, and `next_at` itself is due.
             decision = due(job.timing, job.next_at - _JUST_BEFORE, now, policy_of(job))
         except ToolFailed as error:  # a zone that the machine no longer knows, a line of an older build
             await self.runtime.db.repository(JobsRepository, job.owner_id).pause(job.id, job.version, error.message)
@@ -70,6 +71,7 @@ class JobFiring:
         outcome = outcome_of(policy_of(job), decision, going)
         draft = await self.missed_notice(job, outcome.lost, and_more=decision.unlisted is not None)
         async with self.runtime.db.transaction(job.owner_id) as repository:
+            # Compare and set, first of all: who loses it writes nothing.
             if not await repository(JobsRepository).advance(job.id, job.next_at, job.version, decision.next_at):
                 return False
             await _write(repository, job, outcome, decision.unlisted)

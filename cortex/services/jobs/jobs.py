@@ -77,7 +77,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRun:
-    """A slot of the history. `deliveries`: how what was told of it went out.
+    """A slot of the history. `deliveries`: how its notice went out.
 
     `chat`: the conversation that has its transcript, "" where it has none (any more). `is_told`: a notice of it stands.
     """
@@ -239,7 +239,7 @@ class JobsService:
         """Note a run by hand, which begins within 2 s wherever Cortex runs; its slot's id."""
         now = self.runtime.clock()
         slots = self.runtime.db.repository(SlotsRepository, user.id)
-        for seconds in range(_SECONDS_TRIED):
+        for seconds in range(_SECONDS_TRIED):  # a slot's id is its second: one that is taken leaves the next
             at = now + timedelta(seconds=seconds)
             if await slots.write_down(job_id, at, is_by_hand=True):
                 self.changed()

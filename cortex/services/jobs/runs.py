@@ -1,6 +1,6 @@
-"""The runner of jobs: fires what is due, begins what waits, ends what is over, whenever it is rung.
+"""The runner of jobs: fires what is due, begins what waits, ends what is over, whenever it is woken.
 
-The alarm rings it every two seconds while a slot is open. The truth is the ledger of slots; what one process leaves
+The alarm wakes it every two seconds while a slot is open. The truth is the ledger of slots; what one process leaves
 undone, another, or the next start, takes up.
 """
 
@@ -76,7 +76,7 @@ class JobRuns:
         self._bell.set()
 
     async def look_after_slots(self) -> None:
-        """For ever: look. A database that does not answer is asked again."""
+        """Until cancelled: look. A database that does not answer is asked again."""
         while True:
             try:
                 await self.settle_slots()
@@ -121,7 +121,7 @@ class JobRuns:
         return {id: job for id, job in found.items() if job is not None and job.removed_at is None}
 
     async def _in_time(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> Sequence[SlotRow]:
-        """Those that may still begin. The others waited too long: they are missed, and told so, a job's together."""
+        """Those that may still begin. The others waited too long: they are missed, with one notice a job."""
         kept, late = list[SlotRow](), dict[str, list[SlotRow]]()
         for slot in (one for one in waiting if one.job_id in jobs):
             is_first = slot.attempt == 0 and not slot.is_by_hand
@@ -142,7 +142,7 @@ class JobRuns:
 
     async def _begin(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> None:
         """The oldest of each job that has none running, as far as there is room; plain messages need none."""
-        running = await self._runtime.db.repository(AllSlotsRepository).running()
+        running = await self._runtime.db.repository(AllSlotsRepository).running()  # again: some ended just now
         busy = {slot.job_id for slot in running}
         self._here &= {slot.turn_id for slot in running if slot.turn_id}
         at_work = sum(slot.turn_id in self._here and slot.turn_state in ("queued", "running") for slot in running)

@@ -24,7 +24,7 @@ class Scheduler:
         self._has_open_slots = True
 
     async def keep_time(self) -> None:
-        """For ever: fire what is due and look after what runs."""
+        """Until cancelled: fire what is due and look after what runs."""
         self._alarm.add("job", self._runs.armed, self._runs.fire)
         self._alarm.add("reminder", self._due.armed, self._due.fire)
         async with background_tasks(self._runs.look_after_slots()):

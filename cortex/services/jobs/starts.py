@@ -1,6 +1,6 @@
 """Begins a slot: a turn in the job's conversation, or, for a plain message, the notice itself. Each is one commit.
 
-A call or a message asks no model. What a killed process left between commit and start is started by `turns/turns.py`.
+A call or a message asks no model. What a killed process left between commit and start is started by `turns/queue.py`.
 """
 
 import json
@@ -45,7 +45,7 @@ class JobStarts:
         return row.id
 
     async def _say(self, job: JobRow, slot: SlotRow) -> None:
-        """Begun, told and ended in one commit: a message is told once or not at all."""
+        """Begun, written as a notice and ended in one commit: a message goes out once or not at all."""
         values = NoticeValues(
             kind="message",
             title=job.name,
@@ -100,7 +100,7 @@ class JobStarts:
                 pass  # deleted: the job does not go on into what nobody sees
         role, before = job.role or DEFAULT_ROLE, job.conversation_id
         async with self.runtime.db.transaction(job.owner_id) as repository:
-            id = derived_id("job", job.id, before or "")
+            id = derived_id("job", job.id, before or "")  # the same for each process that finds none
             made = await repository(ConversationsRepository).create(
                 role, job.mode or "auto", job.name, id=id, source="job"
             )

@@ -13,17 +13,18 @@ from apscheduler.triggers.date import DateTrigger  # type: ignore[import-untyped
 
 
 class Timers:
-    """They run from the start, on the running loop; `close` them in the end."""
+    """They run from the start, on the running loop; `cancel_all` in the end."""
 
     def __init__(self) -> None:
         """None is set."""
-        logging.getLogger("apscheduler").setLevel(logging.WARNING)  # it tells of each firing, twice
+        logging.getLogger("apscheduler").setLevel(logging.WARNING)  # it logs each firing, twice
         self._scheduler = AsyncIOScheduler(timezone=UTC)
         self._scheduler.start()
 
     def set(self, name: str, at: datetime, call: Callable[..., Awaitable[None]], *args: Any) -> None:
         """Call it at that time, or at once when that is over. One of the same name is replaced."""
         trigger = DateTrigger(at, timezone=UTC)
+        # No grace time: one that comes late is called all the same, and the table then says what is due.
         self._scheduler.add_job(call, trigger, args=args, id=name, replace_existing=True, misfire_grace_time=None)
 
     def drop(self, name: str) -> None:

@@ -1,1 +1,1 @@
-"""Notifications: what is told, to whom, by which channel, and what became of it."""
+"""Notifications: what they say, to whom they go, by which channel, and what became of them."""

@@ -72,13 +72,14 @@ class ActionLinks:
         """Do it, once; the path to go on to. `choice`: for how long to snooze.
 
         Conflict when it was pressed before or the question was answered elsewhere, NotAllowed when the password has to
-        be confirmed first (the link is then still good), NotFound like `look`.
+        be confirmed first (the link is then still good), NotFound like `preview`.
         """
         found = await self.preview(login, token)
         if found.is_used:
             raise Conflict("This button was pressed already.")
         if found.needs_password:
             raise NotAllowed("This question is older than five minutes: confirm your password to say yes to it.")
+        # Used up before it acts: of two presses one acts.
         await self.db.repository(ActionLinksRepository, login.user.id).use(token)
         user, notice = login.user, found.notice
         match found.action:

@@ -1,6 +1,6 @@
 """Where a person's channels lead to: e-mail address, ntfy topic, webhook. Sealed, for an address may be a secret.
 
-Push devices stand in `devices.py`. Nothing here decides who is told when.
+Push devices stand in `devices.py`. Nothing here decides who is notified when.
 """
 
 import asyncio

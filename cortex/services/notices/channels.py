@@ -1,6 +1,6 @@
 """Opens notification channels as this server is set up, off the event loop, and says what one still lacks.
 
-Knows no user and no notice: who is told by what is `preferences.py`, when is `outbox.py`.
+Knows no user and no notice: who is notified by what is `preferences.py`, when is `outbox.py`.
 """
 
 import asyncio

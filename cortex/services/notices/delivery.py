@@ -156,7 +156,7 @@ class Delivery:
                     is_ours = await deliveries.again(row.id, row.attempt, at, why)
                 case DeliveryEnd(state=state, why=why):
                     is_ours = await deliveries.end(row.id, row.attempt, state, why)
-            if not is_ours:
+            if not is_ours:  # the lease was over: who took it then books it
                 log.warning("outbox: delivery %s exceeded its lease, another attempt owns it now", row.id)
                 return
             await repository(rows.NoticesRepository).send_instead(row.notice_id, more)
@@ -180,7 +180,7 @@ class Delivery:
         return spare(notice, preferences, means, at, {sent.channel for sent in view.deliveries})
 
     async def _lost(self, device: DeviceRow) -> PendingNotice:
-        """What the person is told of a device that is gone, here and by every other way."""
+        """The notice of a device that is gone, here and by every other way."""
         told = NoticeDraft(
             key=f"device-gone:{device.id}:{device.created_at.isoformat()}",
             kind="system",

@@ -55,8 +55,8 @@ class PushKey:
 class DeviceView:
     """A browser for its page.
 
-    `state`: ok; silent: it took pushes for a week and told us of none that it showed; failing: the newest push went
-    wrong (`error`); expired: it subscribed under a key that is gone; signed_out: its login ended, it is told nothing.
+    `state`: ok; silent: it took pushes for a week and reported none as shown; failing: the newest push went
+    wrong (`error`); expired: it subscribed under a key that is gone; signed_out: its login ended, it gets nothing.
     """
 
     id: str

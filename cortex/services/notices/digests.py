@@ -1,6 +1,6 @@
 """The digest: once a day, at the hour that the person chose, what was of low urgency in one notice. No model call.
 
-Its id holds the day, so that it is told once however often this runs and in however many processes.
+Its id holds the day, so that it is sent once however often this runs and in however many processes.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digests:
-    """Tells digests when they are due."""
+    """Sends digests when they are due."""
 
     db: Database
     notices: Notices
@@ -38,7 +38,7 @@ class Digests:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def send_digests(self) -> None:
-        """For ever: soon after the start, then at each quarter of an hour."""
+        """Until cancelled: soon after the start, then at each quarter of an hour."""
         await self.sleep(FIRST_AFTER_S)
         while True:
             try:
@@ -48,7 +48,7 @@ class Digests:
             await self.sleep(QUARTER_S - self.clock().timestamp() % QUARTER_S + 1)
 
     async def go_round(self) -> None:
-        """Tell everybody's digest whose hour has come and that was not told yet."""
+        """Send the digest of everybody whose hour has come and who has not got it yet."""
         for user_id in await self.db.repository(AllPreferencesRepository).owners(KEY):
             due_at = (await self.notices.preferences.choices_of(user_id)).last_digest(self.clock())
             if due_at is not None:

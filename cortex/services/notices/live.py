@@ -1,6 +1,6 @@
-"""The bell as it changes, its number and what is new: what an open page follows.
+"""Unread notices as they change, their number and the new ones: what an open page follows.
 
-Telling is `notices.py`'s, the page is `web`'s.
+Writing notices is `notices.py`'s, the page is `web`'s.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -16,7 +16,7 @@ from cortex.services.notifier import bell_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeUpdate:
-    """How many are unread; `news`: those told since the last ring, oldest first; `over`: ids told and read since."""
+    """How many are unread; `news`: those since the last update, oldest first; `over`: ids sent before, read since."""
 
     unread: int
     news: tuple[NoticeRow, ...] = ()
@@ -32,9 +32,9 @@ class LiveNotices:
     ticks: Callable[[], float] = ticks_s
 
     async def follow(self, user: User, shown: int) -> AsyncIterator[NoticeUpdate | Tick]:
-        """A ring each time something of the person's notices changed; a `Tick` every 15 quiet seconds.
+        """An update each time something of the person's notices changed; a `Tick` every 15 quiet seconds.
 
-        At once only when the number is not what the page has `shown`; what was told before is no news. Ends after five
+        At once only when the number is not what the page has `shown`; what is older is no news. Ends after five
         minutes, so that the caller checks the login again, and as soon as the person's access ended.
         """
         rung, ends_s = -1, self.ticks() + FOLLOW_S

@@ -1,7 +1,7 @@
-"""Tells people things: a notice and its deliveries, written with the thing told, then lists, acknowledging, snoozing.
+"""Notifies people: a notice and its deliveries, written with what they are about; lists, acknowledging, snoozing.
 
-Sending is `outbox.py`'s. Whoever tells of something that it commits itself calls `prepare` before, the draft's
-`write` inside its transaction and `ring` behind it; `tell` does all three.
+Sending is `outbox.py`'s. Whoever notifies of something that it commits itself calls `prepare` before, the draft's
+`write` inside its transaction and `wake` behind it; `notify` does all three.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ Listener = Callable[[str, NoticeRow, str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeDraft(NoticeValues):
-    """What one person is to be told. `key`: what is told under the same key is told once.
+    """A notice to be written for one person. `key`: of several under the same key one is written.
 
     `channels`: in place of what the person chose for this kind.
     """
@@ -65,7 +65,7 @@ class NoticePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notices:
-    """What people are told.
+    """The notices of people.
 
     `answered`: kind -> called as `(user_id, notice, choice)` before a notice of this kind counts as acknowledged.
     `choice`: "" for an acknowledgement, else for how long it is snoozed. What it raises goes to the person, and nothing
@@ -79,7 +79,7 @@ class Notices:
     clock: Clock
     answered: Mapping[NoticeKind, Listener] = field(default_factory=dict)
 
-    # --- telling
+    # --- notifying
 
     async def prepare(self, user_id: str, told: NoticeDraft, *, without: str = "") -> PendingNotice:
         """The notice and its deliveries as the person's choices have them now; `write` it where it belongs.
@@ -108,7 +108,7 @@ class Notices:
         return PendingNotice(id=notice_id(user_id, key), values=values, ways=found, is_muted=is_muted)
 
     async def notify(self, user_id: str, told: NoticeDraft) -> str:
-        """Tell it now, by itself; the notice's id, also when it was told before."""
+        """Write it now, by itself, and send it; the notice's id, also when it was written before."""
         draft = await self.prepare(user_id, told)
         async with self.db.transaction(user_id) as repository:
             is_new = await draft.write(repository)
@@ -121,7 +121,7 @@ class Notices:
         wake(self.hub, user_id)
 
     async def means(self, user_id: str, without: str = "") -> Means:
-        """By what this person can be told now; a device whose login ended is told nothing."""
+        """By what this person can be notified now; nothing goes to a device whose login ended."""
         addressed = await self.addresses.named(user_id)
         if self.addresses.channels.lacks("web_push"):
             return Means(addressed=addressed)
@@ -132,7 +132,7 @@ class Notices:
         ]
         return Means(addressed=addressed, devices=tuple(device.id for device in devices if device.id != without))
 
-    # --- what was told
+    # --- lists
 
     async def page(self, user_id: str, wanted: NoticeFilter | None = None, before_id: str = "") -> NoticePage:
         """A stretch of the list; NotFound when `before_id` is no notice of this user."""
@@ -158,7 +158,7 @@ class Notices:
     async def changed(self, user_id: str, since: int, timeout_s: float) -> int:
         """Wait until something of this person's notices changed since the counter was `since`; the counter.
 
-        -1 gives it at once. It tells that something may have changed, in whatever process.
+        -1 gives it at once. A higher one means that something may have changed, in whatever process.
         """
         return await self.hub.changed(bell_of(user_id), since, timeout_s)
 
@@ -175,7 +175,7 @@ class Notices:
         return self._rung(user_id, count)
 
     async def read_all(self, user_id: str, upto: datetime) -> int:
-        """Mark as read what was told until then; how many were not."""
+        """Mark as read what was written until then; how many were not."""
         return self._rung(user_id, await self._rows(user_id).read_all(upto))
 
     async def send_again(self, user_id: str, delivery_id: str) -> None:
@@ -192,7 +192,7 @@ class Notices:
             await self._answered(user_id, row, "")
 
     async def snooze(self, user_id: str, notice_id: str, choice: str) -> None:
-        """Tell it again later; UserError for a kind that nobody brings back."""
+        """Send it again later; UserError for a kind that nobody brings back."""
         row = await self._rows(user_id).get(notice_id)
         if row.kind not in self.answered or not choice:
             raise UserError("This can't be snoozed.")

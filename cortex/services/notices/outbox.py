@@ -44,8 +44,8 @@ class Outbox:
     _at_work: dict["asyncio.Task[None]", DeliveryRow] = field(default_factory=dict)
 
     async def send_due(self) -> None:
-        """For ever. What is cut off on the way comes back when its lease is over."""
-        heard = await self.hub.changed(OUTBOX, -1, 0)
+        """Until cancelled. What is cut off on the way comes back when its lease is over."""
+        heard = await self.hub.changed(OUTBOX, -1, 0)  # ahead of the look: a wake in between is not missed
         try:
             while True:
                 heard = await self._rest(heard, await self._round())
@@ -91,7 +91,7 @@ class Outbox:
             log.error("outbox: a delivery was interrupted, retrying", exc_info=worker.exception())
 
     async def _rest(self, heard: int, wait_s: float) -> int:
-        """Until the bell rings, a place is free, or the time is up; the bell's counter."""
+        """Until it is woken, a place is free, or the time is up; the hub's counter."""
         counter = asyncio.ensure_future(self.hub.changed(OUTBOX, heard, wait_s))  # noqa: TID251 - ended right below
         try:
             await asyncio.wait({counter, *self._at_work}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,6 +1,6 @@
 """What the tools web_push and email_send reach people by: the ports `Push` and `Mail`, bound to one user each.
 
-A push goes by the outbox like every notice; a mail to others goes out at once and is told by its call alone.
+A push goes by the outbox like every notice; a mail to others goes out at once, its call alone says how it went.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class UserPush:
 
     async def _tried(self, notice_id: str) -> None:
         """Until each delivery was tried once or is held back."""
-        heard = await self.notices.changed(self.user_id, -1, 0)
+        heard = await self.notices.changed(self.user_id, -1, 0)  # ahead of the look: a change in between is not missed
         while True:
             rows = await self._pushes(notice_id)
             if not any(row.state in UNDER_WAY and not self._is_put_off(row) for row in rows):

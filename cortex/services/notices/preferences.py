@@ -1,4 +1,4 @@
-"""What a person chose about being told: quiet hours, muted kinds, channels for each kind, digest, content outside.
+"""How a person wants to be notified: quiet hours, muted kinds, channels for each kind, digest, content outside.
 
 Kept in the preferences; where the channels lead to is `addresses.py`. `ways` turns it into deliveries and is pure.
 """
@@ -61,7 +61,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """By what a person can be told now: channels with an address, and push devices that are signed in."""
+    """By what a person can be notified now: channels with an address, and push devices that are signed in."""
 
     addressed: frozenset[ChannelName] = frozenset()
     devices: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ def spare(
 ) -> tuple[Way, ...]:
     """The ways by one more channel, for a notice that arrived by none of those that were `tried`; often ().
 
-    Taken are only channels on which the person wants something told, and none for a muted kind.
+    Taken are only channels on which the person wants any notices, and none for a muted kind.
     """
     wanted = {
         name for kind in KINDS for name in preferences.channels.get(kind, CHANNELS) if kind not in preferences.muted

@@ -66,6 +66,7 @@ class PushKeys:
         former, keys = await self._stored(), await self.keys()
         sealed = await asyncio.to_thread(self._sealed, keys)
         async with self._db.transaction() as repository:
+            # Only in place of what was read: else of two rotations at once one key is lost, with devices under it.
             if not await repository(ServerSecretsRepository).replace(NAME, former, sealed):
                 raise Conflict("Somebody else changed the keys at this moment.")
             await repository(AuditRepository).add(by.id, "push.rotated", "the keys of push")
