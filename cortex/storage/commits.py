@@ -21,7 +21,7 @@ class Commits:
         self._seen: int | None = None
 
     async def are_new(self) -> bool:
-        """Whether something was committed since this was last asked; yes at first, and when that cannot be told."""
+        """Whether something was committed since this was last asked; yes at first, and when it cannot be read."""
         if self._path is None:
             return True
         before = self._seen

@@ -275,7 +275,7 @@ class ConversationsRepository(Repository):
 
 
 class AllConversationsRepository(SharedRepository):
-    """The logs of everybody, for the bells between processes only (`engine/relay.py`)."""
+    """The logs of everybody, for the signals between processes only (`engine/relay.py`)."""
 
     @reading
     async def seqs(self, ids: Sequence[str]) -> dict[str, int]:

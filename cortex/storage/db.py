@@ -68,6 +68,7 @@ class Database:
     async def session_scope(self, *, reading: bool = False) -> AsyncIterator[AsyncSession]:
         """A session that commits when the block ends well and rolls back when it does not."""
         view = _view.get()
+        # A task begun inside the block inherits the view, and a session is for one task alone.
         if view is None or view.task is not asyncio.current_task() or view.database is not self:
             async with (self._reading if reading else self._writing)() as session, session.begin():
                 yield session

@@ -1,6 +1,6 @@
-"""The outbox at work: who sends takes deliveries for a while, and says how each ended. Written by `notices.py`.
+"""The outbox at work: a sender takes deliveries under a lease, and books how each ended. Written by `notices.py`.
 
-A delivery whose taker died comes back when his time is up; one who was too slow can no longer say anything of it.
+A delivery whose sender died comes back when its lease is over; a sender that was too slow can no longer book it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +18,7 @@ from cortex.storage.schema import DeliveryTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryRow:
-    """A notice on its way. `next_at`: None when it is over; `attempt`: which try it is, and his word who made it."""
+    """A notice on its way. `next_at`: None when it is over; `attempt`: which try it is; only its maker books it."""
 
     id: str
     notice_id: str
@@ -85,6 +85,7 @@ class DeliveriesRepository(Repository):
         return await self.get(id)
 
     async def _say(self, id: str, attempt: int, values: dict[str, Any]) -> bool:
+        # The attempt grows with each taking: a sender whose lease is over no longer matches.
         change = self._change(DeliveryTable).where(
             DeliveryTable.id == id, DeliveryTable.state == "attempting", DeliveryTable.attempt == attempt
         )
@@ -102,6 +103,7 @@ class AllDeliveriesRepository(SharedRepository):
         `besides`: the ids of users whose turn it is not.
         """
         at = self.clock()
+        # In whatever state: one that is being sent has the end of its lease there, and comes back after it.
         statement = _columns().where(DeliveryTable.channel == channel, DeliveryTable.next_at <= at)
         statement = statement.where(DeliveryTable.owner_id.not_in(besides))
         statement = statement.order_by(DeliveryTable.next_at, DeliveryTable.id).limit(most)

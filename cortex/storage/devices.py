@@ -20,7 +20,7 @@ class DeviceRow:
     """A browser's subscription. Never shown whole: who has endpoint and keys can send to it.
 
     `signed_for`: the public key of ours under which it subscribed; `error`: why the last push failed, "" if it did
-    not; `pushed_at`: the last that its service took, `shown_at`: the last that it told us it showed.
+    not; `pushed_at`: the last that its service took, `shown_at`: the last that it reported as shown.
     """
 
     id: str

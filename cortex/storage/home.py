@@ -1,4 +1,4 @@
-"""The only hand that touches a user's folder `home/{user}/`: names checked, no symlink followed, no write half done.
+"""The only code that touches a user's folder `home/{user}/`: names checked, no symlink followed, no write half done.
 
 Text files that a person would open in an editor. The file tools of the assistant have their own walk over `files/`.
 """
@@ -122,7 +122,7 @@ class Home:
         try:
             return self._read(names)
         except NotFound:
-            if not os.path.lexists(self.path.joinpath(*names)):
+            if not os.path.lexists(self.path.joinpath(*names)):  # removed in between
                 return None
             why = "a folder or a link stands in its place."
         except UserError as error:
@@ -147,7 +147,7 @@ class Home:
             except OSError:
                 os.unlink(temporary, dir_fd=parent)
                 raise
-            os.fsync(parent)
+            os.fsync(parent)  # the new name too must outlive a power cut
         return _tag(data)
 
     def _list(self, names: tuple[str, ...]) -> Sequence[HomeEntry]:

@@ -12,7 +12,7 @@ from cortex.ports.schedule import Timing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobValues:
-    """What a person or a tool says of a job. `prompt`: the text that is asked, or told by a message job.
+    """What a person or a tool says of a job. `prompt`: the text that is asked, or sent by a message job.
 
     `role`, `model`, `mode`: "" takes the default; `tools`: None takes the role's; `arguments`: those of a call job.
     `conversation_id`: where it posts, None before its first run. `pause_after`: failures in a row, 0 for never.

@@ -1,6 +1,6 @@
 """Jobs as they are kept, with a version that guards a person's change. Their slots stand in `slots.py`.
 
-`AllJobsRepository` is for the timer and for housekeeping. When a job is due next is reckoned by the services.
+`AllJobsRepository` is for the timer and for housekeeping. When a job is due next is computed by the services.
 """
 
 from collections.abc import Sequence
@@ -137,6 +137,7 @@ class JobsRepository(Repository):
     async def settle_in(self, id: str, conversation_id: str, *, in_place_of: str | None = None) -> str:
         """Give a job that has none, or that one, its conversation: no person's change; the one that it then has."""
         await self._must_own(ConversationTable, conversation_id, "conversation")
+        # Only in place of the one that was found gone: it may have been given another meanwhile.
         change = self._change(JobTable).where(
             JobTable.id == id, JobTable.conversation_id.is_not_distinct_from(in_place_of)
         )
@@ -152,8 +153,8 @@ class JobsRepository(Repository):
         """Set the next time, once: False when another did, or the job was changed, paused or removed since."""
         change = self._change(JobTable).where(
             JobTable.id == id,
-            JobTable.next_at == due,
-            JobTable.version == version,
+            JobTable.next_at == due,  # several processes fire the same job: one moves it on
+            JobTable.version == version,  # a person changed it since: what was decided for the old times is void
             JobTable.is_enabled,
             JobTable.removed_at.is_(None),
         )

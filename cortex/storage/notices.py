@@ -1,6 +1,6 @@
-"""What people are told, and the outbox: a notice and its deliveries are written in one transaction, or not at all.
+"""Notices and the outbox: a notice and its deliveries are written in one transaction, or not at all.
 
-Who is told by which channel is the services' word; the way of a delivery stands in `deliveries.py`.
+Who is notified by which channel is the services' matter; the way of a delivery stands in `deliveries.py`.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _PRUNED_AT_ONCE = 5_000  # nobody else writes meanwhile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeValues:
-    """What is told. `tag`: a later notice of the same tag takes the place of this one; `path`: the page it opens.
+    """What a notice says. `tag`: a later notice of the same tag takes the place of this one; `path`: the page it opens.
 
     `subject_id`: the slot, reminder, approval or turn that it is about.
     """
@@ -72,12 +72,12 @@ class NoticeFilter:
 
 
 class NoticesRepository(Repository):
-    """What one user is told."""
+    """The notices of one user."""
 
     async def add(
         self, id: str | None, values: NoticeValues, ways: Sequence[Way] = (), *, is_read: bool = False
     ) -> bool:
-        """Tell it and send it on its ways; False, with nothing written, when this id was told before.
+        """Write it and send it on its ways; False, with nothing written, when this id was written before.
 
         Earlier notices of its tag count as read, and what of them was not sent yet is not sent any more. `is_read`:
         it stands in the list and waits for nobody.
@@ -99,6 +99,7 @@ class NoticesRepository(Repository):
 
         Of two that ask at once for the same notice, one is heard after the other.
         """
+        # SQLite knows no row locks and needs none: it has one writer at a time.
         await self.session.execute(select(NoticeTable.id).where(NoticeTable.id == id).with_for_update())
         may_arrive = exists().where(
             DeliveryTable.notice_id == id, DeliveryTable.state.in_(("pending", "attempting", "delivered"))
@@ -158,7 +159,7 @@ class NoticesRepository(Repository):
         return await self._mark(NoticeTable.id.in_(ids))
 
     async def read_all(self, upto: datetime) -> int:
-        """Mark as read what was told until then; how many were not before."""
+        """Mark as read what was written until then; how many were not before."""
         return await self._mark(NoticeTable.created_at <= upto)
 
     async def seen(self, path: str | None, id: str = "") -> int:
@@ -179,11 +180,11 @@ class NoticesRepository(Repository):
         return await self.get(id)
 
     async def settle(self, subject_id: str) -> Sequence[str]:
-        """Acknowledge all that was told of this subject, and send no more of it; the ids of what waited for it."""
+        """Acknowledge every notice of this subject, and send no more of it; the ids of what waited for it."""
         return await self._settle(NoticeTable.subject_id == subject_id)
 
     async def unsettle(self, subject_id: str) -> None:
-        """What was told of this subject last waits for an answer again; nothing of it is sent anew.
+        """The last notice of this subject waits for an answer again; nothing of it is sent anew.
 
         It is unread again if the answer was what read it: neither a muted one nor one that was read before.
         """
@@ -208,7 +209,7 @@ class NoticesRepository(Repository):
         await self._drop(ids, "a later notice took its place")
 
     async def _drop(self, notice_ids: Sequence[str], why: str) -> None:
-        if notice_ids:
+        if notice_ids:  # one that is on the wire is left to its sender, who books what became of it
             change = self._change(DeliveryTable).where(
                 DeliveryTable.notice_id.in_(notice_ids), DeliveryTable.state == "pending"
             )
@@ -224,7 +225,7 @@ class AllNoticesRepository(SharedRepository):
     """The notices of everybody."""
 
     async def prune(self, before: datetime | None = None, keep: int = KEPT_A_PERSON) -> int:
-        """Forget, with its deliveries, what was told before then (90 days ago), and all but a person's newest `keep`.
+        """Forget notices, with deliveries, from before then (90 days ago), and all but a person's newest `keep`.
 
         What is still on its way stays. How many: at most 5,000 at once, so call it until there is none.
         """

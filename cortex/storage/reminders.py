@@ -1,6 +1,6 @@
-"""Reminders as they are kept: told when due, once, until somebody acknowledges. Telling is the services' part.
+"""Reminders as they are kept: notified when due, once each, until acknowledged. Notifying is the services' part.
 
-A recurring one has two clocks: `next_at` goes on with its rhythm while `again_at` brings back what was told.
+A recurring one has two clocks: `next_at` goes on with its rhythm while `again_at` repeats a notice without answer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ from cortex.storage.schema import AccountTable, ReminderTable
 
 KEPT_FOR_RESTORE = timedelta(days=1)
 DONE_KEPT_FOR = timedelta(days=90)
-TOLD_MOST = 24  # times in a row without an answer; then it waits in the list
+TOLD_MOST = 24  # notices in a row without an answer; then it waits in the list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReminderValues:
     """What a person or a tool says of a reminder.
 
-    `repeat_s`: told again so often until acknowledged, TOLD_MOST times at most; None: once.
+    `repeat_s`: notified again so often until acknowledged, TOLD_MOST times at most; None: once.
     """
 
     text: str
@@ -47,8 +47,8 @@ class ReminderValues:
 class ReminderRow(ReminderValues):
     """A reminder as it is kept. `next_at`: of its rhythm, None when that is over.
 
-    `due_at`: the time that was told and not acknowledged; `again_at`: when that is told again, snoozed or repeated;
-    `told_count`: how often it was told since it came due or was put off.
+    `due_at`: the time that was notified, not acknowledged; `again_at`: when that is repeated, or a snooze is over;
+    `told_count`: how often it was notified since it came due or was put off.
     """
 
     id: str
@@ -66,12 +66,12 @@ class ReminderRow(ReminderValues):
 
     @property
     def is_given_up(self) -> bool:
-        """Whether it was told as often as it may be and got no answer."""
+        """Whether it was notified as often as it may be and got no answer."""
         return self.due_at is not None and self.repeat_s is not None and self.told_count >= TOLD_MOST
 
     @property
     def wakes_at(self) -> datetime | None:
-        """When it is told next, new or again."""
+        """When it is notified next, for the first time or again."""
         return min((at for at in (self.next_at, self.again_at) if at is not None), default=None)
 
 
@@ -92,7 +92,7 @@ class RemindersRepository(Repository):
     async def list(
         self, states: Sequence[ReminderState] = (), words: str = "", *, skip: int = 0, limit: int | None = None
     ) -> Sequence[ReminderRow]:
-        """The reminders in these states (none: all) that have all words, what wakes next first, then the last told."""
+        """The reminders in these states (none: all) with all words: by when they are due, then the last notified."""
         statement = self._standing()
         if states:
             statement = statement.where(ReminderTable.state.in_(states))
@@ -144,7 +144,7 @@ class RemindersRepository(Repository):
     async def change(
         self, id: str, expected_version: int, values: ReminderValues, next_at: datetime | None
     ) -> ReminderRow:
-        """Give it these values and its next time; what was told of it counts as acknowledged.
+        """Give it these values and its next time; an earlier notice of it counts as acknowledged.
 
         Conflict when it no longer stands at that version. A `ReminderRow` will do: the rest of it is not read.
         """
@@ -157,7 +157,7 @@ class RemindersRepository(Repository):
         return await self.get(id)
 
     async def come_due(self, id: str, due: datetime, next_at: datetime | None) -> ReminderRow | None:
-        """Note that the time `due` of its rhythm is told now, once, and what comes after; None when another did it.
+        """Note that the time `due` of its rhythm is notified now, once, and what comes after; None: another did it.
 
         Add the notice in the same transaction (`Database.transaction`).
         """
@@ -166,20 +166,20 @@ class RemindersRepository(Repository):
         )
 
     async def come_again(self, id: str, again: datetime) -> ReminderRow | None:
-        """Note that what was due is told again now, once; None when another did it or it was acknowledged."""
+        """Note that what was due is notified again now, once; None: another did it, or it was acknowledged."""
         return await self._mark_due(
             self._at(id).where(ReminderTable.again_at == again), told_count=ReminderTable.told_count + 1
         )
 
     async def acknowledge(self, id: str) -> ReminderRow:
-        """Note that it was heard: it is not told again before its rhythm's next time. A second yes changes nothing."""
+        """Note that it was heard: no further notice before its rhythm's next time. A second yes changes nothing."""
         over = case((ReminderTable.next_at.is_(None), "done"), else_="planned")
         change = self._at(id).where(ReminderTable.due_at.is_not(None))
         await self.session.execute(change.values(due_at=None, again_at=None, state=over))
         return await self.get(id)
 
     async def snooze(self, id: str, until: datetime) -> ReminderRow:
-        """Tell it again then; Conflict when there is nothing to snooze: it was not told, or was acknowledged."""
+        """Notify again then; Conflict when there is nothing to snooze: no notice was sent, or it was acknowledged."""
         change = self._at(id).where(ReminderTable.due_at.is_not(None))
         if not await self._touched(change.values(again_at=until, state="snoozed", told_count=0), ReminderTable.id):
             before = await self.get(id)
@@ -187,7 +187,7 @@ class RemindersRepository(Repository):
         return await self.get(id)
 
     async def wait_again(self, id: str) -> ReminderRow:
-        """Take an acknowledgement or a snooze back; Conflict when there is none: it waits, or was never told."""
+        """Take an acknowledgement or a snooze back; Conflict when there is none: it waits, or no notice was sent."""
         answered = and_(ReminderTable.told_at.is_not(None), ReminderTable.state != "due")
         due_at = func.coalesce(ReminderTable.due_at, ReminderTable.told_at)
         change = self._at(id).where(answered).values(due_at=due_at, again_at=None, state="due")
@@ -216,7 +216,7 @@ class RemindersRepository(Repository):
         return await self._repeated(await self.get(touched[0]))
 
     async def _repeated(self, row: ReminderRow) -> ReminderRow:
-        """Told again as often as the person wished, from now on."""
+        """The reminder, notified again as often as the person wished, from now on."""
         if row.repeat_s is None or row.is_given_up:
             return row
         repeat = self._change(ReminderTable).where(ReminderTable.id == row.id)
@@ -239,7 +239,7 @@ class AllRemindersRepository(SharedRepository):
 
     @reading
     async def armed(self, until: datetime | None = None) -> Sequence[ArmedReminder]:
-        """What is told next, by `until` at the latest, soonest first; none of a closed account."""
+        """What is due next, by `until` at the latest, soonest first; none of a closed account."""
         wakes = _wakes()
         columns = (getattr(ReminderTable, name) for name in ArmedReminder.__dataclass_fields__)
         clocks = (ReminderTable.next_at, ReminderTable.again_at)

@@ -100,7 +100,7 @@ class Repository:
         return delete(table).where(table.owner_id == self.owner_id)
 
     def _insert(self, table: type[Any], *rows: dict[str, Any]) -> postgresql.Insert | sqlite.Insert:
-        """An insert of the user's rows that can still be told what to do on a conflict."""
+        """An insert of the user's rows that can still take an ON CONFLICT clause."""
         return self._upsert(table, *({**row, "owner_id": self.owner_id} for row in rows))
 
     def _upsert(self, table: type[Any], *rows: dict[str, Any]) -> postgresql.Insert | sqlite.Insert:

@@ -1,4 +1,4 @@
-"""Which revision the tables have and which is the newest, told without Alembic, which is only loaded to migrate."""
+"""The revision that the tables have, and the newest, read without Alembic, which is only loaded to migrate."""
 
 from pathlib import Path
 

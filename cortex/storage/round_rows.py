@@ -1,4 +1,4 @@
-"""Rows of the ledger of rounds as values, and how a receipt is told in figures. No query: those are in `rounds.py`."""
+"""Rows of the ledger of rounds as values, and a receipt as figures of it. No query: those are in `rounds.py`."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -177,7 +177,7 @@ class AllRoundsRepository(SharedRepository):
 
 
 async def _sum(repository: Repository, *conditions: ColumnElement[bool], but: tuple[str, int]) -> Spent:
-    is_held = RoundTable.held_until > repository.clock()
+    is_held = RoundTable.held_until > repository.clock()  # what a dead process set aside runs out by itself
     statement: Select[Any] = select(
         func.coalesce(func.sum(RoundTable.input_tokens + RoundTable.output_tokens), 0).label("tokens"),
         func.coalesce(func.sum(RoundTable.cost_usd), 0.0).label("usd"),

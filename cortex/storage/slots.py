@@ -132,6 +132,7 @@ class SlotsRepository(Repository):
         ]
         if not rows or (await self.session.execute(self._job(JobTable.id == job_id))).first() is None:
             return 0
+        # The id holds job and due time: a slot that stands has been decided before, and stays.
         statement = self._insert(SlotTable, *rows).on_conflict_do_nothing().returning(SlotTable.id)
         return len((await self.session.execute(statement)).all())
 

@@ -27,7 +27,7 @@ class ToolCaseRow:
 
 
 class ToolCasesRepository(SharedRepository):
-    """The cases of the house."""
+    """The cases of the server."""
 
     @reading
     async def all(self) -> Sequence[ToolCaseRow]:

@@ -1,4 +1,4 @@
-"""What the server changed about its tools: settings of single tools, words of categories, and the number that tells."""
+"""What the server changed about its tools: settings of single tools, words of categories, a count of changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -103,7 +103,7 @@ class ToolSettingsRepository(SharedRepository):
         await self._count_change()
 
     async def _count_change(self) -> None:
-        """The number grows in the same transaction as the change."""
+        """Let the number grow in the same transaction: who keeps what it read compares the number alone."""
         grown = update(CounterTable).where(CounterTable.name == COUNTER).values(number=CounterTable.number + 1)
         if (await self.session.execute(grown.returning(CounterTable.name))).first() is None:
             first = self._upsert(CounterTable, {"name": COUNTER, "number": 1})

@@ -223,12 +223,11 @@ class TurnsRepository(Repository):
     async def take_queued(self, conversation_id: str, by: str, after_round: int) -> Sequence[TurnRow]:
         """Take the queued messages into the running turn `by` as steering; all it took at that round, oldest first.
 
-        A queued run of a job stays what it is.
-
-        Asked again for the same round it gives the same ones and those that came since: no message is lost when a
-        step is run twice.
+        A queued run of a job stays what it is. Asked again for the same round it gives the same ones and those that
+        came since: no message is lost when a step is run twice.
         """
         ids = [turn.id for turn in await self.queued(conversation_id) if turn.channel == "chat"]
+        # Still queued: on PostgreSQL another may have begun or taken one since it was read.
         change = self._change(TurnTable).where(TurnTable.id.in_(ids), TurnTable.state == "queued")
         await self.session.execute(
             change.values(state="done", taken_by=by, taken_round=after_round, ended_at=self.clock())
@@ -283,6 +282,7 @@ class TurnsRepository(Repository):
         return await self._first(TurnRow, self._mine(TurnRow, TurnTable).where(TurnTable.id == id))
 
     async def _next_ordinal(self, conversation_id: str) -> int:
+        # The counter's row is locked until the commit, so that no two turns get one ordinal.
         change = (
             self._change(ConversationTable)
             .where(ConversationTable.id == conversation_id, ConversationTable.deleted_at.is_(None))

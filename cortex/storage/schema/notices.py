@@ -1,4 +1,4 @@
-"""What people are told, the outbox of its deliveries, their devices, and links of buttons. Columns and keys only."""
+"""Notices, the outbox of their deliveries, people's devices, and links of buttons. Columns and keys only."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from cortex.storage.table import Table, owner
 
 
 class NoticeTable(Table):
-    """What one person is told. `is_replaced`: a later one of the same tag stands in its place."""
+    """A notice for one person. `is_replaced`: a later one of the same tag stands in its place."""
 
     __tablename__ = "notices"
     __table_args__ = (

@@ -81,7 +81,7 @@ class SlotTable(Table):
 
 
 class ReminderTable(Table):
-    """A text that is told when due. `next_at`: of its rhythm; `again_at`: of the one told, snoozed or repeated."""
+    """A text that is sent when due. `next_at`: of its rhythm; `again_at`: of the one sent, snoozed or repeated."""
 
     __tablename__ = "reminders"
     __table_args__ = (
