@@ -51,7 +51,7 @@ def late_way(profile: Profile, *, late_tokens: int, following_tokens: int, is_br
     """
     if profile.caches and profile.late_tools == "native":
         return "native"
-    if not is_bridged or not has_bridge(profile):
+    if not is_bridged or not has_bridge(profile):  # to declare the bridge now would be a rewrite too
         return "rewrite"
     rewrite = (profile.write_factor - profile.read_factor) * following_tokens
     bridge = BRIDGE_WRAPPER_TOKENS + BRIDGE_MISSES * (profile.read_factor * following_tokens + late_tokens)

@@ -159,7 +159,7 @@ def _life(profile: Profile, samples: Sequence[Sample]) -> int:
 def _split(
     seen: Sequence[tuple[float, bool]], places: Sequence[float], is_in: Callable[[float, float], bool], *, lowest: bool
 ) -> int:
-    """The place that tells hits from misses with the fewest errors; of equals the more careful one."""
+    """The place that separates hits from misses with the fewest errors; of equals the more careful one."""
     errors = {place: sum(is_in(value, place) != hit for value, hit in seen) for place in places}
     least = min(errors.values())
     best = [place for place, wrong in errors.items() if wrong == least]

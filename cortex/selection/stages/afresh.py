@@ -1,6 +1,6 @@
 """Closes a recipe that keeps no epoch: what its stages chose goes out in their order, anew with each request.
 
-The user's mode stands above every recipe. A round that changes the block is told as a boundary, because it rewrites
+The user's mode stands above every recipe. A round that changes the block is reported as a boundary, because it rewrites
 the provider's prefix.
 """
 

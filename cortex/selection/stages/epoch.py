@@ -58,7 +58,7 @@ def boundary_of(given: PlanInput, rights: Rights, *, is_all: bool) -> str:
     for holds, why in checks:
         if holds:
             return why
-    if given.round > 1 and memory.turn == given.turn:
+    if given.round > 1 and memory.turn == given.turn:  # within a turn the set only grows, cached or not
         return ""
     if not given.profile.caches:
         return "nothing is cached here"
@@ -95,6 +95,7 @@ def _opened(given: PlanInput, index: Index, draft: PlanDraft) -> tuple[SentTool,
         why = "All: everything that the role permits"
         return tuple(SentTool(name=entry.name, form="full", stage="all", reason=why) for entry in draft.rights.business)
     wanted = {name for name in (*draft.wanted, *draft.resting)}
+    # By the registry's order, not by rank: an equal set is the same bytes, and so the same prefix.
     chosen = [_sent(draft, index.entries[name]) for name in sorted(wanted, key=lambda name: index.place[name])]
     if takes_early_stubs(given.profile):
         chosen += _beside(index, draft, chosen)
@@ -125,7 +126,9 @@ def _grow(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
     memory = given.memory
     known = {item.name for item in memory.sent}
     noted = memory.noted
+    # All that was sent stays, wanted or not: to leave one out would rewrite the prefix that the provider holds.
     draft = replace(draft, is_open=True, number=memory.number, kept=memory.sent, noted=noted)
+    # The last round forbids calls: its tools are there for the prefix alone, and none joins.
     late = [] if given.is_last or draft.is_all else _late(given, index, draft, known)
     if not late:
         return draft
@@ -136,6 +139,7 @@ def _grow(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
         is_bridged=BRIDGE in known,
     )
     if way == "bridge":
+        # The schema of what was found stands in the search's result, of what was noted behind an earlier message.
         told = tuple(name for name in late if name not in given.found and name not in noted)
         return replace(draft, late=way if told else "", noted=(*noted, *told))
     fresh = tuple(_sent(draft, index.entries[name]) for name in late)
@@ -147,7 +151,7 @@ def _grow(given: PlanInput, index: Index, draft: PlanDraft) -> PlanDraft:
 def _late(given: PlanInput, index: Index, draft: PlanDraft, known: set[str]) -> list[str]:
     """Wanted tools that were not sent: what was named or found, and what a new message speaks for more than weakly.
 
-    What the bridge has told of, or called lately, stands in the history already.
+    What was noted for the bridge, or called through it lately, stands in the history already.
     Later rounds of a message hear nothing new from the person: only what was found or used joins then. One that was
     sent meanwhile is heard by the round that reads it first; where nothing is cached, it is weighed like any other.
     """
