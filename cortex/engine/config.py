@@ -12,7 +12,7 @@ MAX_RECOVERY_ATTEMPTS = 5  # a run that kills its process ends after as many liv
 THREADS = 24  # also the event loop's default pool, while an engine is open
 
 AT_ONCE = {"chat": 3, "jobs": 2, "agents": 4}  # chat: for each user
-QUEUE_POLL_S = 2.0
+QUEUE_POLL_S = 2.0  # so seldom because a start is broadcast: the poll finds those whose broadcast was lost
 EAGER_S = 5.0  # after a start: runs left over are resumed at once
 HOUSEKEEPING_S = 60.0
 HOUSEKEEPING_SHARED_S = 4.0  # PostgreSQL ends the session that holds this lock after 5 idle seconds

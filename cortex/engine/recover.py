@@ -121,5 +121,5 @@ class Recovery:
     def _let_go(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(sa.exc.SQLAlchemyError):
+            with suppress(sa.exc.SQLAlchemyError):  # it may be broken, which is why it goes; its lock went with it
                 connection.close()

@@ -22,7 +22,7 @@ from cortex.base.events import Event, OpenPart
 from cortex.base.ids import new_id
 from cortex.engine.hub import LocalHub
 
-FLUSH_S = 0.1
+FLUSH_S = 0.1  # what is written in that time goes out as one
 ASK_S = 0.3  # how long a newcomer waits for what the others know
 RENEW_S = 5.0
 LEASE_S = 15.0  # three renewals; without a renewal: nobody watches there any more, or nobody writes this part any more

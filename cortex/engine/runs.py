@@ -105,7 +105,7 @@ class Runs:
             async with asyncio.timeout(grace_s):
                 await self._quiet.wait()
         except TimeoutError:
-            pass
+            pass  # a step that is cut off here is run again after the next start
         ids = self.ids()
         tasks = [task for run_id in ids if (task := self.interrupt(run_id)) is not None]
         if tasks:

@@ -30,6 +30,7 @@ class QueueSlots:
             async with gate:
                 yield
         finally:
+            # With its last user, for there is one of these a person.
             self._users[name] -= 1
             if not self._users[name]:
                 del self._users[name], self._gates[name]

@@ -167,6 +167,7 @@ class AccountsRepository(SharedRepository):
         """
         at = self.clock()
         fresh = {"key": key, "count": 0, "last_at": at, "not_before": at}
+        # The row must stand before it can be locked: else many first tries at one moment would all pass.
         await self.session.execute(self._upsert(AttemptTable, fresh).on_conflict_do_nothing())
         statement = select(AttemptTable.count, AttemptTable.last_at, AttemptTable.not_before)
         count, last_at, not_before = (

@@ -114,7 +114,7 @@ class SlotHistoryRepository(Repository):
             select(JobTable.id, func.coalesce(nth, first).label("due_at"))
             .where(JobTable.owner_id == self.owner_id, JobTable.id.in_(job_ids))
             .cte("bounds")
-            .prefix_with("MATERIALIZED")  # else PostgreSQL reckons the bound anew for each slot: 7 s for 50 jobs
+            .prefix_with("MATERIALIZED")  # else PostgreSQL computes the bound anew for each slot: 7 s for 50 jobs
         )
         return statement.select_from(bounds).join(
             SlotTable, (SlotTable.job_id == bounds.c.id) & (SlotTable.due_at >= bounds.c.due_at)

@@ -27,7 +27,7 @@ from cortex.storage.job_rows import ArmedJob, JobRow
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.slots import AllSlotsRepository, RunningSlot, SlotRow, SlotsRepository
 
-LOOK_EVERY_S = 30.0
+LOOK_EVERY_S = 30.0  # a safety net: the alarm, and turns that end here, wake it sooner
 AT_ONCE = 2  # turns of jobs that this process has at work; a parked one does not count
 TAKEN_MOST = 1_000
 WAITED_TOO_LONG = "it waited too long to begin"

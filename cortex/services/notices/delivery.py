@@ -73,6 +73,7 @@ class Delivery:
             notice = await self.db.repository(rows.NoticesRepository, row.owner_id).get(row.notice_id)
             preferences = await self.notices.preferences.choices_of(row.owner_id)
             await self._check(row, notice)
+            # Asked when it was written too; a later try may fall into quiet hours that the first did not.
             held = held_until(notice, preferences, self.clock())
             if held is not None:
                 return Again(at=held)

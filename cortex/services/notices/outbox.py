@@ -27,7 +27,7 @@ from cortex.storage.deliveries import AllDeliveriesRepository
 PLACES: dict[ChannelName, int] = {"web_push": 8, "email": 2, "ntfy": 4, "webhook": 4}
 LEASE_S = 90.0  # a channel gives up after 20 seconds
 LOOK_S = 30.0
-BUSY_LOOK_S = 5.0
+BUSY_LOOK_S = 5.0  # while something due finds no place; one that gets free here wakes it sooner
 LAST_WORDS_S = 2.0  # at the end: what is on the wire gets so long to be booked
 
 log = logging.getLogger(__name__)

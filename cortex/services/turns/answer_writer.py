@@ -135,6 +135,7 @@ class AnswerWriter:
 
     async def _announce(self, rows: list[Row]) -> None:
         """Commit rows to the log, with what goes with the first of them, and wake those who watch."""
+        # With the first row alone: the round's messages stand as soon as anything of its answer does.
         beside, self.beside = self.beside, None
         async with self.runtime.transaction_then_notify(self.turn.user_id, self.turn.conversation_id) as repository:
             if beside is not None:

@@ -69,7 +69,7 @@ class TurnRuns:
             outcome = await self._outcome(turn, argument)
         except CortexError as error:
             outcome = Outcome(state="failed", rounds=0, text=error.message)
-        except Exception:  # the job runner's broad except: a turn must end, and say so
+        except Exception:  # a broad except, for whatever a turn raises: it must end, and say so
             log.exception("turn %s failed", run_id)
             outcome = Outcome(state="failed", rounds=0, text=FAULT)
         finally:
