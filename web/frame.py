@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import Request
 
 from cortex.base.user import User
-from web.render import Frame, NavEntry, SideGroup, SideItem, Toast
+from web.render import Frame, NavEntry, SideGroup, SideItem
 from web.toast import take
 
 
@@ -19,7 +19,6 @@ async def frame_of(
     *,
     here: str = "",
     conversation_id: str = "",
-    toast: Toast | None = None,
 ) -> Frame:
     """The frame of a logged-in user's page. `house`: the wired Cortex; `here`: the href of the open nav entry."""
     nav: tuple[NavEntry, ...] = getattr(request.app.state, "nav", ())
@@ -38,7 +37,7 @@ async def frame_of(
         unread=await services.notices.unread(user.id),
         is_well=await services.doctor.is_well(),
         warning=" ".join(filter(None, warnings)),
-        toast=toast or take(request),
+        toast=take(request),
     )
 
 

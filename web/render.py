@@ -72,7 +72,6 @@ class Toast:
 
     text: str
     undo_href: str = ""
-    undo_words: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,13 +17,11 @@ COOKIE = "cortex_toast"
 LIFE_S = 8
 
 
-def redirect(
-    request: Request, place: str, text: str = "", *, undo_href: str = "", undo_words: str = ""
-) -> RedirectResponse:
+def redirect(request: Request, place: str, text: str = "", *, undo_href: str = "") -> RedirectResponse:
     """Go on to `place` and say `text` there."""
     answer = RedirectResponse(place, 303)
     if text:
-        packed = base64.urlsafe_b64encode(json.dumps([text, undo_href, undo_words]).encode()).decode()
+        packed = base64.urlsafe_b64encode(json.dumps([text, undo_href]).encode()).decode()
         answer.set_cookie(COOKIE, packed, max_age=LIFE_S, httponly=True, samesite="lax", secure=is_secure(request))
     return answer
 
@@ -34,8 +32,8 @@ def take(request: Request) -> Toast | None:
     if not packed:
         return None
     try:
-        text, undo_href, undo_words = json.loads(base64.urlsafe_b64decode(packed))
+        text, undo_href = json.loads(base64.urlsafe_b64decode(packed))
     except (ValueError, binascii.Error, TypeError):
         return None
     request.state.shown = COOKIE  # `respond` takes it off the browser: news is told once
-    return Toast(text=str(text)[:300], undo_href=local_path(str(undo_href), ""), undo_words=str(undo_words)[:60])
+    return Toast(text=str(text)[:300], undo_href=local_path(str(undo_href), ""))

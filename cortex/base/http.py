@@ -46,17 +46,15 @@ def open_client(
     *,
     timeout_s: float = 15.0,
     follow_redirects: bool = True,
-    headers: Mapping[str, str] | None = None,
-    resolver: Resolver = resolve,
 ) -> httpx.AsyncClient:
     """A client under this policy; close it with `async with` or `aclose`. NotAllowed is raised by its requests."""
     return httpx.AsyncClient(
-        transport=GuardedTransport(policy, resolver),
+        transport=GuardedTransport(policy),
         trust_env=False,
         timeout=httpx.Timeout(timeout_s),
         follow_redirects=follow_redirects,
         max_redirects=MAX_REDIRECTS,
-        headers={"User-Agent": "Cortex (self-hosted assistant)", **(headers or {})},
+        headers={"User-Agent": "Cortex (self-hosted assistant)"},
     )
 
 

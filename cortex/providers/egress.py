@@ -30,12 +30,10 @@ class GuardedTransport2(httpx2.AsyncHTTPTransport):
         self._pool = guarded_pool(httpcore2, certificates(), policy, resolver, inner)
 
 
-def open_client(
-    policy: AddressPolicy, *, connect_s: float, read_s: float, resolver: Resolver = resolve
-) -> httpx2.AsyncClient:
+def open_client(policy: AddressPolicy, *, connect_s: float, read_s: float) -> httpx2.AsyncClient:
     """A client for a model SDK under this policy; close it with `aclose`."""
     return httpx2.AsyncClient(
-        transport=GuardedTransport2(policy, resolver),
+        transport=GuardedTransport2(policy),
         trust_env=False,
         timeout=httpx2.Timeout(read_s, connect=connect_s),
         follow_redirects=False,

@@ -90,7 +90,6 @@ class SlotsRepository(Repository):
         state: SlotState = "planned",
         why: str = "",
         is_by_hand: bool = False,
-        ready_at: datetime | None = None,
     ) -> bool:
         """Write the slot down; False when it stands already, as it is. NotFound for a foreign or removed job."""
         if (await self.session.execute(self._job(JobTable.id == job_id))).first() is None:
@@ -103,7 +102,7 @@ class SlotsRepository(Repository):
             "why": why,
             "is_by_hand": is_by_hand,
             "attempt": 0,
-            "ready_at": ready_at,
+            "ready_at": None,
             "ended_at": self.clock() if state in SLOT_ENDS else None,
             "result": "",
             "result_hash": "",

@@ -60,7 +60,6 @@ class Tool:
     idempotent: bool = False
     policy: Policy = "deferred"
     ambient: bool = False
-    groups: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     reads_untrusted: bool = False
     reads_private: bool = False

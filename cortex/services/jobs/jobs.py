@@ -158,9 +158,9 @@ class JobsService:
             raise UserError("A job may run once a minute at most. Give a longer interval.", field="when")
         return found
 
-    def coming(self, job: JobRow, *, count: int = PREVIEWED) -> Preview:
+    def coming(self, job: JobRow) -> Preview:
         """When a job as it stands comes next, were it on; no times for one that is over. UserError: an unknown zone."""
-        return self._next_times(job.timing, count)
+        return self._next_times(job.timing, PREVIEWED)
 
     async def carried(self, user: User, form: JobForm) -> JobToolPlan:
         """What a run of this job would carry of its own tools: all of them, or what its prompt picks."""

@@ -83,7 +83,7 @@ class DevicesService:
         lacks = self.channels.lacks("web_push")
         return PushKey(public="" if lacks else (await self.channels.keys.public())[0], lacks=lacks)
 
-    async def subscribe(self, login: LoginView, subscription: Subscription, agent: str, name: str = "") -> DeviceView:
+    async def subscribe(self, login: LoginView, subscription: Subscription, agent: str) -> DeviceView:
         """Keep this browser's subscription, new or renewed; it belongs to this login and falls silent with it.
 
         UserError when the subscription is none, when push is not set up, or for the 21st device.
@@ -108,7 +108,7 @@ class DevicesService:
                 auth=target.secret,
                 signed_for=subscription.signed_for or newest,
                 login_id=login.login_id,
-                name=_tidy(name) or (former.name if former else "") or browser_name(agent),
+                name=(former.name if former else "") or browser_name(agent),
                 agent=agent,
             )
         return self._view(row, await self.channels.keys.public())
