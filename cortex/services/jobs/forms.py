@@ -177,7 +177,9 @@ def _channels(text: str) -> tuple[ChannelName, ...]:
     names = tuple(dict.fromkeys(text.replace(",", " ").split()))
     known = get_args(ChannelName)
     if strange := next((name for name in names if name not in known), ""):
-        raise UserError(f"Unknown notification channel {strange!r}; choose from {', '.join(known)}.", field="deliver_to")
+        raise UserError(
+            f"Unknown notification channel {strange!r}; choose from {', '.join(known)}.", field="deliver_to"
+        )
     return cast("tuple[ChannelName, ...]", names)
 
 

@@ -14,7 +14,7 @@ from cortex.base.tokens import count, count_message, message_bytes
 from cortex.base.turn import Past, Reply, Turn
 from cortex.base.user import User
 from cortex.ports.loop import Request
-from cortex.ports.steps import step
+from cortex.ports.steps import is_first_life, step
 from cortex.ports.stored_names import StepName
 from cortex.services.models.asking import ask
 from cortex.services.runtime import Runtime
@@ -59,7 +59,9 @@ class ConversationHistory:
     @step(StepName.STEER)
     async def steer(self, turn: Turn, after_round: int) -> tuple[str, ...]:
         """The messages that were queued while the turn ran, taken into it now."""
-        if not await self.runtime.db.repository(TurnsRepository, turn.user_id).queued(turn.conversation_id):
+        turns = self.runtime.db.repository(TurnsRepository, turn.user_id)
+        # After a kill none may be queued any more although this round took some: `take_queued` gives them again.
+        if is_first_life.get() and not await turns.queued(turn.conversation_id):
             return ()
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
             taken = await repository(TurnsRepository).take_queued(turn.conversation_id, turn.id, after_round)

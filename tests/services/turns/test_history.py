@@ -7,6 +7,7 @@ from cortex.agent.history import SUMMARY_HEAD
 from cortex.base.messages import ToolCall, ToolResult, assistant, results, user
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.summaries import SummariesRepository
+from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.scripted_server import ScriptedServer, rule
 
@@ -59,6 +60,19 @@ async def test_the_model_reads_the_summary_and_each_later_turn_once(
     names = [text.splitlines()[0] for text in later]
     assert 1 < made["upto_turn"] < 5
     assert names == [*(f"hello {number}" for number in range(made["upto_turn"], 5)), "hello at last"]
+
+
+async def test_a_message_that_was_taken_in_before_a_kill_is_read_by_the_run_that_goes_on(house: LivingHouse) -> None:
+    cid, person = await house.conversation(), house.admin.id
+    turns = house.cortex.runtime.db.repository(TurnsRepository, person)
+    await turns.create("turn:1", cid, "hello", mode="auto", role="orchestrator")
+    turn = await house.cortex.turn_runs.turn_start.start_turn(person, "turn:1")
+    assert turn is not None
+    await turns.create("turn:2", cid, "and buy milk", mode="auto", role="orchestrator")
+    history = house.cortex.turn_runs.ports.history
+    assert await history.steer(turn, 1) == ("and buy milk",)
+    assert await history.steer(turn, 1) == ("and buy milk",)  # killed before the engine had kept the step
+    assert await history.steer(turn, 2) == ()
 
 
 async def test_a_short_past_is_not_summarised(house: LivingHouse) -> None:
