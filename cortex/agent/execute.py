@@ -102,7 +102,8 @@ class Executor:
         facts = await self.call_log.facts(turn)
         checked = check(self.registry, facts.permitted, call)
         if isinstance(checked, str):
-            return Performed(result=_result(call, checked, is_error=True))
+            record = _unchecked(decision.call_id, call)
+            return await self._end(turn, call, record, CallEnding(text=checked, state="refused"))
         record = _record(decision.call_id, call, checked)
         why_not = still_no(facts, checked, record, decision, answer)
         if why_not:
@@ -174,15 +175,7 @@ class Executor:
 
     async def _refuse(self, turn: Turn, round_number: int, call: ToolCall, call_id: str, why: str) -> Decision:
         """A call that names no tool or has wrong arguments: its card says so, nothing runs."""
-        record = CallRecord(
-            id=call_id,
-            wire_id=call.id,
-            tool=call.name[:80],
-            arguments=call.arguments[:RESULT_CHARS_MAX],
-            hash="",
-            risk="low",
-            brief="",
-        )
+        record = _unchecked(call_id, call)
         await self.call_log.record(turn, round_number, record)
         return await self._close(turn, call, record, None, why)
 
@@ -295,6 +288,19 @@ def _record(call_id: str, call: ToolCall, checked: CheckedCall) -> CallRecord:
         hash=digest(checked.tool.name, checked.canonical),
         risk=checked.risk,
         brief=brief(checked),
+    )
+
+
+def _unchecked(call_id: str, call: ToolCall) -> CallRecord:
+    """The row of a call that names no tool, or has wrong arguments."""
+    return CallRecord(
+        id=call_id,
+        wire_id=call.id,
+        tool=call.name[:80],
+        arguments=call.arguments[:RESULT_CHARS_MAX],
+        hash="",
+        risk="low",
+        brief="",
     )
 
 

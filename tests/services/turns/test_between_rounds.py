@@ -61,6 +61,8 @@ async def test_a_tool_that_is_switched_off_is_not_run_any_more_in_a_turn_that_go
     await house.cortex.tool_settings.change(house.admin, "file_write", is_on=False, sending="needed", asks_first=False)
     done = await hands.perform(turn, 1, call, decision, None)
     assert done.result.is_error
+    (shown,) = await house.events(turn.conversation_id, "tool.result")
+    assert shown.payload["state"] == "refused", "its card says that it did not run"
     assert (
         await hands.decide(turn, 2, ToolCall(id="c2", name=call.name, arguments=call.arguments))
     ).verdict == "refuse"
