@@ -311,3 +311,46 @@ def test_the_architecture_names_files_and_parts_that_are_there() -> None:
         assert found, f"{file} is not there"
         is_there = re.compile(rf"(?:def|class|macro) {part}\b|^{part}\b.* = ", re.MULTILINE)
         assert not part or any(is_there.search(path.read_text()) for path in found), f"{file} has no {part}"
+
+
+# A pause that no loop looks after, by file: why nothing is decided by how long it takes.
+PAUSES = {
+    "tests/base/test_http.py": "a server that drips",
+    "tests/e2e/chat_tab.py": "the page draws, and is compared until it is as another",
+    "tests/e2e/clockroom.py": "the moment of a kill, drawn by chance",
+    "tests/e2e/crowd.py": "the moment of a kill, drawn by chance",
+    "tests/e2e/engine_child.py": "a step takes a while, so that a kill meets it",
+    "tests/e2e/pages.py": "playwright takes in what comes, at each look",
+    "tests/e2e/test_engine_crash.py": "the moment of a kill, drawn by chance",
+    "tests/e2e/test_pages_quality.py": "playwright takes in what comes, at each look",
+    "tests/e2e/test_push.py": "playwright takes in what comes, at each look",
+    "tests/storage/test_accounts.py": "the moment at which a writer is cancelled",
+    "tests/storage/test_db.py": "the moment at which a writer is cancelled",
+}
+
+
+def test_whoever_pauses_looks_again() -> None:
+    """A fact is waited for in a `while`, whose end a deadline holds; `sleep(0)` lets others go on and is no pause."""
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        if "bench" not in path.parts and "node_modules" not in path.parts
+        if any(_is_pause(node) for node in _outside_loops(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    assert found == set(PAUSES)
+
+
+def _outside_loops(tree: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.While):
+            yield node
+            yield from _outside_loops(node)
+
+
+def _is_pause(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="wait_for_timeout")):
+            return True
+        case ast.Call(func=ast.Attribute(attr="sleep"), args=[length]):
+            return not (isinstance(length, ast.Constant) and length.value == 0)
+    return False

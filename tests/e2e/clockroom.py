@@ -23,10 +23,12 @@ from cortex.storage.notices import NoticeRow, NoticesRepository
 from cortex.storage.slot_history import SlotHistoryRepository
 from cortex.storage.slots import SlotRow
 from cortex.storage.turns import TurnRow, TurnsRepository
+from tests.e2e.crew import until
 from tests.e2e.daemon import Daemon
 from tests.e2e.tables import ask
 
 END_S = 400.0
+LOOK_S = 0.5
 POLICIES: tuple[dict[str, Any], ...] = (
     {"on_miss": "catchup", "fire_within_s": 3600, "overlap": "queue"},
     {"on_miss": "once", "fire_within_s": 3600, "overlap": "queue"},
@@ -102,6 +104,15 @@ class Clockroom:
                 other.kill9()
                 other.start()
             victim.start()
+
+    def wait_for_runs(self, count: int) -> None:
+        """Until so many slots are done in all."""
+
+        def done() -> int:
+            kept = ask(self.daemons[0], self._kept)
+            return sum(slot.state == "done" for one in kept for slot in one.slots)
+
+        until(lambda: done() >= count, END_S, LOOK_S)
 
     def wait_until(self, end: datetime) -> list[Kept]:
         """What is kept, once every slot up to `end` is decided and over. Later ones come no more."""

@@ -143,10 +143,10 @@ def words(heard: list[Heard]) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", "".join(one.data for one in heard if not one.event)).split())
 
 
-def until(holds: Callable[[], bool], timeout_s: float = PATIENCE_S) -> float:
-    """Wait until it holds; how long that took."""
+def until(holds: Callable[[], bool], timeout_s: float = PATIENCE_S, every_s: float = 0.01) -> float:
+    """Wait until it holds; how long that took. A question that costs something is better asked less often."""
     started_s = time.monotonic()
     while not holds():
         assert time.monotonic() - started_s < timeout_s, "waited in vain"
-        time.sleep(0.01)
+        time.sleep(every_s)
     return time.monotonic() - started_s

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.notices import NoticeRow, NoticesRepository
 from cortex.storage.tasks import TasksRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
-from tests.e2e.crew import Crew
+from tests.e2e.crew import Crew, until
 from tests.e2e.crowd import Crowd, made_again
 from tests.e2e.daemon import Daemon
 from tests.e2e.tables import ask
@@ -27,6 +28,7 @@ from tests.postgres import private_postgres
 from tests.scripted_server import Asked, ScriptedServer, Use, rule
 
 END_S = 400.0
+LOOK_S = 0.5
 DEADLY = "a tale without an end"
 LIVES = 7  # the engine takes a run up five times; then it is given up
 
@@ -94,6 +96,18 @@ def handing_over() -> Iterator[ScriptedServer]:
         server.delay_s = 0.02
         yield server
         assert server.problems == []
+
+
+def tales(model: ScriptedServer) -> int:
+    """How often the endless tale was asked for: once a life in which the agent is at work."""
+    return sum(
+        DEADLY in str(seen.body["messages"][-1]) and "spawn" not in str(seen.body["messages"][-1]) for seen in model.log
+    )
+
+
+def is_at_work_or_over(daemon: Daemon, model: ScriptedServer, life: int) -> bool:
+    """Whether the teller of the tale began it in so many lives, or will never again."""
+    return tales(model) >= life or ask(daemon, _kept).is_over
 
 
 def wait_for_the_end(page: Daemon, mortals: Sequence[Daemon]) -> Kept:
@@ -172,17 +186,14 @@ def test_an_agent_that_is_killed_too_often_is_told_as_failed(dying: Daemon) -> N
     with handing_over() as model, crowd.caller:
         crowd.settle(model)
         place = crowd.caller.send("new", f"spawn an agent that tells {DEADLY}")
-        while 'class="working"' in crowd.caller.get(f"/c/{place}").text:
-            time.sleep(0.1)
-        for _ in range(LIVES):
-            time.sleep(1.0)
+        until(lambda: 'class="working"' not in crowd.caller.get(f"/c/{place}").text)
+        for life in range(1, LIVES + 1):
+            until(partial(is_at_work_or_over, dying, model, life), END_S, LOOK_S)
             dying.kill9()
             dying.start()
         kept = wait_for_the_end(dying, [dying])
-        deadline_s = time.monotonic() + END_S
-        while not (told := [notice for notice in ask(dying, _kept).told if notice.kind == "agent"]):
-            assert time.monotonic() < deadline_s, "nobody was told"
-            time.sleep(0.5)
+        until(lambda: any(notice.kind == "agent" for notice in ask(dying, _kept).told), END_S, LOOK_S)
+        told = [notice for notice in ask(dying, _kept).told if notice.kind == "agent"]
     (run,) = kept.runs
     assert (run.state, [row.state for row in kept.agents[run.id]]) == ("interrupted", ["done"])
     assert [(notice.subject_id, notice.title) for notice in told] == [(run.id, f"Failed: Tell {DEADLY}")]

@@ -390,9 +390,11 @@ def test_a_page_that_is_older_than_the_worker_offers_to_reload(house: Daemon, ad
 
 def test_a_page_of_the_same_version_says_nothing(house: Daemon, ada: Caller, opens: Opens, tmp_path: Path) -> None:
     page = opens(house.origin, ada.token).page
+    page.add_init_script(
+        "navigator.serviceWorker.addEventListener('message', () => setTimeout(() => window.heard = 1))"
+    )
     page.goto("/tasks")
-    poll(lambda: page.evaluate("() => !!navigator.serviceWorker.controller"))
-    page.wait_for_timeout(200)
+    poll(lambda: page.evaluate("() => !!window.heard"))
     expect(page.locator(".toast")).to_have_count(0)
 
 

@@ -15,6 +15,8 @@ from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.browser
 
+MINUTE_MS = 60_000
+
 
 def test_one_that_is_set_in_a_chat_fires_while_the_page_is_open_and_is_heard(
     house: Daemon, ada: Caller, opens: Opens
@@ -100,11 +102,20 @@ def more_than(page: Page, asked: list[str], count: int) -> None:
         page.wait_for_timeout(50)
 
 
+def sent(page: Page, asked: list[str]) -> int:
+    """How many requests have gone out, those on their way to here included: one more comes in after them."""
+    with page.expect_request("**/health*"):
+        page.evaluate("() => { fetch('/health'); }")
+    return len(asked)
+
+
 def test_an_agents_card_asks_only_while_somebody_looks(daemon: Daemon, opens: Opens) -> None:
     daemon.set(offline_delay_ms=900)
     daemon.start()
     with Caller(daemon) as caller:
-        page = go(opens(daemon.origin, caller.set_up().token), "/c/new")
+        window = opens(daemon.origin, caller.set_up().token)
+        window.page.clock.install()
+        page = go(window, "/c/new")
         asked = list[str]()
         page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/card") else None)
         page.fill("#text", "start a background agent that looks up what the weather is like")
@@ -113,19 +124,17 @@ def test_an_agents_card_asks_only_while_somebody_looks(daemon: Daemon, opens: Op
         expect(card).to_contain_text("at work")
         more_than(page, asked, 1)
         page.evaluate("Object.defineProperty(document, 'hidden', {configurable: true, get: () => true})")
-        page.wait_for_timeout(1_000)  # what was under way comes in
-        seen = len(asked)
-        page.wait_for_timeout(6_000)
-        assert len(asked) == seen
+        seen = sent(page, asked)
+        page.clock.fast_forward(MINUTE_MS)
+        assert sent(page, asked) == seen
         page.evaluate("delete document.hidden")
         more_than(page, asked, seen)
         card.get_by_role("button", name="Stop the agent").click()
         expect(card).to_contain_text("stopped")
         expect(page.locator(".turn.bot").last).to_contain_text("was stopped before it was done")
-        page.wait_for_timeout(500)
-        ended = len(asked)
-        page.wait_for_timeout(4_000)
-        assert len(asked) == ended
+        ended = sent(page, asked)
+        page.clock.fast_forward(MINUTE_MS)
+        assert sent(page, asked) == ended
 
 
 def test_a_background_agent_shows_how_far_it_is_and_brings_its_result(house: Daemon, ada: Caller, opens: Opens) -> None:
