@@ -169,6 +169,15 @@ async def test_a_channel_leaves_out_whose_turn_it_is_not(db: Database, ann: str,
     assert [row.owner_id for row in await outbox.take("ntfy", 9, 60)] == [ann]
 
 
+async def test_what_is_due_longest_is_taken_first(db: Database, ann: str, clock: StillClock) -> None:
+    outbox = db.repository(AllDeliveriesRepository)
+    for number in range(3):
+        await db.repository(NoticesRepository, ann).add(f"n{number}", TOLD, [NTFY])
+        clock.forward(minutes=1)
+    assert [row.notice_id for row in await outbox.take("ntfy", 2, 60)] == ["n0", "n1"]
+    assert [row.notice_id for row in await outbox.take("ntfy", 2, 60)] == ["n2"]
+
+
 async def test_of_two_ways_that_fail_at_once_one_sends_by_another(db: Database, ann: str) -> None:
     notices, outbox = db.repository(NoticesRepository, ann), db.repository(AllDeliveriesRepository)
     for number in range(5):

@@ -69,6 +69,18 @@ async def test_a_failed_attempt_waits_for_the_next_and_costs_add_up(
     assert (await slots.get(id)).state == "done"
 
 
+async def test_a_run_that_was_begun_is_not_withdrawn_though_it_waits_for_its_next_try(
+    db: Database, ann: str, job: str, clock: StillClock
+) -> None:
+    slots, begun, noted = db.repository(SlotsRepository, ann), slot_id(job, NINE), slot_id(job, NINE + HOUR)
+    await slots.write_down(job, NINE)
+    await slots.write_down(job, NINE + HOUR)
+    await slots.start(begun)
+    await slots.again(begun, clock() + HOUR, "no answer")
+    assert [await slots.withdraw(id, "nobody began it") for id in (begun, noted)] == [False, True]
+    assert [(slot.state, slot.why) for slot in await slots.open_of(job)] == [("planned", "no answer")]
+
+
 async def test_failures_are_counted_in_a_row_and_changes_of_the_result_seen(db: Database, ann: str, job: str) -> None:
     slots = db.repository(SlotsRepository, ann)
     seen = []
