@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import AgentCard, key_of, turn_of
 from cortex.services.notices.notices import NoticeView
 from cortex.storage.calls import CallsRepository
+from cortex.storage.home import Homes
+from cortex.storage.job_rows import JobValues
+from cortex.storage.jobs import JobsRepository
 from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.patience import PATIENCE_S
@@ -153,6 +157,41 @@ async def test_what_can_not_be_is_said(house: LivingHouse, scripted: ScriptedSer
         await by_hand(house, cid, "one more")
     for number in range(AT_ONCE):
         await house.cortex.agents.cancel(house.admin.id, f"many{number}")
+
+
+async def test_a_members_own_role_for_admins_alone_is_none_of_theirs(house: LivingHouse) -> None:
+    homes = Homes(house.cortex.runtime.settings.home)
+    await homes.home_of(house.member.id).write("roles/vault.md", "---\nadmin_only: true\n---\nYou keep the vault.\n")
+    turn = await house.say(await house.conversation(house.member), "hello", user=house.member)
+    with pytest.raises(ToolFailed, match="There is no role 'vault'"):
+        await house.cortex.agents.start(house.member.id, "run1", turn, TASK, "vault", False)
+    assert await house.cortex.agents.list(house.member.id, 10) == []
+
+
+async def test_one_that_a_job_started_may_use_the_jobs_tools_alone(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    scripted.rules[1:1] = [
+        rule("^Find the cheapest", Use("task_create", {"title": "milk"}, is_blind=True), FOUND),
+    ]
+    values = JobValues(
+        name="Offers",
+        prompt=ASK,
+        timing_kind="cron",
+        expression="0 7 * * *",
+        time_zone="UTC",
+        words="every day at 07:00",
+        tools=("spawn_agent",),
+    )
+    jobs = house.cortex.runtime.db.repository(JobsRepository, house.admin.id)
+    job = await jobs.add(None, values, datetime(2126, 11, 21, 7, tzinfo=UTC))
+    await house.cortex.jobs.run_now(house.admin, job.id)
+    await told(house)
+    (run,) = await house.cortex.agents.list(house.admin.id, 10)
+    refused = await house.until(run.id, "tool.result", name="task_create")
+    assert refused.payload["state"] == "refused"
+    assert await house.cortex.tasks.list(house.admin) == []
+    await ended(house, (await jobs.get(job.id)).conversation_id or "", run)
 
 
 async def test_another_persons_run_is_unknown(house: LivingHouse) -> None:
