@@ -182,11 +182,12 @@ class TurnsRepository(Repository):
     async def reads(self, turn: TurnRow) -> Reads:
         """What the model of this turn has before it: of the turns up to this one and taken into it, and of itself.
 
-        A job's run sees itself, and what was taken into it, alone.
+        A dropped turn counts: the one in its place has read what it read. A job's run sees itself, and what was taken
+        into it, alone.
         """
         own = (TurnTable.id == turn.id) | (TurnTable.taken_by == turn.id)
-        before = (TurnTable.ordinal <= turn.ordinal) & ~TurnTable.is_dropped
-        return await self._reads(turn.conversation_id, own if turn.job_id else own | before)
+        seen = own if turn.job_id else own | (TurnTable.ordinal <= turn.ordinal)
+        return await self._reads(turn.conversation_id, seen)
 
     @reading
     async def reads_from(self, conversation_id: str, ordinal: int) -> Reads:
