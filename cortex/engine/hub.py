@@ -29,7 +29,7 @@ class LocalHub:
         """The part as it now stands; a lower attempt than the one known is late and is dropped."""
         parts = self._parts.setdefault(part.conversation_id, {})
         known = parts.get(part.part)
-        if known is not None and known.turn_id == part.turn_id and known.attempt > part.attempt:
+        if known is not None and known.attempt > part.attempt:
             return
         parts[part.part] = part
         self._wake(part.conversation_id)

@@ -1,12 +1,18 @@
 import asyncio
+from collections.abc import Sequence
 
-from cortex.base.events import OpenPart
+from cortex.base.clock import now
+from cortex.base.events import Event, OpenPart
 from cortex.engine.hub import LocalHub
 from tests.patience import PATIENCE_S
 
 
 def part(text: str, *, attempt: int = 1, name: str = "1.text", turn: str = "turn:1") -> OpenPart:
     return OpenPart(conversation_id="c", turn_id=turn, part=name, kind="text", attempt=attempt, text=text)
+
+
+def row(seq: int) -> Event:
+    return Event(conversation_id="c", seq=seq, kind="notice", payload={"text": str(seq)}, turn_id=None, at=now())
 
 
 async def test_every_browser_of_a_conversation_wakes() -> None:
@@ -67,3 +73,24 @@ async def test_a_stopped_turn_takes_its_parts_along() -> None:
     hub.publish(part("c", name="2.text", turn="turn:2"))
     hub.forget("c", "turn:1")
     assert [item.part for item in hub.open_parts("c")] == ["2.text"]
+
+
+async def test_told_rows_are_known_from_where_none_is_missing() -> None:
+    hub = LocalHub()
+
+    def known(after: int) -> Sequence[int] | None:
+        rows = hub.since("c", after)
+        return None if rows is None else [row.seq for row in rows]
+
+    hub.announce("c", [row(1)])
+    assert known(0) is None, "nobody watched"
+    with hub.watching("c"):
+        hub.announce("c", [row(2), row(3)])
+        assert (known(0), known(1), known(2), known(3)) == (None, [2, 3], [3], [])
+        hub.announce("c", [row(5)])
+        assert (known(3), known(4)) == (None, [5])
+        hub.announce("c")  # of rows that another process wrote
+        assert known(5) is None
+        hub.announce("c", [row(7)])
+        assert (known(5), known(6)) == (None, [7])
+    assert known(6) is None

@@ -1,4 +1,5 @@
 import asyncio
+from itertools import cycle, islice
 
 import pytest
 
@@ -7,20 +8,27 @@ from tests.patience import PATIENCE_S
 
 
 @pytest.mark.parametrize(
-    ("queue", "key", "at_once"), [("chat", "ann", 3), ("jobs", "", 2), ("agents", "", 4), ("", "", 9)]
+    ("queue", "users", "at_once"),
+    [
+        ("chat", ["ann"], 3),
+        ("chat", ["ann", "bob"], 6),
+        ("jobs", [""], 2),
+        ("agents", ["ann", "bob"], 4),
+        ("", [""], 9),
+    ],
 )
-async def test_no_more_than_the_queues_number_run_at_once(queue: str, key: str, at_once: int) -> None:
+async def test_no_more_than_the_queues_number_run_at_once(queue: str, users: list[str], at_once: int) -> None:
     slots, running, most = QueueSlots(), 0, 0
 
-    async def run() -> None:
+    async def run(user: str) -> None:
         nonlocal running, most
-        async with slots.slot(queue, key):
+        async with slots.slot(queue, user):
             running += 1
             most = max(most, running)
             await asyncio.sleep(0)  # all who may begin do, before the first goes on
             running -= 1
 
-    await asyncio.gather(*(run() for _ in range(9)))
+    await asyncio.gather(*(run(user) for user in islice(cycle(users), 9)))
     assert most == at_once
 
 
