@@ -132,8 +132,8 @@ class RoundsRepository(Repository):
     @reading
     async def spent_in_turn(self, turn_id: str, *, but: tuple[str, int] = ("", 0)) -> Spent:
         """What one turn took so far, with the background agents that it started."""
-        first = select(func.min(RoundTable.created_at)).where(RoundTable.turn_id == turn_id).scalar_subquery()
-        is_agents = RoundTable.turn_id.startswith(f"{turn_id}{SUB}", autoescape=True) & (RoundTable.created_at >= first)
+        began = select(TurnTable.created_at).where(TurnTable.id == turn_id).scalar_subquery()  # for the index's sake
+        is_agents = RoundTable.turn_id.startswith(f"{turn_id}{SUB}", autoescape=True) & (RoundTable.created_at >= began)
         is_its = (RoundTable.turn_id == turn_id) | is_agents
         return await _sum(self, RoundTable.owner_id == self.owner_id, is_its, but=but)
 

@@ -8,6 +8,7 @@ import pytest
 from cortex.base.errors import NotFound
 from cortex.base.ids import digest
 from cortex.base.messages import Usage
+from cortex.base.turn import agent_turn
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.plans import PlansRepository
@@ -75,6 +76,17 @@ async def test_the_ledger_sums_what_calls_took_and_says_how_many_have_no_price(
     assert await rounds.spent(clock()) == Spent(tokens=55, unpriced=1)
     assert await rounds.spent(start, role="coder") == await rounds.spent(start, job_id="nightly") == Spent()
     assert await rounds.spent(start, but=("turn:1", 1)) == Spent(tokens=55, unpriced=1)
+
+
+async def test_a_turn_takes_what_its_agents_take_though_it_asked_no_model_itself(
+    db: Database, talk: Any, ann: str, clock: StillClock
+) -> None:
+    await talk.turn("turn:1")
+    clock.forward(minutes=1)
+    for turn_id in (agent_turn("turn:1", "run"), agent_turn("turn:10", "run")):
+        await talk.turn(turn_id)
+        await db.repository(RoundsRepository, ann).answered(turn_id, 1, "m", LONG, 0.25)
+    assert await db.repository(RoundsRepository, ann).spent_in_turn("turn:1") == Spent(tokens=1000, usd=0.25)
 
 
 async def test_what_a_job_takes_is_counted_under_its_id(db: Database, talk: Any, ann: str, clock: StillClock) -> None:
