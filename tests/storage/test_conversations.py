@@ -5,6 +5,7 @@ import pytest
 
 from cortex.base.errors import NotFound
 from cortex.base.messages import assistant, user
+from cortex.base.role import Channel
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.messages import MessagesRepository
@@ -156,6 +157,17 @@ async def test_steering_messages_are_taken_once_and_found_again(db: Database, ta
     assert [turn.id for turn in await turns.take_queued(talk.id, "turn:1", 1)] == ["turn:2", "turn:3"]
     assert await turns.take_queued(talk.id, "turn:1", 2) == []
     assert await turns.queued(talk.id) == []
+
+
+async def test_a_jobs_run_that_waits_is_not_taken_as_steering(db: Database, talk: Any, ann: str) -> None:
+    turns = db.repository(TurnsRepository, ann)
+    await talk.turn("turn:1")
+    await turns.set_state("turn:1", "running")
+    waiting: list[tuple[str, Channel]] = [("cron:news", "cron"), ("turn:found", "result"), ("turn:2", "chat")]
+    for id, channel in waiting:
+        await turns.create(id, talk.id, "hello", mode="auto", role="orchestrator", channel=channel)
+    assert [turn.id for turn in await turns.take_queued(talk.id, "turn:1", 1)] == ["turn:2"]
+    assert [turn.id for turn in await turns.queued(talk.id)] == ["cron:news", "turn:found"]
 
 
 async def test_the_engines_start_sees_everybodys_unfinished_turns(db: Database, talk: Any, ann: str, ben: str) -> None:

@@ -6,7 +6,7 @@ from sqlalchemy import delete, func, select
 from cortex.base.errors import Conflict, NotFound
 from cortex.storage.accounts import LoginsRepository
 from cortex.storage.db import Database
-from cortex.storage.deliveries import DeliveriesRepository
+from cortex.storage.deliveries import AllDeliveriesRepository, DeliveriesRepository
 from cortex.storage.devices import ActionLinksRepository, AllActionLinksRepository, DeviceRow, DevicesRepository
 from cortex.storage.jobs import AllJobsRepository, JobsRepository
 from cortex.storage.notices import NoticesRepository, Way
@@ -72,12 +72,16 @@ async def test_a_browser_in_which_another_person_signed_in_is_theirs(db: Databas
 
 async def test_nothing_more_is_sent_to_a_device_that_was_removed(db: Database, ann: str) -> None:
     device = await subscribed(db, ann)
-    await db.repository(NoticesRepository, ann).add(
-        "one", TOLD, [Way(channel="web_push", device_id=device.id), Way(channel="ntfy")]
-    )
+    notices, deliveries = db.repository(NoticesRepository, ann), db.repository(DeliveriesRepository, ann)
+    ways = [Way(channel="web_push", device_id=device.id), Way(channel="ntfy")]
+    await notices.add("sent", TOLD, ways)
+    (taken,) = await db.repository(AllDeliveriesRepository).take("web_push", 1, 60)
+    await deliveries.end(taken.id, 1, "delivered")
+    await notices.add("one", TOLD, ways)
     assert await db.repository(DevicesRepository, ann).remove(device.id) is True
     assert await db.repository(DevicesRepository, ann).remove(device.id) is False
-    found = await db.repository(DeliveriesRepository, ann).of_notices(["one"])
+    found = await deliveries.of_notices(["sent", "one"])
+    assert {row.channel: row.state for row in found["sent"]} == {"web_push": "delivered", "ntfy": "pending"}
     assert {row.channel: row.state for row in found["one"]} == {"web_push": "dropped", "ntfy": "pending"}
 
 

@@ -185,6 +185,7 @@ async def test_of_two_ways_that_fail_at_once_one_sends_by_another(db: Database, 
         await notices.add(name, TOLD, [NTFY, PUSH])
         assert await notices.send_instead(name, [MAIL]) is False  # it may still arrive
         taken = [*await outbox.take("ntfy", 1, 60), *await outbox.take("web_push", 1, 60)]
+        assert await notices.send_instead(name, [MAIL]) is False  # it is being sent
 
         async def fails(db: Database, row: DeliveryRow) -> bool:
             async with db.transaction(ann) as repository:

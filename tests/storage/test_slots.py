@@ -152,6 +152,15 @@ async def test_a_slot_of_a_paused_or_removed_job_does_not_start(db: Database, an
     assert end is not None
 
 
+async def test_a_pause_skips_what_waits_but_for_a_run_by_hand(db: Database, ann: str, job: str) -> None:
+    slots = db.repository(SlotsRepository, ann)
+    await slots.write_down(job, NINE)
+    await slots.write_down(job, NINE + HOUR, is_by_hand=True)
+    await db.repository(JobsRepository, ann).pause(job, None)
+    assert [slot.due_at for slot in await slots.open_of(job)] == [NINE + HOUR]
+    assert (await slots.get(slot_id(job, NINE))).state == "skipped"
+
+
 async def test_no_slot_of_a_closed_account_is_ready(db: Database, ann: str, job: str) -> None:
     await db.repository(SlotsRepository, ann).write_down(job, NINE)
     assert [slot.id for slot in await db.repository(AllSlotsRepository).ready()] == [slot_id(job, NINE)]

@@ -612,6 +612,11 @@ async def test_a_job_that_keeps_failing_pauses_itself_and_says_so(shift: Shift) 
     shift.clock.forward(minutes=600)
     await shift.tick()
     assert await shift.states(job) == {"failed": 3}
+    await shift.house.cortex.jobs.enable(shift.admin, job.id, now.version, is_enabled=True)
+    shift.clock.forward(minutes=61)
+    await shift.until(job, "failed")
+    now = await shift.now(job)
+    assert (now.is_enabled, now.failures) == (True, 1), "it is counted anew"
 
 
 async def test_a_budget_of_its_own_ends_a_run_with_a_text_and_no_further_try(shift: Shift) -> None:
