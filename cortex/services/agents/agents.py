@@ -63,7 +63,7 @@ class AgentsService:
                 role=role,
                 channel="agent",
                 job_id=parent.job_id,
-                is_tainted=is_tainted,
+                is_tainted=is_tainted or parent.is_tainted,
                 reads=reads,
             )
             await repository(ConversationsRepository).append(id, [message_row(row, False)])
