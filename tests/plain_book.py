@@ -38,6 +38,9 @@ class PlainBook:
     async def facts(self, turn: Turn) -> CallFacts:
         return self.standing_now
 
+    async def is_begun(self, turn: Turn, call_id: str) -> bool:
+        return call_id in self.intents and call_id not in self.endings
+
     async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:
         self.records.setdefault(call.id, call)
 

@@ -22,6 +22,7 @@ from markupsafe import Markup
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
 from web import figures, words
+from web.deps import services
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -203,6 +204,7 @@ async def respond_aside(
 ) -> Response:
     """`respond`, for a page that may show long texts."""
     pages: Renderer = request.app.state.pages
+    await services(request).end_view()
     return in_pieces(await pages.aside(respond, request, template, context, block=block, status=status))
 
 

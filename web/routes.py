@@ -43,7 +43,7 @@ class LazyRoute(APIRoute):
             return handler
 
         async def handle(request: Request) -> Response:
-            async with services(request).one_view():
+            async with services(request).page_view():
                 return await handler(request)
 
         return handle

@@ -102,12 +102,11 @@ class Executor:
         facts = await self.call_log.facts(turn)
         checked = check(self.registry, facts.permitted, call)
         if isinstance(checked, str):
-            record = _unchecked(decision.call_id, call)
-            return await self._end(turn, call, record, CallEnding(text=checked, state="refused"))
+            return await self._refused(turn, call, _unchecked(decision.call_id, call), checked)
         record = _record(decision.call_id, call, checked)
         why_not = still_no(facts, checked, record, decision, answer)
         if why_not:
-            return await self._end(turn, call, record, CallEnding(text=why_not, state="refused"))
+            return await self._refused(turn, call, record, why_not)
         # Ahead of the approval: a re-run then says "it may have happened", where a used-up yes would say "not allowed".
         intent = await self.call_log.intend(turn, record.id)
         if intent == "ended" or (intent == "again" and not checked.tool.idempotent):
@@ -116,6 +115,12 @@ class Executor:
         if needs_approval and not await self.approvals.consume(turn, decision.approval_id, record.hash):
             return await self._end(turn, call, record, CallEnding(text=USED_UP, state="refused"))
         return await self._effect(turn, call, checked, record, facts, is_again=intent == "again")
+
+    async def _refused(self, turn: Turn, call: ToolCall, record: CallRecord, why: str) -> Performed:
+        """End a call that may not run now. Where an earlier try was killed on the way, it may have happened before."""
+        is_begun = await self.call_log.is_begun(turn, record.id)
+        ending = CallEnding(text=UNKNOWN, state="unknown") if is_begun else CallEnding(text=why, state="refused")
+        return await self._end(turn, call, record, ending)
 
     async def _end(self, turn: Turn, call: ToolCall, record: CallRecord, ending: CallEnding) -> Performed:
         """Store an ending that needed no effect; one that stands already is what counts."""

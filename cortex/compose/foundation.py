@@ -71,9 +71,13 @@ class Foundation:
     def hub(self) -> SharedHub:
         return self.runtime.hub
 
-    def one_view(self) -> AbstractAsyncContextManager[None]:
-        """Let all that this task reads inside the block share one transaction (`Database.one_view`)."""
-        return self.runtime.db.one_view()
+    def page_view(self) -> AbstractAsyncContextManager[None]:
+        """Let all that a page reads inside the block share one transaction (`Database.one_view`)."""
+        return self.runtime.db.one_view(of_page=True)
+
+    async def end_view(self) -> None:
+        """All is read: hold no connection while the page is made."""
+        await self.runtime.db.end_view()
 
     @cached_property
     def homes(self) -> Homes:

@@ -195,6 +195,10 @@ class ApprovalRequest:
 class CallLogPort(Protocol):
     """Rows and log events of calls; each method is one transaction."""
 
+    async def is_begun(self, turn: Turn, call_id: str) -> bool:
+        """Whether an earlier try noted its intent and never ended."""
+        ...
+
     async def facts(self, turn: Turn) -> CallFacts:
         """The facts the gate decides on."""
         ...

@@ -29,7 +29,7 @@ R = TypeVar("R", bound=Repository)
 
 BUSY_TIMEOUT_S = 30
 STATEMENT_TIMEOUT_S = 60
-READERS = 4
+READERS = 6
 POSTGRESQL_CONNECTIONS = 10
 
 
@@ -62,7 +62,8 @@ class Database:
         self._writing = async_sessionmaker(self.write, expire_on_commit=False)
         self._reading = async_sessionmaker(self.read, expire_on_commit=False)
         readers = POSTGRESQL_CONNECTIONS if self.is_postgresql else READERS
-        self._views = asyncio.Semaphore(readers // 2)  # half of them are left to single reads
+        # A third is left to single reads, and pages that are slow to make hold up no turn.
+        self._views, self._page_views = asyncio.Semaphore(readers // 3), asyncio.Semaphore(readers // 3)
 
     @asynccontextmanager
     async def session_scope(self, *, reading: bool = False) -> AsyncIterator[AsyncSession]:
@@ -81,21 +82,27 @@ class Database:
                 yield session
 
     @asynccontextmanager
-    async def one_view(self) -> AsyncIterator[None]:
+    async def one_view(self, *, of_page: bool = False) -> AsyncIterator[None]:
         """Let all that this task reads inside the block share one transaction: what is read belongs together.
 
         A write in between has a transaction of its own, and reads after it begin another one. Wait for nothing but
-        the database in here: the connection is held.
+        the database in here: the connection is held; or call `end_view` before.
         """
         if _view.get() is not None:
             yield
             return
-        view = _View(self, asyncio.current_task())
+        view = _View(self, asyncio.current_task(), self._page_views if of_page else self._views)
         token = _view.set(view)
         try:
             yield
         finally:
             _view.reset(token)
+            await view.end()
+
+    async def end_view(self) -> None:
+        """Let go of the connection of this task's view, if it has one; what is read from here on begins another."""
+        view = _view.get()
+        if view is not None and view.task is asyncio.current_task() and view.database is self:
             await view.end()
 
     @asynccontextmanager
@@ -171,15 +178,15 @@ class Database:
 class _View:
     """The transaction that the reads of one task share."""
 
-    def __init__(self, database: Database, task: "asyncio.Task[Any] | None") -> None:
-        self.database, self.task = database, task
+    def __init__(self, database: Database, task: "asyncio.Task[Any] | None", places: asyncio.Semaphore) -> None:
+        self.database, self.task, self._places = database, task, places
         self._session: AsyncSession | None = None
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[AsyncSession]:
         """The session of the reads; its transaction begins with the first of them, and ends with one that fails."""
         if self._session is None:
-            await self.database._views.acquire()
+            await self._places.acquire()
             self._session = self.database._reading()
         try:
             yield self._session
@@ -191,7 +198,7 @@ class _View:
         """Let go of the connection; the next read begins another transaction."""
         session, self._session = self._session, None
         if session is not None:
-            self.database._views.release()
+            self._places.release()
             await asyncio.shield(session.close())  # a task that is cancelled here would keep the connection
 
 

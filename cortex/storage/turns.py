@@ -232,7 +232,12 @@ class TurnsRepository(Repository):
         await self.session.execute(
             change.values(state="done", taken_by=by, taken_round=after_round, ended_at=self.clock())
         )
-        taken = self._of(conversation_id).where(TurnTable.taken_by == by, TurnTable.taken_round == after_round)
+        return await self.taken_at(by, after_round)
+
+    @reading
+    async def taken_at(self, by: str, round: int) -> Sequence[TurnRow]:
+        """The messages that this turn took in after exactly this round, oldest first."""
+        taken = self._mine(TurnRow, TurnTable).where(TurnTable.taken_by == by, TurnTable.taken_round == round)
         return await self._all(TurnRow, taken.order_by(TurnTable.ordinal))
 
     @reading

@@ -81,6 +81,7 @@ class Doctor:
 
         `of`: asked by the running daemon for this person, so of others' models it says nothing and its port is its own.
         """
+        await self._db.end_view()
         found = [self._disk(), self._key(), *await asyncio.to_thread(self._home), *self._variables()]
         database = await self._database()
         found.append(database)

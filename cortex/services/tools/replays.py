@@ -90,6 +90,7 @@ class Replays:
         given = rebuilt(kept.given, turn, message, portable.plain(past), ready)
         snapshot = await self.tools.snapshot()
         asked = replace(given, snapshot=snapshot, recipe=recipe)
+        await self.runtime.db.end_view()
         made = await asyncio.to_thread(plan, asked)
         return _difference(recipe, kept, receipt(made), snapshot.version, fingerprint(given))
 

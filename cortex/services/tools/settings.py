@@ -52,9 +52,12 @@ class ToolSettingsService:
         self._kept: list[ToolSettings] = []
 
     async def in_force(self) -> ToolSettings:
-        """What holds now: one number is read, and the rest only where it has grown."""
+        """What holds now: one number is read, and the rest only where it has grown.
+
+        Who reads in a transaction that began before a change is given what this process knows of it already.
+        """
         number = await self._db.repository(ToolSettingsRepository).number()
-        if not self._kept or self._kept[0].number != number:
+        if not self._kept or self._kept[0].number < number:
             self._kept[:] = [await self._read(number)]
         return self._kept[0]
 

@@ -124,6 +124,11 @@ class CallLog:
                 await repository(AuditRepository).add(turn.user_id, "call.intended", row.name, detail)
             return "first"
 
+    async def is_begun(self, turn: Turn, call_id: str) -> bool:
+        """Whether an earlier try noted its intent and never ended."""
+        row = await self.runtime.db.repository(CallsRepository, turn.user_id).get(call_id)
+        return row.state == "intended"
+
     async def end(self, turn: Turn, call: CallRecord, ending: CallEnding) -> CallEnding:
         """Store the result once; a repeat gives the stored one back and adds nothing to the log."""
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:

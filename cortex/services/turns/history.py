@@ -60,9 +60,9 @@ class ConversationHistory:
     async def steer(self, turn: Turn, after_round: int) -> tuple[str, ...]:
         """The messages that were queued while the turn ran, taken into it now."""
         turns = self.runtime.db.repository(TurnsRepository, turn.user_id)
-        # After a kill none may be queued any more although this round took some: `take_queued` gives them again.
-        if is_first_life.get() and not await turns.queued(turn.conversation_id):
-            return ()
+        if not await turns.queued(turn.conversation_id):
+            # After a kill none is queued any more although this round took some: those are given again.
+            return () if is_first_life.get() else tuple(row.text for row in await turns.taken_at(turn.id, after_round))
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
             taken = await repository(TurnsRepository).take_queued(turn.conversation_id, turn.id, after_round)
             if taken:

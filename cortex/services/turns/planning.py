@@ -149,6 +149,7 @@ class Planning:
             name = role or await self._role_of(user, conversation_id)
             context = await self.contexts.of_draft(user, conversation_id, name)
             asked = await self._asked(context, text, mode, context.entry)
+        await self.runtime.db.end_view()
         return (await self.tools.plan_on(context.ground, asked, context.persona)).receipt
 
     async def _role_of(self, user: User, conversation_id: str | None) -> str:

@@ -68,6 +68,17 @@ async def test_a_tool_that_is_switched_off_is_not_run_any_more_in_a_turn_that_go
     ).verdict == "refuse"
 
 
+async def test_a_call_that_a_kill_cut_is_not_called_refused_when_its_tool_is_gone(house: LivingHouse) -> None:
+    turn, hands = await opened_turn(house), house.cortex.turn_runs.ports.tool_runner
+    call = ToolCall(id="c1", name="file_write", arguments='{"path": "a.txt", "text": "x"}')
+    decision = await hands.decide(turn, 1, call)
+    assert await house.cortex.executor.call_log.intend(turn, decision.call_id) == "first"  # killed right after it
+    await house.cortex.tool_settings.change(house.admin, "file_write", is_on=False, sending="needed", asks_first=False)
+    await hands.perform(turn, 1, call, decision, None)
+    (shown,) = await house.events(turn.conversation_id, "tool.result")
+    assert shown.payload["state"] == "unknown", "it may have happened"
+
+
 async def test_a_limit_that_is_set_while_a_turn_goes_on_holds_in_its_next_round(
     house: LivingHouse, scripted: ScriptedServer
 ) -> None:
