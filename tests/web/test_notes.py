@@ -1,7 +1,13 @@
 """Notes and the scratchpad: nothing that anybody wrote is lost."""
 
+import pytest
+
 from cortex.app import Cortex
-from cortex.storage.home import Home
+from cortex.base.errors import Conflict
+from cortex.services.content.notes import SCRATCHPAD
+from cortex.storage.home import ABSENT, Home
+from cortex.storage.preferences import PreferencesRepository
+from cortex.toolkit.page import mark_of
 from tests.web.conftest import Browser
 
 
@@ -51,3 +57,16 @@ async def test_what_the_assistant_keeps_can_be_read_and_cleared(house: Cortex, a
     assert "likes &lt;i&gt;tabs" in (await ada.get("/agent-notes/coder")).text
     await ada.post("/agent-notes/coder/clear")
     assert (await ada.get("/agent-notes/coder")).status_code == 404
+
+
+async def test_what_a_person_saves_on_the_scratchpad_is_marked_as_from_outside_no_more(
+    house: Cortex, ada: Browser
+) -> None:
+    preferences = house.runtime.db.repository(PreferencesRepository, ada.user.id)
+    version = await house.notes.write_scratchpad(ada.user, "found on a page", ABSENT)
+    await preferences.set(mark_of(SCRATCHPAD), True)
+    with pytest.raises(Conflict):
+        await house.notes.write_scratchpad(ada.user, "mine", ABSENT)
+    assert await preferences.get(mark_of(SCRATCHPAD)) is True
+    await house.notes.write_scratchpad(ada.user, "mine", version)
+    assert await preferences.get(mark_of(SCRATCHPAD)) is None

@@ -83,6 +83,14 @@ async def test_the_first_link_makes_the_admin_once(accounts: Accounts) -> None:
         await accounts.setup_link()
 
 
+async def test_a_setup_link_makes_no_second_admin_once_somebody_has_an_account(accounts: Accounts) -> None:
+    token = await accounts.setup_link()
+    await accounts.add_user("Ann", "admin", PASSWORD)
+    with pytest.raises(NotAllowed):
+        await accounts.redeem_setup(token, "Eve", PASSWORD)
+    assert [user.name for user in await accounts.users()] == ["Ann"]
+
+
 async def test_a_setup_link_ends_after_15_minutes_or_with_the_next_one(accounts: Accounts, clock: StillClock) -> None:
     first, second = await accounts.setup_link(), await accounts.setup_link()
     with pytest.raises(NotAllowed, match="too old"):

@@ -7,6 +7,7 @@ import pytest
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.events import Event
 from cortex.storage.messages import MessagesRepository
+from cortex.storage.tasks import TasksRepository
 from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.patience import PATIENCE_S
@@ -60,6 +61,29 @@ async def test_undo_takes_the_task_back_once(house: LivingHouse) -> None:
     assert (await house.events(cid, "undo"))[0].payload["state"] == "undone"
     with pytest.raises(Conflict):
         await house.cortex.undo.undo(house.admin, undo_id)
+
+
+async def test_what_was_changed_since_is_not_taken_back_and_says_so_each_time(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "add milk to my shopping list")
+    undo_id = (await house.events(cid, "tool.result"))[0].payload["undo"]
+    (task,) = await house.cortex.tasks.list(house.admin)
+    await house.cortex.runtime.db.repository(TasksRepository, house.admin.id).complete(task.id)
+    for _ in range(2):
+        with pytest.raises(Conflict, match="was changed since"):
+            await house.cortex.undo.undo(house.admin, undo_id)
+    assert [event.payload["state"] for event in await house.events(cid, "undo")] == ["refused"] * 2
+
+
+async def test_no_earlier_message_is_edited_while_an_answer_is_written(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    first = await house.say(cid, "hello")
+    turn = await house.cortex.chat.send_message(house.admin, cid, "run `echo hi` in the shell")
+    await house.until(cid, "approval", turn=turn, state="asked")
+    with pytest.raises(Conflict, match="is being written"):
+        await house.cortex.chat.edit(house.admin, first, "hello again")
+    assert await house.events(cid, "turn.drop") == []
+    await house.cortex.chat.stop(house.admin, cid)
 
 
 async def test_another_users_undo_is_not_to_be_found(house: LivingHouse) -> None:

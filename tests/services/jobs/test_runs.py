@@ -700,6 +700,14 @@ async def test_a_run_by_hand_stands_beside_the_times_also_of_a_paused_job(shift:
     assert (await shift.now(job)).next_at is paused.next_at is None
 
 
+async def test_a_run_by_hand_begins_however_long_it_waited(shift: Shift) -> None:
+    job = await shift.job()
+    await shift.house.cortex.jobs.enable(shift.admin, job.id, job.version, is_enabled=False)
+    await shift.house.cortex.jobs.run_now(shift.admin, job.id)
+    shift.clock.forward(days=1)
+    assert (await shift.until(job, "done", "missed")).state == "done"
+
+
 async def test_a_run_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     clock = StillClock(NOON)
     async with living_house(tmp_path / "home", clock=clock, offline_delay_ms=2000) as house:

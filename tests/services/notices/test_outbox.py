@@ -198,8 +198,11 @@ async def test_what_failed_until_its_time_was_up_says_why_it_failed(
     assert "answered 503" in row.error
 
 
-async def test_a_server_that_asks_for_patience_gets_it(db: Database, clock: StillClock, tmp_path: Path) -> None:
-    with Loopback(Reply(status=429, headers={"Retry-After": "700"})) as hook:
+@pytest.mark.parametrize(("asked_s", "wait_s"), [(700, 700), (3, 10)], ids=["longer than ours", "shorter than ours"])
+async def test_a_server_that_asks_for_patience_gets_it(
+    db: Database, clock: StillClock, tmp_path: Path, asked_s: int, wait_s: int
+) -> None:
+    with Loopback(Reply(status=429, headers={"Retry-After": str(asked_s)})) as hook:
         world = await made_world(db, clock, tmp_path, **inside(hook))
         await world.addresses.put(ADA, "webhook", f"{hook.origin}/hook")
         async with world.sending():
@@ -209,7 +212,7 @@ async def test_a_server_that_asks_for_patience_gets_it(db: Database, clock: Stil
                 return bool((await world.deliveries(id))["webhook"].error)
 
             await until(was_tried)
-        assert (await world.deliveries(id))["webhook"].next_at == clock() + timedelta(seconds=700)
+        assert (await world.deliveries(id))["webhook"].next_at == clock() + timedelta(seconds=wait_s)
 
 
 async def test_what_a_server_refuses_is_not_tried_again(db: Database, clock: StillClock, tmp_path: Path) -> None:
@@ -576,7 +579,9 @@ async def test_the_digest_tells_what_was_of_low_urgency_once_at_its_hour(
         await world.notification_preferences.change(ADA, digest_hour="12", content=["webhook"])  # 11:00 UTC
         low = replace(TEA, kind="job", urgency="low")
         for number in range(3):
-            await world.notices.notify(ADA.id, replace(low, key=str(number), title=f"Backup {number}"))
+            await world.notices.notify(
+                ADA.id, replace(low, key=str(number), title=f"Backup {number}", is_tainted=number == 1)
+            )
             clock.forward(minutes=1)
         await world.notices.notify(BOB.id, replace(low, title="Bob's"))
         await world.digests.go_round()
@@ -594,6 +599,7 @@ async def test_the_digest_tells_what_was_of_low_urgency_once_at_its_hour(
     assert told.row.text == "- Backup 0\n- Backup 1\n- Backup 2"
     assert [json.loads(seen.body)["data"]["title"] for seen in hook.seen] == ["3 things in your digest"]
     assert next_day.row.text == "- After the hour"
+    assert (told.row.is_tainted, next_day.row.is_tainted) == (True, False)
     assert (await world.notices.page(BOB.id, NoticeFilter(kinds=("digest",)))).notices == ()
 
 

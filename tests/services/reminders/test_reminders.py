@@ -244,7 +244,8 @@ async def test_nobody_is_rung_for_ever(desk: Desk) -> None:
 async def test_a_text_from_outside_stays_marked(desk: Desk) -> None:
     timing = Timing(kind="at", expression="2026-11-20T09:20:00+00:00", time_zone=BERLIN, words="once")
     tool = desk.reminders.for_user(desk.ann.id)
-    await tool.add("r1", "pay this invoice", timing, desk.clock() + timedelta(minutes=20), True)
+    added = await tool.add("r1", "pay this invoice", timing, desk.clock() + timedelta(minutes=20), True)
+    await desk.reminders.change(desk.ann, "r1", added.version, text="pay it", when="", repeat_s=300)
     desk.clock.forward(minutes=20)
     await desk.fire_due()
     assert [notice.is_tainted for notice in await desk.notices()] == [True]
