@@ -226,6 +226,20 @@ async def test_one_that_is_stopped_says_so_once_and_no_model_is_asked(
     assert len([one for one in await house.events(cid, "message") if one.payload.get("agent")]) == 1
 
 
+async def test_who_looks_elsewhere_is_not_told_of_one_that_was_stopped(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "hello")
+    scripted.delay_s = 1.0
+    await by_hand(house, cid, "run1")
+    await house.cortex.agents.cancel(house.admin.id, "run1")
+    scripted.delay_s = 0.0
+    await by_hand(house, cid, "run2")  # ends later, and is told of after all that ended before
+    assert [view.row.tag for view in await told(house)] == ["agent-run2"]
+    await house.until(cid, "turn.end", turn=(await house.until(cid, "message", agent="run2")).payload["turn"])
+
+
 async def test_one_that_fails_says_why_once_also_after_a_restart(tmp_path: Path, scripted: ScriptedServer) -> None:
     script(scripted)
     async with living_house(tmp_path / "home") as house:
