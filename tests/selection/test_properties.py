@@ -21,7 +21,7 @@ from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView,
 from tests.selection.baseline_house import SOME
 from tests.selection.made import BRIDGED, CACHED, HOUSE, WEAK, asked
 
-PROPERTIES = 7
+PROPERTIES = 6
 FIFTIETH = -(-2_000 // (len(RECIPES) * PROPERTIES))
 COUNTS = [
     pytest.param(FIFTIETH, id="fiftieth"),
