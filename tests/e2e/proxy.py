@@ -55,9 +55,12 @@ class Proxy:
 
     async def _cut(self) -> None:
         if self._server is not None:
+            # A server that is closed while it accepts leaves that line open: let it accept no more, then finish.
+            for listening in self._server.sockets:
+                self._loop.remove_reader(listening.fileno())
+            for _ in range(ROUNDS):
+                await asyncio.sleep(0)
             self._server.close()
-        for _ in range(ROUNDS):
-            await asyncio.sleep(0)
         for writer in self._open:
             writer.transport.abort()
         for worker in self._workers:
