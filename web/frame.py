@@ -3,24 +3,26 @@
 No rule of its own: the conversations come grouped from their service, the preferences from theirs.
 """
 
-from typing import Any
+from collections.abc import Sequence
 
 from fastapi import Request
 
+from cortex.app import Cortex
 from cortex.base.user import User
+from cortex.services.chat.conversations import DayGroup
 from web.render import Frame, NavEntry, SideGroup, SideItem
 from web.toast import take
 
 
 async def frame_of(
     request: Request,
-    services: Any,
+    services: Cortex,
     user: User,
     *,
     here: str = "",
     conversation_id: str = "",
 ) -> Frame:
-    """The frame of a logged-in user's page. `house`: the wired Cortex; `here`: the href of the open nav entry."""
+    """The frame of a logged-in user's page. `here`: the href of the open nav entry."""
     nav: tuple[NavEntry, ...] = getattr(request.app.state, "nav", ())
     chosen = await services.preferences.get(user)
     warnings = (getattr(request.app.state, "warning", ""), *await services.doctor.slips(user))
@@ -41,7 +43,7 @@ async def frame_of(
     )
 
 
-def side_groups(groups: Any) -> tuple[SideGroup, ...]:
+def side_groups(groups: Sequence[DayGroup]) -> tuple[SideGroup, ...]:
     """The service's day groups as the sidebar shows them."""
     return tuple(
         SideGroup(

@@ -1,6 +1,6 @@
 """The sockets of the server: every protocol that the pure floors (agent, selection, toolkit) reach the world through.
 
-Five methods at most each. Implementations stand on the floors above or beside; `app.py` plugs them in.
+Five methods at most each. Implementations stand on the floors above or beside; `compose/` plugs them in.
 """
 
 from collections.abc import AsyncIterator, Sequence

@@ -62,10 +62,10 @@ class Repository:
     short transaction of its own, on the read engine for those marked `@reading`.
     """
 
-    is_of_the_house: ClassVar[bool] = False
+    is_shared: ClassVar[bool] = False
 
     def __init__(self, session: AsyncSession | Scopes, owner_id: str, clock: Clock = now) -> None:
-        if not owner_id and not self.is_of_the_house:
+        if not owner_id and not self.is_shared:
             raise ValueError(f"{type(self).__name__} needs the user whose rows it may see")
         self._session = session if isinstance(session, AsyncSession) else None
         self._scopes = None if isinstance(session, AsyncSession) else session
@@ -136,7 +136,7 @@ class Repository:
 class SharedRepository(Repository):
     """For what belongs to the server and not to a user: accounts, the audit log, the engine's start."""
 
-    is_of_the_house: ClassVar[bool] = True
+    is_shared: ClassVar[bool] = True
 
     def __init__(self, session: AsyncSession | Scopes, owner_id: str = "", clock: Clock = now) -> None:
         super().__init__(session, owner_id, clock)

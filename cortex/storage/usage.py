@@ -4,6 +4,7 @@ At 100,000 rounds in 28 days, on SQLite, in seconds of one core (2026-11-21): da
 tools 0.44. So nothing is kept summed, and no sum can be wrong.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -91,11 +92,11 @@ class ToolUsage:
     calls: int = 0
 
 
-class _Sums(Repository):
+class _Sums(Repository, ABC):
     """The queries; `_whose` says over whose rows."""
 
-    def _whose(self, table: type[RoundTable] | type[CallTable]) -> Sequence[ColumnElement[bool]]:
-        raise NotImplementedError
+    @abstractmethod
+    def _whose(self, table: type[RoundTable] | type[CallTable]) -> Sequence[ColumnElement[bool]]: ...
 
     @reading
     async def cells(self, spans: Sequence[Span], by: By) -> Sequence[Cell]:

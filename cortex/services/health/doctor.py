@@ -52,7 +52,7 @@ class Doctor:
     def __init__(
         self, settings: Settings, db: Database, sandbox: Sandbox, accounts: Accounts, files: HomeFiles
     ) -> None:
-        """`settings` as in force; the other parts as `app.py` wired them."""
+        """`settings` as in force; the other parts as `compose/` made them."""
         self._settings = settings
         self._db = db
         self._sandbox = sandbox

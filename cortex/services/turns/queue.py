@@ -43,7 +43,7 @@ class TurnQueue:
     runtime: Runtime
     turn_end: TurnEnd
     approvals: ApprovalsService
-    _left: set[str] = field(default_factory=set)
+    _left: set[str] = field(default_factory=set, init=False)
 
     async def start(self, row: TurnRow) -> None:
         """Start the turn's run; a second start of the same turn is a no-op.
