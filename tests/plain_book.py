@@ -35,7 +35,7 @@ class PlainBook:
     def now(self, **facts: Any) -> None:
         self.standing_now = replace(self.standing_now, **facts)
 
-    async def facts(self, turn: Turn) -> CallFacts:
+    async def facts(self, turn: Turn, call_id: str) -> CallFacts:
         return self.standing_now
 
     async def is_begun(self, turn: Turn, call_id: str) -> bool:

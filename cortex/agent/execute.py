@@ -61,8 +61,8 @@ class Executor:
     @step(StepName.DECIDE)
     async def decide(self, turn: Turn, round_number: int, call: ToolCall) -> Decision:
         """The gate's word, with the call's row and card written; never raises for a bad call."""
-        facts = await self.call_log.facts(turn)
         call_id = derived_id(turn.id, str(round_number), call.id)
+        facts = await self.call_log.facts(turn, call_id)
         checked = check(self.registry, facts.permitted, call)
         if isinstance(checked, str):
             return await self._refuse(turn, round_number, call, call_id, checked)
@@ -99,7 +99,7 @@ class Executor:
         if decision.result is not None:
             return Performed(result=decision.result)
         # Hours may have passed since the decision: what is permitted and what was read counts as it is now.
-        facts = await self.call_log.facts(turn)
+        facts = await self.call_log.facts(turn, decision.call_id)
         checked = check(self.registry, facts.permitted, call)
         if isinstance(checked, str):
             return await self._refused(turn, call, _unchecked(decision.call_id, call), checked)

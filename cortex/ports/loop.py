@@ -199,8 +199,8 @@ class CallLogPort(Protocol):
         """Whether an earlier try noted its intent and never ended."""
         ...
 
-    async def facts(self, turn: Turn) -> CallFacts:
-        """The facts the gate decides on."""
+    async def facts(self, turn: Turn, call_id: str) -> CallFacts:
+        """The facts the gate decides on a call by, whose own row is not one: a try that was cut may have left it."""
         ...
 
     async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:

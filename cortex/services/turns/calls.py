@@ -35,17 +35,18 @@ class CallLog:
     contexts: TurnContexts
     homes: Homes
 
-    async def facts(self, turn: Turn) -> CallFacts:
-        """The facts the gate decides on. What an admin switched off since the turn began holds at once."""
+    async def facts(self, turn: Turn, call_id: str) -> CallFacts:
+        """The facts the gate decides on this call by. What an admin switched off since the turn began holds at once."""
         context = await self.contexts.context_of(turn)
         async with self.runtime.db.one_view(), self.runtime.db.read_transaction(turn.user_id) as repository:
-            earlier = await repository(CallsRepository).of_conversation(turn.conversation_id)
+            rows = await repository(CallsRepository).of_conversation(turn.conversation_id)
             turns = await repository(TurnsRepository).list(turn.conversation_id)
             reads = await repository(TurnsRepository).reads(await repository(TurnsRepository).get(turn.id))
             state = (await repository(ConversationsRepository).get(turn.conversation_id)).selection_state
             tools = await self.contexts.tools.in_force()
         if tools is not context.ground.settings:  # the same object for as long as nothing was changed
             context = await self.contexts.renewed(turn)
+        earlier = [row for row in rows if row.id != call_id]  # its own: left by a try that was cut
         mine = [row for row in earlier if row.turn_id == turn.id]
         if turn.job_id:  # it knows nothing of the runs before it
             earlier, turns = mine, [row for row in turns if row.id == turn.id]

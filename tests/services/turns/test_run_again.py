@@ -267,3 +267,19 @@ async def test_a_call_that_nobody_runs_again_keeps_nothing(shop: Shop) -> None:
         await inside.db.repository(TurnsRepository, user_id).get(shop.turn.id), "It broke off."
     )
     assert await calls.target(decision.call_id) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("task_list", {}), ("tools_discover", {"query": "shopping list"})],
+    ids=["the same call", "a search for tools"],
+)
+async def test_a_call_that_is_decided_again_does_not_count_itself(
+    shop: Shop, name: str, arguments: dict[str, Any]
+) -> None:
+    gate, words = shop.gate(shop.call_log), json.dumps(arguments)
+    first, second, third = (ToolCall(id=f"c{number}", name=name, arguments=words) for number in range(3))
+    await gate.perform(shop.turn, 1, first, await gate.decide(shop.turn, 1, first), None)
+    verdicts = [(await gate.decide(shop.turn, 1, second)).verdict for _ in range(2)]  # cut ahead of its record
+    assert verdicts == ["run", "run"]
+    assert (await gate.decide(shop.turn, 1, third)).verdict == "refuse"
