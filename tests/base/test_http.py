@@ -18,6 +18,7 @@ from cortex.base.address import PUBLIC, AddressPolicy, named
 from cortex.base.errors import NotAllowed, ToolFailed
 from cortex.base.http import GuardedTransport, fetch, open_client
 from cortex.providers import egress
+from tests.attacks import inside_urls
 
 # 73 ways to write an inside address: plain, other bases, short forms, v6 wrappings, names, credentials, odd signs.
 SSRF = Path(__file__).with_name("ssrf_urls.txt").read_text(encoding="utf-8").split()
@@ -113,6 +114,19 @@ async def test_the_model_sdks_reach_no_inside_address(url: str) -> None:
         with contextlib.suppress(NotAllowed, httpx2.HTTPError, httpx2.InvalidURL):
             await http.get(url)
     assert set(dialled.addresses) <= set(NAMES["public.test"])
+
+
+async def test_no_way_of_writing_an_inside_address_reaches_it() -> None:
+    reached = {}
+    for url in inside_urls():
+        dialled = Dialled()
+        async with client(dialled) as http:
+            with contextlib.suppress(NotAllowed, ToolFailed):
+                await fetch(http, url)
+        if dialled.addresses:
+            reached[url] = dialled.addresses
+    assert reached == {}
+    assert len(inside_urls()) > 230
 
 
 async def test_a_name_is_looked_up_once_and_that_answer_is_dialled() -> None:

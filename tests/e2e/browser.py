@@ -71,6 +71,7 @@ def open_window(
     is_phone: bool = False,
     has_script: bool = True,
     time_zone: str = "UTC",
+    bypass_csp: bool = False,
 ) -> Window:
     """A new profile whose relative addresses belong to `origin`; it asks for less motion, so that scrolling is done."""
     context = browser.new_context(
@@ -82,6 +83,7 @@ def open_window(
         java_script_enabled=has_script,
         reduced_motion="reduce",
         timezone_id=time_zone,
+        bypass_csp=bypass_csp,
     )
     window = Window(context=context, page=context.new_page())
     window.page.set_default_timeout(PATIENCE_MS)

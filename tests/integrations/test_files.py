@@ -1,6 +1,7 @@
 """No path leads out of a user's folders, whatever it says, whatever stands there, whoever renames meanwhile."""
 
 import asyncio
+import contextlib
 import os
 import socket
 import threading
@@ -10,6 +11,7 @@ import pytest
 
 from cortex.base.errors import Conflict, CortexError, NotFound, ToolFailed
 from cortex.integrations.files import WRITE_BYTES, Files, Root, roots_from, version_of
+from tests.attacks import ways_out
 from tests.integrations.paths import TRAVERSALS
 from tests.patience import PATIENCE_S
 
@@ -68,6 +70,18 @@ async def test_no_path_writes_outside(files: Files, tmp_path: Path, path: str) -
     assert _outside(tmp_path) == before
     assert (tmp_path / "secret.txt").read_bytes() == SECRET
     assert (tmp_path / "home" / "cortex.db").read_bytes() == SECRET
+
+
+async def test_no_way_out_of_the_folder_is_open_at_any_door(files: Files, tmp_path: Path) -> None:
+    before = _outside(tmp_path)
+    leaked = [path for path in ways_out() if await _leaks(files, path)]
+    for path in ways_out():
+        with contextlib.suppress(CortexError):
+            await files.write(path, b"mine")
+    assert leaked == []
+    assert len(ways_out()) * 4 > 3500
+    assert _outside(tmp_path) == before
+    assert {(tmp_path / each).read_bytes() for each in ("secret.txt", "home/cortex.db", "home/ben/b.txt")} == {SECRET}
 
 
 @pytest.mark.parametrize("name", ["pipe", "sub", "link.txt", "loop", "self"])

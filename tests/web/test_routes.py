@@ -305,6 +305,20 @@ async def test_what_belongs_to_another_is_not_there_on_any_route(house: Cortex, 
     assert await state_of(house, ada, ids) == before
 
 
+async def test_no_id_of_anothers_opens_anything_in_any_place(house: Cortex, ada: Browser, bob: Browser) -> None:
+    ids = await things_of(house, ada)
+    before = await state_of(house, ada, ids)
+    named = [(method, path) for method, path in routes() if "{" in path and path not in OPEN]
+    tried, opened = 0, {}
+    for one in sorted(set(ids.values()))[::4]:
+        answered = await answers_to(bob, named, dict.fromkeys(ids, one))
+        tried += len(answered)
+        opened |= {f"{route} {one}": code for route, code in answered.items() if code not in (403, 404, 422)}
+    assert opened == {}
+    assert tried > 616
+    assert await state_of(house, ada, ids) == before
+
+
 async def test_anothers_turn_is_not_reached_through_a_conversation_of_ones_own(
     house: Cortex, ada: Browser, bob: Browser
 ) -> None:
