@@ -13,7 +13,10 @@ RunState = Literal["queued", "running", "waiting", "done", "failed", "cancelled"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRun:
-    """A background run: an agent of ours or a coding agent. `result` is a short text, tainted as replies are."""
+    """A background run: an agent of ours or a coding agent. `result` is a short text.
+
+    `is_tainted`: task or result may hold words from outside.
+    """
 
     id: str
     task: str
@@ -21,6 +24,7 @@ class AgentRun:
     role: str
     state: RunState
     started_at: datetime
+    is_tainted: bool
     ended_at: datetime | None = None
     tokens: int = 0
     result: str = ""
@@ -73,6 +77,7 @@ class CodingRun:
     message: str
     state: RunState
     started_at: datetime
+    is_tainted: bool
     ended_at: datetime | None = None
     commit: str = ""
     diff_stat: str = ""

@@ -46,11 +46,11 @@ async def agent_status(ctx: Ctx, agent: str = "") -> Output:
     if not agent.strip():
         runs = await ctx.use(Agents).list(SHOWN)
         text = "\n".join(f"- {_fact(ctx, run)}" for run in runs)
-        return Output(text=text or "No agent has run.", is_tainted=bool(runs))
+        return Output(text=text or "No agent has run.", is_tainted=any(run.is_tainted for run in runs))
     run = await _find(ctx, agent)
     cut = "..." if len(run.result) > RESULT_CHARACTERS else ""
     result = f"\n{run.result[:RESULT_CHARACTERS]}{cut}" if run.result else ""
-    return Output(text=f"{_fact(ctx, run)}{result}", is_tainted=True)
+    return Output(text=f"{_fact(ctx, run)}{result}", is_tainted=run.is_tainted)
 
 
 @tool(risk="medium", idempotent=True, reads_private=True)
@@ -66,8 +66,9 @@ async def agent_cancel(ctx: Ctx, agent: str) -> Output:
 
     run = await ctx.use(Agents).get((await ctx.target(find))["id"])
     if run.state not in OPEN and not (ctx.is_again and run.state == "cancelled"):
-        return Output(text=f"It has ended already: {_fact(ctx, run)}", is_tainted=True)
-    return Output(text=f"Stopped: {_fact(ctx, await ctx.use(Agents).cancel(run.id))}", is_tainted=True)
+        return Output(text=f"It has ended already: {_fact(ctx, run)}", is_tainted=run.is_tainted)
+    run = await ctx.use(Agents).cancel(run.id)
+    return Output(text=f"Stopped: {_fact(ctx, run)}", is_tainted=run.is_tainted)
 
 
 async def _find(ctx: Ctx, wanted: str) -> AgentRun:
@@ -81,7 +82,8 @@ async def _find(ctx: Ctx, wanted: str) -> AgentRun:
         return hits[0]
     if hits:
         names = "; ".join(_fact(ctx, one) for one in hits[:5])
-        raise ToolFailed(f"{len(hits)} agents fit {wanted!r}: {names}. Use the id.", is_tainted=True)
+        told = f"{len(hits)} agents fit {wanted!r}: {names}. Use the id."
+        raise ToolFailed(told, is_tainted=any(one.is_tainted for one in hits))
     raise ToolFailed(f"No agent fits {wanted!r}. Look with agent_status.")
 
 

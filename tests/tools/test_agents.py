@@ -26,7 +26,9 @@ class MemoryAgents:
         if role not in ROLES:
             raise ToolFailed(f"There is no role {role!r}. Roles: {', '.join(ROLES)}.")
         self.tainted |= {id} if is_tainted else set()
-        made = AgentRun(id=id, task=task, kind="agent", role=role, state="running", started_at=START)
+        made = AgentRun(
+            id=id, task=task, kind="agent", role=role, state="running", started_at=START, is_tainted=is_tainted
+        )
         return self.rows.setdefault(id, made)
 
     async def list(self, most: int) -> Sequence[AgentRun]:
@@ -93,15 +95,19 @@ async def test_wrong_arguments_run_nothing(world: World, ann: User) -> None:
         await world.text(ann, "spawn_agent", task="a", budget=5)
 
 
-async def test_a_result_is_shown_and_marked(world: World, ann: User, kept: dict[str, MemoryAgents]) -> None:
+@pytest.mark.parametrize("is_tainted", [True, False])
+async def test_a_result_is_shown_and_marked_as_its_run_is(
+    world: World, ann: User, kept: dict[str, MemoryAgents], is_tainted: bool
+) -> None:
     assert await world.text(ann, "agent_status") == "No agent has run."
-    await world.text(ann, "spawn_agent", task="compare three offers")
+    await world.run(world.ctx(ann, is_tainted=is_tainted), "spawn_agent", task="compare three offers")
     kept[ann.id].end(next(iter(kept[ann.id].rows)), "The second one." + "x" * 5_000)
     done = await world.run(world.ctx(ann), "agent_status", agent="offers")
     assert "done 2026-11-20 23:00, 1,200 tokens)\nThe second one." in done.text
     assert len(done.text) < 4_200
-    assert done.is_tainted
-    assert (await world.run(world.ctx(ann), "agent_status")).is_tainted
+    looks = (done, await world.run(world.ctx(ann), "agent_status"))
+    stopped = await world.run(world.ctx(ann), "agent_cancel", agent="offers")
+    assert {one.is_tainted for one in (*looks, stopped)} == {is_tainted}
 
 
 async def test_an_agent_is_stopped_by_its_words(world: World, ann: User, kept: dict[str, MemoryAgents]) -> None:

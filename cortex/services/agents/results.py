@@ -92,7 +92,7 @@ class AgentResults:
         made = await self._turn(repository, parent, row, NOTHING.format(why=why, task=row.text, result=until))
         words = SAID.format(title=title(row.text), why=why)
         for index, message in enumerate((user(made.text), assistant(words))):
-            await repository(MessagesRepository).add(made.id, index, message, is_tainted=True)
+            await repository(MessagesRepository).add(made.id, index, message, made.is_tainted)
         at = self._runtime.clock()
         await repository(TurnsRepository).set_state(made.id, "done", started_at=at)
         part = {"turn": made.id, "round": 0, "part": f"{key_of(made.id)}-0-0", "kind": "text", "attempt": 1}
@@ -103,7 +103,11 @@ class AgentResults:
         ]
 
     async def _turn(self, repository: Opener, parent: ConversationRow, row: TurnRow, text: str) -> TurnRow:
-        """A turn of the conversation in which it was started, with words of its own; the one that stands already."""
+        """A turn of the conversation in which it was started, with words of its own; the one that stands already.
+
+        It is from outside only if the agent had outside text before it: what was handed over, or what it read.
+        """
+        reads = await repository(TurnsRepository).reads(row)
         return await repository(TurnsRepository).create(
             f"turn:{derived_id(row.id, 'result')}",
             parent.id,
@@ -113,8 +117,8 @@ class AgentResults:
             channel="result",
             job_id=row.job_id,
             max_rounds=parent.max_rounds,
-            is_tainted=True,
-            reads=await repository(TurnsRepository).reads(row),
+            is_tainted=reads.outside,
+            reads=reads,
         )
 
     def committed(self, turn_id: str) -> None:
@@ -151,7 +155,7 @@ class AgentResults:
             path=f"/c/{view.parent_id}",
             tag=f"agent-{view.run.id}",
             subject_id=row.id,
-            is_tainted=True,
+            is_tainted=view.run.is_tainted,
         )
         draft = await self._notifier.draft(row.owner_id, f"agent:{row.id}", values)
         async with self._runtime.db.transaction(row.owner_id) as repository:

@@ -57,6 +57,7 @@ async def view_of(repository: Opener, run_id: str) -> AgentView:
         role=row.role,
         state=STATES[row.state],
         started_at=row.created_at,
+        is_tainted=(await repository(TurnsRepository).reads(row)).outside,
         ended_at=row.ended_at,
         tokens=(await repository(RoundsRepository).spent_in_turn(row.id)).tokens,
         result=await result_of(repository, row),

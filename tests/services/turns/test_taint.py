@@ -139,6 +139,27 @@ async def test_a_chat_has_read_what_its_agent_read(house: LivingHouse, scripted:
     assert result.payload["text"].startswith("Refused: this turn has read")
 
 
+@pytest.mark.parametrize(("task", "is_asked"), [("compare the offers", False), (READ, True)], ids=["clean", "read"])
+async def test_after_an_agents_result_a_chat_asks_only_if_the_agent_read_outside_text(
+    house: LivingHouse, scripted: ScriptedServer, task: str, is_asked: bool
+) -> None:
+    scripted.rules.insert(0, rule("What you had handed over", "I see."))
+    scripted.rules.insert(0, rule(f"^{RUN}", Use("spawn_agent", {"task": task}, is_blind=True), "It runs."))
+    cid = await house.conversation()
+    await house.say(cid, RUN)
+    (run,) = await house.cortex.agents.list(house.admin.id, 10)
+    found = await house.until(cid, "message", agent=run.id)
+    await house.until(cid, "turn.end", turn=found.payload["turn"])
+    assert (await house.cortex.agents.view(house.admin.id, run.id)).run.is_tainted is is_asked
+    turn = await house.cortex.chat.send_message(house.admin, cid, WRITE)
+    if is_asked:
+        await house.until(cid, "approval", turn=turn, state="asked")
+        await house.cortex.chat.stop(house.admin, cid)
+    await house.until(cid, "turn.end", turn=turn)
+    asked = [event for event in await house.events(cid, "approval") if event.payload["turn"] == turn]
+    assert bool(asked) is is_asked
+
+
 async def test_a_job_sends_nothing_that_its_chat_read(house: LivingHouse) -> None:
     cid = await house.conversation()
     await house.say(cid, READ)
