@@ -5,7 +5,6 @@ Pure; registered by `web/render.py`.
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
@@ -13,24 +12,13 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from cortex.base import scan
+from cortex.base.hidden import holds_hiding, is_hiding
 from cortex.base.json_text import parsed
 from cortex.services.chat.transcript_views import dom_id
 from web.browsers import browser_name
 
-# Letters that are drawn as nothing although Unicode calls them letters or marks.
-_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5") | {chr(c) for c in range(0xFE00, 0xFE10)}
-_BLANKS = re.compile(f"[{''.join(sorted(_BLANK_LETTERS))}\U000e0100-\U000e01ef]")
-_HIDING = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 META = "meta"  # the category of the tools that find and call other tools
 _LONG_BLANK = re.compile(r" {24,}|\n{4,}")
-
-
-def is_hiding(char: str) -> bool:
-    """Whether a character is invisible, turns the reading direction, or drives a terminal."""
-    if char in "\n\t ":
-        return False
-    kind = unicodedata.category(char)
-    return kind in _HIDING or kind == "Zs" or char in _BLANK_LETTERS or 0xE0100 <= ord(char) <= 0xE01EF
 
 
 def visible(text: str) -> Markup:
@@ -43,9 +31,7 @@ def _named(piece: str) -> Markup:
     if _LONG_BLANK.fullmatch(piece):
         what = "spaces" if piece[0] == " " else "line ends"
         return Markup('{}<span class="inv">{} {}</span>{}').format(piece[0], len(piece), what, piece[0])
-    if piece.replace("\n", "").replace("\t", "").isprintable() and not _BLANKS.search(
-        piece
-    ):  # most: one by one, 2 MB took a second
+    if not holds_hiding(piece):  # most: one by one, 2 MB took a second
         return escape(piece)
     marked = (
         Markup("").join(Markup('<span class="inv">{}</span>').format(_name(c)) for c in run)

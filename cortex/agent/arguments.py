@@ -5,7 +5,6 @@ Pure. Called by `agent/execute.py` alone.
 
 import hashlib
 import json
-import unicodedata
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -13,6 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ValidationError
 
+from cortex.base.hidden import show_hidden
 from cortex.base.json_text import parsed
 from cortex.base.messages import ToolCall
 from cortex.toolkit.registry import Registry
@@ -108,17 +108,6 @@ def visible(checked: CheckedCall) -> str:
         lines += [f"{key}: {value}" for key, value in values.items()]
         return show_hidden("\n".join(lines))
     return show_hidden(json.dumps(values, indent=2, ensure_ascii=False))
-
-
-def show_hidden(text: str) -> str:
-    """Control, bidi and invisible characters written out as U+XXXX; new lines and tabs stay."""
-    return "".join(_show(char) for char in text)
-
-
-def _show(char: str) -> str:
-    if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"}:
-        return char
-    return f"⟨U+{ord(char):04X}⟩"
 
 
 def brief(checked: CheckedCall) -> str:

@@ -326,9 +326,16 @@ async def test_a_long_result_goes_to_a_file_with_a_preview(gate: Gate) -> None:
     assert len(next(iter(gate.call_log.spilled.values()))) == 20_000
 
 
-async def test_the_card_shows_invisible_and_bidi_characters(gate: Gate) -> None:
-    await gate.run("demo_shell", command="echo \u202egpj.exe\u200b")
-    assert next(iter(gate.approvals.pleas.values())).detail == "echo ⟨U+202E⟩gpj.exe⟨U+200B⟩"
+@pytest.mark.parametrize(
+    "char",
+    list(
+        "\u202e\u200b\u3164\u115f\uffa0\ufe0f\u00a0\u2003\u3000\u00ad\u2800\u034f\u180b\u17b4\x1b\r\U000e0041\U000e0100"
+    ),
+    ids=lambda char: f"U+{ord(char):04X}",
+)
+async def test_the_card_shows_characters_that_hide(gate: Gate, char: str) -> None:
+    await gate.run("demo_shell", command=f"echo {char}gpj.exe")
+    assert next(iter(gate.approvals.pleas.values())).detail == f"echo ⟨U+{ord(char):04X}⟩gpj.exe"
 
 
 async def test_the_third_identical_call_is_refused(gate: Gate) -> None:

@@ -12,6 +12,7 @@ import pytest
 from fastapi import FastAPI
 from markupsafe import Markup
 
+from cortex.base.hidden import is_hiding
 from cortex.services.chat.transcript_views import TurnView
 from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault, ScriptedServer, rule
@@ -21,7 +22,7 @@ from tests.web.talks import Talks, talking_house
 from web.app import create_app
 from web.markdown import LONGEST_CHARACTERS, LONGEST_LINES, left_out, render, shown_to
 from web.markdown_stream import Stream
-from web.words import is_hiding, visible
+from web.words import visible
 
 LINES = 100_000
 LIST = "".join(f"- item number {number}\n" for number in range(LINES))

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cortex.agent.arguments import show_hidden
 from cortex.base.errors import UserError
+from cortex.base.hidden import holds_hiding
 from cortex.selection import text
 from cortex.selection.edits import WordEdits
 from cortex.selection.types import Domain, Example, Trigger
@@ -103,7 +103,7 @@ def read_description(typed: str) -> str:
             f"That are {len(made):,} characters; at most {DESCRIPTION_MAX:,} are kept, and each costs on every round.",
             field="description",
         )
-    if show_hidden(made) != made:
+    if holds_hiding(made):
         raise UserError("It holds characters that cannot be seen. Type the words anew.", field="description")
     return made
 

@@ -1,0 +1,53 @@
+"""What hides is decided by Unicode's properties; Perl, which has them all, is the second opinion."""
+
+import shutil
+import subprocess
+import sys
+import unicodedata
+
+import pytest
+
+from cortex.base.hidden import holds_hiding, is_hiding, show_hidden
+from tests.patience import PATIENCE_S
+
+EVERY = [chr(number) for number in range(sys.maxunicode + 1)]
+PLAIN = "\n\t "
+NAMED = 40  # signs that only their names give away, such as fillers; most of them are drawn
+ASK = r"""
+for my $n (0 .. 0x10FFFF) {
+    next if $n >= 0xD800 && $n <= 0xDFFF;
+    print "$n\n" if chr($n) =~ /\p{Default_Ignorable_Code_Point}|\p{White_Space}|\p{Other}/;
+}
+"""
+
+
+def unseen() -> set[str]:
+    """Ignorable, blank, control, format, private and unassigned characters, as Perl's Unicode has them."""
+    perl = shutil.which("perl")
+    if perl is None:
+        pytest.skip("perl is not here, so nobody else can say which characters are ignorable")
+    made = subprocess.run([perl, "-e", ASK], capture_output=True, check=True, text=True, timeout=PATIENCE_S)
+    return {chr(int(line)) for line in made.stdout.split()} - set(PLAIN)
+
+
+def test_every_character_that_cannot_be_seen_hides_and_no_other() -> None:
+    wanted = unseen()
+    hiding = {char for char in EVERY if is_hiding(char)}
+    assert len(wanted) > 100_000
+    assert wanted <= hiding
+    more = [char for char in hiding - wanted if unicodedata.category(char) not in ("Cn", "Cs")]
+    assert len(more) < NAMED, sorted(more)
+    assert all(unicodedata.category(char)[0] in "LMPS" for char in more)
+
+
+def test_what_hides_is_written_out_and_the_rest_stays() -> None:
+    shown = show_hidden("".join(EVERY))
+    assert not holds_hiding(shown)
+    assert [char for char in EVERY if not is_hiding(char)] == [char for char in _unwritten(shown)]
+    assert show_hidden("a\u3164\u00a0\ufe0fb\n\tc d") == "a⟨U+3164⟩⟨U+00A0⟩⟨U+FE0F⟩b\n\tc d"
+
+
+def _unwritten(shown: str) -> str:
+    """The text without what was written out for characters that hide; the brackets themselves are among EVERY."""
+    first, *rest = shown.split("⟨U+")
+    return first + "".join(piece.partition("⟩")[2] if piece[:4].isalnum() else f"⟨U+{piece}" for piece in rest)
