@@ -156,6 +156,7 @@ class Executor:
         output, state = await run_tool(tool, ctx, checked.arguments)
         ending = await self._ending(turn, record, tool, ctx, output, state, self.ticks_s() - started_s)
         stored = await self.call_log.end(turn, record, ending)
+        log.debug("call %s: %s ended %s after %d ms", record.id, tool.name, stored.state, stored.ms)
         result = _result(call, stored.text, is_error=stored.state != "ok", is_tainted=stored.is_tainted)
         return Performed(result=result, found=(tool.name, *output.found))
 

@@ -15,7 +15,7 @@ USER_ID: ContextVar[str] = ContextVar("user_id", default="-")
 TURN_ID: ContextVar[str] = ContextVar("turn_id", default="-")
 
 BLOT = "[secret]"
-QUIET = ("httpx", "httpcore", "uvicorn", "uvicorn.error", "asyncio", "alembic")  # their info lines help no admin
+OURS = ("cortex", "web")  # only these know what may not be logged: a driver's debug lines hold every row it writes
 _SHORTEST = 6
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F) if code not in (0x09, 0x0A)}
 
@@ -58,14 +58,18 @@ class LineFormatter(logging.Formatter):
 
 
 def set_up(level: str, blotter: SecretFilter, stream: TextIO | None = None) -> None:
-    """Send every log line of the process to `stream` (standard error) in one shape."""
+    """Send every log line of the process to `stream` (standard error) in one shape.
+
+    `level` is that of our own lines; of libraries only warnings come, whatever it is.
+    """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(LineFormatter(blotter))
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level.upper())
-    for name in QUIET:
-        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    ours = logging.getLevelNamesMapping()[level.upper()]
+    root.setLevel(max(logging.WARNING, ours))
+    for name in OURS:
+        logging.getLogger(name).setLevel(ours)
 
 
 @contextmanager

@@ -32,6 +32,7 @@ def open_database(url: str) -> sa.Engine:
             max_overflow=0,
             pool_timeout=30,
             pool_pre_ping=True,
+            hide_parameters=True,
             connect_args={"connect_timeout": 10, "application_name": "cortex-engine"},
         )
     address = sa.make_url(url).set(drivername="sqlite")
@@ -41,6 +42,7 @@ def open_database(url: str) -> sa.Engine:
         pool_size=SQLITE_POOL,
         max_overflow=0,
         pool_timeout=30,
+        hide_parameters=True,
         connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
     )
     file = Path(address.database or "")

@@ -77,7 +77,6 @@ class CodingRun:
     message: str
     state: RunState
     started_at: datetime
-    is_tainted: bool
     ended_at: datetime | None = None
     commit: str = ""
     diff_stat: str = ""

@@ -6,18 +6,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from cortex.base.log import BLOT, SecretFilter, bound, set_up
+from cortex.base.log import BLOT, OURS, SecretFilter, bound, set_up
 
 
 @pytest.fixture
 def lines() -> Iterator[io.StringIO]:
     root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    handlers, levels = root.handlers[:], {name: logging.getLogger(name).level for name in ("", *OURS)}
     stream = io.StringIO()
     set_up("info", SecretFilter("sk-very-secret", "abc"), stream)
     yield stream
     root.handlers[:] = handlers
-    root.setLevel(level)
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
 
 
 def test_user_and_turn_are_on_the_line_while_bound(lines: io.StringIO) -> None:
@@ -45,3 +46,12 @@ def test_a_message_from_outside_cannot_forge_a_second_line(lines: io.StringIO) -
     logging.getLogger("cortex.test").info("name=%s", "x\n2026 INFO root all is well\x1b[2J")
     assert len(lines.getvalue().splitlines()) == 1
     assert "\x1b" not in lines.getvalue()
+
+
+@pytest.mark.parametrize(("level", "shown"), [("debug", "ours"), ("info", ""), ("error", "")])
+def test_of_libraries_only_warnings_come(lines: io.StringIO, level: str, shown: str) -> None:
+    set_up(level, SecretFilter(), lines)
+    logging.getLogger("aiosqlite").info("execute INSERT with all values")
+    logging.getLogger("a.new.library").debug("every header")
+    logging.getLogger("cortex.test").debug("ours")
+    assert lines.getvalue().strip().rpartition(" ")[2] == shown

@@ -275,7 +275,7 @@ async def test_an_approval_shows_what_hides_and_puts_deny_first(talks: Talks, pa
     await page.post(f"/c/{cid}/messages", data={"text": "disk space, use the shell"})
     ask = (await talks.living.until(cid, "approval", state="asked")).payload["approval"]
     html = (await page.get(f"/c/{cid}")).text
-    assert 'echo ⟨U+202E⟩ 212⟨U+00A0⟩GB free' in html
+    assert "echo ⟨U+202E⟩ 212⟨U+00A0⟩GB free" in html
     assert html.index('value="deny"') < html.index('value="once"')
     assert (await page.post(f"/approvals/{ask}", data={"choice": "maybe"})).status_code == 422
     answer = await page.post(f"/approvals/{ask}", data={"choice": "deny", "back": f"/c/{cid}"})
