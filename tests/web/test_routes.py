@@ -315,7 +315,7 @@ async def test_no_id_of_anothers_opens_anything_in_any_place(house: Cortex, ada:
         tried += len(answered)
         opened |= {f"{route} {one}": code for route, code in answered.items() if code not in (403, 404, 422)}
     assert opened == {}
-    assert tried > 616
+    assert tried > 600  # with the test above a tenth of those that an attack tried
     assert await state_of(house, ada, ids) == before
 
 
