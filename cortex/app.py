@@ -31,10 +31,11 @@ from cortex.services.health.housekeeping import Housekeeping
 from cortex.services.runtime import Runtime
 from cortex.services.turns.queue import WORKFLOW
 from cortex.storage.conversations import AllConversationsRepository
-from cortex.storage.db import Database
+from cortex.storage.db import BUSY_TIMEOUT_S, Database
 from cortex.toolkit.registry import Registry
 
 ACCESS_ENDED = "access.ended"
+WRITE_WAIT_S = 300.0  # a turn waits for whoever holds the database, rather than end because of it
 
 Listener = Callable[[str], Awaitable[None]]
 C = TypeVar("C", bound="Cortex")
@@ -76,7 +77,8 @@ class Cortex(Services):
                     await cortex.runtime.db.migrate()
                     relay.newest = cortex.runtime.db.repository(AllConversationsRepository).seqs
                     relay.on(ACCESS_ENDED, cortex.streams.end_streams)
-                    yield cortex
+                    async with background_tasks(cortex.accounts.keep_logins()):
+                        yield cortex
             finally:
                 await remote.close()
 
@@ -111,6 +113,7 @@ async def _running(kind: type[C], settings: Settings, clock: Clock, engine: Engi
             housekeeping = Housekeeping(runtime=cortex.runtime, accounts=cortex.accounts, prune=engine.prune)
             async with background_tasks(
                 housekeeping.clean_daily(),
+                cortex.accounts.keep_logins(),
                 cortex.turn_queue.look_after(),
                 cortex.push_keys.prepare(),
                 cortex.outbox.send_due(),
@@ -134,9 +137,11 @@ async def _opened(
     *access_ended: Listener,
 ) -> AsyncIterator[C]:
     """The services over an open database, and closed again."""
-    if not isinstance(runner, NullEngine):
+    is_daemon = not isinstance(runner, NullEngine)
+    if is_daemon:
         await private.settle(settings.home)
-    db = Database(settings.database, clock=clock)
+    wait_s = WRITE_WAIT_S if is_daemon else BUSY_TIMEOUT_S
+    db = Database(settings.database, clock=clock, write_wait_s=wait_s)
     runtime = Runtime(
         settings=settings,
         db=db,

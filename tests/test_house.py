@@ -322,6 +322,7 @@ PAUSES = {
     "tests/e2e/engine_child.py": "a step takes a while, so that a kill meets it",
     "tests/e2e/pages.py": "playwright takes in what comes, at each look",
     "tests/e2e/test_engine_crash.py": "the moment of a kill, drawn by chance",
+    "tests/e2e/test_locked_database.py": "the lock is held for longer than anybody waits",
     "tests/e2e/test_pages_quality.py": "playwright takes in what comes, at each look",
     "tests/e2e/test_push.py": "playwright takes in what comes, at each look",
     "tests/storage/test_accounts.py": "the moment at which a writer is cancelled",

@@ -33,6 +33,7 @@ TITLES = {
     422: "That did not work",
     429: "Too many tries",
     502: "A service did not answer",
+    503: "Busy",
 }
 TEXTS = {
     404: "There is nothing at this address, or it is not yours.",

@@ -4,6 +4,7 @@ Of two hundred routes most are never asked for in the life of a daemon. Each pag
 """
 
 from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,8 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from web.deps import services
+
+WRITES_WITHIN_S = 4.0  # then the person is told, rather than left to wait
 
 
 class LazyRoute(APIRoute):
@@ -37,13 +40,17 @@ class LazyRoute(APIRoute):
         return super().matches(scope)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """A page that is only looked at reads all it shows in one transaction; what streams has its own."""
+        """A page that is only looked at reads all it shows in one transaction; what streams has its own.
+
+        Whoever else holds the database for writing keeps no form waiting for long.
+        """
         handler = super().get_route_handler()
-        if self.methods != {"GET"}:
-            return handler
+        is_looked_at = self.methods == {"GET"}
 
         async def handle(request: Request) -> Response:
-            async with services(request).page_view():
-                return await handler(request)
+            cortex = services(request)
+            with cortex.writes_within(WRITES_WITHIN_S):
+                async with cortex.page_view() if is_looked_at else nullcontext():
+                    return await handler(request)
 
         return handle

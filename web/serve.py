@@ -157,6 +157,10 @@ def announce(settings: Settings, listening: socket.socket, token: str) -> None:
         lines.append(f"Set up, within 15 minutes: {place}/setup#{token}")
     if settings.allow_plain_http and not settings.is_loopback:
         lines.append("Warning: plain http on a network. Whoever can listen there can read passwords.")
+    if settings.allow_second_process:
+        lines.append(
+            "Warning: CORTEX_ALLOW_SECOND_PROCESS is for tests and commands. Nothing keeps a second daemon off HOME."
+        )
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
 

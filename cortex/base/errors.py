@@ -5,6 +5,7 @@ CortexError(message, status)
 ├── NotAllowed       the person or the turn may not do this (403)
 ├── NotFound         absent, or another user's: the two look the same (404)
 ├── Conflict         the thing changed since it was read (409)
+├── Busy             the database has no room for a change now; nothing was changed (503)
 ├── Throttled        too many tries; `wait_s` says how long (429)
 ├── ToolFailed       a tool could not do it: the model reads the message and adapts
 ├── ToolRetry        a tool call's arguments are wrong: the model gets them explained
@@ -55,6 +56,12 @@ class Conflict(CortexError):
     """Somebody changed it in between; nothing was overwritten."""
 
     status = 409
+
+
+class Busy(CortexError):
+    """Somebody else writes, for longer than a person should wait: nothing was changed, the same may be tried again."""
+
+    status = 503
 
 
 class Throttled(CortexError):

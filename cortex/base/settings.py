@@ -87,7 +87,8 @@ class Settings(NotificationSettings):
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much is logged.")
     allow_second_process: bool = Field(
-        default=False, description="Do not lock HOME against a second `cortex serve` (PostgreSQL only)."
+        default=False,
+        description="For tests and commands only: do not lock HOME against a second `cortex serve`.",
     )
     shutdown_grace_s: float = Field(
         10.0, ge=0.1, le=300, description="Seconds that running work gets to reach a safe point on SIGTERM."

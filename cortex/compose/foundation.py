@@ -4,7 +4,7 @@ Each part is made where it is first asked for, once: `services.py` says how the 
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 
@@ -43,6 +43,7 @@ from cortex.services.timings import LazyReader
 from cortex.services.turns.approvals import ApprovalsService
 from cortex.services.turns.end import TurnEnd
 from cortex.services.turns.queue import TurnQueue
+from cortex.storage.db import writes_within
 from cortex.storage.home import Homes
 
 
@@ -74,6 +75,10 @@ class Foundation:
     def page_view(self) -> AbstractAsyncContextManager[None]:
         """Let all that a page reads inside the block share one transaction (`Database.one_view`)."""
         return self.runtime.db.one_view(of_page=True)
+
+    def writes_within(self, seconds: float) -> AbstractContextManager[None]:
+        """Let what is called inside the block wait no longer than this to write (`storage/db.py: writes_within`)."""
+        return writes_within(seconds)
 
     async def end_view(self) -> None:
         """All is read: hold no connection while the page is made."""

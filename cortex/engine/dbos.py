@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
 from datetime import datetime
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import sqlalchemy as sa
@@ -36,6 +37,7 @@ from cortex.engine.config import (
 )
 from cortex.engine.database import is_postgres, open_database
 from cortex.engine.durable import DurableSteps
+from cortex.engine.leases import LocalRecovery
 from cortex.engine.recover import Recovery
 from cortex.engine.remote import hand_over
 from cortex.engine.slots import QueueSlots
@@ -66,7 +68,7 @@ class Engine:
         self._steps = DurableSteps(self)
         self._starting: set[asyncio.Task[None]] = set()
         self._watcher: asyncio.Task[None] | None = None
-        self._recovery: Recovery | None = None
+        self._recovery: Recovery | LocalRecovery | None = None
         self._calming: asyncio.TimerHandle | None = None
 
     @classmethod
@@ -75,13 +77,13 @@ class Engine:
 
         Args:
             url: `sqlite:///path/engine.db`, or the PostgreSQL URL (its schema is `dbos`).
-            executor_id: This process among others. On SQLite "local" by default, so that a restart finds its own
-                runs; on PostgreSQL a new name for each life, for `recover.py` brings the runs of the dead.
+            executor_id: This process among others. On SQLite by default the first that no living process has leased
+                (`leases.py`); on PostgreSQL a new name for each life, for `recover.py` brings the runs of the dead.
             is_worker: Take chat turns from the queue, not only those started here.
             version: Runs of another one are not resumed here: see `stranded`.
         """
         shared = is_postgres(url)
-        name = executor_id or (f"{os.uname().nodename}-{os.getpid()}-{new_id()}" if shared else "local")
+        name = executor_id or (f"{os.uname().nodename}-{os.getpid()}-{new_id()}" if shared else "")
         return cls(open_database(url), executor_id=name, is_worker=is_worker, is_shared=shared, version=version)
 
     # --- life ---------------------------------------------------------------------------------------------------
@@ -98,6 +100,9 @@ class Engine:
             raise RuntimeError("Another engine is open in this process: close it first")
         Engine._launched = self
         dbos_patches.quiet_log()
+        if not self._is_shared:  # ahead of all that knows our name
+            self._recovery = local = LocalRecovery(Path(self._database.url.database or ""), self.executor_id)
+            self.executor_id = await asyncio.to_thread(local.claim)
         instance = DBOS(config=config(self._database, self.executor_id, self.version))
         dbos_patches.slow_housekeeping(HOUSEKEEPING_SHARED_S if self._is_shared else HOUSEKEEPING_S)
         dbos_patches.poll_rarely(instance, self._is_shared)

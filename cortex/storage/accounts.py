@@ -2,7 +2,7 @@
 
 import hashlib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -238,11 +238,6 @@ class LoginsRepository(Repository):
         statement = self._mine(LoginRow, LoginTable).where(LoginTable.expires_at > self.clock())
         return await self._all(LoginRow, statement.order_by(LoginTable.seen_at.desc(), LoginTable.id))
 
-    async def slide(self, id: str, expires_at: datetime) -> None:
-        """Note that it was seen, and let it live on."""
-        change = self._change(LoginTable).where(LoginTable.id == id)
-        await self.session.execute(change.values(seen_at=self.clock(), expires_at=expires_at))
-
     async def confirm(self, id: str, until: datetime) -> None:
         """Note that the password was given again."""
         change = self._change(LoginTable).where(LoginTable.id == id)
@@ -258,7 +253,12 @@ class LoginsRepository(Repository):
 
 
 class AllLoginsRepository(SharedRepository):
-    """Whose a token is: the one question asked before the user is known."""
+    """Whose a token is: the one question asked before the user is known. And what is done for the logins of all."""
+
+    async def slide(self, ids: Collection[str], expires_at: datetime) -> None:
+        """Note that these were seen, and let them live on."""
+        change = update(LoginTable).where(LoginTable.id.in_(ids))
+        await self.session.execute(change.values(seen_at=self.clock(), expires_at=expires_at))
 
     @reading
     async def of_token(self, token: str) -> LoginRow | None:

@@ -1,14 +1,15 @@
 """The database: engines, session scopes, and repositories opened for one user.
 
-SQLite has two engines on one file, because a deferred BEGIN that reads and then writes loses transactions to
-"database is locked" (1,913 of 2,000 with 50 writers, measured): `write` has one connection and begins IMMEDIATE,
-`read` four that cannot write. On PostgreSQL both are one engine. Migrations run through `storage/migrate.py`.
+SQLite has two engines on one file, because a deferred BEGIN that reads and then writes loses transactions to "database
+is locked" (1,913 of 2,000 with 50 writers, measured): `write` has one connection and begins IMMEDIATE, `read` six that
+cannot write and wait for no writer. On PostgreSQL both are one. Migrations run through `storage/migrate.py`.
 """
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
@@ -19,8 +20,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, a
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from cortex.base import private, scan
-from cortex.base.clock import Clock, now
-from cortex.base.errors import ConfigError
+from cortex.base.clock import Clock, now, ticks_s
+from cortex.base.errors import Busy, ConfigError
 from cortex.storage import revisions
 from cortex.storage.commits import Commits
 from cortex.storage.repository import Repository
@@ -28,6 +29,7 @@ from cortex.storage.repository import Repository
 R = TypeVar("R", bound=Repository)
 
 BUSY_TIMEOUT_S = 30
+TRY_TO_WRITE_S = 1  # one try to begin; a waiter who gives up leaves a thread behind for no longer than that
 STATEMENT_TIMEOUT_S = 60
 READERS = 6
 POSTGRESQL_CONNECTIONS = 10
@@ -47,7 +49,8 @@ class Database:
     `url`: `sqlite:///path` or `postgresql://…`, with or without a driver's name.
     """
 
-    def __init__(self, url: str, *, clock: Clock = now) -> None:
+    def __init__(self, url: str, *, clock: Clock = now, write_wait_s: float = BUSY_TIMEOUT_S) -> None:
+        """write_wait_s: how long a transaction that writes waits for its turn, unless `writes_within` says less."""
         self.clock = clock
         self.url = _normal(url)
         self.is_postgresql = self.url.get_backend_name() == "postgresql"
@@ -56,8 +59,8 @@ class Database:
             self.commits = Commits(None)
         else:
             private.make_database(Path(self.url.database or ""))
-            self.write = _sqlite(self.url, begin="BEGIN IMMEDIATE", pool_size=1, is_reading=False)
-            self.read = _sqlite(self.url, begin="BEGIN", pool_size=READERS, is_reading=True)
+            self.write = _sqlite(self.url, begin="BEGIN IMMEDIATE", pool_size=1, is_reading=False, wait_s=write_wait_s)
+            self.read = _sqlite(self.url, begin="BEGIN", pool_size=READERS, is_reading=True, wait_s=BUSY_TIMEOUT_S)
             self.commits = Commits(Path(self.url.database or ""))
         self._writing = async_sessionmaker(self.write, expire_on_commit=False)
         self._reading = async_sessionmaker(self.read, expire_on_commit=False)
@@ -71,15 +74,22 @@ class Database:
         view = _view.get()
         # A task begun inside the block inherits the view, and a session is for one task alone.
         if view is None or view.task is not asyncio.current_task() or view.database is not self:
-            async with (self._reading if reading else self._writing)() as session, session.begin():
+            async with self._session(reading=reading) as session:
                 yield session
         elif reading:
             async with view.session() as session:
                 yield session
         else:
             await view.end()  # so that what is read after this sees what it wrote
-            async with self._writing() as session, session.begin():
+            async with self._session(reading=False) as session:
                 yield session
+
+    @asynccontextmanager
+    async def _session(self, *, reading: bool) -> AsyncIterator[AsyncSession]:
+        async with (self._reading if reading else self._writing)() as session, session.begin():
+            if not reading:
+                await _turn_to_write(session)
+            yield session
 
     @asynccontextmanager
     async def one_view(self, *, of_page: bool = False) -> AsyncIterator[None]:
@@ -175,6 +185,24 @@ class Database:
             await self.read.dispose()
 
 
+@contextmanager
+def writes_within(seconds: float) -> Iterator[None]:
+    """Let no transaction of this task wait longer than this for its turn to write: Busy, and nothing is changed."""
+    token = _write_limit_s.set(seconds)
+    try:
+        yield
+    finally:
+        _write_limit_s.reset(token)
+
+
+async def _turn_to_write(session: AsyncSession) -> None:
+    try:
+        async with asyncio.timeout(_write_limit_s.get()):
+            await session.connection()
+    except TimeoutError as error:
+        raise Busy("The database is busy, so nothing was changed. Try again in a moment.") from error
+
+
 class _View:
     """The transaction that the reads of one task share."""
 
@@ -203,6 +231,7 @@ class _View:
 
 
 _view: ContextVar[_View | None] = ContextVar("cortex_database_view", default=None)
+_write_limit_s: ContextVar[float | None] = ContextVar("cortex_database_write_limit_s", default=None)
 
 
 def _normal(url: str) -> URL:
@@ -218,13 +247,13 @@ def _normal(url: str) -> URL:
     raise ConfigError(f"the database {backend!r} is not known; write sqlite:///path or postgresql://…")
 
 
-def _sqlite(url: URL, *, begin: str, pool_size: int, is_reading: bool) -> AsyncEngine:
+def _sqlite(url: URL, *, begin: str, pool_size: int, is_reading: bool, wait_s: float) -> AsyncEngine:
     engine = create_async_engine(
         url,
         poolclass=AsyncAdaptedQueuePool,
         pool_size=pool_size,
         max_overflow=0,
-        pool_timeout=BUSY_TIMEOUT_S * 2,
+        pool_timeout=wait_s * 2,
         hide_parameters=True,
     )
 
@@ -238,6 +267,8 @@ def _sqlite(url: URL, *, begin: str, pool_size: int, is_reading: bool) -> AsyncE
         cursor.execute("PRAGMA foreign_keys=ON")
         if is_reading:
             cursor.execute("PRAGMA query_only=ON")
+        else:
+            cursor.execute(f"PRAGMA busy_timeout={TRY_TO_WRITE_S * 1000}")
         cursor.close()
 
     @event.listens_for(engine.sync_engine, "invalidate")
@@ -250,7 +281,15 @@ def _sqlite(url: URL, *, begin: str, pool_size: int, is_reading: bool) -> AsyncE
 
     @event.listens_for(engine.sync_engine, "begin")
     def begin_now(connection: Any) -> None:  # Any: SQLAlchemy types this hook's argument no closer
-        connection.exec_driver_sql(begin)
+        ends_s = ticks_s() + wait_s
+        while True:
+            try:
+                connection.exec_driver_sql(begin)
+            except OperationalError as error:
+                if getattr(error.orig, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY or ticks_s() > ends_s:
+                    raise
+            else:
+                return
 
     return engine
 

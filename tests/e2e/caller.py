@@ -1,6 +1,7 @@
 """A person without a browser: the page's own forms over HTTP. Sets houses up, and talks while they are killed."""
 
 import re
+import time
 from collections.abc import Sequence
 from typing import Self
 
@@ -86,6 +87,14 @@ class Caller:
             return
         finally:
             self._seen[conversation] = max([seen, *ids])
+
+    def until_idle(self, conversation: str) -> str:
+        """The conversation's page once no answer of it is written or waits."""
+        deadline_s = time.monotonic() + PATIENCE_S
+        while re.search('class="(?:working|queued)"', page := self.get(f"/c/{conversation}").text):
+            assert time.monotonic() < deadline_s, f"a turn never ended:\n{page[-1500:]}"
+            time.sleep(0.1)
+        return page
 
     def send(self, conversation: str, text: str, mode: str = "auto") -> str:
         """Send a message ("new" begins a conversation); the conversation's id. It is stored when this returns."""

@@ -1,4 +1,5 @@
 import asyncio
+import sqlite3
 import sys
 from collections import Counter
 from pathlib import Path
@@ -9,13 +10,15 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, event, func, inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
-from cortex.base.errors import ConfigError, NotFound
+from cortex.base.clock import now
+from cortex.base.errors import Busy, ConfigError, NotFound
 from cortex.base.messages import assistant, user
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.conversations import ConversationsRepository
-from cortex.storage.db import Database
+from cortex.storage.db import TRY_TO_WRITE_S, Database, writes_within
 from cortex.storage.messages import MessagesRepository
+from cortex.storage.notices import NoticesRepository
 from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.revisions import newest
 from cortex.storage.schema import PreferenceTable, Table
@@ -152,8 +155,27 @@ async def test_sqlite_keeps_every_acknowledged_commit_and_its_file_to_itself(tmp
             for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
         ]
     await database.close()
-    assert pragmas == ["wal", 2, 1, 30_000]
+    assert pragmas == ["wal", 2, 1, 1_000]  # of one try; `Database` tries again
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.names_its_database("only SQLite locks the whole database for a writer")
+async def test_a_writer_waits_for_another_process_and_one_in_a_hurry_is_refused(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'a.db'}")
+    await database.migrate()
+    holder = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Busy), writes_within(0.05):
+        await database.repository(NoticesRepository, "ada").read_all(now())
+    waiting = asyncio.create_task(database.repository(NoticesRepository, "ada").read_all(now()))
+    with pytest.raises(Busy), writes_within(2.5 * TRY_TO_WRITE_S):  # behind it; it goes on trying meanwhile
+        await database.repository(NoticesRepository, "ada").read_all(now())
+    assert not waiting.done()
+    assert await database.repository(NoticesRepository, "ada").unread() == 0
+    holder.execute("ROLLBACK")
+    await waiting
+    holder.close()
+    await database.close()
 
 
 @pytest.mark.parametrize("url", ["", "mysql://x/y", "sqlite://", "sqlite:///:memory:", "just words"])

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Form, Header, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from markupsafe import Markup
 
-from cortex.base.errors import UserError
+from cortex.base.errors import Busy, UserError
 from cortex.base.role import ToolMode
 from cortex.services.chat.transcript import Transcript
 from web.bell import bell, woven
 from web.chat_view import chat_context, done
 from web.deps import CurrentUser, Services
-from web.render import Frame, Renderer, respond_aside
+from web.render import Frame, Renderer, respond_aside, wants_fragment
 from web.routes import LazyRoute
 from web.sse import HEADERS, Painter, TurnViewContext
 
@@ -86,10 +86,12 @@ async def send(
         if is_new and text.strip():
             cid = (await services.conversations.new(user, role, "auto" if quick else mode)).id
         await services.chat.send_message(user, cid, text, mode=mode, max_rounds=rounds, is_kept=not quick)
-    except UserError as refused:
+    except (UserError, Busy) as refused:
+        if wants_fragment(request) and isinstance(refused, Busy):
+            raise  # the composer there keeps its words
         page = None if cid == "new" else await services.chat.log(user, cid)
         context = await chat_context(request, services, user, page, role=role, draft=text, error=refused.message)
-        return await respond_aside(request, "chat.html", context, block="composer", status=422)
+        return await respond_aside(request, "chat.html", context, block="composer", status=refused.status)
     return done(request, f"/c/{cid}", is_new_place=is_new)
 
 

@@ -3,10 +3,14 @@
 Throttling counts a try before its password is looked at, by account and by address, and never touches a live login.
 """
 
+import asyncio
+import logging
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.clock import Clock, now
 from cortex.base.errors import NotAllowed, NotFound, Throttled
@@ -27,6 +31,8 @@ SLIDE_EVERY = timedelta(minutes=5)
 TRY_WINDOW = timedelta(minutes=15)
 WRONG = "The name or the password is wrong."
 DEAD_LINK = "This link was used already or is too old. `cortex user setup-link` prints a new one."
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +57,8 @@ class Accounts(People):
         access_ended: Sequence[Listener] = (),
     ) -> None:
         super().__init__(db, settings.time_zone, clock, passwords or Passwords(), access_ended)
+        self._seen: set[str] = set()
+        self._was_seen = asyncio.Event()
 
     # --- set-up links
 
@@ -137,17 +145,37 @@ class Accounts(People):
         return token
 
     async def who(self, token: str) -> LoginView | None:
-        """Whose login this token opens, None for none; using it keeps it alive for another 30 days."""
+        """Whose login this token opens, None for none; using it keeps it alive for another 30 days.
+
+        That is written by `note_seen`: who reads a page waits for no writer.
+        """
         at = self._clock()
         async with self._db.session_scope(reading=True) as session:
             login = await AllLoginsRepository(session, clock=self._clock).of_token(token)
             if login is None:
                 return None
             account = await rows.AccountsRepository(session, clock=self._clock).get(login.owner_id)
-        if at - login.seen_at > SLIDE_EVERY:  # not each time: reading a page should write nothing
-            await self._db.repository(LoginsRepository, account.id).slide(login.id, at + LOGIN_LIFE)
+        if at - login.seen_at > SLIDE_EVERY:
+            self._seen.add(login.id)
+            self._was_seen.set()
         is_confirmed = login.confirmed_until is not None and login.confirmed_until > at
         return LoginView(user=as_user(account), login_id=login.id, is_confirmed=is_confirmed)
+
+    async def keep_logins(self) -> None:
+        """Until cancelled: write down which logins are used. A database that does not answer hears of the next use."""
+        while True:
+            await self._was_seen.wait()
+            self._was_seen.clear()
+            try:
+                await self.note_seen()
+            except SQLAlchemyError as error:
+                log.warning("logins: cannot note which are used: %s", error)
+
+    async def note_seen(self) -> None:
+        """Let the logins that were used since the last time live for another 30 days."""
+        seen, self._seen = self._seen, set()
+        if seen:
+            await self._db.repository(AllLoginsRepository).slide(seen, self._clock() + LOGIN_LIFE)
 
     async def logout(self, token: str) -> None:
         """End this login; a token that opens none is no error."""

@@ -1,0 +1,89 @@
+"""The real daemon while another process holds the write lock of its database, as a backup or a stuck command would."""
+
+import re
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy import update
+
+from cortex.base.clock import now
+from cortex.storage.schema.accounts import LoginTable
+from tests.databases import is_on_postgresql, rows_of
+from tests.e2e.caller import Caller
+from tests.e2e.crowd import shopping_model
+from tests.e2e.daemon import Daemon
+from tests.patience import PATIENCE_S
+from tests.scripted_server import Fault
+
+pytestmark = pytest.mark.skipif(is_on_postgresql(), reason="only SQLite locks the whole database for a writer")
+
+LONGER_THAN_ANY_WAIT_S = 65
+
+
+@contextmanager
+def locked(home: Path) -> Iterator[None]:
+    """Hold the write lock of the home's database inside the block."""
+    holder = sqlite3.connect(home / "cortex.db", timeout=PATIENCE_S, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        holder.execute("ROLLBACK")
+        holder.close()
+
+
+def forget_when_logins_were_seen(home: Path) -> None:
+    """The next request of each login has something to write down: that it was seen."""
+    with rows_of(home) as rows:
+        rows.execute(update(LoginTable).values(seen_at=now() - timedelta(days=1)))
+
+
+def pages(caller: Caller) -> list[str]:
+    """Every page that the sidebar of an admin names."""
+    found = sorted(set(re.findall(r'href="(/[\w/]*)"', caller.get("/c/new").text)))
+    assert {"/", "/jobs", "/notifications", "/admin/users"} <= set(found)
+    return found
+
+
+@pytest.mark.parametrize("held_s", [0, pytest.param(LONGER_THAN_ANY_WAIT_S, marks=pytest.mark.full)])
+def test_pages_answer_messages_are_refused_and_a_turn_waits_while_the_database_is_locked(
+    daemon: Daemon, held_s: float
+) -> None:
+    daemon.start()
+    with shopping_model() as model, Caller(daemon) as ada:
+        ada.set_up()
+        form = {"provider": "openai", "model": "s", "base_url": model.base_url, "api_key": model.api_key}
+        ada.post("/models", name="shopper", streams="on", tools="on", **form)
+        shown = pages(ada)
+        model.fail(Fault(kind="pause", after_bytes=1))
+        place = ada.send("new", "add bottle 7 to my shopping list and jot it down")
+        while not model.log:
+            time.sleep(0.05)
+        forget_when_logins_were_seen(daemon.home)
+        with locked(daemon.home):
+            model.go_on(10_000)  # the turn has an answer to store, and waits
+            for path in shown:  # nobody lets the lock go before these have answered
+                assert ada.get(path).status_code in (200, 404), path
+            refused = httpx.post(
+                f"{daemon.origin}/c/{place}/messages",
+                data={"text": "and what about bottle 8?"},
+                headers={"Origin": daemon.origin},
+                cookies={"cortex": ada.token},
+                timeout=PATIENCE_S,
+                trust_env=False,
+            )
+            assert refused.status_code == 503
+            assert "database is busy" in refused.text
+            assert "and what about bottle 8?" in refused.text  # the words are not lost
+            time.sleep(held_s)
+        page = ada.until_idle(place)
+        assert "It is done: bottle 7 stands on the list and on the scratchpad." in page
+        assert "bottle 8" not in page
+        ada.send(place, "add bottle 9 to my shopping list and jot it down")
+        assert "It is done: bottle 9" in ada.until_idle(place)
