@@ -77,7 +77,7 @@ class Cortex(Services):
                     await cortex.runtime.db.migrate()
                     relay.newest = cortex.runtime.db.repository(AllConversationsRepository).seqs
                     relay.on(ACCESS_ENDED, cortex.streams.end_streams)
-                    async with background_tasks(cortex.accounts.keep_logins()):
+                    async with background_tasks(cortex.accounts.keep_logins(), cortex.stop_all.watch()):
                         yield cortex
             finally:
                 await remote.close()
@@ -108,6 +108,7 @@ async def _running(kind: type[C], settings: Settings, clock: Clock, engine: Engi
         await cortex.runtime.db.migrate()
         engine.register(WORKFLOW, cortex.turn_runs.run_turn)
         try:
+            await cortex.stop_all.heed()  # ahead of the launch, which takes up what was left
             await engine.launch()
             await cortex.turn_queue.recover(await engine.stranded())
             housekeeping = Housekeeping(runtime=cortex.runtime, accounts=cortex.accounts, prune=engine.prune)
@@ -120,6 +121,7 @@ async def _running(kind: type[C], settings: Settings, clock: Clock, engine: Engi
                 cortex.digests.send_digests(),
                 cortex.scheduler.keep_time(),
                 cortex.agent_results.deliver_results(),
+                cortex.stop_all.watch(),
             ):
                 yield cortex
         finally:

@@ -22,7 +22,7 @@ MESSAGE = "add milk to my shopping list"
 JOB = JobForm(name="News", prompt="sum up the news", when="every day at 7")
 
 GROUPS = {
-    "": "bench doctor encoder explain jobs migrate prompt-size serve tools train user web worker",
+    "": "bench doctor encoder explain jobs migrate prompt-size serve stop-all tools train user web worker",
     "bench": "cost selection",
     "encoder": "install status",
     "jobs": "list preview run",
@@ -41,6 +41,7 @@ OPTIONS = {
     "migrate": "",
     "prompt-size": "message --assume-configured --json --mode --profile --rank --recipe --role",
     "serve": "",
+    "stop-all": "--outward --release --user",
     "tools": "--assume-configured --json --rank --role",
     "train": "--check --out",
     "user add": "name --admin --password-stdin",

@@ -39,6 +39,7 @@ async def frame_of(
         unread=await services.notices.unread(user.id),
         is_well=await services.doctor.is_well(),
         warning=" ".join(filter(None, warnings)),
+        halts=tuple(await services.stop_all.shown(user)),
         toast=take(request),
     )
 

@@ -21,6 +21,7 @@ from markupsafe import Markup
 
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
+from cortex.services.turns.stop_all import HaltView
 from web import figures, words
 from web.deps import services
 
@@ -93,6 +94,9 @@ class Frame:
     unread: int = described("how many notices wait to be read", default=0)
     is_well: bool = described("whether the daemon's checks are all green", default=True)
     warning: str = described("a lasting red banner: plain HTTP on a network, a slip in a file", default="")
+    halts: tuple[HaltView, ...] = described(
+        "what is stopped, in a banner with who, when and how to lift it", default=()
+    )
     toast: Toast | None = described("news after a redirect", default=None)
 
     @property

@@ -104,6 +104,7 @@ def main_shared() -> None:
 async def serve(settings: Settings, opened: Opened = Cortex.open) -> None:
     """Open the server, listen, print where and how to set up, serve, close."""
     async with opened(settings) as cortex:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, cortex.stop_all.pull)
         has_account = await cortex.accounts.has_users()
         why_not = refusal(settings, has_account=has_account)
         if why_not:

@@ -34,7 +34,8 @@ async def work(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
-    async with Cortex.worker(settings):
+    async with Cortex.worker(settings) as cortex:
+        loop.add_signal_handler(signal.SIGUSR1, cortex.stop_all.pull)
         sys.stdout.write(f"Cortex works (process {os.getpid()})\n")
         sys.stdout.flush()
         await ended.wait()

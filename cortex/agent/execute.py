@@ -1,7 +1,8 @@
 """The one gate: decides every call from every surface, then performs it.
 
-Known tool and valid arguments -> user, role, channel -> admin only -> discovery cap and loop breaker -> taint rule
--> approval -> intent -> effect -> result. What was sent to a model grants nothing here. Any exception is a no.
+Kill switch -> known tool and valid arguments -> user, role, channel -> admin only -> discovery cap and loop breaker
+-> taint rule -> approval -> intent -> effect -> result. What was sent to a model grants nothing here. Any exception
+is a no.
 """
 
 import asyncio
@@ -63,7 +64,7 @@ class Executor:
         """The gate's word, with the call's row and card written; never raises for a bad call."""
         call_id = derived_id(turn.id, str(round_number), call.id)
         facts = await self.call_log.facts(turn, call_id)
-        checked = check(self.registry, facts.permitted, call)
+        checked = facts.halt or check(self.registry, facts.permitted, call)
         if isinstance(checked, str):
             return await self._refuse(turn, round_number, call, call_id, checked)
         record = _record(call_id, call, checked)
@@ -100,7 +101,7 @@ class Executor:
             return Performed(result=decision.result)
         # Hours may have passed since the decision: what is permitted and what was read counts as it is now.
         facts = await self.call_log.facts(turn, decision.call_id)
-        checked = check(self.registry, facts.permitted, call)
+        checked = facts.halt or check(self.registry, facts.permitted, call)
         if isinstance(checked, str):
             return await self._refused(turn, call, _unchecked(decision.call_id, call), checked)
         record = _record(decision.call_id, call, checked)

@@ -23,8 +23,10 @@ from cortex.commands.encoder import encoder
 from cortex.commands.jobs import jobs
 from cortex.selection.sentence_models import LABEL as SENTENCE_MODEL
 from cortex.services.tools.tools import ToolsService, request_tokens
+from cortex.storage.halts import EVERYBODY, OUTWARD
 
 T = TypeVar("T")
+STOPPED_LOOK_S, STOPPED_WITHIN_LOOKS = 0.1, 50
 
 app = typer.Typer(
     name="cortex",
@@ -72,6 +74,36 @@ def doctor(as_json: Json = False) -> None:
             _say(f"{mark}  {one.name}: {one.text}" + (f"\n      {one.mend}" if one.mend else ""))
     if any(one.state == "bad" for one in found):
         raise typer.Exit(1)
+
+
+@app.command("stop-all")
+def stop_all(
+    user: Annotated[str, typer.Option("--user", help="Only this person's work; empty: everybody's.")] = "",
+    outward: Annotated[bool, typer.Option("--outward", help="Only switch the tools off that reach outside.")] = False,
+    release: Annotated[bool, typer.Option("--release", help="Lift it: what waits begins.")] = False,
+) -> None:
+    """Stop every turn, job, agent and shell at once; nothing starts until it is lifted."""
+    for line in _at_rest(lambda cortex: _stop_all(cortex, user, outward, release)):
+        _say(line)
+
+
+async def _stop_all(cortex: Cortex, name: str, is_outward: bool, is_release: bool) -> list[str]:
+    whom = await cortex.accounts.named(name) if name else None
+    stops = cortex.stop_all
+    if is_release:
+        await stops.lift(None, OUTWARD if is_outward else whom.id if whom else EVERYBODY)
+        left = [f"{one.what}. {one.meaning} Lift it: {one.command}" for one in await stops.all(None)]
+        return ["Lifted.", *left] if left else ["Lifted: nothing is stopped any more."]
+    if is_outward:
+        await stops.switch_outward_off(None)
+        return ["Tools that reach outside are switched off. Lift it: cortex stop-all --outward --release"]
+    await stops.order(None, whom)
+    again = f"Lift it: cortex stop-all{f' --user {whom.name!r}' if whom else ''} --release"
+    for _ in range(STOPPED_WITHIN_LOOKS):
+        if not await stops.running():
+            return [f"Everything is stopped {f'for {whom.name}' if whom else 'for everybody'}. {again}"]
+        await asyncio.sleep(STOPPED_LOOK_S)
+    return [f"Stopped, but {await stops.running()} turns have not ended: no daemon may be running here. {again}"]
 
 
 @people.command("setup-link")

@@ -43,6 +43,7 @@ from cortex.services.timings import LazyReader
 from cortex.services.turns.approvals import ApprovalsService
 from cortex.services.turns.end import TurnEnd
 from cortex.services.turns.queue import TurnQueue
+from cortex.services.turns.stop_all import StopAll
 from cortex.storage.db import writes_within
 from cortex.storage.home import Homes
 
@@ -206,6 +207,10 @@ class Foundation:
         return TurnQueue(runtime=self.runtime, turn_end=self.turn_end, approvals=self.approvals)
 
     @cached_property
+    def stop_all(self) -> StopAll:
+        return StopAll(runtime=self.runtime, turns=self.turn_queue, lifted=self.slot_signal.event.set)
+
+    @cached_property
     def chat(self) -> Chat:
         return Chat(runtime=self.runtime, turns=self.turn_queue, streams=self.streams)
 
@@ -217,7 +222,7 @@ class Foundation:
     @cached_property
     def doctor(self) -> Doctor:
         files = HomeFiles(roles=self.roles, models=self.models)
-        return Doctor(self.settings, self.runtime.db, self._sandbox, self.accounts, files)
+        return Doctor(self.settings, self.runtime.db, self._sandbox, self.accounts, files, self.stop_all)
 
 
 def _connector(settings: Settings) -> Connect:

@@ -128,6 +128,7 @@ class CallFacts:
 
     `permitted` depends on user, role and policy alone. `typed_hosts`: hosts and addresses typed. `same_calls`: earlier
     calls by name and arguments. `calls_left`: None = no limit. `asks_first`: an admin has these ask before each call.
+    `halt`: why nothing runs at all, "" where work is not stopped.
     """
 
     user: User
@@ -142,6 +143,7 @@ class CallFacts:
     now: datetime
     calls_left: int | None = None
     asks_first: frozenset[str] = frozenset()
+    halt: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

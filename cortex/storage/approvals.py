@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Select, distinct, func, or_, select
+from sqlalchemy import Select, distinct, func, or_, select, update
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
-from cortex.storage.repository import Repository, reading
+from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import ApprovalTable, ConversationTable, GrantTable, TurnTable
 
 ApprovalState = Literal["asked", "allowed", "denied", "expired", "used"]
@@ -216,3 +216,14 @@ class GrantsRepository(Repository):
     def _live(self) -> Select[Any]:
         statement = self._mine(GrantRow, GrantTable)
         return statement.where(GrantTable.revoked_at.is_(None), GrantTable.expires_at > self.clock())
+
+
+class AllGrantsRepository(SharedRepository):
+    """The standing yeses of everybody."""
+
+    async def revoke(self, user_id: str | None) -> int:
+        """End those in force, of one user or (None) of everybody; how many."""
+        change = update(GrantTable).where(GrantTable.revoked_at.is_(None), GrantTable.expires_at > self.clock())
+        if user_id is not None:
+            change = change.where(GrantTable.owner_id == user_id)
+        return len(await self._touched(change.values(revoked_at=self.clock()), GrantTable.id))

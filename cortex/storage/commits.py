@@ -20,6 +20,10 @@ class Commits:
         self._connection: sqlite3.Connection | None = None
         self._seen: int | None = None
 
+    def another(self) -> "Commits":
+        """A look of its own at the same database, for somebody who asks at other times."""
+        return Commits(self._path)
+
     async def are_new(self) -> bool:
         """Whether something was committed since this was last asked; yes at first, and when it cannot be read."""
         if self._path is None:
@@ -29,7 +33,7 @@ class Commits:
             self._seen = await asyncio.to_thread(self._counter, self._path)
         except sqlite3.Error as error:
             self._seen = None
-            log.warning("alarm: cannot read the database's change counter: %s", error)
+            log.warning("cannot read the database's change counter: %s", error)
         return self._seen is None or self._seen != before
 
     def close(self) -> None:

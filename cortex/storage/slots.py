@@ -14,6 +14,7 @@ from cortex.base.errors import NotFound
 from cortex.base.ids import digest
 from cortex.base.job import SLOT_ENDS, SlotState
 from cortex.base.turn import TurnState
+from cortex.storage.halts import is_halted
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import AccountTable, JobTable, SlotTable, TurnTable
 
@@ -182,9 +183,10 @@ class SlotsRepository(Repository):
     async def start(self, id: str, turn_id: str | None = None) -> bool:
         """Begin an attempt; False when it does not wait (any more): another began it, or it has ended.
 
-        Nor does a slot of a job that was removed begin, or of a paused one, but by hand.
+        Nor does a slot of a job that was removed begin, or of a paused one, but by hand; none while work is stopped.
         """
-        may_run = self._job(or_(JobTable.is_enabled, SlotTable.is_by_hand), JobTable.id == SlotTable.job_id)
+        is_on = or_(JobTable.is_enabled, SlotTable.is_by_hand)
+        may_run = self._job(is_on, JobTable.id == SlotTable.job_id, ~is_halted(JobTable.owner_id))
         change = self._change(SlotTable).where(SlotTable.id == id, SlotTable.state == "planned", may_run.exists())
         values: dict[str, Any] = {"state": "running", "why": "", "ready_at": None, "started_at": self.clock()}
         values |= {"attempt": SlotTable.attempt + 1, "turn_id": turn_id}
@@ -255,7 +257,7 @@ class AllSlotsRepository(SharedRepository):
             .join(JobTable, JobTable.id == SlotTable.job_id)
             .join(AccountTable, AccountTable.id == SlotTable.owner_id)
             .where(JobTable.removed_at.is_(None), or_(JobTable.is_enabled, SlotTable.is_by_hand))
-            .where(AccountTable.is_active, SlotTable.state == "planned")
+            .where(AccountTable.is_active, ~is_halted(SlotTable.owner_id), SlotTable.state == "planned")
             .where(or_(SlotTable.ready_at.is_(None), SlotTable.ready_at <= self.clock()))
         )
         return await self._all(SlotRow, statement.order_by(SlotTable.due_at, SlotTable.id).limit(limit))

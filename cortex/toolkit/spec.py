@@ -11,6 +11,7 @@ from cortex.base.messages import ToolSchema
 Risk = Literal["low", "medium", "high"]
 Policy = Literal["core", "deferred"]
 Effect = Literal["read", "write"]
+OUTSIDE = frozenset({"CodingAgent", "Mail", "Talk", "Web", "WebSearch"})  # ports that lead out of this server
 RiskOf = Callable[[Mapping[str, Any]], Risk]  # Any: arguments, as pydantic has checked them
 
 
@@ -66,6 +67,11 @@ class Tool:
     sends_out: bool = False
     free: bool = False
     risk_of: RiskOf | None = None
+
+    @property
+    def is_outward(self) -> bool:
+        """Whether it sends something out or reads from outside: off while an admin has those tools switched off."""
+        return self.sends_out or not OUTSIDE.isdisjoint(self.needs)
 
 
 Undo = Callable[[Any, str, dict[str, Any] | None, str], Awaitable[str]]

@@ -236,6 +236,22 @@ async def test_rights_taken_away_between_decision_and_act_stop_the_call(gate: Ga
     assert DONE == []
 
 
+@pytest.mark.parametrize("name", ["demo_write", "no_such_tool"])
+async def test_where_work_is_stopped_the_gate_says_so_before_it_looks_at_the_call(gate: Gate, name: str) -> None:
+    gate.call_log.now(halt="Everything was stopped by ada.")
+    done = await gate.run(name, text="milk")
+    assert (done.result.text, done.result.is_error) == ("Everything was stopped by ada.", True)
+    assert DONE == []
+
+
+async def test_a_call_that_was_allowed_does_not_run_once_work_is_stopped(gate: Gate) -> None:
+    call = ToolCall(id="w", name="demo_shell", arguments='{"command":"id"}')
+    decision = await gate.executor.decide(TURN, 1, call)
+    gate.call_log.now(halt="Everything was stopped by ada.")
+    done = await gate.executor.perform(TURN, 1, call, decision, "allowed")
+    assert (done.result.text, DONE) == ("Everything was stopped by ada.", [])
+
+
 async def test_an_interrupted_write_is_not_tried_again_but_told(gate: Gate) -> None:
     call = ToolCall(id="w", name="demo_write", arguments='{"text":"milk"}')
     decision = await gate.executor.decide(TURN, 1, call)

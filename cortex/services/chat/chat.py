@@ -20,6 +20,7 @@ from cortex.services.turns.answer_writer import Row, message_row
 from cortex.services.turns.queue import TurnQueue
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.db import Opener
+from cortex.storage.halts import HaltsRepository
 from cortex.storage.plans import PlansRepository
 from cortex.storage.summaries import SummariesRepository
 from cortex.storage.turns import NOTHING_READ, Reads, TurnRow, TurnsRepository
@@ -276,6 +277,7 @@ async def _sent(
     )
     ahead = [turn for turn in await repository(TurnsRepository).queued(conversation_id) if turn.ordinal < row.ordinal]
     is_queued = bool(ahead) or await repository(TurnsRepository).running(conversation_id) is not None
+    is_queued = is_queued or await repository(HaltsRepository).of(row.owner_id) is not None
     rows: list[Row] = [message_row(row, is_queued)]
     if conversation.is_title_auto and not conversation.title:
         name = title(words)

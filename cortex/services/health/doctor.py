@@ -20,6 +20,7 @@ from cortex.base.user import User
 from cortex.integrations.sandbox import Sandbox
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.health.home_files import HomeFiles
+from cortex.services.turns.stop_all import StopAll
 from cortex.storage import revisions
 from cortex.storage.db import Database
 
@@ -47,10 +48,16 @@ class Finding:
 
 
 class Doctor:
-    """Looks at disk, keys, database, sandbox, models, page and port."""
+    """Looks at disk, keys, database, what is stopped, sandbox, models, page and port."""
 
     def __init__(
-        self, settings: Settings, db: Database, sandbox: Sandbox, accounts: Accounts, files: HomeFiles
+        self,
+        settings: Settings,
+        db: Database,
+        sandbox: Sandbox,
+        accounts: Accounts,
+        files: HomeFiles,
+        stop_all: StopAll,
     ) -> None:
         """`settings` as in force; the other parts as `compose/` made them."""
         self._settings = settings
@@ -58,6 +65,7 @@ class Doctor:
         self._sandbox = sandbox
         self._accounts = accounts
         self._files = files
+        self._stop_all = stop_all
         self._looked_at: tuple[float, bool] | None = None
 
     async def is_ready(self) -> bool:
@@ -86,7 +94,7 @@ class Doctor:
         database = await self._database()
         found.append(database)
         if database.state == "good":
-            found += await self._people_and_models(of)
+            found += [*await self._stops(), *await self._people_and_models(of)]
         return [*found, await self._shut_in(), self._page(), *([] if of else [self._port()])]
 
     def _disk(self) -> Finding:
@@ -165,6 +173,17 @@ class Doctor:
                 mend="Run `cortex migrate`; `cortex serve` does it too.",
             )
         return Finding(name="database", state="good", text=f"{kind} answers; its tables are at {here!r}.")
+
+    async def _stops(self) -> list[Finding]:
+        return [
+            Finding(
+                name="stop",
+                state="warn",
+                text=f"{halt.what}, {halt.at:%Y-%m-%d %H:%M} UTC. {halt.meaning}",
+                mend=f"Lift it on the page /stop-all, or: {halt.command}",
+            )
+            for halt in await self._stop_all.all(None)
+        ]
 
     async def _people_and_models(self, of: User | None) -> list[Finding]:
         people = await self._accounts.users()

@@ -17,6 +17,7 @@ from cortex.services.tools.own_weights import is_loaded, with_own_model
 from cortex.services.tools.words import read_description, words_of
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
+from cortex.storage.halts import OUTWARD, HaltsRepository
 from cortex.storage.refits import RefitRow, RefitsRepository
 from cortex.storage.tool_settings import ToolSettingRow, ToolSettingsRepository, ToolWordRow
 from cortex.toolkit.registry import Registry
@@ -161,7 +162,7 @@ class ToolSettingsService:
         sending = {each.tool: cast("Sending", each.sending) for each in found if each.sending in get_args(Sending)}
         return ToolSettings(
             number=number,
-            off=frozenset(each.tool for each in found if each.is_on is False),
+            off=frozenset(each.tool for each in found if each.is_on is False) | await self._outward_off(),
             asks_first=frozenset(each.tool for each in found if each.asks_first),
             edits=Edits(
                 sending=sending,
@@ -170,6 +171,13 @@ class ToolSettingsService:
             ),
             refit=await self._db.repository(RefitsRepository).in_force(),
         )
+
+    async def _outward_off(self) -> frozenset[str]:
+        """The tools that reach outside, while an admin has them switched off all at once."""
+        halts = await self._db.repository(HaltsRepository).list()
+        if not any(halt.scope == OUTWARD for halt in halts):
+            return frozenset()
+        return frozenset(name for name, tool in self._registry.tools.items() if tool.is_outward)
 
     def _changeable(self, user: User, name: str) -> Tool:
         _admin(user)

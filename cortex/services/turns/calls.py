@@ -17,6 +17,7 @@ from cortex.services.turns.typed_places import typed_places
 from cortex.storage.audit import AuditRepository
 from cortex.storage.calls import CallRow, CallsRepository, CallState
 from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.halts import HaltsRepository
 from cortex.storage.home import Homes
 from cortex.storage.plans import PlansRepository
 from cortex.storage.turns import Reads, TurnsRepository
@@ -24,6 +25,7 @@ from cortex.storage.undo import UndosRepository
 
 UNDO_HOURS = 24
 SPILL_FOLDER = "results"
+HALTED = "Everything was stopped by {who}: no tool runs until that is lifted."
 CALLS_A_TURN = {"ora": ora.CALLS_A_TURN}
 
 
@@ -44,6 +46,7 @@ class CallLog:
             reads = await repository(TurnsRepository).reads(await repository(TurnsRepository).get(turn.id))
             state = (await repository(ConversationsRepository).get(turn.conversation_id)).selection_state
             tools = await self.contexts.tools.in_force()
+            halt = await repository(HaltsRepository).of(turn.user_id)
         if tools is not context.ground.settings:  # the same object for as long as nothing was changed
             context = await self.contexts.renewed(turn)
         earlier = [row for row in rows if row.id != call_id]  # its own: left by a try that was cut
@@ -66,6 +69,7 @@ class CallLog:
             now=self.runtime.clock(),
             calls_left=self._calls_left(state.get("recipe", ""), mine),
             asks_first=context.ground.settings.asks_first,
+            halt=HALTED.format(who=halt.who) if halt else "",
         )
 
     def _calls_left(self, recipe: str, mine: Sequence[CallRow]) -> int | None:

@@ -1,5 +1,7 @@
 """The turns of everybody as the engine has them: started, stopped, taken up after a restart, brought on if they stand.
 
+Where a person's work is stopped (`storage/halts.py`) none is started: messages wait, all else ends.
+
 Knows nothing of what a turn does: `services/turns/turns.py` has the body of its run.
 """
 
@@ -19,6 +21,7 @@ from cortex.base.turn import parent_of
 from cortex.services.runtime import Runtime
 from cortex.services.turns.approvals import ApprovalsService
 from cortex.services.turns.end import TurnEnd
+from cortex.storage.halts import HaltRow, HaltsRepository, halt_of
 from cortex.storage.job_rows import JobRow
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.turns import AllTurnsRepository, TurnRow, TurnsRepository
@@ -29,6 +32,8 @@ WORKFLOW = "turn"
 JOB_CALL = "job"
 LOOKS_S = (2.0, 5.0)  # after a start: the engine tries for some seconds to take up what was left
 LOOK_S = 30.0
+HELD_LOOK_S = 1.0
+MESSAGES = ("chat", "result")  # what waits for its turn, rather than ends, while work is stopped
 LOST = "Cortex stopped in the middle of this answer and could not take it up again. What is shown was done."
 OUTDATED = (
     "Cortex was changed in the middle of this answer, and the new version cannot take it up. What is shown was done."
@@ -50,6 +55,8 @@ class TurnQueue:
 
         A job's waits in no queue of the engine: whoever begins slots counts them, and one that is parked counts not.
         """
+        if await self.halt_of(row.owner_id):
+            return  # it waits; `start_waiting` starts it once that is lifted
         argument: dict[str, Any] = {"turn": row.id, "user": row.owner_id}
         if parent_of(row.id):
             await self.runtime.runner.start(row.id, WORKFLOW, argument, queue="agents", key=row.owner_id)
@@ -83,6 +90,46 @@ class TurnQueue:
         if following:
             await self.start_id(row.owner_id, following)
 
+    async def halt_of(self, user_id: str) -> HaltRow | None:
+        """What stops this person's work, None where it may go on."""
+        return await self.runtime.db.repository(HaltsRepository).of(user_id)
+
+    async def until_released(self, user_id: str) -> None:
+        """Wait for as long as this person's work is stopped; a run that is taken up or begun meanwhile stands here."""
+        for wait_s in repeat(HELD_LOOK_S):
+            if not await self._is_held(user_id):
+                return
+            await asyncio.sleep(wait_s)
+
+    async def _is_held(self, user_id: str) -> bool:
+        try:
+            return await self.halt_of(user_id) is not None
+        except SQLAlchemyError as error:  # who cannot know waits
+            log.warning("turn queue: database error, retrying: %s", error)
+            return True
+
+    async def stop_halted(self) -> Sequence[HaltRow]:
+        """Stop, side by side, whatever runs for people whose work is stopped, but for messages; the stops in force."""
+        halts = await self.runtime.db.repository(HaltsRepository).list()
+        async with asyncio.TaskGroup() as group:
+            for row in await self.to_stop(halts):
+                group.create_task(self._stop_halted(row))
+        return halts
+
+    async def to_stop(self, halts: Sequence[HaltRow]) -> Sequence[TurnRow]:
+        """The turns that have to end under these stops: all of these people's but messages that are not begun."""
+        if not halts:
+            return []
+        rows = await self.runtime.db.repository(AllTurnsRepository).unfinished()
+        begun = [row for row in rows if row.state != "queued" or row.channel not in MESSAGES]
+        return [row for row in begun if halt_of(halts, row.owner_id)]
+
+    async def _stop_halted(self, row: TurnRow) -> None:
+        try:
+            await self.stop(row)
+        except CortexError as error:  # one that cannot be stopped yet keeps no other going; the next look tries again
+            log.warning("turn queue: cannot stop turn %s, retrying: %s", row.id, error)
+
     async def recover(self, stranded: Sequence[str] = ()) -> None:
         """At the start: end the turns that nobody may go on with, then look after all others.
 
@@ -97,6 +144,7 @@ class TurnQueue:
     async def settle_stalled(self) -> None:
         """Bring every turn on that stands still: end it, signal it the person's answer, start it."""
         left: set[str] = set()
+        await self.stop_halted()
         for row in await self.runtime.db.repository(AllTurnsRepository).unfinished():
             try:
                 if await self._look_at(row):

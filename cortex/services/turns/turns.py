@@ -63,6 +63,7 @@ class TurnRuns:
         """The durable body of one turn."""
         turn: Turn | None = None
         try:
+            await self.queue.until_released(argument["user"])
             turn = await self.turn_start.start_turn(argument["user"], argument["turn"])
             if turn is None:
                 return

@@ -132,6 +132,8 @@ class CallTrials:
             raise NotAllowed("Only an admin calls tools by hand.")
         if why := await self.why_not(name):
             raise UserError(why)
+        if await self.turns.halt_of(user.id):
+            raise UserError("Everything is stopped: no tool runs until that is lifted.")
         permitted = await self.tools.permitted(user, role)
         if name not in permitted:
             raise UserError(f"The role {role} may not use {name}. Choose another role.", field="role")

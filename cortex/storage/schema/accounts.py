@@ -1,4 +1,4 @@
-"""People, their sign-ins, the audit chain, preferences and sealed secrets. Columns, keys and indexes only."""
+"""People, their sign-ins, what is stopped, the audit chain, preferences, secrets. Columns, keys and indexes only."""
 
 from datetime import datetime
 from typing import Any
@@ -56,6 +56,16 @@ class AttemptTable(Table):
     count: Mapped[int]
     last_at: Mapped[datetime]
     not_before: Mapped[datetime]
+
+
+class HaltTable(Table):
+    """Work that is stopped until it is lifted. `scope`: `everybody`, `outward`, or the id of an account."""
+
+    __tablename__ = "halts"
+    scope: Mapped[str] = mapped_column(primary_key=True)
+    by_id: Mapped[str]
+    who: Mapped[str]
+    at: Mapped[datetime]
 
 
 class AuditTable(Table):

@@ -1,0 +1,212 @@
+"""The emergency stop: ends all work of a person, or of everybody, and keeps it ended until somebody lifts it.
+
+Ordered from a page, the command line, a signal (SIGUSR1) or a file named STOP in HOME. What is in force stands in the
+database, so that it holds in every process and after a restart; `services/turns/queue.py` starts nothing meanwhile.
+"""
+
+import asyncio
+import logging
+import shlex
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from cortex.base.errors import CortexError, NotAllowed, NotFound
+from cortex.base.user import User
+from cortex.services.runtime import Runtime
+from cortex.services.turns.queue import TurnQueue
+from cortex.storage.accounts import AccountsRepository
+from cortex.storage.approvals import AllGrantsRepository
+from cortex.storage.audit import AuditRepository
+from cortex.storage.halts import EVERYBODY, OUTWARD, HaltRow, HaltsRepository
+from cortex.storage.tool_settings import ToolSettingsRepository
+
+FILE = "STOP"
+COMMAND = "the command line"
+SIGNAL = "a signal (SIGUSR1)"
+BY_FILE = f"the file {FILE} in HOME"
+LOOK_S = 0.5  # one stat and, on SQLite, one read of a counter
+LOOK_SHARED_S = 1.0  # PostgreSQL has no such counter: a query
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HaltView:
+    """A stop in force, for whoever reads of it. `whose`: the name of the person whose work stands, "" for others."""
+
+    scope: str
+    whose: str
+    who: str
+    at: datetime
+    may_lift: bool
+
+    @property
+    def command(self) -> str:
+        """The command that lifts it."""
+        of = {EVERYBODY: "", OUTWARD: " --outward"}.get(self.scope, f" --user {shlex.quote(self.whose)}")
+        return f"cortex stop-all{of} --release"
+
+    @property
+    def is_outward(self) -> bool:
+        """Whether only the tools that reach outside are off."""
+        return self.scope == OUTWARD
+
+    @property
+    def what(self) -> str:
+        """What is stopped, and by whom."""
+        if self.is_outward:
+            return f"Tools that reach outside were switched off by {self.who}"
+        whose = "for everybody" if self.scope == EVERYBODY else f"for {self.whose}"
+        return f"Everything was stopped {whose} by {self.who}"
+
+    @property
+    def meaning(self) -> str:
+        """What that means for whoever reads it."""
+        return "All else goes on." if self.is_outward else "Nothing starts; messages wait."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopAll:
+    """Orders, lifts and heeds stops. `lifted`: called in a process that hears that one was lifted."""
+
+    runtime: Runtime
+    turns: TurnQueue
+    lifted: Callable[[], None] = lambda: None
+    _news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _signals: list[str] = field(default_factory=list, init=False)
+
+    async def stop(self, by: User, whom: User | None) -> None:
+        """Order it, and come back when nothing of it runs any more."""
+        await self.order(by, whom)
+        await self.turns.stop_halted()
+
+    async def order(self, by: User | None, whom: User | None, *, who: str = COMMAND) -> None:
+        """Stop all work of `whom` (None: of everybody) and take their grants back; whatever runs does so by `watch`.
+
+        `by` None: whoever runs the daemon, as `who` says. NotAllowed where a member means anybody else.
+        """
+        if by is not None and not by.is_admin and (whom is None or whom.id != by.id):
+            raise NotAllowed("Only an admin stops the work of others.")
+        scope = EVERYBODY if whom is None else whom.id
+        async with self.runtime.db.transaction() as repository:
+            if await repository(HaltsRepository).add(scope, by.id if by else "", by.name if by else who):
+                await repository(AllGrantsRepository).revoke(whom.id if whom else None)
+                await repository(AuditRepository).add(
+                    by.id if by else "", "work.stopped", whom.name if whom else EVERYBODY, {} if by else {"by": who}
+                )
+
+    async def release(self, by: User, scope: str) -> None:
+        """Lift it and begin what waits."""
+        await self.lift(by, scope)
+        await self._go_on()
+
+    async def lift(self, by: User | None, scope: str) -> None:
+        """Let work go on; what waits is begun by `watch`.
+
+        NotFound where it is not in force, NotAllowed where an admin must lift it.
+        """
+        halt = next((one for one in await self._in_force() if one.scope == scope), None)
+        if halt is None or not (by is None or by.is_admin or scope == by.id):
+            raise NotFound("Nothing of that is stopped.")
+        if not _may_lift(by, halt):
+            raise NotAllowed("An admin stopped this; an admin has to lift it.")
+        if scope == EVERYBODY:  # first: it would stop everything again
+            await asyncio.to_thread(self._file.unlink, missing_ok=True)
+        async with self.runtime.db.transaction() as repository:
+            if await repository(HaltsRepository).lift(scope):
+                await self._noted(repository(ToolSettingsRepository), scope)
+                subject = await self._subject(repository(AccountsRepository), scope)
+                await repository(AuditRepository).add(by.id if by else "", "work.released", subject)
+
+    async def switch_outward_off(self, by: User | None, *, who: str = COMMAND) -> None:
+        """Let nobody have the tools that reach outside, from the next call on. Only admins; all else goes on."""
+        if by is not None and not by.is_admin:
+            raise NotAllowed("Only an admin changes what tools everybody has.")
+        async with self.runtime.db.transaction() as repository:
+            if await repository(HaltsRepository).add(OUTWARD, by.id if by else "", by.name if by else who):
+                await self._noted(repository(ToolSettingsRepository), OUTWARD)
+                await repository(AuditRepository).add(by.id if by else "", "work.stopped", OUTWARD)
+
+    async def shown(self, user: User) -> Sequence[HaltView]:
+        """The stops that this person has to know of, for the head of every page."""
+        halts = [halt for halt in await self._in_force() if halt.scope in (EVERYBODY, OUTWARD, user.id)]
+        return [_view(halt, user, "you") for halt in halts]
+
+    async def all(self, by: User | None) -> Sequence[HaltView]:
+        """Every stop in force, for an admin or the command line."""
+        halts = await self._in_force()
+        names = (
+            {one.id: one.name for one in await self.runtime.db.repository(AccountsRepository).list()} if halts else {}
+        )
+        return [_view(halt, by, names.get(halt.scope, halt.scope)) for halt in halts]
+
+    async def running(self) -> int:
+        """How many turns that have to stop have not ended yet."""
+        return len(await self.turns.to_stop(await self._in_force()))
+
+    def pull(self) -> None:
+        """Stop everything for everybody, from a signal handler: `watch` does it at once."""
+        self._signals.append(SIGNAL)
+        self._news.set()
+
+    async def heed(self) -> None:
+        """Put in force what a signal or the file orders."""
+        ordered = [*self._signals, *([BY_FILE] if await asyncio.to_thread(self._file.exists) else [])]
+        if ordered:
+            await self.order(None, None, who=ordered[0])
+            self._signals.clear()
+
+    async def watch(self) -> None:
+        """Until cancelled: heed signal and file, and do here what another process, or the command line, ordered."""
+        before: frozenset[str] = frozenset()
+        is_shared = self.runtime.db.is_postgresql
+        with closing(self.runtime.db.commits.another()) as commits:
+            while True:
+                try:
+                    await self.heed()
+                    if await commits.are_new():
+                        scopes = frozenset(halt.scope for halt in await self.turns.stop_halted())
+                        if before - scopes:
+                            await self._go_on()
+                        before = scopes
+                except (CortexError, SQLAlchemyError, OSError) as error:
+                    log.warning("stop all: failed, retrying: %s", error)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_SHARED_S if is_shared else LOOK_S):
+                        await self._news.wait()
+                self._news.clear()
+
+    async def _in_force(self) -> Sequence[HaltRow]:
+        return await self.runtime.db.repository(HaltsRepository).list()
+
+    async def _go_on(self) -> None:
+        await self.turns.start_waiting()
+        self.lifted()
+
+    @staticmethod
+    async def _noted(settings: ToolSettingsRepository, scope: str) -> None:
+        """Have every process read anew which tools are off, where that is what changed."""
+        if scope == OUTWARD:
+            await settings.changed()
+
+    @staticmethod
+    async def _subject(accounts: AccountsRepository, scope: str) -> str:
+        return scope if scope in (EVERYBODY, OUTWARD) else (await accounts.get(scope)).name
+
+    @property
+    def _file(self) -> Path:
+        return self.runtime.settings.home / FILE
+
+
+def _may_lift(by: User | None, halt: HaltRow) -> bool:
+    """An admin and the command line lift any; a person what they ordered for themselves."""
+    return by is None or by.is_admin or (halt.scope == by.id and halt.by_id == by.id)
+
+
+def _view(halt: HaltRow, by: User | None, whose: str) -> HaltView:
+    return HaltView(scope=halt.scope, whose=whose, who=halt.who, at=halt.at, may_lift=_may_lift(by, halt))

@@ -1,0 +1,62 @@
+"""What is stopped until it is lifted. Every process reads it before it starts anything, so it outlives them all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, delete, exists, select
+
+from cortex.storage.repository import SharedRepository, reading
+from cortex.storage.schema import HaltTable
+
+EVERYBODY = "everybody"
+OUTWARD = "outward"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HaltRow:
+    """A stop in force. `scope`: EVERYBODY, OUTWARD (tools that reach outside), or the account whose work stands.
+
+    `by_id`: who ordered it, "" for no account; `who`: the same in words.
+    """
+
+    scope: str
+    by_id: str
+    who: str
+    at: datetime
+
+
+class HaltsRepository(SharedRepository):
+    """The stops of the whole server; who may order and lift one is the services' matter."""
+
+    async def add(self, scope: str, by_id: str, who: str) -> bool:
+        """Put it in force; False when it is already, with whoever was first."""
+        values = {"scope": scope, "by_id": by_id, "who": who, "at": self.clock()}
+        statement = self._upsert(HaltTable, values).on_conflict_do_nothing().returning(HaltTable.scope)
+        return (await self.session.execute(statement)).first() is not None
+
+    async def lift(self, scope: str) -> bool:
+        """End it; False when it is not in force."""
+        return bool(await self._touched(delete(HaltTable).where(HaltTable.scope == scope), HaltTable.scope))
+
+    @reading
+    async def list(self) -> Sequence[HaltRow]:
+        """All in force, oldest first."""
+        columns = [getattr(HaltTable, name) for name in HaltRow.__dataclass_fields__]
+        return await self._all(HaltRow, select(*columns).order_by(HaltTable.at, HaltTable.scope))
+
+    @reading
+    async def of(self, user_id: str) -> HaltRow | None:
+        """What stops this person's work now; None when it may go on."""
+        return halt_of(await self.list(), user_id)
+
+
+def halt_of(halts: Sequence[HaltRow], user_id: str) -> HaltRow | None:
+    """The one of these that stops this person's work."""
+    return next((halt for halt in halts if halt.scope in (EVERYBODY, user_id)), None)
+
+
+def is_halted(owner_id: Any) -> ColumnElement[bool]:  # Any: SQLAlchemy's columns share no narrower type
+    """The condition, for queries over everybody, that the owner's work is stopped."""
+    return exists().where(HaltTable.scope.in_((EVERYBODY, owner_id)))

@@ -1,0 +1,86 @@
+"""The page behind the stop button: who may stop and lift what, and that every page says so."""
+
+from dataclasses import replace
+
+import pytest
+
+from cortex.app import Cortex
+from cortex.storage.audit import AuditRepository
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.turns import TurnsRepository
+from tests.plain_world import TURN
+from tests.web.conftest import Browser
+
+BANNER = "Everything was stopped"
+
+
+@pytest.mark.parametrize("page", ["/tasks", "/c/new", "/health", "/account"])
+async def test_every_page_has_the_button_and_says_who_stopped_what_and_how_to_lift_it(ada: Browser, page: str) -> None:
+    shown = (await ada.get(page)).text
+    assert 'href="/stop-all"' in shown
+    assert BANNER not in shown
+    await ada.post("/stop-all", whom="mine")
+    shown = (await ada.get(page)).text
+    assert "Everything was stopped for you by Ada, " in shown
+    assert "Lift it" in shown
+
+
+async def test_a_member_stops_and_lifts_their_own_work_and_nobody_elses(ada: Browser, bob: Browser) -> None:
+    assert "Stop everybody" not in (await bob.get("/stop-all")).text
+    for whom in ("everybody", ada.user.id):
+        assert (await bob.post("/stop-all", whom=whom)).status_code == 403
+    assert (await bob.post("/stop-all/outward")).status_code == 403
+    assert BANNER not in (await ada.get("/tasks")).text
+    await bob.post("/stop-all")
+    assert BANNER in (await bob.get("/tasks")).text
+    assert BANNER not in (await ada.get("/tasks")).text
+    assert (await bob.post("/stop-all/release", scope=bob.user.id)).status_code == 303
+    assert BANNER not in (await bob.get("/tasks")).text
+
+
+async def test_what_an_admin_stopped_an_admin_lifts_with_the_password_given_of_late(
+    house: Cortex, ada: Browser, bob: Browser
+) -> None:
+    await ada.post("/stop-all", whom=bob.user.id)
+    await ada.post("/stop-all", whom="everybody")
+    shown = (await bob.get("/stop-all")).text
+    assert shown.count("An admin can lift it.") == 4, "two in the banner, two on the page"
+    assert (await bob.post("/stop-all/release", scope=bob.user.id)).status_code == 403
+    assert (await bob.post("/stop-all/release", scope="everybody")).status_code == 403
+    await ada.post("/stop-all/release", scope="everybody")
+    assert "for you by Ada" in (await bob.get("/tasks")).text
+    await ada.post("/stop-all/release", scope=bob.user.id)
+    assert BANNER not in (await bob.get("/tasks")).text
+    actions = [(row.action, row.subject) for row in await house.runtime.db.repository(AuditRepository).list(4)]
+    assert actions == [
+        ("work.released", "Bob"),
+        ("work.released", "everybody"),
+        ("work.stopped", "everybody"),
+        ("work.stopped", "Bob"),
+    ]
+
+
+async def test_outward_tools_are_off_for_everybody_and_all_else_goes_on(
+    house: Cortex, ada: Browser, bob: Browser
+) -> None:
+    before = await house.tools.permitted(ada.user, "orchestrator")
+    await ada.post("/stop-all/outward")
+    after = await house.tools.permitted(ada.user, "orchestrator")
+    assert before - after == {"web_read", "http_fetch", "http_post"}, "those that are set up here"
+    assert "Tools that reach outside were switched off by Ada" in (await bob.get("/tasks")).text
+    assert await house.turn_queue.halt_of(bob.user.id) is None
+    await ada.post("/stop-all/release", scope="outward")
+    assert await house.tools.permitted(ada.user, "orchestrator") == before
+
+
+async def test_a_message_waits_and_the_gate_lets_no_call_through(house: Cortex, ada: Browser) -> None:
+    await ada.post("/stop-all")
+    conversation = await house.conversations.new(ada.user)
+    turn_id = await house.chat.send_message(ada.user, conversation.id, "hello")  # at rest a start would be refused
+    row = await house.runtime.db.repository(TurnsRepository, ada.user.id).get(turn_id)
+    events = await house.runtime.db.repository(ConversationsRepository, ada.user.id).events(conversation.id)
+    assert row.state == "queued"
+    assert next(event for event in events if event.kind == "message").payload["is_steer"]
+    turn = replace(TURN, id=row.id, conversation_id=conversation.id, user_id=ada.user.id)
+    facts = await house.executor.call_log.facts(turn, "no call yet")
+    assert facts.halt == "Everything was stopped by Ada: no tool runs until that is lifted."
