@@ -3,7 +3,7 @@
 `AllJobsRepository` is for the timer and for housekeeping. When a job is due next is computed by the services.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -188,8 +188,15 @@ class AllJobsRepository(SharedRepository):
     """The jobs of everybody."""
 
     @reading
-    async def armed(self, until: datetime | None = None) -> Sequence[ArmedJob]:
-        """What is due next, by `until` at the latest, soonest first: jobs switched on, of people who may sign in."""
+    async def armed(self, until: datetime | None = None, limit: int | None = None) -> Sequence[ArmedJob]:
+        """What is due next, by `until` at the latest, soonest first: jobs switched on, of people who may sign in.
+
+        Of those that are due now a person's second one comes behind everybody's first; messages are counted apart.
+        """
+        line = (JobTable.owner_id, JobTable.kind == "message")
+        place = func.row_number().over(partition_by=line, order_by=(JobTable.next_at, JobTable.id))
+        is_due = JobTable.next_at <= self.clock()
+        order = (case((is_due, 0), else_=1), case((is_due, place), else_=0), JobTable.next_at, JobTable.id)
         columns = (getattr(JobTable, name) for name in ArmedJob.__dataclass_fields__)
         statement = (
             select(*columns)
@@ -197,7 +204,13 @@ class AllJobsRepository(SharedRepository):
             .where(AccountTable.is_active, JobTable.is_enabled, JobTable.removed_at.is_(None))
             .where(JobTable.next_at.is_not(None) if until is None else JobTable.next_at <= until)
         )
-        return await self._all(ArmedJob, statement.order_by(JobTable.next_at, JobTable.id))
+        return await self._all(ArmedJob, statement.order_by(*order).limit(limit))
+
+    @reading
+    async def of(self, ids: Collection[str]) -> Sequence[JobRow]:
+        """These jobs, as far as they were not removed."""
+        columns = (getattr(JobTable, field.name) for field in fields(JobRow))
+        return await self._all(JobRow, select(*columns).where(JobTable.id.in_(ids), JobTable.removed_at.is_(None)))
 
     @reading
     async def names(self, owner_id: str = "") -> Sequence[JobName]:

@@ -251,7 +251,13 @@ class AllSlotsRepository(SharedRepository):
 
     @reading
     async def ready(self, limit: int = 100) -> Sequence[SlotRow]:
-        """The slots that wait and that `start` would take now, the longest due first; none of a closed account."""
+        """The slots that wait and that `start` would take now; none of a closed account.
+
+        The longest due first, but a person's second one comes behind everybody's first; messages, which nobody waits
+        for, are counted apart.
+        """
+        line = (SlotTable.owner_id, JobTable.kind == "message")
+        place = func.row_number().over(partition_by=line, order_by=(SlotTable.due_at, SlotTable.id))
         statement = (
             _columns()
             .join(JobTable, JobTable.id == SlotTable.job_id)
@@ -260,7 +266,7 @@ class AllSlotsRepository(SharedRepository):
             .where(AccountTable.is_active, ~is_halted(SlotTable.owner_id), SlotTable.state == "planned")
             .where(or_(SlotTable.ready_at.is_(None), SlotTable.ready_at <= self.clock()))
         )
-        return await self._all(SlotRow, statement.order_by(SlotTable.due_at, SlotTable.id).limit(limit))
+        return await self._all(SlotRow, statement.order_by(place, SlotTable.due_at, SlotTable.id).limit(limit))
 
     @reading
     async def running(self) -> Sequence[RunningSlot]:

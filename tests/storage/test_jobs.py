@@ -1,5 +1,6 @@
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -128,6 +129,21 @@ async def test_the_timer_sees_what_is_due_soon_of_people_who_may_sign_in(db: Dat
     assert [job.id for job in await db.repository(AllJobsRepository).armed(NINE)] == [soon.id]
     await db.repository(AccountsRepository).set_active(ben, False)
     assert [job.id for job in await db.repository(AllJobsRepository).armed()] == [later.id]
+
+
+async def test_of_a_long_line_of_due_jobs_each_person_and_kind_comes_first_once(
+    db: Database, ann: str, ben: str, clock: StillClock
+) -> None:
+    mine, theirs = db.repository(JobsRepository, ann), db.repository(JobsRepository, ben)
+    message = replace(NEWS, kind="message")
+    line = [(await mine.add(None, message, NINE + timedelta(seconds=n))).id for n in range(4)]
+    other = (await theirs.add(None, message, NINE + timedelta(minutes=1))).id
+    prompt = (await mine.add(None, NEWS, NINE + timedelta(minutes=2))).id
+    future = (await theirs.add(None, NEWS, NINE + timedelta(minutes=4))).id
+    clock.forward(minutes=(NINE + timedelta(minutes=3) - clock()) // timedelta(minutes=1))
+    armed = db.repository(AllJobsRepository).armed
+    assert [job.id for job in await armed(limit=3)] == [line[0], other, prompt]
+    assert [job.id for job in await armed()] == [line[0], other, prompt, *line[1:], future]
 
 
 async def test_jobs_are_filtered_counted_and_paged(db: Database, ann: str) -> None:

@@ -47,6 +47,7 @@ class ArmedRow(Protocol):
         ...
 
 
+# Of a long line the first ones, those that are due first of all: the others are asked for once these were fired.
 Rows = Callable[[datetime], Awaitable[Sequence[Any]]]  # Any: rows of one kind, handed back to that kind's `fire`
 Fire = Callable[[Any], Awaitable[None]]
 Pulse = Callable[[datetime], Awaitable[frozenset[str]]]
@@ -157,7 +158,8 @@ class Alarm:
         except (CortexError, SQLAlchemyError) as error:
             log.warning("alarm: firing %s %s failed, retrying: %s", kind.name, row.id, error)
         else:
-            self.wake()  # after a failure not: the next look, 2 s later, tries again
+            if kind.firing == {row.id}:  # the last one of those that were due
+                self.wake()  # after a failure not: the next look, 2 s later, tries again
         finally:
             kind.firing.discard(row.id)
             kind.armed.pop(row.id, None)

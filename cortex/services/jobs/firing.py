@@ -23,6 +23,7 @@ from cortex.storage.slots import SlotRow, SlotsRepository, slot_id
 
 STILL_GOING = "an earlier run was still going"
 QUEUE_FULL = f"{QUEUE_MOST} earlier ones were waiting still"
+ARMED_MOST = 100  # what became due meanwhile, of others, comes behind no more than these
 _JUST_BEFORE = timedelta(microseconds=1)
 
 log = logging.getLogger(__name__)
@@ -49,8 +50,8 @@ class JobFiring:
     notifier: Notifier
 
     async def armed(self, until: datetime) -> Sequence[ArmedJob]:
-        """The jobs that are due by then."""
-        return await self.runtime.db.repository(AllJobsRepository).armed(until)
+        """The jobs that are due by then, of a long line the first ones."""
+        return await self.runtime.db.repository(AllJobsRepository).armed(until, ARMED_MOST)
 
     async def fire(self, armed: ArmedJob) -> bool:
         """Decide what is due of this job now; False when nothing is, or another process was first."""

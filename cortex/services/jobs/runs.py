@@ -24,12 +24,13 @@ from cortex.services.notifier import Notifier
 from cortex.services.runtime import Runtime
 from cortex.services.turns.queue import TurnQueue
 from cortex.storage.job_rows import ArmedJob, JobRow
-from cortex.storage.jobs import JobsRepository
+from cortex.storage.jobs import AllJobsRepository
 from cortex.storage.slots import AllSlotsRepository, RunningSlot, SlotRow, SlotsRepository
 
 LOOK_EVERY_S = 30.0  # a safety net: the alarm, and turns that end here, wake it sooner
 AT_ONCE = 2  # turns of jobs that this process has at work; a parked one does not count
 TAKEN_MOST = 1_000
+SAID_AT_ONCE = 25  # messages, between two looks at what else is due
 WAITED_TOO_LONG = "it waited too long to begin"
 
 log = logging.getLogger(__name__)
@@ -113,12 +114,8 @@ class JobRuns:
 
     async def _jobs_of(self, waiting: Sequence[SlotRow]) -> dict[str, JobRow]:
         """The jobs of these slots by their ids; none that was deleted just now."""
-        owners = {slot.job_id: slot.owner_id for slot in waiting}
-        found = {
-            id: await self._runtime.db.repository(JobsRepository, owner_id).lately(id)
-            for id, owner_id in owners.items()
-        }
-        return {id: job for id, job in found.items() if job is not None and job.removed_at is None}
+        found = await self._runtime.db.repository(AllJobsRepository).of({slot.job_id for slot in waiting})
+        return {job.id: job for job in found}
 
     async def _in_time(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> Sequence[SlotRow]:
         """Those that may still begin. The others waited too long: they are missed, with one notice a job."""
@@ -141,24 +138,38 @@ class JobRuns:
         self._notifier.wake(job.owner_id)
 
     async def _begin(self, jobs: dict[str, JobRow], waiting: Sequence[SlotRow]) -> None:
-        """The oldest of each job that has none running, as far as there is room; plain messages need none."""
+        """The oldest of each job that has none running, as far as there is room; then some plain messages."""
         running = await self._runtime.db.repository(AllSlotsRepository).running()  # again: some ended just now
         busy = {slot.job_id for slot in running}
         self._here &= {slot.turn_id for slot in running if slot.turn_id}
         at_work = sum(slot.turn_id in self._here and slot.turn_state in ("queued", "running") for slot in running)
+        messages = list[tuple[JobRow, SlotRow]]()
         for slot in waiting:
             job = jobs[slot.job_id]
             if job.id in busy:
                 continue
+            if job.kind == "message":
+                messages.append((job, slot))
+                continue
+            busy.add(job.id)
             try:
-                if job.kind == "message":
-                    await self._starts.begin(job, slot)
-                else:
-                    busy.add(job.id)
-                    at_work += at_work < AT_ONCE and await self._start(job, slot)
+                at_work += at_work < AT_ONCE and await self._start(job, slot)
             except CortexError as error:
-                busy.add(job.id)
                 log.warning("job runner: cannot start run %s, retrying: %s", slot.id, error)
+        await self._say(messages)
+
+    async def _say(self, messages: Sequence[tuple[JobRow, SlotRow]]) -> None:
+        """The first of them, a commit a person; the others after another look at what else is due."""
+        now = messages[:SAID_AT_ONCE]
+        has_said = False
+        for owner_id in dict.fromkeys(job.owner_id for job, _ in now):
+            try:
+                await self._starts.say(owner_id, [one for one in now if one[0].owner_id == owner_id])
+                has_said = True
+            except CortexError as error:
+                log.warning("job runner: cannot tell messages of %s, retrying: %s", owner_id, error)
+        if has_said and len(now) < len(messages):
+            self.wake()
 
     async def _start(self, job: JobRow, slot: SlotRow) -> bool:
         """Put its turn to work; False when another process did."""

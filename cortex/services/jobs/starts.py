@@ -4,13 +4,14 @@ A call or a message asks no model. What a killed process left between commit and
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id
 from cortex.ports.channels import Urgency
 from cortex.services.jobs.tools import JobTools, channel_of
-from cortex.services.notifier import Notifier
+from cortex.services.notifier import Notifier, PendingNotice
 from cortex.services.roles.preferences import DEFAULT_ROLE
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import message_row
@@ -33,10 +34,7 @@ class JobStarts:
     notifier: Notifier
 
     async def begin(self, job: JobRow, slot: SlotRow) -> str:
-        """Begin it, unless another process did; the turn that now runs for it, "" for none."""
-        if job.kind == "message":
-            await self._say(job, slot)
-            return ""
+        """Begin the slot of a job that takes a turn; its id, "" when another process began it."""
         row, is_queued = await self._turn(job, slot, await self._place(job))
         if row is None:
             return ""
@@ -44,8 +42,21 @@ class JobStarts:
             await self.turns.start(row)
         return row.id
 
-    async def _say(self, job: JobRow, slot: SlotRow) -> None:
-        """Begun, written as a notice and ended in one commit: a message goes out once or not at all."""
+    async def say(self, owner_id: str, messages: Sequence[tuple[JobRow, SlotRow]]) -> None:
+        """Begin the slots of one person's message jobs, write their notices and end them.
+
+        All in one commit: a message goes out once or not at all.
+        """
+        async with self.runtime.db.one_view():
+            drafts = [await self._draft(job, slot) for job, slot in messages]
+        async with self.runtime.db.transaction(owner_id) as repository:
+            for (job, slot), draft in zip(messages, drafts, strict=True):
+                if await repository(SlotsRepository).start(slot.id):
+                    await draft.write(repository)
+                    await repository(SlotsRepository).end(slot.id, "done", result=job.prompt)
+        self.notifier.wake(owner_id)
+
+    async def _draft(self, job: JobRow, slot: SlotRow) -> PendingNotice:
         values = NoticeValues(
             kind="message",
             title=job.name,
@@ -55,13 +66,7 @@ class JobStarts:
             subject_id=slot.id,
             is_tainted=job.is_tainted,
         )
-        draft = await self.notifier.draft(job.owner_id, f"slot:{slot.id}", values, job.deliver_to or None)
-        async with self.runtime.db.transaction(job.owner_id) as repository:
-            if not await repository(SlotsRepository).start(slot.id):
-                return
-            await draft.write(repository)
-            await repository(SlotsRepository).end(slot.id, "done", result=job.prompt)
-        self.notifier.wake(job.owner_id)
+        return await self.notifier.draft(job.owner_id, f"slot:{slot.id}", values, job.deliver_to or None)
 
     async def _turn(self, job: JobRow, slot: SlotRow, conversation_id: str) -> tuple[TurnRow | None, bool]:
         """The slot's turn, and whether it waits behind another; None when the slot was begun elsewhere."""

@@ -11,23 +11,25 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from cortex.app import Cortex
 from cortex.base.clock import ticks_s
 from cortex.base.errors import NotFound
 from cortex.base.user import User
 from cortex.schedule.reading import Reader
 from cortex.services.jobs.endings import NO_BUDGET
 from cortex.services.jobs.firing import QUEUE_FULL, STILL_GOING
-from cortex.services.jobs.runs import WAITED_TOO_LONG
+from cortex.services.jobs.runs import SAID_AT_ONCE, WAITED_TOO_LONG
 from cortex.storage.home import Homes
 from cortex.storage.job_rows import JobRow, JobValues
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.notices import NoticeRow
 from cortex.storage.plans import PlansRepository
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.schema import SlotTable
+from cortex.storage.schema import JobTable, SlotTable
 from cortex.storage.slot_history import SlotHistoryRepository
 from cortex.storage.slots import SlotRow, SlotsRepository
 from cortex.storage.turns import AllTurnsRepository, TurnsRepository
+from tests.databases import house_settings
 from tests.living_house import LivingHouse, living_house
 from tests.patience import PATIENCE_S
 from tests.still_clock import StillClock
@@ -131,6 +133,25 @@ class Shift:
 
     async def told(self) -> list[tuple[str, str]]:
         return [(row.title, row.text) for row in await self.notices()]
+
+
+@pytest.fixture
+async def at_rest(tmp_path: Path) -> AsyncIterator[Shift]:
+    """A house in which nothing at all goes on by itself, the runner of jobs neither."""
+    clock = StillClock(NOON)
+    async with living_house(tmp_path / "home", clock=clock):
+        pass
+    async with Cortex.at_rest(house_settings(tmp_path / "home"), clock=clock) as cortex:
+        people = await cortex.accounts.named("ada"), await cortex.accounts.named("bob")
+        yield Shift(house=LivingHouse(cortex, *people), clock=clock)
+
+
+async def began(shift: Shift) -> list[tuple[str, int]]:
+    """Whose jobs have begun or ended so far, and how many of each."""
+    columns = select(JobTable.name, SlotTable.id).join(SlotTable, SlotTable.job_id == JobTable.id)
+    async with shift.house.cortex.runtime.db.session_scope(reading=True) as session:
+        rows = (await session.execute(columns.where(SlotTable.state.in_(("running", "done"))))).all()
+    return sorted(Counter(name for name, _ in rows).items())
 
 
 @pytest.fixture
@@ -762,3 +783,22 @@ async def test_an_idle_week_makes_no_model_call(shift: Shift) -> None:
     )
     assert spent.tokens == 0
     assert await shift.house.cortex.runtime.db.repository(AllTurnsRepository).unfinished() == []
+
+
+async def test_a_backlog_of_messages_holds_back_neither_prompts_nor_other_people(at_rest: Shift) -> None:
+    shift = at_rest
+    backlog = SAID_AT_ONCE + 10
+    for _ in range(backlog):
+        await shift.job(name="backlog")
+    await shift.job(name="theirs", owner=shift.house.member)
+    await shift.job(name="prompt", kind="prompt")
+    shift.clock.forward(minutes=62)
+    runs = shift.house.cortex.job_runs
+    while armed := await runs.armed(shift.clock()):
+        for one in armed:
+            await runs.fire(one)
+    await runs.settle_slots()
+    assert await began(shift) == [("backlog", SAID_AT_ONCE - 1), ("prompt", 1), ("theirs", 1)]
+    await runs.settle_slots()
+    assert await began(shift) == [("backlog", backlog), ("prompt", 1), ("theirs", 1)]
+    assert len([title for title, _ in await shift.told() if title == "backlog"]) == backlog
