@@ -45,9 +45,10 @@ class LivingHouse:
         """The first event of this kind whose payload holds what is wanted, from the log's beginning."""
         async with asyncio.timeout(PATIENCE_S):
             while True:
-                async for item in self.cortex.chat.follow(user or self.admin, conversation_id, 0):
-                    if isinstance(item, Event) and item.kind == kind and wanted.items() <= item.payload.items():
-                        return item
+                async for events, _ in self.cortex.chat.follow(user or self.admin, conversation_id, 0):
+                    for event in events:
+                        if event.kind == kind and wanted.items() <= event.payload.items():
+                            return event
 
     async def events(self, conversation_id: str, *kinds: str, user: User | None = None) -> list[Event]:
         page = await self.cortex.chat.log(user or self.admin, conversation_id)

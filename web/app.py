@@ -15,6 +15,7 @@ from cortex.app import Cortex
 from cortex.base import scan
 from cortex.base.settings import Settings
 from web.errors import add_handlers, not_found
+from web.live import LivePages
 from web.render import NavEntry, Renderer
 from web.routes import LazyRoute
 from web.security import Shield, host_rule
@@ -32,6 +33,7 @@ def create_app(cortex: Cortex) -> FastAPI:
     app = FastAPI(title="Cortex", docs_url=None, redoc_url=None, openapi_url=None)
     app.state.cortex = cortex
     app.state.pages = Renderer()
+    app.state.live = LivePages(cortex, app.state.pages)
     app.state.closing = asyncio.Event()
     app.state.warning = lasting_warning(cortex.settings)
     app.router.routes.extend(frame_routes.routes)  # `include_router` would work out all of them

@@ -1,6 +1,6 @@
 """Markdown that is still arriving: finished blocks are committed once, only the open block is sent again.
 
-One `Stream` per text part and watcher. What the operations build in the browser equals `markdown.render` of the
+One `Stream` per text part and painter. What the operations build in the browser equals `markdown.render` of the
 whole text when it is finished; tests hold it to that. A text that grows too long stops growing on the page.
 """
 

@@ -1,11 +1,11 @@
 """A conversation's events as messages for the browser: the macros of the page, aimed at the parts that changed.
 
-One `Painter` per open page. It folds the same log as the page, so that the live document equals a reloaded one.
+One `Painter` for all open pages of a person on it (`live.py`). It folds the same log as the page, so that the live
+document equals a reloaded one.
 """
 
-import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,7 +13,6 @@ from markupsafe import Markup, escape
 
 from cortex.base import scan
 from cortex.base.events import Event, OpenPart
-from cortex.services.chat.chat import Tick
 from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import (
     CallCard,
@@ -33,13 +32,9 @@ if TYPE_CHECKING:  # the markdown parser is read with the first answer
     from web.markdown_stream import Stream
 
 RETRY_MS = 800
-# What grows is shown at most this often, a long open block (it is sent again whole) a little less often; the next
-# look sees all that came meanwhile.
-FLUSH_S, FLUSH_MOST_S, SLOW_CHARACTERS_S = 0.08, 0.16, 100_000
 SHORT = 4_000  # characters of a growing part that are painted in place: a thread for each few words would cost more
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
-KEEP_ALIVE = ": still here\n\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +74,7 @@ def open_streams(parts: tuple[OpenPart, ...]) -> "dict[str, Stream]":
 
 
 class Painter:
-    """Turns events and open parts into messages, for one page that showed the log up to some `seq`."""
+    """Turns events and open parts into messages, for pages that showed the log up to some `seq`."""
 
     def __init__(self, pages: Renderer, context: TurnViewContext, transcript: Transcript) -> None:
         """`context.opens` must be empty: this painter fills it with what it has sent."""
@@ -88,31 +83,32 @@ class Painter:
         self._ui: Any = pages.macros("ui.html", context)
         self._cid, self._window = context.cid, context.window_tokens
         self._shown = context.opens
-        self._attempts: dict[str, int] = {}
+        self._newest: dict[str, OpenPart] = {}  # part id -> as it was painted last, while it is being written
         self._log = transcript
 
-    async def messages(self, items: AsyncIterable[Event | OpenPart | Tick]) -> AsyncGenerator[str, None]:
-        """The stream, encoded; first a greeting that sets the browser's waiting time."""
-        yield SseMessage(data="", event="ready", retry_ms=RETRY_MS).encode()
-        async for item in items:
-            if isinstance(item, Tick):
-                yield KEEP_ALIVE
-            is_short = (isinstance(item, OpenPart) and len(item.text) < SHORT) or isinstance(item, Tick)
-            sent = self._painted(item) if is_short else await self._pages.aside(self._painted, item)
-            for text in sent:
-                yield text
-            if isinstance(item, OpenPart):
-                await asyncio.sleep(min(FLUSH_MOST_S, FLUSH_S + sum(map(len, sent)) / SLOW_CHARACTERS_S))
+    async def painted(self, items: Sequence[Event | OpenPart]) -> str:
+        """The messages that bring a page up to date with these, encoded; long ones are made beside the event loop."""
+        if all(isinstance(item, OpenPart) and len(item.text) < SHORT for item in items):
+            return self._painted(items)
+        return await self._pages.aside(self._painted, items)
 
-    def _painted(self, item: Event | OpenPart | Tick) -> list[str]:
-        return [message.encode() for message in self.paint(item)]
+    async def open_parts(self) -> str:
+        """The messages that show a page, which has no more than the log, the parts that are being written."""
+        return await self._pages.aside(self._painted_open) if self._newest else ""
 
-    def paint(self, item: Event | OpenPart | Tick) -> list[SseMessage]:
+    def _painted(self, items: Sequence[Event | OpenPart]) -> str:
+        return "".join(message.encode() for item in items for message in self.paint(item))
+
+    def _painted_open(self) -> str:
+        html = [self._paint_whole(*found) for new in self._newest.values() if (found := self._find_open(new))]
+        return "".join(SseMessage(data=one).encode() for one in html)
+
+    def paint(self, item: Event | OpenPart) -> list[SseMessage]:
         """The messages that bring the page up to date with one item."""
         if isinstance(item, OpenPart):
             html = self._paint_open(item)
             return [SseMessage(data=html)] if html else []
-        return self._paint_event(item) if isinstance(item, Event) else []
+        return self._paint_event(item)
 
     def _paint_event(self, event: Event) -> list[SseMessage]:
         was_running = self._log.running is not None
@@ -201,6 +197,7 @@ class Painter:
         if isinstance(part, TextPart) and change.kind == "part" and not part.is_partial:
             return self._finish(turn, part)
         self._shown.pop(part.id, None)
+        self._newest.pop(part.id, None)
         swap = "outerHTML" if change.kind == "part.again" else "outerMorph"
         return partial(f"#{_element(turn, part)}", swap, self._macros.block(turn, block))
 
@@ -215,12 +212,15 @@ class Painter:
     # --- parts that are being written -------------------------------------------------------------------------------
 
     def _paint_open(self, new: OpenPart) -> str:
-        turn, part = self._log.turn(new.turn_id), self._log.part(new.turn_id, new.part)
-        if turn is None or not isinstance(part, TextPart | ThinkingPart) or not part.is_open:
+        found = self._find_open(new)
+        if found is None:
             return ""
-        stream = self._shown.get(part.id)
-        if stream is None or self._attempts.get(part.id) != new.attempt or not new.text.startswith(stream.text):
-            return self._restart(turn, part, new)
+        turn, part = found
+        stream, before = self._shown.get(part.id), self._newest.get(part.id)
+        self._newest[part.id] = new
+        if stream is None or before is None or before.attempt != new.attempt or not new.text.startswith(stream.text):
+            self._shown[part.id] = _fed(new)
+            return self._paint_whole(turn, part)
         more = new.text[len(stream.text) :]
         stream.feed(more)
         target = _element(turn, part)
@@ -231,17 +231,24 @@ class Painter:
             return partial(f"#{target}", "innerHTML", self._macros.text_open(turn.key, target, part))
         return _pieces(target, pieces)
 
-    def _restart(self, turn: TurnView, part: TextPart | ThinkingPart, new: OpenPart) -> str:
-        self._shown[part.id] = _fed(new)
-        self._attempts[part.id] = new.attempt
+    def _find_open(self, new: OpenPart) -> tuple[TurnView, TextPart | ThinkingPart] | None:
+        """Where it stands, if the log has begun it and not ended it."""
+        turn, part = self._log.turn(new.turn_id), self._log.part(new.turn_id, new.part)
+        if turn is None or not isinstance(part, TextPart | ThinkingPart) or not part.is_open:
+            return None
+        return turn, part
+
+    def _paint_whole(self, turn: TurnView, part: TextPart | ThinkingPart) -> str:
         target = _element(turn, part)
         if isinstance(part, ThinkingPart):
-            return partial(f"#{target}o", "innerHTML", escape(new.text))
+            return partial(f"#{target}o", "innerHTML", escape(self._shown[part.id].text))
         return partial(f"#{target}", "innerHTML", self._macros.text_open(turn.key, target, part))
 
     def _finish(self, turn: TurnView, part: TextPart) -> str:
         stream, target = self._shown.pop(part.id, None), _element(turn, part)
-        if stream is None or self._attempts.get(part.id) != part.attempt or not part.text.startswith(stream.text):
+        newest = self._newest.pop(part.id, None)
+        is_known = newest is not None and newest.attempt == part.attempt
+        if stream is None or not is_known or not part.text.startswith(stream.text):
             return partial(f"#{target}", "outerHTML", self._macros.block(turn, part))
         stream.feed(part.text[len(stream.text) :])
         pieces = stream.finish()

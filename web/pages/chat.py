@@ -9,12 +9,12 @@ from markupsafe import Markup
 from cortex.base.errors import Busy, UserError
 from cortex.base.role import ToolMode
 from cortex.services.chat.transcript import Transcript
-from web.bell import bell, woven
 from web.chat_view import chat_context, done
 from web.deps import CurrentUser, Services
+from web.live import LivePages
 from web.render import Frame, Renderer, respond_aside, wants_fragment
 from web.routes import LazyRoute
-from web.sse import HEADERS, Painter, TurnViewContext
+from web.sse import HEADERS, TurnViewContext
 
 router = APIRouter(route_class=LazyRoute)
 
@@ -122,13 +122,8 @@ async def events(
     last_event_id: Annotated[str, Header()] = "",
 ) -> Response:
     """The log from `after` (or from what the browser saw last) on, as it grows, and the bell if it is not `shown`."""
+    live: LivePages = request.app.state.live
+    conversation = await services.conversations.get(user, cid)
     seq = int(last_event_id) if last_event_id.isdecimal() else after
-    page = await services.chat.log(user, cid)
-    log = Transcript((event for event in page.events if event.seq <= seq), title=page.conversation.title)
-    log.seq = max(log.seq, seq)
-    composer = await services.composer.composer(user, page.conversation)
-    context = TurnViewContext(frame=Frame(user=user), cid=cid, opens={}, window_tokens=composer.window_tokens)
-    painter = Painter(request.app.state.pages, context, log)
-    stream = painter.messages(services.chat.follow(user, cid, seq))
-    stream = woven(stream, bell(services, request.app.state.pages, user, shown))
+    stream = live.conversation(user, cid, min(max(0, seq), conversation.seq), shown)
     return StreamingResponse(stream, media_type="text/event-stream", headers=HEADERS)

@@ -13,9 +13,9 @@ from cortex.base.errors import UserError
 from cortex.ports.channels import NoticeKind
 from cortex.services.notices.notices import NoticeFilter, NoticeView
 from cortex.services.reminders.reminders import SNOOZES
-from web.bell import bell
 from web.deps import CurrentUser, Services
 from web.frame import frame_of
+from web.live import LivePages
 from web.render import Context, described, respond
 from web.routes import LazyRoute
 from web.security import local_path
@@ -81,9 +81,10 @@ async def show(
 
 
 @router.get("/notifications/events")
-async def events(request: Request, services: Services, user: CurrentUser, shown: int = -1) -> Response:
+async def events(request: Request, user: CurrentUser, shown: int = -1) -> Response:
     """The number on the bell, as it changes."""
-    stream = bell(services, request.app.state.pages, user, shown)
+    live: LivePages = request.app.state.live
+    stream = live.bell(user, shown)
     return StreamingResponse(stream, media_type="text/event-stream", headers=HEADERS)
 
 

@@ -26,8 +26,7 @@ from cortex.storage.summaries import SummariesRepository
 from cortex.storage.turns import NOTHING_READ, Reads, TurnRow, TurnsRepository
 
 MESSAGE_CHARS_MAX = 32_000
-FOLLOW_S = 300.0
-KEEP_ALIVE_S = 15.0
+LOOK_AGAIN_S = 15.0  # should a signal be lost
 NOT_SAID = ("agent", "result")  # channels whose texts no person wrote
 
 
@@ -39,11 +38,6 @@ class LogPage:
     events: Sequence[Event]
     earlier: int | None
     seq: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tick:
-    """Nothing happened for a while: the connection is kept open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,35 +142,34 @@ class Chat:
         row = await turns.at(conversation_id, before)
         return await conversations.first_seq(conversation_id, row.id) if row else None
 
-    async def follow(self, user: User, conversation_id: str, after: int) -> AsyncIterator[Event | OpenPart | Tick]:
-        """Rows past `after` in order, then open parts, whole, as they grow; a `Tick` every 15 quiet seconds.
+    async def follow(
+        self, user: User, conversation_id: str, after: int
+    ) -> AsyncIterator[tuple[Sequence[Event], Sequence[OpenPart]]]:
+        """Rows past `after` in order, with the open parts that have grown, whole: all that is new, each time.
 
-        The reader sets the pace: what it is too slow to see grow, it sees grown. Ends after five minutes, so
-        that the caller checks the login again and the browser comes back.
+        The reader sets the pace: what it is too slow to see grow, it sees grown. Ends when the person's access does.
         """
         conversations = self.runtime.db.repository(ConversationsRepository, user.id)
         await conversations.get(conversation_id)
         shown: dict[str, OpenPart] = {}
         seq, counter = after, -1
-        ends_s = self.runtime.ticks_s() + FOLLOW_S
         with self.streams.watching(user.id, conversation_id) as is_allowed, self.runtime.hub.watching(conversation_id):
-            while is_allowed() and self.runtime.ticks_s() < ends_s:
-                heard = await self.runtime.hub.changed(conversation_id, counter, KEEP_ALIVE_S)
-                if heard == counter:
-                    yield Tick()
-                    continue
-                counter = heard
+            while is_allowed():
+                counter = await self.runtime.hub.changed(conversation_id, counter, LOOK_AGAIN_S)
                 parts = self.runtime.hub.open_parts(conversation_id)
                 events = self.runtime.hub.since(conversation_id, seq)
                 if events is None:
                     events = await conversations.events(conversation_id, after=seq)
-                for event in events:
-                    seq = event.seq
-                    yield event
-                for part in parts:
-                    if shown.get(part.part) != part:
-                        shown[part.part] = part
-                        yield part
+                grown = [part for part in parts if shown.get(part.part) != part]
+                shown |= {part.part: part for part in grown}
+                seq = events[-1].seq if events else seq
+                if events or grown:
+                    yield events, grown
+
+    async def events(self, user: User, conversation_id: str, after: int, upto: int) -> Sequence[Event]:
+        """The rows past `after`, up to `upto`."""
+        conversations = self.runtime.db.repository(ConversationsRepository, user.id)
+        return await conversations.events(conversation_id, after=after, before=upto + 1)
 
     async def access_ended(self, user_id: str) -> None:
         """A user's logins ended or their rank changed: their streams close and their running turns stop, at once."""

@@ -3,12 +3,11 @@
 Writing notices is `notices.py`'s, the page is `web`'s.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from cortex.base.clock import ticks_s
 from cortex.base.user import User
-from cortex.services.chat.chat import FOLLOW_S, KEEP_ALIVE_S, Tick
+from cortex.services.chat.chat import LOOK_AGAIN_S
 from cortex.services.chat.streams import OpenStreams
 from cortex.services.notices.notices import NoticeFilter, NoticeRow, Notices
 from cortex.services.notifier import bell_of
@@ -29,24 +28,21 @@ class LiveNotices:
 
     notices: Notices
     streams: OpenStreams
-    ticks: Callable[[], float] = ticks_s
 
-    async def follow(self, user: User, shown: int) -> AsyncIterator[NoticeUpdate | Tick]:
-        """An update each time something of the person's notices changed; a `Tick` every 15 quiet seconds.
+    async def follow(self, user: User, shown: int) -> AsyncIterator[NoticeUpdate]:
+        """An update each time something of the person's notices changed, until the person's access ends.
 
-        At once only when the number is not what the page has `shown`; what is older is no news. Ends after five
-        minutes, so that the caller checks the login again, and as soon as the person's access ended.
+        At once only when the number is not what was `shown`; what is older is no news.
         """
-        rung, ends_s = -1, self.ticks() + FOLLOW_S
+        rung = -1
         wanted, told = NoticeFilter(is_unread=True, since=self.notices.clock()), frozenset[str]()
         with self.streams.watching(user.id, bell_of(user.id)) as is_allowed:
-            while is_allowed() and self.ticks() < ends_s:
-                heard = await self.notices.changed(user.id, rung, KEEP_ALIVE_S)
+            while is_allowed():
+                heard = await self.notices.changed(user.id, rung, LOOK_AGAIN_S)
                 if not is_allowed():
                     return
                 is_first, is_quiet, rung = rung < 0, heard == rung, heard
                 if is_quiet:
-                    yield Tick()
                     continue
                 count = await self.notices.unread(user.id)
                 if is_first and count == shown:

@@ -1,0 +1,137 @@
+"""Several pages on one conversation: what happens is painted once for all, and each page gets every row once."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from cortex.base.clock import ticks_s
+from tests.patience import PATIENCE_S
+from tests.scripted_server import Fault, ScriptedServer, rule
+from tests.web import conftest
+from tests.web.streams import following
+from tests.web.talks import Talks, talking_house
+from web.app import create_app
+from web.live import LivePages, OpenPage
+
+PAGES = 5
+LONG = "word after word " * 200 + "and that is the end"
+
+
+@pytest.fixture
+async def talks(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Talks]:
+    async with talking_house(tmp_path / "home", scripted) as opened:
+        yield opened
+
+
+@pytest.fixture
+def served(talks: Talks) -> FastAPI:
+    return create_app(talks.living.cortex)
+
+
+@pytest.fixture
+async def browser(served: FastAPI, talks: Talks) -> AsyncIterator[httpx.AsyncClient]:
+    async with conftest.browser(served, talks.held.token) as http:
+        yield http
+
+
+def ids(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"^id: (\d+)$", text, re.M)]
+
+
+async def test_an_answer_is_painted_once_for_all_pages_and_reaches_each_whole(
+    served: FastAPI, talks: Talks, browser: httpx.AsyncClient
+) -> None:
+    painted = list[str]()
+    shown = served.state.pages.env.filters["dom"]
+
+    def counted(*given: str) -> str:
+        painted.append("")
+        return str(shown(*given))
+
+    served.state.pages.env.filters["dom"] = counted
+    counts = list[int]()
+    for number in (1, PAGES):
+        cid = await talks.living.conversation()
+        async with AsyncExitStack() as stack:
+            path = f"/c/{cid}/events?after=0"
+            pages = [await stack.enter_async_context(following(served, browser, path)) for _ in range(number)]
+            for page in pages:
+                await page.until("event: ready")
+            painted.clear()
+            await talks.living.say(cid, "what about the stand-up?")
+            texts = [await page.until("event: ended") for page in pages]
+        counts.append(len(painted))
+        events = [event.seq for event in await talks.living.events(cid)]
+        assert [ids(text) for text in texts] == [events] * number
+    assert counts[0] == counts[1] > 0
+
+
+async def test_a_page_that_comes_in_the_middle_of_an_answer_has_all_of_it_at_once(
+    served: FastAPI, talks: Talks, browser: httpx.AsyncClient
+) -> None:
+    talks.model.rules.insert(0, rule("slowly", "slowly told " * 400))
+    talks.model.fail(Fault(kind="pause", after_bytes=2_000))
+    cid = await talks.living.conversation()
+    async with following(served, browser, f"/c/{cid}/events?after=0") as first:
+        await browser.post(f"/c/{cid}/messages", data={"text": "say it slowly"})
+        await first.until("slowly told slowly")
+        async with following(served, browser, f"/c/{cid}/events?after=0") as second:
+            await second.until("slowly told slowly")  # though the model says nothing more now
+            talks.model.go_on(1_000)
+            await first.until("event: ended")
+            await second.until("event: ended")
+        assert ids(first.text) == ids(second.text)
+
+
+async def test_a_page_that_does_not_read_is_brought_up_to_date_instead_of_kept_for(
+    served: FastAPI, talks: Talks
+) -> None:
+    talks.model.rules.insert(0, rule("at length", LONG))
+    living = talks.living
+    cid = await living.conversation()
+    live = LivePages(living.cortex, served.state.pages, waiting_most=100)
+    stream = live.conversation(living.admin, cid, 0, 0)
+    assert "event: ready" in await anext(stream)
+    coming = asyncio.ensure_future(anext(stream))
+    await living.say(cid, "tell it at length", mode="chat")
+    text = await asyncio.wait_for(coming, PATIENCE_S)  # nothing more is read while the answer comes
+    async with asyncio.timeout(PATIENCE_S):
+        while "event: ended" not in text:
+            text += await anext(stream)
+    await stream.aclose()
+    assert ids(text) == [event.seq for event in await living.events(cid)]
+    assert "and that is the end" in text
+
+
+async def test_what_is_too_much_to_keep_is_dropped_and_the_page_said_to_be_behind() -> None:
+    page = OpenPage(seq=3, waiting_most=100)
+    page.push("a", 4)
+    page.push("b")
+    texts = page.texts(ticks_s() + PATIENCE_S)
+    assert await anext(texts) == "ab"
+    page.push("c" * 101, 5)
+    page.push("d", 6)
+    assert await anext(texts, "behind") == "behind"
+    assert page.seq == 4
+    page.begin(6)
+    page.push("e", 7)
+    assert await anext(page.texts(ticks_s() + PATIENCE_S)) == "e"
+
+
+async def test_a_feed_ends_with_its_last_page_and_begins_again_with_the_next(
+    served: FastAPI, talks: Talks, browser: httpx.AsyncClient
+) -> None:
+    cid, streams = talks.held.kitchen, talks.living.cortex.streams
+    for _ in range(2):
+        async with following(served, browser, f"/c/{cid}/events?after=0") as page:
+            await page.until("event: ended")
+            assert streams.is_watched(talks.living.admin.id, cid)
+        async with asyncio.timeout(PATIENCE_S):
+            while streams.is_watched(talks.living.admin.id, cid):  # noqa: ASYNC110 - a watcher leaves without a word
+                await asyncio.sleep(0.01)

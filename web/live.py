@@ -1,0 +1,277 @@
+"""What open pages are sent as it happens: painted once for all pages of a person on the same thing, and given to each.
+
+A page that comes is first brought to where the others are. One that reads too slowly is brought there again, instead of
+having everything kept for it. Called by `web/pages/chat.py` and `web/pages/notifications.py`; holds no rule.
+"""
+
+import asyncio
+import functools
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextvars import Context
+from typing import Any, TypeVar, cast
+
+from cortex.app import Cortex
+from cortex.base.clock import ticks_s
+from cortex.base.user import User
+from cortex.services.chat.chat import LogPage
+from cortex.services.chat.transcript import Transcript
+from cortex.services.notices.live import LiveNotices
+from web.render import Context as PageContext
+from web.render import Frame, Renderer
+from web.sse import RETRY_MS, Painter, SseMessage, TurnViewContext, partial
+
+log = logging.getLogger(__name__)
+
+LASTS_S = 300.0  # then the browser comes back, and its login is looked at again
+KEEP_ALIVE_S = 15.0
+KEEP_ALIVE = ": still here\n\n"
+READY = SseMessage(data="", event="ready", retry_ms=RETRY_MS).encode()
+WAITING_MOST = 256_000  # characters
+# What grows is shown at most this often, a long open block (it is sent again whole) a little less often; the next
+# look sees all that came meanwhile.
+FLUSH_S, FLUSH_MOST_S, SLOW_CHARACTERS_S = 0.08, 0.16, 100_000
+
+
+class OpenPage:
+    """What one open page has not been sent yet. `seq`: it has been sent the log up to there."""
+
+    def __init__(self, seq: int = 0, waiting_most: int = WAITING_MOST) -> None:
+        """waiting_most: characters that are kept while the page does not read."""
+        self.seq = seq
+        self._most = waiting_most
+        self.is_over = self._is_behind = False
+        self._waiting: list[tuple[str, int]] = []
+        self._size = 0
+        self._has_news = asyncio.Event()
+
+    def push(self, text: str, seq: int = 0) -> None:
+        """Send it this next, which brings it up to `seq`. Of what is too much to keep nothing is kept."""
+        self._waiting.append((text, seq))
+        self._size += len(text)
+        if self._size > self._most:
+            self._waiting.clear()
+            self._is_behind = True
+        self._has_news.set()
+
+    def begin(self, seq: int) -> None:
+        """What is pushed from here on follows what it is about to be sent up to `seq`."""
+        self.seq, self._is_behind, self._size = seq, False, 0
+        self._waiting.clear()
+        if not self.is_over:
+            self._has_news.clear()
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self.is_over = True
+        self._has_news.set()
+
+    async def news(self, patience_s: float) -> None:
+        """Return once something was pushed, or the time is up."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience_s):
+                await self._has_news.wait()
+        self._has_news.clear()
+
+    async def texts(self, ends_s: float) -> AsyncGenerator[str, None]:
+        """What is pushed, all that waits in one, until then; a sign of life every 15 quiet seconds.
+
+        Ends when there is no more, and when the page fell behind: then it has been sent the log up to `seq` alone.
+        """
+        while ticks_s() < ends_s:
+            await self.news(min(KEEP_ALIVE_S, ends_s - ticks_s()))
+            if self._is_behind:
+                return
+            taken, self._size, self._waiting = self._waiting, 0, []
+            if taken or not self.is_over:
+                yield "".join(text for text, _ in taken) or KEEP_ALIVE
+            self.seq = max([self.seq, *(seq for _, seq in taken)])
+            if self.is_over:
+                return
+
+
+class Feed:
+    """One source that several pages show. It goes on until their access ends, or the last of them is gone."""
+
+    def __init__(self) -> None:
+        self.joined = 0
+        self.is_ready = asyncio.Event()
+        self.is_over = False
+        self._pages: set[OpenPage] = set()
+
+    def start(self) -> None:
+        """Follow the source. In a context of its own: the request that happens to be first ends before."""
+        self._running = asyncio.create_task(self._run(), context=Context())  # noqa: TID251 - ended by `stop`, heard by `_end`
+        self._running.add_done_callback(self._end)
+
+    def stop(self) -> None:
+        """Nobody looks any more."""
+        self._running.cancel()
+
+    def add(self, page: OpenPage) -> None:
+        """Push what comes to this page too."""
+        self._pages.add(page)
+        if self.is_over:
+            page.end()
+
+    def leave(self, page: OpenPage) -> None:
+        """Push it nothing more."""
+        self._pages.discard(page)
+
+    def _push(self, text: str, seq: int = 0) -> None:
+        for page in self._pages:
+            page.push(text, seq)
+
+    async def _run(self) -> None:
+        raise NotImplementedError
+
+    def _end(self, running: "asyncio.Task[None]") -> None:
+        """The pages end with it: the browsers come back, and are let in or not."""
+        if not running.cancelled() and running.exception() is not None:
+            log.error("live page failed", exc_info=running.exception())
+        self.is_over = True
+        self.is_ready.set()
+        for page in self._pages:
+            page.end()
+
+
+class ConversationFeed(Feed):
+    """A conversation of this person, folded and painted once."""
+
+    def __init__(self, services: Cortex, renderer: Renderer, user: User, cid: str) -> None:
+        super().__init__()
+        self._services, self._renderer, self._user, self._cid = services, renderer, user, cid
+        self._between = asyncio.Lock()  # pages join between two changes
+
+    async def caught_up(self, page: OpenPage) -> AsyncGenerator[str, None]:
+        """What brings the page from its `seq` to where the others are; the rest is pushed."""
+        self.add(page)
+        while self._seq < page.seq and not page.is_over:  # it has seen a row that is about to be painted
+            await page.news(KEEP_ALIVE_S)
+        async with self._between:
+            after, upto, open_parts = page.seq, self._seq, await self._painter.open_parts()
+            page.begin(upto)
+        if after < upto:
+            async for text in self._missed(after, upto):
+                yield text
+        if open_parts:
+            yield open_parts
+
+    async def _run(self) -> None:
+        page = await self._services.chat.log(self._user, self._cid)
+        composer = await self._services.composer.composer(self._user, page.conversation)
+        self._window_tokens = composer.window_tokens
+        self._painter = self._made(page, page.seq)
+        self._seq = page.seq
+        self.is_ready.set()
+        async for events, parts in self._services.chat.follow(self._user, self._cid, page.seq):
+            async with self._between:
+                text = await self._painter.painted([*events, *parts])
+                self._seq = events[-1].seq if events else self._seq
+                self._push(text, self._seq)
+            if parts:
+                await asyncio.sleep(min(FLUSH_MOST_S, FLUSH_S + len(text) / SLOW_CHARACTERS_S))
+
+    async def _missed(self, after: int, upto: int) -> AsyncGenerator[str, None]:
+        painter = self._made(await self._services.chat.log(self._user, self._cid), after)
+        for event in await self._services.chat.events(self._user, self._cid, after, upto):
+            yield await painter.painted([event])
+
+    def _made(self, page: LogPage, seq: int) -> Painter:
+        log = Transcript((event for event in page.events if event.seq <= seq), title=page.conversation.title)
+        log.seq = max(log.seq, seq)
+        context = TurnViewContext(
+            frame=Frame(user=self._user), cid=self._cid, opens={}, window_tokens=self._window_tokens
+        )
+        return Painter(self._renderer, context, log)
+
+
+class BellFeed(Feed):
+    """The number on a person's bell, and what is new."""
+
+    def __init__(self, services: Cortex, pages: Renderer, user: User) -> None:
+        super().__init__()
+        self._notices, self._streams, self._user = services.notices, services.streams, user
+        self._macros: Any = pages.macros("ui.html", PageContext())  # Jinja makes the macros' names at run time
+
+    def join(self, page: OpenPage, shown: int) -> None:
+        """Push what comes to the page, and first the number if it is not the one that is `shown`."""
+        self.add(page)
+        if not self.is_over and shown != self._unread:
+            page.push(self._number())
+
+    async def _run(self) -> None:
+        self._unread = await self._notices.unread(self._user.id)
+        self.is_ready.set()
+        live = LiveNotices(notices=self._notices, streams=self._streams)
+        async for update in live.follow(self._user, self._unread):
+            self._unread = update.unread
+            over = (SseMessage(data=notice_id, event="heard") for notice_id in update.over)
+            news = (SseMessage(data=self._macros.told(notice), event="told") for notice in update.news)
+            self._push(self._number() + "".join(one.encode() for one in (*over, *news)))
+
+    def _number(self) -> str:
+        number = self._macros.unread(self._unread)
+        both = partial("#bell-n", "innerHTML", number) + partial("#menu-n", "innerHTML", number)
+        return SseMessage(data=both).encode() + SseMessage(data=str(self._unread), event="unread").encode()
+
+
+F = TypeVar("F", bound=Feed)
+
+
+class LivePages:
+    """The feeds of this process, each for as long as a page shows it."""
+
+    def __init__(self, services: Cortex, pages: Renderer, waiting_most: int = WAITING_MOST) -> None:
+        """waiting_most: as for `OpenPage`."""
+        self._services, self._pages, self._most = services, pages, waiting_most
+        self._feeds: dict[tuple[User, str], Feed] = {}
+
+    async def conversation(self, user: User, cid: str, seq: int, shown: int) -> AsyncGenerator[str, None]:
+        """The log past `seq` as it grows, and the bell, whose number is `shown`. Ends after five minutes."""
+        yield READY
+        page, ends_s = OpenPage(seq, self._most), ticks_s() + LASTS_S
+        make = functools.partial(ConversationFeed, self._services, self._pages, user, cid)
+        async with self._bell(page, user) as bell, self._joined(page, (user, cid), make) as feed:
+            while not page.is_over and ticks_s() < ends_s:
+                async for text in feed.caught_up(page):
+                    yield text
+                bell.join(page, shown)
+                async for text in page.texts(ends_s):
+                    yield text
+                shown = -1  # what was dropped may have told another number
+
+    async def bell(self, user: User, shown: int) -> AsyncGenerator[str, None]:
+        """The bell alone."""
+        yield READY
+        page, ends_s = OpenPage(0, self._most), ticks_s() + LASTS_S
+        async with self._bell(page, user) as bell:
+            while not page.is_over and ticks_s() < ends_s:
+                page.begin(0)
+                bell.join(page, shown)
+                async for text in page.texts(ends_s):
+                    yield text
+                shown = -1
+
+    def _bell(self, page: OpenPage, user: User) -> AbstractAsyncContextManager[BellFeed]:
+        return self._joined(page, (user, ""), functools.partial(BellFeed, self._services, self._pages, user))
+
+    @asynccontextmanager
+    async def _joined(self, page: OpenPage, key: tuple[User, str], make: Callable[[], F]) -> AsyncIterator[F]:
+        feed = cast("F | None", self._feeds.get(key))  # a key's feeds are of one kind
+        if feed is None or feed.is_over:
+            feed = make()
+            feed.start()
+            self._feeds[key] = feed
+        feed.joined += 1
+        try:
+            await feed.is_ready.wait()
+            yield feed
+        finally:
+            feed.leave(page)
+            feed.joined -= 1
+            if not feed.joined:
+                feed.stop()
+                if self._feeds.get(key) is feed:
+                    del self._feeds[key]
