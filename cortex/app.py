@@ -25,6 +25,7 @@ from cortex.engine.hub import LocalHub
 from cortex.engine.null_engine import NullEngine
 from cortex.engine.relay import relayed
 from cortex.engine.remote import CANCELLED, STARTED, Remote
+from cortex.integrations.quota import MB, Quota
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.engine import Runner, SharedHub, Signals
 from cortex.services.health.housekeeping import Housekeeping
@@ -156,7 +157,8 @@ async def _opened(
     )
     book = LogBook()
     book.setFormatter(LineFormatter(SecretFilter(*settings.known_secrets)))
-    sandbox = Sandbox(home=settings.home)
+    total = Quota(most_bytes=settings.workspace_mb * MB, most_files=settings.workspace_files)
+    sandbox = Sandbox(home=settings.home, total=total)
     is_boxed = (await sandbox.probe()).level != "none"
     cortex = kind(runtime, sandbox=sandbox, is_boxed=is_boxed, log_book=book, access_ended=access_ended)
     logging.getLogger().addHandler(book)

@@ -19,6 +19,7 @@ from pathlib import Path
 from cortex.base.errors import ConfigError
 
 OTHERS = 0o077
+SET_ID = stat.S_ISUID | stat.S_ISGID  # whoever runs such a file does it as its owner
 FOLDER, FILE, PROGRAM = 0o700, 0o600, 0o700
 NAMED = 3  # how many paths a sentence names
 MOUNTED = "lost+found"  # root's own, at the top of a disk of its own
@@ -167,9 +168,10 @@ def _visit(name: str, within: int | None, shown: str, seen: ModeReport, is_mendi
     if stat.S_ISLNK(about.st_mode):
         return False
     is_folder = stat.S_ISDIR(about.st_mode)
-    if about.st_mode & OTHERS:
+    excess = about.st_mode & (OTHERS if is_folder else OTHERS | SET_ID)
+    if excess:
         seen.loose.add(shown)
-    if is_mending and (about.st_mode & OTHERS or (is_folder and about.st_mode & FOLDER != FOLDER)):
+    if is_mending and (excess or (is_folder and about.st_mode & FOLDER != FOLDER)):
         try:
             _close_to_others(name, within)
         except OSError as error:

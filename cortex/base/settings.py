@@ -85,6 +85,10 @@ class Settings(NotificationSettings):
     plans_kept_days: int = Field(
         0, ge=0, description="Days for which traces keep how tools were chosen; 0: as long as the conversation."
     )
+    workspace_mb: int = Field(
+        4_000, ge=10, description="MB that a person's files may hold; a shell command that goes past it is stopped."
+    )
+    workspace_files: int = Field(200_000, ge=100, description="And how many files and folders.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much is logged.")
     allow_second_process: bool = Field(
         default=False,

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from cortex.base.errors import ToolFailed
 from cortex.integrations.process import ProcessResult
-from cortex.integrations.sandbox import MB, Limits, Sandbox
+from cortex.integrations.quota import MB
+from cortex.integrations.sandbox import Limits, Sandbox
 
 LIMITS = Limits(timeout_s=20.0, cpu_s=15, address_bytes=4_000 * MB, processes=16, output_bytes=60_000)
 ENV = {

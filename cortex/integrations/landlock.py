@@ -5,11 +5,15 @@ itself in and runs the order's command. As a program it sees the standard librar
 """
 
 import ctypes
+import errno
+import fcntl
 import json
 import os
 import platform
 import resource
+import select
 import signal
+import socket
 import struct
 import sys
 from contextlib import suppress
@@ -23,7 +27,7 @@ ALL_FILE_RIGHTS = (1 << 16) - 1  # ABI 5: up to IOCTL_DEV
 FILE_ONLY_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | (1 << 14) | (1 << 15)
 READ_ONLY = EXECUTE | READ_FILE | READ_DIR
 TCP_RIGHTS, SCOPES = 3, 3
-PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_SET_CHILD_SUBREAPER, PR_SET_SECCOMP = 1, 38, 36, 22
+PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_SET_CHILD_SUBREAPER = 1, 38, 36
 SYSTEM = (
     "/usr",
     "/bin",
@@ -37,24 +41,25 @@ SYSTEM = (
 )
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
-# socket, ptrace, process_vm_*, io_uring_*, bpf, perf_event_open, userfaultfd, keyctl and kin, unshare, setns, mounts
-DENIED = {
-    "x86_64": (
-        0xC000003E,
-        [41, 101, 310, 311, 425, 426, 427, 321, 298, 323, 248, 249, 250, 272, 308, 165, 166, 428, 429, 442],
-    ),
-    "aarch64": (
-        0xC00000B7,
-        [198, 117, 270, 271, 425, 426, 427, 280, 241, 282, 217, 218, 219, 97, 268, 40, 39, 428, 429, 442],
-    ),
+SECCOMP = {"x86_64": 317, "aarch64": 277}
+SET_FILTER, NEW_LISTENER = 1, 8
+RECEIVE, SEND = 0xC0502100, 0xC0182101  # ioctls of the listener
+NOTICE, REPLY = "=QIIiIQ6Q", "=QqiI"  # struct seccomp_notif, struct seccomp_notif_resp
+OPENAT2, BENEATH, NO_MAGIC_LINKS = 437, 8, 2
+AT_FDCWD, AT_SYMLINK_NOFOLLOW = -100, 0x100
+PATH_BYTES, TIMES_BYTES = 4_096, 32
+
+# By number: which argument is the folder, the path, the mode or times, the flags; -1 where the call has none.
+CHANGES = {
+    "x86_64": {90: (-1, 0, 1, -1), 91: (0, -1, 1, -1), 268: (0, 1, 2, -1), 452: (0, 1, 2, 3), 280: (0, 1, 2, 3)},
+    "aarch64": {52: (0, -1, 1, -1), 53: (0, 1, 2, -1), 452: (0, 1, 2, 3), 88: (0, 1, 2, 3)},
 }
-LOAD, JUMP_EQUAL, JUMP_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
-ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | 13  # EACCES
+UTIMENSAT = {"x86_64": 280, "aarch64": 88}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What to run and in which walls; `limits` maps numbers of `resource` to values."""
+    """What to run and in which walls; `limits` maps numbers of `resource` to values, `filter` is in hex."""
 
     argv: tuple[str, ...]
     workspace: str
@@ -63,6 +68,8 @@ class Order:
     is_writable: bool
     processes: int
     limits: dict[int, int]
+    readable: tuple[str, ...]
+    filter: str
     env: dict[str, str]
 
     def to_text(self) -> str:
@@ -72,7 +79,7 @@ class Order:
 
 def lacking() -> str:
     """Why this kernel or machine cannot do it, or ""."""
-    if sys.platform != "linux" or platform.machine() not in DENIED:
+    if sys.platform != "linux" or platform.machine() not in SECCOMP:
         return f"Landlock is not supported on {sys.platform} {platform.machine()}."
     if os.geteuid() == 0:
         return "Landlock alone does not bind root: run Cortex as a normal user, or install bubblewrap."
@@ -99,7 +106,7 @@ def _restrict_files(order: Order) -> None:
     ruleset = _checked(
         libc.syscall(CREATE_RULESET, handled, ctypes.c_size_t(len(handled)), ctypes.c_uint(0)), "ruleset"
     )
-    grants = [(place, READ_ONLY) for place in SYSTEM]
+    grants = [(place, READ_ONLY) for place in (*SYSTEM, *order.readable)]
     grants += [(place, READ_FILE | WRITE_FILE) for place in DEVICES]
     grants += [(order.workspace, ALL_FILE_RIGHTS if order.is_writable else READ_ONLY)]
     grants += [(order.temporary, ALL_FILE_RIGHTS)]
@@ -114,16 +121,12 @@ def _restrict_files(order: Order) -> None:
     _checked(libc.syscall(RESTRICT_SELF, ruleset, ctypes.c_uint(0)), "restrict_self")
 
 
-def _restrict_calls() -> None:
-    """Seccomp: no sockets at all (Landlock leaves UDP and unix sockets open), no way to look into other processes."""
-    arch, denied = DENIED[platform.machine()]
-    lines = [(LOAD, 0, 0, 4), (JUMP_EQUAL, 1, 0, arch), (RETURN, 0, 0, KILL), (LOAD, 0, 0, 0)]
-    lines += [(JUMP_AT_LEAST, len(denied) + 1, 0, 0x40000000)]  # x32 numbers are another door to the same calls
-    lines += [(JUMP_EQUAL, len(denied) - index, 0, number) for index, number in enumerate(denied)]
-    lines += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
-    program = struct.pack("HxxxxxxP", len(lines), ctypes.addressof(code))
-    _checked(_libc().prctl(PR_SET_SECCOMP, 2, program, 0, 0), "seccomp")
+def _restrict_calls(order: Order) -> int:
+    """Lay the filter on; the descriptor on which the kernel asks about what the filter does not settle by itself."""
+    code = ctypes.create_string_buffer(bytes.fromhex(order.filter))
+    program = struct.pack("HxxxxxxP", (len(code) - 1) // 8, ctypes.addressof(code))
+    number = SECCOMP[platform.machine()]
+    return _checked(_libc().syscall(number, ctypes.c_uint(SET_FILTER), ctypes.c_uint(NEW_LISTENER), program), "seccomp")
 
 
 def _own_threads() -> int:
@@ -136,7 +139,7 @@ def _own_threads() -> int:
     return count
 
 
-def _run_shut_in(order: Order) -> None:
+def _run_shut_in(order: Order, door: socket.socket) -> None:
     """In the child: limits, walls, then the command in its place. Never returns."""
     _libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     for number, value in order.limits.items():
@@ -146,7 +149,7 @@ def _run_shut_in(order: Order) -> None:
     resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
     os.chdir(order.folder)
     _restrict_files(order)
-    _restrict_calls()
+    socket.send_fds(door, [b"!"], [_restrict_calls(order)])
     env = {**order.env, "HOME": order.temporary, "TMPDIR": order.temporary}
     os.execvpe(order.argv[0], order.argv, env)  # noqa: S606 - the whole point, and no shell
 
@@ -164,18 +167,100 @@ def _kill_the_rest() -> None:
             return
 
 
+class _Changes:
+    """Makes changes of modes and times for the command, below the folders that it may write and nowhere else.
+
+    The path is read once, from the command's memory, and opened by us: what the command does to it meanwhile, or to a
+    folder on the way, changes nothing. What is done is done with our rights, so every path is resolved beneath a root.
+    """
+
+    def __init__(self, folders: list[str]) -> None:
+        self._roots = {os.path.realpath(folder): os.open(folder, os.O_PATH | os.O_CLOEXEC) for folder in folders}
+        self._libc = _libc()
+
+    def answer(self, listener: int) -> None:
+        """Take one call from the kernel, make it or not, and say how it went."""
+        notice = bytearray(struct.calcsize(NOTICE))
+        try:
+            fcntl.ioctl(listener, RECEIVE, notice)
+        except OSError:  # whoever asked is gone
+            return
+        number, pid, _, call, _, _, *arguments = struct.unpack(NOTICE, notice)
+        try:
+            self._make(pid, call, arguments)
+            code = 0
+        except OSError as error:
+            code = error.errno or errno.EPERM
+        with suppress(OSError):
+            fcntl.ioctl(listener, SEND, bytearray(struct.pack(REPLY, number, 0, -code, 0)))
+
+    def _make(self, pid: int, call: int, arguments: list[int]) -> None:
+        folder, path, value, flags = (arguments[at] if at >= 0 else None for at in CHANGES[platform.machine()][call])
+        base = AT_FDCWD if folder is None else ctypes.c_int(folder & 0xFFFFFFFF).value
+        place = os.readlink(f"/proc/{pid}/cwd" if base == AT_FDCWD else f"/proc/{pid}/fd/{base}")
+        if path:
+            place = os.path.join(place, os.fsdecode(_memory(pid, path, PATH_BYTES).split(b"\0")[0]))
+        handle = self._open(os.path.normpath(place), os.O_NOFOLLOW if (flags or 0) & AT_SYMLINK_NOFOLLOW else 0)
+        try:
+            name = b"/proc/self/fd/%d" % handle
+            if call == UTIMENSAT[platform.machine()]:
+                times = _memory(pid, value, TIMES_BYTES) if value else None
+                _checked(self._libc.utimensat(AT_FDCWD, name, times, 0), "utimensat")
+            else:
+                os.chmod(name, (value or 0) & 0o1777)
+        finally:
+            os.close(handle)
+
+    def _open(self, place: str, flags: int) -> int:
+        for root, handle in self._roots.items():
+            if place == root or place.startswith(f"{root}/"):
+                how = struct.pack("QQQ", os.O_PATH | os.O_CLOEXEC | flags, 0, BENEATH | NO_MAGIC_LINKS)
+                rest = os.fsencode(os.path.relpath(place, root))
+                return _checked(self._libc.syscall(OPENAT2, handle, rest, how, ctypes.c_size_t(len(how))), place)
+        raise PermissionError(errno.EPERM, place)
+
+
+def _memory(pid: int, address: int, size: int) -> bytes:
+    handle = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.pread(handle, size, address)
+    finally:
+        os.close(handle)
+
+
+def _wait(child: int, listener: int, changes: _Changes) -> int:
+    """The child's wait status, once it has ended; until then its changes are made."""
+    ended = os.pidfd_open(child)
+    watched = select.poll()
+    watched.register(ended, select.POLLIN)
+    watched.register(listener, select.POLLIN)
+    while True:
+        ready = dict(watched.poll())
+        if ended in ready:
+            os.close(listener)  # what still asks is refused
+            return os.waitpid(child, 0)[1]
+        if ready[listener] & select.POLLIN:
+            changes.answer(listener)
+        else:
+            watched.unregister(listener)
+
+
 def main(text: str) -> int:
     """Run the order; the command's exit code, 126 when the walls could not be built."""
     order = Order(**json.loads(text))
     _checked(_libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "subreaper")
+    changes = _Changes([order.temporary, *([order.workspace] if order.is_writable else [])])
+    ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:
         try:
-            _run_shut_in(order)
+            _run_shut_in(order, theirs)
         except OSError as error:
             os.write(2, f"{order.argv[0]}: {error.strerror or error}\n".encode())
         os._exit(126)
-    _, status = os.waitpid(child, 0)
+    theirs.close()
+    handles = socket.recv_fds(ours, 1, 1)[1]
+    status = _wait(child, handles[0], changes) if handles else os.waitpid(child, 0)[1]
     _kill_the_rest()
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code

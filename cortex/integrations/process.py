@@ -78,13 +78,14 @@ async def run(
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
     output_bytes: int = 65_536,
-    watch: Watch | None = None,
+    watches: Sequence[Watch] = (),
     umask: int = -1,
+    handles: Sequence[int] = (),
 ) -> ProcessResult:
-    """Run `argv` and wait; after `timeout_s`, a flood of output, or a word from `watch`, its whole group is killed.
+    """Run `argv` and wait; after `timeout_s`, a flood of output, or a word from `watches`, its whole group is killed.
 
-    `watch(pid)` runs beside the program and returns a reason when it must die. ToolFailed when it cannot start.
-    `umask`: of the program; -1 for the one that Cortex was started with.
+    A watch, given the pid, runs beside the program and returns a reason when it must die. ToolFailed when it cannot
+    start. `umask`: of the program; -1 for the one that Cortex was started with. `handles`: descriptors it inherits.
     """
     started_s = ticks_s()
     try:
@@ -97,6 +98,7 @@ async def run(
             stderr=PIPE,
             start_new_session=True,
             umask=umask,
+            pass_fds=handles,
         )
     except OSError as error:
         raise ToolFailed(f"{argv[0]!r} could not be started: {error.strerror or error}.") from error
@@ -105,8 +107,7 @@ async def run(
     helper = asyncio.ensure_future  # noqa: TID251 - `_end` lets every helper go
     pumps = helper(_pump(_feed(process, stdin), _drain(process.stdout, out, flood), _drain(process.stderr, err, flood)))
     waits = [helper(_ended(process, pumps)), helper(_flooded(flood))]
-    if watch is not None:
-        waits.append(helper(watch(process.pid)))
+    waits += [helper(watch(process.pid)) for watch in watches]
     try:
         done, _ = await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         killed = next(iter(done)).result() if done else f"it ran longer than {timeout_s:g} s"

@@ -1,6 +1,7 @@
 """Runs a program shut in: no network, no environment, /usr read-only, one folder to work in, hard limits.
 
-A ladder: bubblewrap, else Landlock with seccomp (`landlock.py`), else nothing, and then what needs it is absent.
+A ladder: bubblewrap, else Landlock (`landlock.py`), else nothing, and then what needs it is absent. Each rung has a
+seccomp filter (`seccomp.py`) and a quota of disk, counted while the program runs (`quota.py`).
 Callers: the shell, git and syntax-check tools. It decides no permission.
 """
 
@@ -10,8 +11,8 @@ import resource
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,15 +20,16 @@ from typing import Literal
 
 from cortex.base import private
 from cortex.base.errors import ToolFailed
-from cortex.integrations import landlock
+from cortex.integrations import landlock, seccomp
 from cortex.integrations.process import ProcessResult, can_count, run, tree_of
+from cortex.integrations.quota import MB, Quota, Quotas
 
 Level = Literal["bubblewrap", "landlock", "none"]
 
-MB = 1_000_000
-WORK = "/work"
+WORK = "/cortex-files"  # a name that no readable folder stands below
 NICENESS = 10
 OPEN_FILES = 256
+GROWTH = Quota(most_bytes=500 * MB, most_files=20_000)
 WATCH_S = 0.05
 SYSTEM_FILES = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/mime.types")
 ENVIRONMENT = {
@@ -37,12 +39,16 @@ ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "TERM": "dumb",
     "USER": "cortex",
+    "GIT_CONFIG_NOSYSTEM": "1",  # /etc is not there; under Landlock git fails on it
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a program may use. `memory_bytes` holds for the whole tree, `address_bytes` for one process."""
+    """What a program may use. `memory_bytes` holds for the whole tree, `address_bytes` for one process.
+
+    `growth`: what it may add to its folder.
+    """
 
     timeout_s: float = 30.0
     cpu_s: int = 30
@@ -52,6 +58,7 @@ class Limits:
     file_bytes: int = 64 * MB
     output_bytes: int = 65_536
     temporary_bytes: int = 64 * MB
+    growth: Quota = GROWTH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +81,8 @@ class _Job:
     is_writable: bool = True
     folder: str = "."
     umask: int = -1
+    readable: tuple[Path, ...] = ()
+    total: Quota | None = None
 
 
 PROBE_JOB = _Job(
@@ -89,10 +98,19 @@ class Sandbox:
     """The one way to run somebody else's program. `forced` pins a level, `bubblewrap` is its program ("" = none).
 
     `home`: what a program makes below it is its owner's alone; elsewhere it is as the umask of Cortex's start says.
+    `total`: what a folder below it, a person's workspace, may hold in all.
     """
 
-    def __init__(self, *, forced: Level | None = None, bubblewrap: str | None = None, home: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        forced: Level | None = None,
+        bubblewrap: str | None = None,
+        home: Path | None = None,
+        total: Quota | None = None,
+    ) -> None:
         self._home = home
+        self._total = total
         self._forced = forced
         self._probe: Probe | None = None
         self._bwrap = (shutil.which("bwrap") or "") if bubblewrap is None else bubblewrap
@@ -113,8 +131,12 @@ class Sandbox:
         env: Mapping[str, str] | None = None,
         is_writable: bool = True,
         folder: str = ".",
+        readable: Sequence[Path] = (),
     ) -> ProcessResult:
-        """Run `argv` in `workspace`/`folder`; ToolFailed when this machine has no sandbox at all."""
+        """Run `argv` in `workspace`/`folder`; ToolFailed when this machine has no sandbox at all.
+
+        `readable`: what it may read besides the system and its folder.
+        """
         probe = await self.probe()
         if probe.level == "none":
             raise ToolFailed(f"There is no sandbox on this machine, so nothing was run. {probe.reason}")
@@ -126,11 +148,12 @@ class Sandbox:
             limits=limits or Limits(),
             stdin=stdin,
             env={**ENVIRONMENT, **(env or {})},
+            readable=tuple(readable),
         )
         if self._home is None or not workspace.is_relative_to(self._home):
             return await self._run(probe.level, job)
         try:
-            return await self._run(probe.level, replace(job, umask=private.OTHERS))
+            return await self._run(probe.level, replace(job, umask=private.OTHERS, total=self._total))
         finally:  # a program may also say what others may do: chmod, cp -p, tar
             if is_writable:
                 await asyncio.to_thread(private.look, workspace, is_mending=True)
@@ -140,9 +163,12 @@ class Sandbox:
 
     async def _in_bubblewrap(self, job: _Job) -> ProcessResult:
         """The limits are laid on inside, by a shell of ours ahead of the command; bubblewrap itself needs none."""
-        return await _watched([self._bwrap, *_bubble(job)], job)
+        with _as_file(seccomp.compiled(is_landlock=False)) as handle:
+            return await _watched([self._bwrap, "--seccomp", str(handle), *_bubble(job)], job, handles=(handle,))
 
     async def _try_levels(self) -> Probe:
+        if lacking := seccomp.lacking():
+            return Probe(level="none", reason=lacking)
         if not can_count():
             return Probe(level="none", reason="This kernel does not tell a process's children (CONFIG_PROC_CHILDREN).")
         reasons: list[str] = []
@@ -186,6 +212,8 @@ def _bubble(job: _Job) -> list[str]:
             made += ["--ro-bind", str(place), str(place)]
     for name in SYSTEM_FILES:
         made += ["--ro-bind-try", name, name]
+    for readable in map(str, job.readable):
+        made += ["--ro-bind", readable, readable]
     shared = str(min(job.limits.temporary_bytes, 16 * MB))
     made += ["--proc", "/proc", "--dev", "/dev", "--size", shared, "--tmpfs", "/dev/shm"]  # noqa: S108 - inside
     made += ["--size", str(job.limits.temporary_bytes), "--tmpfs", "/tmp"]  # noqa: S108 - inside
@@ -213,10 +241,13 @@ async def _in_landlock(job: _Job) -> ProcessResult:
         is_writable=job.is_writable,
         processes=job.limits.processes,
         limits=_limits(job.limits),
+        readable=tuple(map(str, job.readable)),
+        filter=seccomp.compiled(is_landlock=True).hex(),
         env=dict(job.env),
     )
     try:
-        return await _watched([sys.executable, "-I", "-S", landlock.__file__, order.to_text()], job)
+        argv = [sys.executable, "-I", "-S", landlock.__file__, order.to_text()]
+        return await _watched(argv, job, temporary=Path(temporary))
     finally:
         await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
 
@@ -232,16 +263,36 @@ def _limits(limits: Limits) -> dict[int, int]:
     }
 
 
-async def _watched(argv: Sequence[str], job: _Job) -> ProcessResult:
-    """Run a launcher under the job's limits of time, output and tree."""
+@contextmanager
+def _as_file(data: bytes) -> Iterator[int]:
+    """A descriptor from which a program that inherits it reads the bytes."""
+    handle = os.memfd_create("cortex")
+    try:
+        os.write(handle, data)
+        os.lseek(handle, 0, os.SEEK_SET)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+async def _watched(
+    argv: Sequence[str], job: _Job, *, handles: Sequence[int] = (), temporary: Path | None = None
+) -> ProcessResult:
+    """Run a launcher under the job's limits of time, output, tree and disk; `temporary`: a folder on a real disk."""
+    quotas = Quotas()
+    if job.is_writable:
+        await quotas.add(job.workspace, growth=job.limits.growth, total=job.total)
+    if temporary is not None:
+        await quotas.add(temporary, growth=replace(job.limits.growth, most_bytes=job.limits.temporary_bytes))
     return await run(
         argv,
         cwd=job.workspace,
         timeout_s=job.limits.timeout_s,
         stdin=job.stdin,
         output_bytes=job.limits.output_bytes,
-        watch=partial(_watch, limits=job.limits),
+        watches=(partial(_watch, limits=job.limits), partial(quotas.watch, most_processes=job.limits.processes)),
         umask=job.umask,
+        handles=handles,
     )
 
 
@@ -258,10 +309,11 @@ async def _watch(pid: int, limits: Limits) -> str:
 
 
 def memory_of(pids: Sequence[int]) -> int:
-    """The memory in bytes that these processes hold together; what they share with others is not counted."""
-    pages = 0
+    """The memory in bytes that these processes hold together; pages of files, which the kernel can drop, are none."""
+    kib = 0
     for pid in pids:
-        with suppress(OSError, ValueError, IndexError):
-            resident, shared = Path(f"/proc/{pid}/statm").read_text().split()[1:3]
-            pages += max(0, int(resident) - int(shared))
-    return pages * resource.getpagesize()
+        with suppress(OSError, ValueError):
+            for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+                if line.startswith(("RssAnon:", "RssShmem:")):
+                    kib += int(line.split()[1])
+    return kib * 1024

@@ -1,17 +1,18 @@
-"""Says whether a file's text is well formed, by its kind. Nothing of it is ever executed. Loaded late."""
+"""Says whether a file's text is well formed, by its kind. Nothing of it is ever executed.
 
-import ast
-import asyncio
-import json
-import tomllib
-from collections.abc import Callable
+Every kind is checked by a program with hard limits of time and memory: a parser of ours (`parsers.py`), or the
+language's own checker.
+"""
+
+import sys
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-import yaml
-
-from cortex.base import scan
+import cortex
 from cortex.base.errors import ToolFailed
-from cortex.integrations.sandbox import MB, Limits, Sandbox
+from cortex.integrations.process import ProcessResult, run
+from cortex.integrations.quota import MB
+from cortex.integrations.sandbox import Limits, Sandbox
 
 TEXT_CHARACTERS = 500_000
 SYSTEM = Path("/usr")
@@ -29,6 +30,8 @@ KINDS = {
     ".mjs": "javascript",
     ".cjs": "javascript",
 }
+OURS = tuple(Path(place) for place in cortex.__path__)
+ENDED_BY_LIMIT = (-9, -24, 128 + 9, 128 + 24)  # SIGKILL and SIGXCPU, as a process and as a shell tell them
 CHECKERS = {"shell": "bash -n", "javascript": "node --check"}
 
 
@@ -45,55 +48,50 @@ def kind_of(path: str, text: str) -> str:
     raise ToolFailed(f"{path!r} cannot be checked. These can: {', '.join(sorted(set(KINDS.values())))}.")
 
 
-async def check_here(kind: str, text: str) -> str:
-    """The first fault of a text that a parser of ours reads, or "" when it is well formed."""
+async def check(kind: str, path: str, text: str, sandbox: Sandbox | None, limits: Limits = LIMITS) -> str:
+    """The first faults of the text, or "" when it is well formed.
+
+    ToolFailed when that cannot be said: it took too long, the checker is not installed, or it needs a sandbox and there
+    is none. Parsers of ours run in one where there is one.
+    """
     if len(text) > TEXT_CHARACTERS:
         raise ToolFailed(f"It is longer than {TEXT_CHARACTERS} characters.")
-    try:
-        return await asyncio.wait_for(asyncio.to_thread(_parse, kind, text), LIMITS.timeout_s)
-    except TimeoutError as error:
-        raise ToolFailed(f"The check took longer than {LIMITS.timeout_s:g} s.") from error
+    if kind not in CHECKERS:
+        return await _parsed(kind, text, sandbox, limits)
+    if sandbox is None:
+        raise ToolFailed(f"{kind} is checked in a sandbox only, and this machine has none.")
+    return await _checked(kind, path, text, sandbox, limits)
 
 
-def _parse(kind: str, text: str) -> str:
-    try:
-        PARSERS[kind](text)
-    except SyntaxError as error:
-        return f"line {error.lineno}, column {error.offset}: {error.msg}"
-    except (RecursionError, MemoryError):
-        return "it is nested too deeply to be read"
-    except (ValueError, yaml.YAMLError) as error:
-        return " ".join(str(error).split())
-    return ""
-
-
-async def check_in_sandbox(kind: str, path: str, text: str, sandbox: Sandbox) -> str:
-    """The faults that the language's own checker reports, or "". ToolFailed when it is not there."""
-    suffix = PurePosixPath(path).suffix if kind == "javascript" else ".sh"
-    script = f'cat > "$TMPDIR/text{suffix}" && cd "$TMPDIR" && exec {CHECKERS[kind]} text{suffix}'
-    ended = await sandbox.run(
-        ["/bin/sh", "-c", script], workspace=SYSTEM, is_writable=False, limits=LIMITS, stdin=text.encode()
-    )
+async def _parsed(kind: str, text: str, sandbox: Sandbox | None, limits: Limits) -> str:
+    argv = [sys.executable, "-I", "-m", "cortex.integrations.parsers", kind, str(limits.cpu_s)]
+    stdin = text.encode("utf-8", "surrogatepass")
+    if sandbox is None:
+        ended = await run(argv, cwd=SYSTEM, timeout_s=limits.timeout_s, stdin=stdin, output_bytes=limits.output_bytes)
+    else:
+        ended = await _in_sandbox(sandbox, limits, argv, stdin, (Path(sys.prefix), Path(sys.base_prefix), *OURS))
     if ended.killed:
         raise ToolFailed(f"The check was ended: {ended.killed}.")
+    if ended.code == 0:
+        return ended.out
+    if ended.code in ENDED_BY_LIMIT:
+        raise ToolFailed(f"The check took longer than {limits.cpu_s} s.")
+    raise ToolFailed(f"The parser could not read it: {(ended.err.strip() or f'exit code {ended.code}')[-200:]}")
+
+
+async def _checked(kind: str, path: str, text: str, sandbox: Sandbox, limits: Limits) -> str:
+    suffix = PurePosixPath(path).suffix if kind == "javascript" else ".sh"
+    script = f'cat > "$TMPDIR/text{suffix}" && cd "$TMPDIR" && exec {CHECKERS[kind]} text{suffix}'
+    ended = await _in_sandbox(sandbox, limits, ["/bin/sh", "-c", script], text.encode())
     if ended.code in (126, 127):
         raise ToolFailed(f"{CHECKERS[kind].partition(' ')[0]!r}, which checks {kind}, is not installed.")
     return "" if ended.code == 0 else (ended.err or ended.out or f"exit code {ended.code}").strip()
 
 
-def _yaml(text: str) -> None:
-    for _ in yaml.compose_all(text, Loader=yaml.SafeLoader):
-        pass
-
-
-def _sql(text: str) -> None:
-    scan.load("cortex.integrations.sql_syntax").parse(text)
-
-
-PARSERS: dict[str, Callable[[str], object]] = {
-    "python": ast.parse,
-    "json": json.loads,
-    "toml": tomllib.loads,
-    "yaml": _yaml,
-    "sql": _sql,
-}
+async def _in_sandbox(
+    sandbox: Sandbox, limits: Limits, argv: Sequence[str], stdin: bytes, readable: Sequence[Path] = ()
+) -> ProcessResult:
+    ended = await sandbox.run(argv, workspace=SYSTEM, is_writable=False, limits=limits, stdin=stdin, readable=readable)
+    if ended.killed:
+        raise ToolFailed(f"The check was ended: {ended.killed}.")
+    return ended

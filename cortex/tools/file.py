@@ -137,14 +137,11 @@ async def file_syntax_check(ctx: Ctx, path: str) -> str:
     text = await _text(ctx, path)
     syntax = scan.load("cortex.integrations.syntax")
     kind: str = syntax.kind_of(path, text)
-    if kind in syntax.CHECKERS:
-        try:
-            sandbox = ctx.use(Sandbox)
-        except NotFound:
-            raise ToolFailed(f"{kind} is checked in a sandbox only, and this machine has none.") from None
-        fault: str = await syntax.check_in_sandbox(kind, path, text, sandbox)
-    else:
-        fault = await syntax.check_here(kind, text)
+    try:
+        sandbox = ctx.use(Sandbox)
+    except NotFound:
+        sandbox = None
+    fault: str = await syntax.check(kind, path, text, sandbox)
     said = f"{path} is not well-formed {kind}: {fault}" if fault else f"{path} is well-formed {kind}."
     return beginning(said, "left out")
 

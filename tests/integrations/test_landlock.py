@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cortex.integrations import landlock
+from cortex.integrations import landlock, seccomp
 from cortex.integrations.process import ProcessResult, run
 from tests.patience import PATIENCE_S
 
@@ -52,6 +52,8 @@ async def _bash(house: Path, command: str, *, timeout_s: float = PATIENCE_S, is_
         is_writable=is_writable,
         processes=30,
         limits={resource.RLIMIT_FSIZE: 1_000_000, resource.RLIMIT_CPU: 5, resource.RLIMIT_AS: 500_000_000},
+        readable=(),
+        filter=seccomp.compiled(is_landlock=True).hex(),
         env={"PATH": "/usr/bin:/bin"},
     )
     launcher = [PYTHON, "-I", "-S", str(house / "launcher.py"), order.to_text()]

@@ -70,7 +70,7 @@ async def test_the_watch_may_end_it(tmp_path: Path) -> None:
         assert _lives(pid)
         return "enough"
 
-    ended = await run(["/bin/sleep", "60"], cwd=tmp_path, timeout_s=PATIENCE_S, watch=watch)
+    ended = await run(["/bin/sleep", "60"], cwd=tmp_path, timeout_s=PATIENCE_S, watches=(watch,))
     assert ended.killed == "enough"
 
 

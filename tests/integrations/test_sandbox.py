@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from cortex.base.errors import ToolFailed
-from cortex.integrations.sandbox import MB, Level, Limits, Sandbox
+from cortex.integrations.quota import MB
+from cortex.integrations.sandbox import Level, Limits, Sandbox
 from tests.patience import PATIENCE_S
 
 SMALL = Limits(
@@ -142,7 +143,7 @@ async def test_the_environment_is_ours_alone(sandbox: Sandbox, house: Path, monk
     text, _ = await _bash(sandbox, house, "env; cat /proc/self/environ /proc/$PPID/environ 2>/dev/null")
     assert "very-secret-value" not in text
     assert {line.partition("=")[0] for line in text.splitlines() if line[:5].isupper()} <= {
-        "PATH", "PWD", "HOME", "TMPDIR", "LANG", "TERM", "USER", "SHLVL", "OLDPWD"
+        "PATH", "PWD", "HOME", "TMPDIR", "LANG", "TERM", "USER", "SHLVL", "OLDPWD", "GIT_CONFIG_NOSYSTEM"
     }  # fmt: skip
 
 

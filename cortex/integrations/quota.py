@@ -1,0 +1,81 @@
+"""How much a program in the sandbox may add to a disk, counted while it runs. `sandbox.py` ends what goes past it.
+
+Between two looks a program can go some way past its quota; what it made stays, for its owner to keep or remove.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from cortex.base.clock import ticks_s
+from cortex.integrations.disk_usage import DiskUsage, nameless_bytes, usage_of
+from cortex.integrations.process import tree_of
+
+MB = 1_000_000
+LOOK_S = 0.2
+IDLE_SHARE = 8  # a look that took a second is followed by eight of rest
+SLACK = DiskUsage(used_bytes=MB, files=50)  # so that in a full workspace a command can still run that clears it
+COUNT_MOST = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """Bytes on the disk and names (files, folders, links) that are allowed."""
+
+    most_bytes: int
+    most_files: int
+
+    def __str__(self) -> str:
+        return f"{self.most_bytes // MB:,} MB or {self.most_files:,} files"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Watched:
+    """A folder, the most it may come to hold, and the reason that is given when there is more."""
+
+    folder: str
+    most: DiskUsage
+    reason: str
+
+
+class Quotas:
+    """The folders that one run may write to."""
+
+    def __init__(self) -> None:
+        self._watched: list[_Watched] = []
+        self._most_bytes = 0
+
+    async def add(self, folder: Path, *, growth: Quota, total: Quota | None = None) -> None:
+        """Count what the folder holds now; it may grow by `growth`, and not past `total`."""
+        unlimited = DiskUsage(used_bytes=1 << 62, files=COUNT_MOST, hidden=COUNT_MOST)
+        now = await asyncio.to_thread(usage_of, str(folder), unlimited)
+        more_bytes, more_files = growth.most_bytes, growth.most_files
+        reason = f"it added more than {growth} to its folder"
+        if total is not None:
+            left = Quota(most_bytes=total.most_bytes - now.used_bytes, most_files=total.most_files - now.files)
+            if left.most_bytes < more_bytes or left.most_files < more_files:
+                reason = f"this person's files came to more than the {total} that are allowed; remove some first"
+            more_bytes = min(more_bytes, max(left.most_bytes, SLACK.used_bytes))
+            more_files = min(more_files, max(left.most_files, SLACK.files))
+        most = DiskUsage(used_bytes=now.used_bytes + more_bytes, files=now.files + more_files, hidden=now.hidden)
+        self._watched.append(_Watched(folder=str(folder), most=most, reason=reason))
+        self._most_bytes += more_bytes
+
+    async def watch(self, pid: int, most_processes: int) -> str:
+        """Why the tree below `pid` must end, once there is a reason."""
+        while True:
+            began_s = ticks_s()
+            if reason := await asyncio.to_thread(self._excess, pid, most_processes):
+                return f"{reason} (what it made is still there)"
+            await asyncio.sleep(max(LOOK_S, IDLE_SHARE * (ticks_s() - began_s)))
+
+    def _excess(self, pid: int, most_processes: int) -> str:
+        for one in self._watched:
+            found = usage_of(one.folder, one.most)
+            if found.used_bytes > one.most.used_bytes or found.files > one.most.files:
+                return one.reason
+            if found.hidden > one.most.hidden:
+                return "it made a folder that cannot be looked into"
+        if self._watched and nameless_bytes(tree_of(pid, most_processes)) > self._most_bytes:
+            return f"it keeps more than {self._most_bytes // MB:,} MB in files without a name"
+        return ""
