@@ -14,6 +14,7 @@ from cortex import tools as tool_files
 from cortex.base import private
 from cortex.base.background import background_tasks
 from cortex.base.clock import Clock, now, ticks_s
+from cortex.base.crypto import audit_key
 from cortex.base.log import LineFormatter, SecretFilter
 from cortex.base.logbook import LogBook
 from cortex.base.settings import Settings
@@ -31,6 +32,7 @@ from cortex.ports.engine import Runner, SharedHub, Signals
 from cortex.services.health.housekeeping import Housekeeping
 from cortex.services.runtime import Runtime
 from cortex.services.turns.queue import WORKFLOW
+from cortex.storage.audit_head import AuditHead
 from cortex.storage.conversations import AllConversationsRepository
 from cortex.storage.db import BUSY_TIMEOUT_S, Database
 from cortex.toolkit.registry import Registry
@@ -112,7 +114,9 @@ async def _running(kind: type[C], settings: Settings, clock: Clock, engine: Engi
             await cortex.stop_all.heed()  # ahead of the launch, which takes up what was left
             await engine.launch()
             await cortex.turn_queue.recover(await engine.stranded())
-            housekeeping = Housekeeping(runtime=cortex.runtime, accounts=cortex.accounts, prune=engine.prune)
+            housekeeping = Housekeeping(
+                runtime=cortex.runtime, accounts=cortex.accounts, audit_log=cortex.audit_log, prune=engine.prune
+            )
             async with background_tasks(
                 housekeeping.clean_daily(),
                 cortex.accounts.keep_logins(),
@@ -144,7 +148,8 @@ async def _opened(
     if is_daemon:
         await private.settle(settings.home)
     wait_s = WRITE_WAIT_S if is_daemon else BUSY_TIMEOUT_S
-    db = Database(settings.database, clock=clock, write_wait_s=wait_s)
+    audit_head = AuditHead(settings.home, audit_key(settings.secret_key))
+    db = Database(settings.database, clock=clock, write_wait_s=wait_s, audit_head=audit_head)
     runtime = Runtime(
         settings=settings,
         db=db,

@@ -22,13 +22,16 @@ MESSAGE = "add milk to my shopping list"
 JOB = JobForm(name="News", prompt="sum up the news", when="every day at 7")
 
 GROUPS = {
-    "": "bench doctor encoder explain jobs migrate prompt-size serve stop-all tools train user web worker",
+    "": "audit bench doctor encoder explain jobs migrate prompt-size serve stop-all tools train user web worker",
+    "audit": "accept verify",
     "bench": "cost selection",
     "encoder": "install status",
     "jobs": "list preview run",
     "user": "add list reset setup-link",
 }
 OPTIONS = {
+    "audit accept": "",
+    "audit verify": "--head --json",
     "bench cost": "--json --recipe --regime --role --seed",
     "bench selection": "--data --encoder --json --profile --recipe --role --seed",
     "doctor": "--json",

@@ -9,6 +9,7 @@ from cortex.base.errors import ConfigError
 
 _PURPOSE = b"cortex/secrets/1"
 _WORDING = b"cortex/wording/1"
+_AUDIT = b"cortex/audit/1"
 _CIPHER = "cortex.base.cipher"  # cryptography weighs 7 MB: read with the first secret
 
 
@@ -45,3 +46,8 @@ def wording_key(key: str, text: str) -> str:
     """A name for a text that tells equal ones apart from others and nothing else: without the key nobody can guess."""
     keyed = hashlib.sha256(_WORDING + b"\0" + key.encode()).digest()
     return hmac.new(keyed, text.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def audit_key(key: str) -> bytes:
+    """The key of the audit log's chain: who lacks it cannot write a row that fits."""
+    return hashlib.sha256(_AUDIT + b"\0" + key.encode()).digest()

@@ -7,6 +7,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from typing import Annotated, Any, Literal, TypeVar
 
 import typer
@@ -22,6 +23,7 @@ from cortex.commands.bench import bench, train
 from cortex.commands.encoder import encoder
 from cortex.commands.jobs import jobs
 from cortex.selection.sentence_models import LABEL as SENTENCE_MODEL
+from cortex.services.health.audit_log import MEND
 from cortex.services.tools.tools import ToolsService, request_tokens
 from cortex.storage.halts import EVERYBODY, OUTWARD
 
@@ -36,7 +38,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 people = typer.Typer(help="Accounts: add, list, reset a password, print the set-up link.", no_args_is_help=True)
+audit = typer.Typer(help="The audit log: verify its chain, take it as it stands.", no_args_is_help=True)
 app.add_typer(people, name="user")
+app.add_typer(audit, name="audit")
 app.add_typer(bench, name="bench")
 app.add_typer(encoder, name="encoder")
 app.add_typer(jobs, name="jobs")
@@ -104,6 +108,29 @@ async def _stop_all(cortex: Cortex, name: str, is_outward: bool, is_release: boo
             return [f"Everything is stopped {f'for {whom.name}' if whom else 'for everybody'}. {again}"]
         await asyncio.sleep(STOPPED_LOOK_S)
     return [f"Stopped, but {await stops.running()} turns have not ended: no daemon may be running here. {again}"]
+
+
+@audit.command("verify")
+def verify_audit(
+    head: Annotated[str, typer.Option("--head", help="Also hold it against this head, from a notification.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Check every row of the audit log and its head; exit code 1 when a row was changed, put in, cut or rewritten."""
+    verdict = _at_rest(lambda cortex: cortex.audit_log.verify(head))
+    if as_json:
+        _print_json(asdict(verdict))
+    elif verdict.problem:
+        _say(f"BAD   row {verdict.at}: {verdict.problem}\n      {MEND}")
+    else:
+        _say(f"ok    {verdict.entries} rows, none changed. Head: {verdict.head}")
+    if verdict.problem:
+        raise typer.Exit(1)
+
+
+@audit.command("accept")
+def accept_audit() -> None:
+    """Take the audit log as it stands, after a backup was put back; the log itself notes it."""
+    _say(f"Its head is now {_at_rest(lambda cortex: cortex.audit_log.accept())}")
 
 
 @people.command("setup-link")

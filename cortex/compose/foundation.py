@@ -20,6 +20,7 @@ from cortex.services.chat.chat import Chat
 from cortex.services.chat.streams import OpenStreams
 from cortex.services.content.notes import NotesService
 from cortex.services.content.tasks import TasksService
+from cortex.services.health.audit_log import AuditLog
 from cortex.services.health.doctor import Doctor
 from cortex.services.health.home_files import HomeFiles
 from cortex.services.jobs.runs import SlotSignal
@@ -40,6 +41,7 @@ from cortex.services.roles.preferences import PreferencesService
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.timings import LazyReader
+from cortex.services.turns.approval_admin import ApprovalAdmin
 from cortex.services.turns.approvals import ApprovalsService
 from cortex.services.turns.end import TurnEnd
 from cortex.services.turns.queue import TurnQueue
@@ -220,9 +222,19 @@ class Foundation:
         return Accounts(self.runtime.db, self.settings, self.runtime.clock, access_ended=listeners)
 
     @cached_property
+    def approval_admin(self) -> ApprovalAdmin:
+        return ApprovalAdmin(runtime=self.runtime, accounts=self.accounts)
+
+    @cached_property
+    def audit_log(self) -> AuditLog:
+        return AuditLog(db=self.runtime.db, accounts=self.accounts, notifier=self.notices, clock=self.runtime.clock)
+
+    @cached_property
     def doctor(self) -> Doctor:
         files = HomeFiles(roles=self.roles, models=self.models)
-        return Doctor(self.settings, self.runtime.db, self._sandbox, self.accounts, files, self.stop_all)
+        return Doctor(
+            self.settings, self.runtime.db, self._sandbox, self.accounts, files, self.stop_all, self.audit_log
+        )
 
 
 def _connector(settings: Settings) -> Connect:

@@ -218,8 +218,62 @@ class GrantsRepository(Repository):
         return statement.where(GrantTable.revoked_at.is_(None), GrantTable.expires_at > self.clock())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedApproval(ApprovalRow):
+    """A question with whose it is."""
+
+    owner_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedGrant(GrantRow):
+    """A standing yes with whose it is."""
+
+    owner_id: str
+
+
+class AllApprovalsRepository(SharedRepository):
+    """The questions to everybody; who may read them is the services' matter."""
+
+    @reading
+    async def pending(self) -> Sequence[OwnedApproval]:
+        """What waits for an answer and can still get one, oldest first."""
+        statement = self._questions().where(ApprovalTable.state == "asked", ApprovalTable.expires_at > self.clock())
+        return await self._all(OwnedApproval, statement.order_by(ApprovalTable.created_at, ApprovalTable.id))
+
+    @reading
+    async def list(
+        self, limit: int, before: str = "", *, owner_id: str = "", state: str = "", tool: str = ""
+    ) -> Sequence[OwnedApproval]:
+        """The newest first, those ahead of the id `before`; what is given narrows it."""
+        statement = self._questions()
+        for column, value in (
+            (ApprovalTable.owner_id, owner_id),
+            (ApprovalTable.state, state),
+            (ApprovalTable.tool, tool),
+        ):
+            if value:
+                statement = statement.where(column == value)
+        if before:
+            statement = statement.where(ApprovalTable.id < before)
+        return await self._all(OwnedApproval, statement.order_by(ApprovalTable.id.desc()).limit(limit))
+
+    def _questions(self) -> Select[Any]:
+        names = [name for name in OwnedApproval.__dataclass_fields__ if name != "conversation_id"]
+        columns = [getattr(ApprovalTable, name) for name in names]
+        statement = select(*columns, TurnTable.conversation_id)
+        return statement.join(TurnTable, TurnTable.id == ApprovalTable.turn_id)
+
+
 class AllGrantsRepository(SharedRepository):
     """The standing yeses of everybody."""
+
+    @reading
+    async def list(self) -> Sequence[OwnedGrant]:
+        """Those in force, the newest first."""
+        columns = [getattr(GrantTable, name) for name in OwnedGrant.__dataclass_fields__]
+        live = select(*columns).where(GrantTable.revoked_at.is_(None), GrantTable.expires_at > self.clock())
+        return await self._all(OwnedGrant, live.order_by(GrantTable.created_at.desc(), GrantTable.id.desc()))
 
     async def revoke(self, user_id: str | None) -> int:
         """End those in force, of one user or (None) of everybody; how many."""

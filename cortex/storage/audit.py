@@ -1,18 +1,22 @@
-"""The audit log: rows chained by hashes, which the database itself refuses to change or delete."""
+"""The audit log: rows chained by keyed hashes, which the database itself refuses to change or delete.
 
-import hashlib
+The key is the database's (`storage/db.py`), made from the secret key; the newest row is kept apart (`audit_head.py`).
+"""
+
+import hmac
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, insert, select, text
+from sqlalchemy import Select, insert, or_, select, text
 
+from cortex.storage.audit_head import BEGINNING, Head
 from cortex.storage.repository import SharedRepository, reading
 from cortex.storage.schema import AuditTable
 
-_START = "0" * 64
+AUDIT_KEY, AUDITED = "audit_key", "audited"  # of a session: the chain's key, and the first row that it added
 _LOCK = 0x0C07_7E31
 _STRIDE = 1000
 
@@ -33,10 +37,29 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainVerdict:
-    """How the chain was found: `entries` that hold; the number of the first that does not, or None."""
+    """How the chain was found: `entries` that hold; the number of the first that does not, or None, and why."""
 
     entries: int
     broken_at: int | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFilter:
+    """Which rows are meant; an empty field means any.
+
+    `person`: the id of who acted, `name`: of whom it was about; either will do. `kind`: an action or what it begins
+    with. `since`, `until`: from the one to just ahead of the other.
+    """
+
+    person: str = ""
+    name: str = ""
+    kind: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+ANY = AuditFilter()
 
 
 class AuditRepository(SharedRepository):
@@ -54,48 +77,88 @@ class AuditRepository(SharedRepository):
             action=_plain(action),
             subject=_plain(subject),
             detail=json.dumps(detail or {}, sort_keys=True, separators=(",", ":")),
-            previous_hash=last.hash if last else _START,
+            previous_hash=last.hash if last else BEGINNING.hash,
             hash="",
         )
         values = {name: getattr(unsealed, name) for name in AuditRow.__dataclass_fields__}
-        values["hash"] = _hash(unsealed)
+        values["hash"] = chained(self._key, unsealed)
         await self.session.execute(insert(AuditTable), values)
+        self.session.info.setdefault(AUDITED, unsealed.number)
         return AuditRow(**values)
 
     @reading
     async def list(
-        self, limit: int = 100, before: int | None = None, *, subject: str | None = None
+        self, limit: int = 100, before: int | None = None, *, subject: str | None = None, which: AuditFilter = ANY
     ) -> Sequence[AuditRow]:
-        """The newest first, those ahead of number `before`; `subject` narrows it to one."""
+        """The newest first, those ahead of number `before`; `subject` and `which` narrow it."""
         statement = self._links()
         if before is not None:
             statement = statement.where(AuditTable.number < before)
         if subject is not None:
             statement = statement.where(AuditTable.subject == subject)
+        if which.person:
+            statement = statement.where(or_(AuditTable.actor == which.person, AuditTable.subject == which.name))
+        if which.kind:
+            begun = AuditTable.action.startswith(f"{which.kind}.", autoescape=True)
+            statement = statement.where(or_(AuditTable.action == which.kind, begun))
+        if which.since is not None:
+            statement = statement.where(AuditTable.at >= which.since)
+        if which.until is not None:
+            statement = statement.where(AuditTable.at < which.until)
         return await self._all(AuditRow, statement.order_by(AuditTable.number.desc()).limit(limit))
+
+    @reading
+    async def actions(self) -> Sequence[str]:
+        """Every action that stands in the log, by name."""
+        statement = select(AuditTable.action).distinct().order_by(AuditTable.action)
+        return (await self.session.execute(statement)).scalars().all()
+
+    @reading
+    async def heads(self, number: int) -> tuple[Head | None, Head]:
+        """The row of this number, None where it is gone, and the newest one; number 0 is the beginning."""
+        columns: Select[Any] = select(AuditTable.number, AuditTable.hash)
+        named = await self._first(Head, columns.where(AuditTable.number == number))
+        newest = await self._first(Head, columns.order_by(AuditTable.number.desc()))
+        return (named if number else BEGINNING), newest or BEGINNING
 
     @reading
     async def verify(self) -> ChainVerdict:
         """Walk the whole chain: numbers without a gap, every hash as computed, every link to the one before."""
-        previous, count = _START, 0
+        last = BEGINNING
         while True:
-            links = self._links().where(AuditTable.number > count).order_by(AuditTable.number).limit(_STRIDE)
+            links = self._links().where(AuditTable.number > last.number).order_by(AuditTable.number).limit(_STRIDE)
             entries = await self._all(AuditRow, links)
             for entry in entries:
-                is_whole = entry.number == count + 1 and entry.previous_hash == previous and entry.hash == _hash(entry)
-                if not is_whole:
-                    return ChainVerdict(entries=count, broken_at=entry.number)
-                previous, count = entry.hash, entry.number
+                if why := _fault(self._key, last, entry):
+                    return ChainVerdict(entries=last.number, broken_at=entry.number, why=why)
+                last = Head(number=entry.number, hash=entry.hash)
             if len(entries) < _STRIDE:
-                return ChainVerdict(entries=count, broken_at=None)
+                return ChainVerdict(entries=last.number, broken_at=None)
+
+    @property
+    def _key(self) -> bytes:
+        key: bytes = self.session.info[AUDIT_KEY]
+        return key
 
     def _links(self) -> Select[Any]:
         return select(*(getattr(AuditTable, name) for name in AuditRow.__dataclass_fields__))
 
 
-def _hash(entry: AuditRow) -> str:
+def chained(key: bytes, entry: AuditRow) -> str:
+    """The hash of a row under the chain's key: over all of it, and the hash of the row before."""
     fields = [entry.number, entry.at.isoformat(), entry.actor, entry.action, entry.subject, entry.detail]
-    return hashlib.sha256(json.dumps([entry.previous_hash, *fields]).encode()).hexdigest()
+    return hmac.new(key, json.dumps([entry.previous_hash, *fields]).encode(), "sha256").hexdigest()
+
+
+def _fault(key: bytes, last: Head, entry: AuditRow) -> str:
+    """Why this row does not continue the chain, or ""."""
+    if entry.number != last.number + 1:
+        return f"Rows {last.number + 1} to {entry.number - 1} are gone."
+    if entry.previous_hash != last.hash:
+        return f"It does not follow row {last.number}: one of the two was changed or put in."
+    if not hmac.compare_digest(entry.hash, chained(key, entry)):
+        return "It was changed after it was written, or the secret key is not the one it was written with."
+    return ""
 
 
 def _plain(text_given: str) -> str:

@@ -7,6 +7,7 @@ cannot write and wait for no writer. On PostgreSQL both are one. Migrations run 
 
 import asyncio
 import functools
+import logging
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -23,10 +24,14 @@ from cortex.base import private, scan
 from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.errors import Busy, ConfigError
 from cortex.storage import revisions
+from cortex.storage.audit import AUDIT_KEY, AUDITED, AuditRepository
+from cortex.storage.audit_head import BEGINNING, AuditHead
 from cortex.storage.commits import Commits
 from cortex.storage.repository import Repository
 
 R = TypeVar("R", bound=Repository)
+
+log = logging.getLogger(__name__)
 
 BUSY_TIMEOUT_S = 30
 TRY_TO_WRITE_S = 1  # one try to begin; a waiter who gives up leaves a thread behind for no longer than that
@@ -46,12 +51,21 @@ class Opener(Protocol):
 class Database:
     """One database, opened lazily: nothing is connected before the first scope. `close` it in the end.
 
-    `url`: `sqlite:///path` or `postgresql://…`, with or without a driver's name.
+    `url`: `sqlite:///path` or `postgresql://…`, with or without a driver's name. `audit_head`: the key of the audit
+    log and where its head is kept; without one the log has an empty key and no head.
     """
 
-    def __init__(self, url: str, *, clock: Clock = now, write_wait_s: float = BUSY_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Clock = now,
+        write_wait_s: float = BUSY_TIMEOUT_S,
+        audit_head: AuditHead | None = None,
+    ) -> None:
         """write_wait_s: how long a transaction that writes waits for its turn, unless `writes_within` says less."""
         self.clock = clock
+        self.audit_head = audit_head
         self.url = _normal(url)
         self.is_postgresql = self.url.get_backend_name() == "postgresql"
         if self.is_postgresql:
@@ -62,8 +76,9 @@ class Database:
             self.write = _sqlite(self.url, begin="BEGIN IMMEDIATE", pool_size=1, is_reading=False, wait_s=write_wait_s)
             self.read = _sqlite(self.url, begin="BEGIN", pool_size=READERS, is_reading=True, wait_s=BUSY_TIMEOUT_S)
             self.commits = Commits(Path(self.url.database or ""))
-        self._writing = async_sessionmaker(self.write, expire_on_commit=False)
-        self._reading = async_sessionmaker(self.read, expire_on_commit=False)
+        info = {AUDIT_KEY: audit_head.key if audit_head else b""}
+        self._writing = async_sessionmaker(self.write, expire_on_commit=False, info=info)
+        self._reading = async_sessionmaker(self.read, expire_on_commit=False, info=info)
         readers = POSTGRESQL_CONNECTIONS if self.is_postgresql else READERS
         # A third is left to single reads, and pages that are slow to make hold up no turn.
         self._views, self._page_views = asyncio.Semaphore(readers // 3), asyncio.Semaphore(readers // 3)
@@ -90,6 +105,23 @@ class Database:
             if not reading:
                 await _turn_to_write(session)
             yield session
+        if AUDITED in session.info and self.audit_head is not None:
+            await self._keep_audit_head(self.audit_head, is_first=session.info[AUDITED] == 1)
+
+    async def _keep_audit_head(self, audit_head: AuditHead, *, is_first: bool) -> None:
+        """Let the kept head of the audit log follow its newest row, unless the log no longer holds the row it names."""
+        try:
+            if is_first and await asyncio.to_thread(audit_head.read) is None:
+                await asyncio.to_thread(audit_head.start, BEGINNING)  # the tables were made from another HOME
+            while (kept := await asyncio.to_thread(audit_head.read)) is not None:
+                named, newest = await self.repository(AuditRepository).heads(kept.number)
+                if named != kept:
+                    log.error("audit log: row %d is not the one that was kept; see `cortex audit verify`", kept.number)
+                    return
+                if newest.number <= kept.number or await asyncio.to_thread(audit_head.move_on, kept, newest):
+                    return
+        except (OSError, SQLAlchemyError) as error:  # what was audited is committed; the next row makes up for it
+            log.warning("audit log: its head cannot be kept: %s", error)
 
     @asynccontextmanager
     async def one_view(self, *, of_page: bool = False) -> AsyncIterator[None]:
@@ -164,7 +196,7 @@ class Database:
         """Migrate up or down to `revision` ("head", "base" or a number), in one transaction; what then stands."""
         migrate = scan.load("cortex.storage.migrate")
         async with self.write.begin() as connection:
-            return cast("str", await connection.run_sync(migrate.move_to, revision))
+            return cast("str", await connection.run_sync(migrate.move_to, revision, self.audit_head))
 
     async def ping(self) -> None:
         """Raise what the database raises when it cannot answer."""

@@ -158,6 +158,10 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/admin/budgets",
         f"/admin/budgets/{budget}/remove",
         "/health",
+        "/stop-all",
+        "/admin/audit",
+        "/admin/audit?kind=login",
+        "/admin/approvals",
     )
     return Furnished(admin=admin, member=member, paths=paths, chat=f"/c/{chat}")
 

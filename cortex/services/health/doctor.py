@@ -19,6 +19,7 @@ from cortex.base.settings import Settings, unknown_variables
 from cortex.base.user import User
 from cortex.integrations.sandbox import Sandbox
 from cortex.services.accounts.accounts import Accounts
+from cortex.services.health.audit_log import MEND, AuditLog
 from cortex.services.health.home_files import HomeFiles
 from cortex.services.turns.stop_all import StopAll
 from cortex.storage import revisions
@@ -58,6 +59,7 @@ class Doctor:
         accounts: Accounts,
         files: HomeFiles,
         stop_all: StopAll,
+        audit_log: AuditLog,
     ) -> None:
         """`settings` as in force; the other parts as `compose/` made them."""
         self._settings = settings
@@ -66,6 +68,7 @@ class Doctor:
         self._accounts = accounts
         self._files = files
         self._stop_all = stop_all
+        self._audit_log = audit_log
         self._looked_at: tuple[float, bool] | None = None
 
     async def is_ready(self) -> bool:
@@ -94,7 +97,7 @@ class Doctor:
         database = await self._database()
         found.append(database)
         if database.state == "good":
-            found += [*await self._stops(), *await self._people_and_models(of)]
+            found += [await self._audit(), *await self._stops(), *await self._people_and_models(of)]
         return [*found, await self._shut_in(), self._page(), *([] if of else [self._port()])]
 
     def _disk(self) -> Finding:
@@ -173,6 +176,12 @@ class Doctor:
                 mend="Run `cortex migrate`; `cortex serve` does it too.",
             )
         return Finding(name="database", state="good", text=f"{kind} answers; its tables are at {here!r}.")
+
+    async def _audit(self) -> Finding:
+        verdict = await self._audit_log.glance()
+        if verdict.problem:
+            return Finding(name="audit log", state="bad", text=verdict.problem, mend=f"{MEND}.")
+        return Finding(name="audit log", state="good", text=f"{verdict.entries:,} rows; its end is as last seen.")
 
     async def _stops(self) -> list[Finding]:
         return [

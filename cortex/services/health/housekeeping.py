@@ -1,5 +1,7 @@
 """What the server throws away when its time is up: ended logins and links, old notices and slots, records of old runs.
 
+It also has the audit log verified, and its admins told of it.
+
 Messages, events and people's files stay. Makes no model call. `app.py` lets it run beside the rest.
 """
 
@@ -13,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import CortexError
 from cortex.services.accounts.accounts import Accounts
+from cortex.services.health.audit_log import AuditLog
 from cortex.services.runtime import Runtime
 from cortex.storage.devices import AllActionLinksRepository
 from cortex.storage.jobs import AllJobsRepository
@@ -34,6 +37,7 @@ class Housekeeping:
 
     runtime: Runtime
     accounts: Accounts
+    audit_log: AuditLog
     prune: Callable[[datetime], Awaitable[int]]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
@@ -50,6 +54,7 @@ class Housekeeping:
     async def go_round(self) -> None:
         """Throw away what is over now."""
         await self.accounts.sweep()
+        await self.audit_log.notify_admins()
         db, now = self.runtime.db, self.runtime.clock()
         await db.repository(AllActionLinksRepository).prune()
         await db.repository(AllNoticesRepository).prune()

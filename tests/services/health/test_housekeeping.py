@@ -47,7 +47,13 @@ async def test_a_round_a_minute_after_the_start_then_daily_whatever_happens(
 
     async with Cortex.at_rest(load_settings(None, home=tmp_path / "home"), clock=clock) as cortex:
         await cortex.accounts.setup_link()
-        keeping = Housekeeping(runtime=cortex.runtime, accounts=cortex.accounts, prune=rounds.prune, sleep=sleep)
+        keeping = Housekeeping(
+            runtime=cortex.runtime,
+            accounts=cortex.accounts,
+            audit_log=cortex.audit_log,
+            prune=rounds.prune,
+            sleep=sleep,
+        )
         with pytest.raises(asyncio.CancelledError):
             await keeping.clean_daily()
     assert slept == [FIRST_AFTER_S, EVERY_S, EVERY_S, EVERY_S]
@@ -64,12 +70,16 @@ async def test_old_links_and_notices_go_with_the_daily_round(tmp_path: Path, clo
         await cortex.action_links.made((await cortex.notices.get(user_id, old)).row, "delivery-1")
         engine = house.cortex.runtime.runner
         assert isinstance(engine, Engine)
-        keeping = Housekeeping(runtime=cortex.runtime, accounts=cortex.accounts, prune=engine.prune)
+        keeping = Housekeeping(
+            runtime=cortex.runtime, accounts=cortex.accounts, audit_log=cortex.audit_log, prune=engine.prune
+        )
 
         async def left() -> tuple[int, list[str]]:
             async with house.cortex.runtime.db.session_scope(reading=True) as session:
                 links = (await session.execute(select(func.count()).select_from(ActionLinkTable))).scalar_one()
-            return links, [view.row.id for view in (await cortex.notices.page(user_id)).notices]
+            return links, [
+                view.row.id for view in (await cortex.notices.page(user_id)).notices if view.row.kind == "reminder"
+            ]
 
         await keeping.go_round()
         assert await left() == (1, [old])
@@ -98,7 +108,9 @@ async def test_a_house_throws_away_old_runs_and_nothing_of_its_people(tmp_path: 
         assert isinstance(engine, Engine)
         cortex = house.cortex
         later = replace(cortex.runtime, clock=clock)
-        await Housekeeping(runtime=later, accounts=cortex.accounts, prune=engine.prune).go_round()
+        await Housekeeping(
+            runtime=later, accounts=cortex.accounts, audit_log=cortex.audit_log, prune=engine.prune
+        ).go_round()
         assert await house.cortex.runtime.runner.status(turn_id) == "unknown"
         assert await house.events(cid) == log
         assert spill.read_text() == "kept"

@@ -73,7 +73,12 @@ async def test_receipts_go_when_the_setting_says_so(tmp_path: Path) -> None:
 def housekeeping(house: LivingHouse) -> Housekeeping:
     engine = house.cortex.runtime.runner
     assert isinstance(engine, Engine)
-    return Housekeeping(runtime=house.cortex.runtime, accounts=house.cortex.accounts, prune=engine.prune)
+    return Housekeeping(
+        runtime=house.cortex.runtime,
+        accounts=house.cortex.accounts,
+        audit_log=house.cortex.audit_log,
+        prune=engine.prune,
+    )
 
 
 async def talked(house: LivingHouse) -> str:

@@ -1,0 +1,164 @@
+"""The audit log as admins use it: read, filtered, exported, and verified against its head, which is kept apart.
+
+Rows are written by whoever does what they tell, in the same transaction. Once a week every admin is notified of the
+head, so that it also stands where nobody who can write HOME reaches it.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from cortex.base.clock import Clock
+from cortex.base.errors import NotAllowed, UserError
+from cortex.base.user import User
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.notifier import Notifier
+from cortex.storage.audit import AuditFilter as AuditFilter
+from cortex.storage.audit import AuditRepository
+from cortex.storage.audit import AuditRow as AuditRow
+from cortex.storage.audit_head import AuditHead, Head
+from cortex.storage.db import Database
+from cortex.storage.notices import NoticeValues
+
+PAGE_ROWS = 50
+EXPORT_ROWS = 1_000
+NOTICE_KEPT = timedelta(days=400)
+MEND = (
+    "Compare with a backup and with the heads in the admins' notifications. Take it as it stands: cortex audit accept"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditVerdict:
+    """How the log was found. `at`: the row at which it is wrong, None where it is whole; `problem`: what is wrong."""
+
+    entries: int
+    head: str
+    at: int | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditPage:
+    """Rows, the newest first. `older`: pass it as `before` for those ahead of them, None where there are none."""
+
+    rows: Sequence[AuditRow]
+    older: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditLog:
+    """The log of the whole server. Its pages are for admins; who calls has to see to that, but for `export`."""
+
+    db: Database
+    accounts: Accounts
+    notifier: Notifier
+    clock: Clock
+
+    async def verify(self, against: str = "") -> AuditVerdict:
+        """Walk the whole log, then hold it against the kept head and against another one, as `NUMBER:HASH`.
+
+        UserError for a head that cannot be read.
+        """
+        given = [_head_of(against)] if against else []
+        found = await self._log.verify()
+        _, newest = await self._log.heads(0)
+        head = f"{newest.number}:{newest.hash}"
+        if found.broken_at is not None:
+            return AuditVerdict(entries=found.entries, head=head, at=found.broken_at, problem=found.why)
+        whole = AuditVerdict(entries=found.entries, head=head)
+        return await self._against([await self._kept(), *given], newest) or whole
+
+    async def glance(self) -> AuditVerdict:
+        """As `verify`, of the end alone: whether the log still holds the row that was kept as its head."""
+        _, newest = await self._log.heads(0)
+        whole = AuditVerdict(entries=newest.number, head=f"{newest.number}:{newest.hash}")
+        return await self._against([await self._kept()], newest) or whole
+
+    async def accept(self) -> str:
+        """Take the log as it stands now, after a backup was put back or its head was lost; noted in it. The head."""
+        await self._log.add("", "audit.accepted", "audit log")
+        _, newest = await self._log.heads(0)
+        if self._file is not None:
+            await asyncio.to_thread(self._file.start, newest)
+        return f"{newest.number}:{newest.hash}"
+
+    async def page(self, which: AuditFilter, before: int | None = None) -> AuditPage:
+        """A page of those that are meant."""
+        rows = await self._log.list(PAGE_ROWS + 1, before, which=which)
+        return AuditPage(rows=rows[:PAGE_ROWS], older=rows[PAGE_ROWS - 1].number if len(rows) > PAGE_ROWS else None)
+
+    async def kinds(self) -> Sequence[str]:
+        """What can be filtered by: every action that stands in the log, and what such begin with."""
+        actions = await self._log.actions()
+        return sorted({*actions, *(action.partition(".")[0] for action in actions)})
+
+    async def export(self, by: User, which: AuditFilter) -> AsyncIterator[Sequence[AuditRow]]:
+        """All that are meant, the newest first, a thousand at a time; that they were read out is noted. NotAllowed."""
+        if not by.is_admin:
+            raise NotAllowed("Only an admin reads the audit log.")
+        noted = await self._log.add(by.id, "audit.exported", by.name)
+        before: int | None = noted.number
+        while before is not None:
+            rows = await self._log.list(EXPORT_ROWS, before, which=which)
+            yield rows
+            before = rows[-1].number if len(rows) == EXPORT_ROWS else None
+
+    async def notify_admins(self) -> None:
+        """Once a week, the head; and whenever the log is found wrong, what is. Called every day."""
+        verdict, now = await self.verify(), self.clock()
+        year, week, _ = now.isocalendar()
+        key, title, text = f"audit:{year}-{week}", "The audit log is whole", f"It has {verdict.entries:,} rows."
+        if verdict.problem:
+            key, title, text = f"audit:{verdict.at}:{year}-{week}", "The audit log was changed", verdict.problem
+        values = NoticeValues(
+            kind="system",
+            title=title,
+            text=f"{text} Its head: {verdict.head}. Keep this; `cortex audit verify --head` checks it later.",
+            path="/admin/audit",
+            urgency="high" if verdict.problem else "low",
+            expires_at=now + NOTICE_KEPT,
+        )
+        for person in await self.accounts.users():
+            if person.is_admin:
+                draft = await self.notifier.draft(person.id, key, values)
+                async with self.db.transaction(person.id) as repository:
+                    is_new = await draft.write(repository)
+                if is_new:
+                    self.notifier.wake(person.id)
+
+    async def _against(self, heads: Sequence[Head | None], newest: Head) -> AuditVerdict | None:
+        """What is wrong with the log by one of these heads, None when it holds them all."""
+        head = f"{newest.number}:{newest.hash}"
+        for kept in heads:
+            if kept is None:
+                text = "The file audit.head in HOME is missing or is not ours: a cut end would not be seen."
+                return AuditVerdict(entries=newest.number, head=head, at=newest.number, problem=text)
+            named, _ = await self._log.heads(kept.number)
+            if named is None:
+                text = f"The end was cut: row {kept.number} was seen, and the last is {newest.number}."
+                return AuditVerdict(entries=newest.number, head=head, at=newest.number + 1, problem=text)
+            if named != kept:
+                text = f"Row {kept.number} is another one than was seen: the log was rewritten there or before."
+                return AuditVerdict(entries=newest.number, head=head, at=kept.number, problem=text)
+        return None
+
+    async def _kept(self) -> Head | None:
+        return None if self._file is None else await asyncio.to_thread(self._file.read)
+
+    @property
+    def _log(self) -> AuditRepository:
+        return self.db.repository(AuditRepository)
+
+    @property
+    def _file(self) -> AuditHead | None:
+        return self.db.audit_head
+
+
+def _head_of(text: str) -> Head:
+    found = re.fullmatch(r"(\d{1,15}):([0-9a-f]{64})", text.strip())
+    if found is None:
+        raise UserError("A head is written NUMBER:HASH, as in the notification.")
+    return Head(number=int(found[1]), hash=found[2])

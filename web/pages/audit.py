@@ -1,0 +1,149 @@
+"""Admin: the audit log, filtered and as a file. Nothing is changed here; it says whether the log's end still fits."""
+
+import csv
+import io
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from cortex.base.errors import UserError
+from cortex.base.user import User
+from cortex.services.accounts.people import AccountRow
+from cortex.services.health.audit_log import AuditFilter, AuditPage, AuditRow, AuditVerdict
+from web.deps import ReauthedAdmin, Services
+from web.frame import frame_of
+from web.render import Context, NavEntry, described, respond, zone_of
+from web.routes import LazyRoute
+
+router = APIRouter(route_class=LazyRoute)
+HREF = "/admin/audit"
+NAV = NavEntry(title="Audit log", href=HREF, icon="fold", order=86, is_admin_only=True)
+KINDS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
+COLUMNS = ("number", "at", "person", "actor", "action", "subject", "detail", "previous_hash", "hash")
+RUN_BY_SHEETS = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditContext(Context):
+    """The log."""
+
+    page: AuditPage = described("the rows that are meant, the newest first")
+    verdict: AuditVerdict = described("whether the log still ends as it was last seen")
+    names: Mapping[str, str] = described("of the accounts, by id")
+    people: Sequence[AccountRow] = described("whom to filter by")
+    kinds: Sequence[str] = described("what to filter by")
+    wanted: Mapping[str, str] = described("the filter as it stands in the address")
+    error: str = described("why the filter could not be read", default="")
+
+
+@router.get(HREF)
+async def show(
+    request: Request,
+    services: Services,
+    user: ReauthedAdmin,
+    person: str = "",
+    kind: str = "",
+    since: str = "",
+    until: str = "",
+    before: Annotated[int | None, Query(ge=1, le=2**53)] = None,
+) -> Response:
+    """The newest rows that are meant."""
+    people = await services.accounts.all_accounts()
+    error, which = "", AuditFilter()
+    try:
+        which = _filter(user, people, person, kind, since, until)
+    except UserError as refused:
+        error = refused.message
+    context = AuditContext(
+        frame=await frame_of(request, services, user, here=HREF),
+        page=await services.audit_log.page(which, before),
+        verdict=await services.audit_log.glance(),
+        names={one.id: one.name for one in people},
+        people=people,
+        kinds=await services.audit_log.kinds(),
+        wanted={"person": person, "kind": kind, "since": since, "until": until},
+        error=error,
+    )
+    return respond(request, "audit.html", context, status=422 if error else 200)
+
+
+@router.get(HREF + "/export")
+async def export(
+    request: Request,
+    services: Services,
+    user: ReauthedAdmin,
+    form: Literal["csv", "jsonl"] = "csv",
+    person: str = "",
+    kind: str = "",
+    since: str = "",
+    until: str = "",
+) -> Response:
+    """All rows that are meant as a file: a sheet, or a JSON value a line."""
+    people = await services.accounts.all_accounts()
+    which = _filter(user, people, person, kind, since, until)
+    names = {one.id: one.name for one in people}
+    headers = {"Content-Disposition": f'attachment; filename="cortex-audit.{form}"'}
+    pieces = services.audit_log.export(user, which)
+    first = await anext(pieces)  # a refusal comes before the answer begins
+    return StreamingResponse(_written(form, first, pieces, names), media_type=KINDS[form], headers=headers)
+
+
+async def _written(
+    form: str, first: Sequence[AuditRow], rest: AsyncIterator[Sequence[AuditRow]], names: Mapping[str, str]
+) -> AsyncIterator[str]:
+    make = _as_csv if form == "csv" else _as_lines
+    if form == "csv":
+        yield ",".join(COLUMNS) + "\r\n"
+    yield make(first, names)
+    async for rows in rest:
+        yield make(rows, names)
+
+
+def _as_csv(rows: Sequence[AuditRow], names: Mapping[str, str]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out)
+    for row in rows:
+        values = _values(row, names).values()
+        writer.writerow([f"'{text}" if str(text).startswith(RUN_BY_SHEETS) else text for text in values])
+    return out.getvalue()
+
+
+def _as_lines(rows: Sequence[AuditRow], names: Mapping[str, str]) -> str:
+    return "".join(json.dumps(_values(row, names), ensure_ascii=False) + "\n" for row in rows)
+
+
+def _values(row: AuditRow, names: Mapping[str, str]) -> dict[str, str | int]:
+    values = {name: getattr(row, name, "") for name in COLUMNS}
+    return {**values, "at": row.at.isoformat(), "person": names.get(row.actor, "")}
+
+
+def _filter(user: User, people: Sequence[AccountRow], person: str, kind: str, since: str, until: str) -> AuditFilter:
+    """The filter; days are the reader's own. UserError for a day that is none."""
+    name = next((one.name for one in people if one.id == person), "")
+    until_day = _day(until)
+    return AuditFilter(
+        person=person,
+        name=name,
+        kind=kind,
+        since=_begin(user, _day(since)),
+        until=_begin(user, until_day + timedelta(days=1) if until_day else None),
+    )
+
+
+def _begin(user: User, day: date | None) -> datetime | None:
+    return datetime.combine(day, time(), zone_of(user)) if day else None
+
+
+def _day(text: str) -> date | None:
+    try:
+        found = date.fromisoformat(text) if text else None
+    except ValueError as error:
+        raise UserError("Write a day as 2026-11-23.") from error
+    if found and not 2000 <= found.year <= 9000:
+        raise UserError("Write a day between the years 2000 and 9000.")
+    return found
