@@ -11,6 +11,7 @@ from cortex.base.role import Channel, ToolMode
 
 TurnState = Literal["queued", "running", "waiting", "done", "stopped", "failed", "interrupted", "out_of_rounds"]
 SUB = ":sub:"
+LIVING: tuple[TurnState, ...] = ("queued", "running", "waiting")
 LOOP_ENDS: tuple[TurnState, ...] = ("done", "stopped", "failed", "interrupted", "out_of_rounds")
 
 

@@ -193,10 +193,10 @@ class SlotsRepository(Repository):
         return bool(await self._touched(change.values(**values), SlotTable.id))
 
     async def again(
-        self, id: str, ready_at: datetime, why: str, *, cost_usd: float | None = None, tokens: int = 0
+        self, id: str, attempt: int, ready_at: datetime, why: str, *, cost_usd: float | None = None, tokens: int = 0
     ) -> bool:
-        """Let a slot that runs wait for its next attempt, with what this one took; False when it does not run."""
-        change = self._change(SlotTable).where(SlotTable.id == id, SlotTable.state == "running")
+        """Let a slot wait for its next attempt, with what this one took; False when this attempt does not run."""
+        change = self._change(SlotTable).where(*_running(id, attempt))
         values = {"state": "planned", "ready_at": ready_at, "why": why, **_took(cost_usd, tokens)}
         return bool(await self._touched(change.values(**values), SlotTable.id))
 
@@ -207,16 +207,19 @@ class SlotsRepository(Repository):
         *,
         why: str = "",
         result: str = "",
+        attempt: int | None = None,
         cost_usd: float | None = None,
         tokens: int = 0,
     ) -> SlotEnd | None:
         """End it, once, and count the job's failures; None when it has ended before. NotFound for a foreign one.
 
-        `cost_usd`, `tokens`: of this attempt. Only a failure counts as one, and only a success ends the count.
+        `attempt`: end it only while this attempt runs; None: whatever it waits for. `cost_usd`, `tokens`: of this
+        attempt. Only a failure counts as one, and only a success ends the count.
         """
         if state not in SLOT_ENDS:
             raise ValueError(f"{state!r} is no ending of a slot")
-        change = self._change(SlotTable).where(SlotTable.id == id, SlotTable.state.not_in(SLOT_ENDS))
+        is_open = (SlotTable.id == id, SlotTable.state.not_in(SLOT_ENDS)) if attempt is None else _running(id, attempt)
+        change = self._change(SlotTable).where(*is_open)
         values: dict[str, Any] = {"state": state, "why": why, "ready_at": None, "ended_at": self.clock()}
         values |= {"result": result[:RESULT_CHARACTERS], "result_hash": digest(result)}
         touched = await self._touched(change.values(**values, **_took(cost_usd, tokens)), SlotTable.id)
@@ -292,6 +295,11 @@ class AllSlotsRepository(SharedRepository):
             .limit(_PRUNED_AT_ONCE)
         )
         return len(await self._touched(delete(SlotTable).where(SlotTable.id.in_(found)), SlotTable.id))
+
+
+def _running(id: str, attempt: int) -> tuple[ColumnElement[bool], ...]:
+    """That this attempt of the slot runs: another process may have ended it, and begun the next one."""
+    return SlotTable.id == id, SlotTable.state == "running", SlotTable.attempt == attempt
 
 
 def _columns(*more: Any) -> Select[Any]:

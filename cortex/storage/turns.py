@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Select, func, literal, select
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.role import Channel, ToolMode
-from cortex.base.turn import LOOP_ENDS, SUB, TurnState
+from cortex.base.turn import LIVING, LOOP_ENDS, SUB, TurnState
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import ConversationTable, TurnTable
 
@@ -147,30 +147,24 @@ class TurnsRepository(Repository):
         )
         return {id: conversation_id for id, conversation_id in (await self.session.execute(statement)).all()}
 
-    async def set_state(
-        self,
-        id: str,
-        state: TurnState,
-        *,
-        only_from: Sequence[TurnState] | None = None,
-        **fields: Unpack[TurnFields],
-    ) -> TurnRow:
-        """Move the turn on; start and end times follow by themselves. The turn as it then stands.
+    async def move(
+        self, id: str, state: TurnState, only_from: Sequence[TurnState] = LIVING, **fields: Unpack[TurnFields]
+    ) -> TurnRow | None:
+        """Move the turn on if it is in one of these states now; start and end times follow by themselves.
 
-        only_from: leave it as it is, without an error, unless it is in one of these states now.
+        The turn as it then stands; None when it is in another state: somebody else moved it first. NotFound.
+        Write what goes with the move after it: on PostgreSQL a second mover waits for the first one's commit.
         """
         at = self.clock()
         values: dict[str, Any] = {"state": state, **fields}
-        before = await self.get(id)
-        if state == "running" and before.started_at is None:
-            values.setdefault("started_at", at)
+        if state == "running":
+            values.setdefault("started_at", func.coalesce(TurnTable.started_at, literal(at, TurnTable.started_at.type)))
         if state in LOOP_ENDS:
             values.setdefault("ended_at", at)
-        change = self._change(TurnTable).where(TurnTable.id == id)
-        if only_from is not None:
-            change = change.where(TurnTable.state.in_(only_from))
-        await self.session.execute(change.values(**values))
-        return await self.get(id)
+        change = self._change(TurnTable).where(TurnTable.id == id, TurnTable.state.in_(only_from))
+        moved = await self._touched(change.values(**values), TurnTable.id)
+        turn = await self.get(id)
+        return turn if moved else None
 
     async def add_reads(self, id: str, reads: Reads) -> None:
         """Remember what a call of the turn brought; never taken back."""
@@ -212,7 +206,7 @@ class TurnsRepository(Repository):
     @reading
     async def active(self) -> Sequence[TurnRow]:
         """Every turn of the user that has not ended, oldest first."""
-        statement = self._mine(TurnRow, TurnTable).where(TurnTable.state.in_(("queued", "running", "waiting")))
+        statement = self._mine(TurnRow, TurnTable).where(TurnTable.state.in_(LIVING))
         return await self._all(TurnRow, statement.order_by(TurnTable.created_at, TurnTable.ordinal))
 
     @reading
@@ -327,5 +321,5 @@ class AllTurnsRepository(SharedRepository):
     async def unfinished(self) -> Sequence[TurnRow]:
         """Every turn that has not ended, oldest first; `owner_id` says whose."""
         columns = [getattr(TurnTable, name) for name in TurnRow.__dataclass_fields__]
-        statement = select(*columns).where(TurnTable.state.in_(("queued", "running", "waiting")))
+        statement = select(*columns).where(TurnTable.state.in_(LIVING))
         return await self._all(TurnRow, statement.order_by(TurnTable.created_at, TurnTable.ordinal))

@@ -112,7 +112,7 @@ async def test_nothing_of_another_users_conversation_can_be_reached(
         theirs.create("orchestrator", "auto", id=talk.id),
         turns.get("turn:1"),
         turns.create("turn:2", talk.id, "hello", mode="auto", role="orchestrator"),
-        turns.set_state("turn:1", "done"),
+        turns.move("turn:1", "done"),
         db.repository(MessagesRepository, ben).add("turn:1", 5, user("mine now"), False),
     ):
         with pytest.raises(NotFound):
@@ -136,15 +136,16 @@ async def test_a_turn_goes_through_its_states(db: Database, talk: Any, ann: str,
     turns = db.repository(TurnsRepository, ann)
     await talk.turn("turn:1")
     assert [turn.id for turn in await turns.queued(talk.id)] == ["turn:1"]
-    await turns.set_state("turn:1", "running", models=("offline",))
+    await turns.move("turn:1", "running", models=("offline",))
     assert (await turns.running(talk.id)) is not None
     assert (await db.repository(ConversationsRepository, ann).get(talk.id)).running_turn == "turn:1"
     started_at, ended_at = clock(), clock.forward(seconds=5)
-    await turns.set_state("turn:1", "waiting")
-    ended = await turns.set_state("turn:1", "done", rounds=2)
+    await turns.move("turn:1", "waiting")
+    ended = await turns.move("turn:1", "done", rounds=2)
+    assert ended is not None
     assert (ended.started_at, ended.ended_at, ended.rounds, ended.models) == (started_at, ended_at, 2, ("offline",))
-    late = await turns.set_state("turn:1", "stopped", only_from=("running", "waiting"))
-    assert late.state == "done"
+    assert await turns.move("turn:1", "stopped") is None
+    assert (await turns.get("turn:1")).state == "done"
     assert await turns.running(talk.id) is None
 
 
@@ -152,7 +153,7 @@ async def test_steering_messages_are_taken_once_and_found_again(db: Database, ta
     turns = db.repository(TurnsRepository, ann)
     for id in ("turn:1", "turn:2", "turn:3"):
         await talk.turn(id)
-    await turns.set_state("turn:1", "running")
+    await turns.move("turn:1", "running")
     assert [turn.id for turn in await turns.take_queued(talk.id, "turn:1", 1)] == ["turn:2", "turn:3"]
     assert [turn.id for turn in await turns.take_queued(talk.id, "turn:1", 1)] == ["turn:2", "turn:3"]
     assert await turns.take_queued(talk.id, "turn:1", 2) == []
@@ -162,7 +163,7 @@ async def test_steering_messages_are_taken_once_and_found_again(db: Database, ta
 async def test_a_jobs_run_that_waits_is_not_taken_as_steering(db: Database, talk: Any, ann: str) -> None:
     turns = db.repository(TurnsRepository, ann)
     await talk.turn("turn:1")
-    await turns.set_state("turn:1", "running")
+    await turns.move("turn:1", "running")
     waiting: list[tuple[str, Channel]] = [("cron:news", "cron"), ("turn:found", "result"), ("turn:2", "chat")]
     for id, channel in waiting:
         await turns.create(id, talk.id, "hello", mode="auto", role="orchestrator", channel=channel)
@@ -177,7 +178,7 @@ async def test_the_engines_start_sees_everybodys_unfinished_turns(db: Database, 
         "turn:2", other.id, "hi", mode="auto", role="orchestrator", state="running"
     )
     await talk.turn("turn:3")
-    await db.repository(TurnsRepository, ann).set_state("turn:3", "done")
+    await db.repository(TurnsRepository, ann).move("turn:3", "done")
     assert {(turn.id, turn.owner_id) for turn in await db.repository(AllTurnsRepository).unfinished()} == {
         ("turn:1", ann),
         ("turn:2", ben),

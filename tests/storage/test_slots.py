@@ -54,9 +54,9 @@ async def test_a_failed_attempt_waits_for_the_next_and_costs_add_up(
 ) -> None:
     slots, id = db.repository(SlotsRepository, ann), slot_id(job, NINE)
     await slots.write_down(job, NINE)
-    assert await slots.again(id, NINE, "not begun") is False
+    assert await slots.again(id, 0, NINE, "not begun") is False
     await slots.start(id, "turn:1")
-    assert await slots.again(id, clock() + HOUR, "no answer", cost_usd=0.25, tokens=10) is True
+    assert await slots.again(id, 1, clock() + HOUR, "no answer", cost_usd=0.25, tokens=10) is True
     assert await db.repository(AllSlotsRepository).ready() == []
     clock.forward(minutes=60)
     assert [slot.why for slot in await db.repository(AllSlotsRepository).ready()] == ["no answer"]
@@ -69,6 +69,24 @@ async def test_a_failed_attempt_waits_for_the_next_and_costs_add_up(
     assert (await slots.get(id)).state == "done"
 
 
+async def test_who_looked_at_an_earlier_attempt_ends_none_of_a_later_one(
+    db: Database, ann: str, job: str, clock: StillClock
+) -> None:
+    slots, id = db.repository(SlotsRepository, ann), slot_id(job, NINE)
+    await slots.write_down(job, NINE)
+    await slots.start(id, "turn:1")
+    assert await slots.again(id, 1, clock(), "no answer", tokens=10) is True
+    assert await slots.end(id, "failed", attempt=1, tokens=10) is None  # it waits for its next attempt
+    await slots.start(id, "turn:2")
+    assert await slots.again(id, 1, clock() + HOUR, "no answer", tokens=10) is False
+    assert await slots.end(id, "failed", attempt=1, tokens=10) is None
+    slot = await slots.get(id)
+    assert (slot.state, slot.attempt, slot.tokens) == ("running", 2, 10)
+    end = await slots.end(id, "done", attempt=2, tokens=5)
+    assert end is not None
+    assert (end.slot.tokens, end.failures) == (15, 0)
+
+
 async def test_a_run_that_was_begun_is_not_withdrawn_though_it_waits_for_its_next_try(
     db: Database, ann: str, job: str, clock: StillClock
 ) -> None:
@@ -76,7 +94,7 @@ async def test_a_run_that_was_begun_is_not_withdrawn_though_it_waits_for_its_nex
     await slots.write_down(job, NINE)
     await slots.write_down(job, NINE + HOUR)
     await slots.start(begun)
-    await slots.again(begun, clock() + HOUR, "no answer")
+    await slots.again(begun, 1, clock() + HOUR, "no answer")
     assert [await slots.withdraw(id, "nobody began it") for id in (begun, noted)] == [False, True]
     assert [(slot.state, slot.why) for slot in await slots.open_of(job)] == [("planned", "no answer")]
 
@@ -233,7 +251,7 @@ async def test_another_users_slots_are_out_of_reach(db: Database, ann: str, ben:
     waiting = slot_id(job, NINE + HOUR)
     assert await theirs.open_of(job) == []
     assert await theirs.start(waiting) is False
-    assert await theirs.again(waiting, NINE, "") is False
+    assert await theirs.again(waiting, 0, NINE, "") is False
     assert await history.list(job) == []
     assert await history.bars([job]) == {job: ()}
     assert (await history.latest([job]), await history.means([job])) == ({}, {})

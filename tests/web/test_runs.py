@@ -54,7 +54,7 @@ async def run(
             risk="low",
         )
         await db.repository(CallsRepository, person.user.id).decided(call)
-    await turns.set_state(turn_id, state, error="The model said no." if state == "failed" else "")
+    await turns.move(turn_id, state, error="The model said no." if state == "failed" else "")
     return key
 
 

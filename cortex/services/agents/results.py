@@ -51,7 +51,7 @@ class AgentResults:
         self._notifier = notifier
         self._is_watched = is_watched
         self._ended: deque[TurnRow] = deque()
-        self._parents: dict[str, str] = {}
+        self._written: dict[str, tuple[str, TurnRow]] = {}  # turn -> where its result went; not committed yet
         self._bell = asyncio.Event()
 
     async def write_result(self, repository: Opener, row: TurnRow) -> str:
@@ -65,7 +65,7 @@ class AgentResults:
             parent = await repository(ConversationsRepository).get(own.parent_id or "")
         except NotFound:  # it was deleted meanwhile: nobody waits for the result
             return ""
-        self._parents[row.id] = parent.id
+        self._written[row.id] = parent.id, row
         rows: list[Row] = [card_row(row, run_id)]
         following = ""
         if STATES[row.state] == "done":
@@ -75,7 +75,6 @@ class AgentResults:
         else:
             rows += await self._as_word(repository, parent, row)
         await repository(ConversationsRepository).append(parent.id, rows)
-        self._ended.append(row)
         return following
 
     async def _as_turn(self, repository: Opener, parent: ConversationRow, row: TurnRow) -> tuple[TurnRow, bool]:
@@ -94,7 +93,7 @@ class AgentResults:
         for index, message in enumerate((user(made.text), assistant(words))):
             await repository(MessagesRepository).add(made.id, index, message, made.is_tainted)
         at = self._runtime.clock()
-        await repository(TurnsRepository).set_state(made.id, "done", started_at=at)
+        await repository(TurnsRepository).move(made.id, "done", started_at=at)
         part = {"turn": made.id, "round": 0, "part": f"{key_of(made.id)}-0-0", "kind": "text", "attempt": 1}
         return [
             message_row(made, agent=row.conversation_id),
@@ -123,8 +122,9 @@ class AgentResults:
 
     def committed(self, turn_id: str) -> None:
         """The end of the run is committed: show it where it was started, and notify."""
-        parent_id = self._parents.pop(turn_id, "")
-        if parent_id:
+        if turn_id in self._written:
+            parent_id, row = self._written.pop(turn_id)
+            self._ended.append(row)
             self._runtime.hub.announce(parent_id)
             self._bell.set()
 

@@ -104,15 +104,15 @@ class JobEndings:
         again_at = retry_at(policy_of(job), slot.attempt, self.runtime.clock()) if state == "failed" else None
         if again_at is not None and why != NO_BUDGET and job.removed_at is None:
             slots = self.runtime.db.repository(SlotsRepository, slot.owner_id)
-            # Only while it runs: of two processes that see the failed turn one counts its cost.
-            await slots.again(slot.id, again_at, why, cost_usd=cost_usd, tokens=tokens)
+            # Only while this attempt runs: of two processes that see the failed turn one counts its cost.
+            await slots.again(slot.id, slot.attempt, again_at, why, cost_usd=cost_usd, tokens=tokens)
             return
         text = facts.text if facts else ""
         told = await self._notice_draft(job, slot, state, why, text, facts)
         paused = await self._paused(job, slot, why) if state == "failed" else None
         async with self.runtime.db.transaction(slot.owner_id) as repository:
             end = await repository(SlotsRepository).end(
-                slot.id, state, why=why, result=text, cost_usd=cost_usd, tokens=tokens
+                slot.id, state, why=why, result=text, attempt=slot.attempt, cost_usd=cost_usd, tokens=tokens
             )
             if end is None:  # another process, or an earlier look, ended it and wrote its notice
                 return

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from cortex.agent.execute import HERE
-from cortex.base.errors import UserError
+from cortex.base.errors import Conflict, UserError
 from cortex.base.turn import Answer, Turn
 from cortex.base.user import User
 from cortex.ports.loop import ApprovalRequest, CallRecord
@@ -26,6 +26,7 @@ CHATS = ("chat", "result")
 PARKED_CHATS = 2  # of the three chat turns that go on at once for each user: one place stays free to talk
 GRANT_HOURS = 12
 GRANT_CHARS = 100
+ENDED = "This turn has ended."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,8 @@ class ApprovalsService:
     async def ask(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> str:
         """Put the card up; the approval's id. One row per call: a repeat shows nothing twice.
 
-        Where nobody watches, the person is notified in the same commit, and has longer to answer.
+        Where nobody watches, the person is notified in the same commit, and has longer to answer. Conflict, with
+        nothing asked, when the turn was ended meanwhile.
         """
         is_seen = turn.channel in CHATS and self.is_watched(turn.user_id, turn.conversation_id)
         minutes = WATCHED_MINUTES if is_seen or await self._has_parked_enough(turn) else PARKED_MINUTES
@@ -70,7 +72,8 @@ class ApprovalsService:
                 expires_at=expires_at,
             )
             if is_new:
-                await repository(TurnsRepository).set_state(turn.id, "waiting")
+                if await repository(TurnsRepository).move(turn.id, "waiting") is None:
+                    raise Conflict(ENDED)
                 asked = {**answer_payload(row, "asked"), "can_be_granted": self._can_be_granted(row)}
                 await repository(ConversationsRepository).append(turn.conversation_id, [("approval", asked, turn.id)])
                 if draft is not None:
@@ -125,10 +128,12 @@ class ApprovalsService:
     async def settle(self, turn: Turn, approval_id: str, heard: Answer) -> Answer:
         """After the wait: the turn runs again, and an unanswered card expires on the page.
 
-        The answer that counts is the row's: one that was given in the last moment is not lost.
+        The answer that counts is the row's: one that was given in the last moment is not lost. Conflict when the turn
+        was ended meanwhile: it neither wakes nor acts on an answer.
         """
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
-            await repository(TurnsRepository).set_state(turn.id, "running")
+            if await repository(TurnsRepository).move(turn.id, "running") is None:
+                raise Conflict(ENDED)
             is_expired = heard == "expired" and await repository(ApprovalsRepository).expire(approval_id)
             row = await repository(ApprovalsRepository).get(approval_id)
             if is_expired:

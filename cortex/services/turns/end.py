@@ -1,6 +1,6 @@
 """Ends turns: in order (`close`), by the user (`stop`), or by force (`interrupt`). One transaction each.
 
-Whoever ends a turn first has ended it: the state moves only from a living one.
+Whoever ends a turn first has ended it: the state moves, ahead of all else, only from a living one.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cortex.base.events import OpenPart
 from cortex.base.ids import derived_id
 from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
-from cortex.base.turn import Outcome, Turn, TurnState
+from cortex.base.turn import Outcome, Turn
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.selection.types import META
@@ -26,7 +26,6 @@ from cortex.storage.plans import PlanRow, PlansRepository
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
 
-LIVING: tuple[TurnState, ...] = ("queued", "running", "waiting")
 STOPPED = "(stopped by the user)"
 BROKEN_OFF = "(broken off when Cortex stopped)"
 UNKNOWN = "Stopped before it ended: it may or may not have happened."
@@ -54,66 +53,63 @@ class TurnEnd:
     async def end_turn(self, turn: Turn, outcome: Outcome) -> str:
         """The loop came to its end: keep its messages, say how it ended, name the conversation."""
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
-            row = await repository(TurnsRepository).get(turn.id)
-            if row.state not in LIVING:
+            error = outcome.text if outcome.state == "failed" else ""
+            row = await repository(TurnsRepository).move(turn.id, outcome.state, rounds=outcome.rounds, error=error)
+            if row is None:
                 return ""
             await self._keep(repository, row, outcome.messages)
             if not outcome.messages:  # a fault took the loop and its messages: what was stored has to do
                 await self._mend(repository, row, "", FAILED)
-            error = outcome.text if outcome.state == "failed" else ""
-            rows = await self._last_rows(repository, row, outcome.state, outcome.rounds, error)
+            rows = await self._last_rows(repository, row, outcome.rounds)
             await repository(ConversationsRepository).append(turn.conversation_id, rows)
-            ended = await repository(TurnsRepository).set_state(
-                turn.id, outcome.state, rounds=outcome.rounds, error=error
-            )
             if outcome.state == "done":
                 await record_case(repository, row, self.runtime.settings.secret_key)
-            following = await self._leave(repository, ended)
+            following = await self._leave(repository, row)
         self._closed(turn.id)
         return following
 
     @step(StepName.REFUSE)
     async def refuse(self, user_id: str, turn_id: str, text: str) -> str:
         """It could not begin, and this is why: a file with a slip. The message stays and can be asked again."""
-        row = await self.runtime.db.repository(TurnsRepository, user_id).get(turn_id)
-        async with self.runtime.transaction_then_notify(user_id, row.conversation_id) as repository:
-            if (await repository(TurnsRepository).get(turn_id)).state not in LIVING:
+        known = await self.runtime.db.repository(TurnsRepository, user_id).get(turn_id)
+        async with self.runtime.transaction_then_notify(user_id, known.conversation_id) as repository:
+            row = await repository(TurnsRepository).move(turn_id, "failed", error=text)
+            if row is None:
                 return ""
             await self._mend(repository, row, "", NOT_BEGUN)
-            rows = await self._last_rows(repository, row, "failed", 0, text)
-            await repository(ConversationsRepository).append(row.conversation_id, rows)
-            following = await self._leave(
-                repository, await repository(TurnsRepository).set_state(turn_id, "failed", error=text)
+            await repository(ConversationsRepository).append(
+                row.conversation_id, await self._last_rows(repository, row, 0)
             )
+            following = await self._leave(repository, row)
         self._closed(turn_id)
         return following
 
-    async def stop(self, row: TurnRow, partial: Sequence[OpenPart]) -> str:
+    async def stop(self, turn: TurnRow, partial: Sequence[OpenPart]) -> str:
         """The user stopped it: the words so far stay, marked as partial; open calls end as stopped."""
-        async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as repository:
-            if (await repository(TurnsRepository).get(row.id)).state not in LIVING:
+        async with self.runtime.transaction_then_notify(turn.owner_id, turn.conversation_id) as repository:
+            row = await repository(TurnsRepository).move(turn.id, "stopped")
+            if row is None:
                 return ""
             await self._mend(repository, row, "".join(part.text for part in partial if part.kind == "text"), STOPPED)
-            rows = [_cut(part) for part in partial] + await self._last_rows(repository, row, "stopped", row.rounds, "")
+            rows = [_cut(part) for part in partial] + await self._last_rows(repository, row, row.rounds)
             await repository(ConversationsRepository).append(row.conversation_id, rows)
-            following = await self._leave(repository, await repository(TurnsRepository).set_state(row.id, "stopped"))
+            following = await self._leave(repository, row)
         for part in partial:
             self.runtime.hub.end_part(part.conversation_id, part.part)
         self._closed(row.id)
         return following
 
-    async def interrupt(self, row: TurnRow, text: str) -> str:
+    async def interrupt(self, turn: TurnRow, text: str) -> str:
         """No run will end it: say so and offer to go on."""
-        async with self.runtime.transaction_then_notify(row.owner_id, row.conversation_id) as repository:
-            if (await repository(TurnsRepository).get(row.id)).state not in LIVING:
+        async with self.runtime.transaction_then_notify(turn.owner_id, turn.conversation_id) as repository:
+            row = await repository(TurnsRepository).move(turn.id, "interrupted", error=text)
+            if row is None:
                 return ""
             await self._mend(repository, row, "", BROKEN_OFF)
             rows: list[Row] = [("notice", {"turn": row.id, "level": "warn", "text": text}, row.id)]
-            rows += await self._last_rows(repository, row, "interrupted", row.rounds, "")
+            rows += await self._last_rows(repository, row, row.rounds)
             await repository(ConversationsRepository).append(row.conversation_id, rows)
-            following = await self._leave(
-                repository, await repository(TurnsRepository).set_state(row.id, "interrupted", error=text)
-            )
+            following = await self._leave(repository, row)
         self._closed(row.id)
         return following
 
@@ -159,29 +155,27 @@ class TurnEnd:
         made = {ids[call.id]: call for call in await repository(CallsRepository).of_turn(row.id) if call.id in ids}
         return results(*(_result_of(call, made.get(call.id)) for call in last.calls))
 
-    async def _last_rows(
-        self, repository: Opener, row: TurnRow, state: TurnState, rounds: int, error: str
-    ) -> list[Row]:
-        """The log's last words on a turn, with what it sent and saved."""
+    async def _last_rows(self, repository: Opener, row: TurnRow, rounds: int) -> list[Row]:
+        """The log's last words on a turn that has just ended, with what it sent and saved."""
         plans = await repository(PlansRepository).of_turn(row.id)
         started = row.started_at or row.created_at
         rows = await self._closed_questions(repository, row)
-        if error:
-            rows.append(("error", {"turn": row.id, "text": error, "kind": "model", "can_retry": True}, row.id))
+        if row.state == "failed" and row.error:
+            rows.append(("error", {"turn": row.id, "text": row.error, "kind": "model", "can_retry": True}, row.id))
         first = plans[0].receipt if plans else {}
         rows.append(
             (
                 "turn.end",
                 {
                     "turn": row.id,
-                    "state": state,
+                    "state": row.state,
                     "rounds": rounds or len(plans),
                     "seconds": round((self.runtime.clock() - started).total_seconds(), 1),
                     "tools_sent": len(carried(plans)),
                     "tools_total": first.get("total", 0),
                     "tokens_sent": sum(plan.receipt.get("tokens", 0) for plan in plans),
                     "tokens_saved": sum(plan.receipt.get("saved", 0) for plan in plans),
-                    "can_continue": state in ("out_of_rounds", "interrupted"),
+                    "can_continue": row.state in ("out_of_rounds", "interrupted"),
                 },
                 row.id,
             )

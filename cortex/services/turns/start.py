@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from cortex.base.model import ModelEntry
 from cortex.base.role import Role
-from cortex.base.turn import LOOP_ENDS, Turn
+from cortex.base.turn import LIVING, LOOP_ENDS, Turn
 from cortex.base.user import User
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
@@ -41,7 +41,8 @@ class TurnStart:
                 )
         entry = context.entry
         rounds, origin = max_rounds(self.runtime.settings.max_rounds, entry, context.role, row.max_rounds, row.job_id)
-        await self._record_start(user, row, context.role, entry, rounds, origin)
+        if not await self._record_start(user, row, context.role, entry, rounds, origin):
+            return None
         context = replace(context, summary=latest)
         if not row.job_id:
             context = replace(context, summary=await self.history.summarise(context, row))
@@ -68,12 +69,15 @@ class TurnStart:
 
     async def _record_start(
         self, user: User, row: TurnRow, role: Role, entry: ModelEntry, rounds: int, origin: str
-    ) -> None:
-        """The state and its log row, once: a re-run of the step finds the turn running and says nothing twice."""
+    ) -> bool:
+        """The state and its log row, once: a re-run of the step finds the turn running and says nothing twice.
+
+        False when the turn was ended, or taken into another one, since it was read.
+        """
         async with self.runtime.transaction_then_notify(user.id, row.conversation_id) as repository:
-            if row.state != "queued":
-                return
-            await repository(TurnsRepository).set_state(row.id, "running", models=(entry.name,), only_from=("queued",))
+            turns = repository(TurnsRepository)
+            if await turns.move(row.id, "running", only_from=("queued",), models=(entry.name,)) is None:
+                return (await turns.get(row.id)).state in LIVING
             payload = {
                 "turn": row.id,
                 "role": role.name,
@@ -82,3 +86,4 @@ class TurnStart:
                 "max_rounds_from": origin,
             }
             await repository(ConversationsRepository).append(row.conversation_id, [("turn.start", payload, row.id)])
+            return True

@@ -140,7 +140,7 @@ async def _grow(home: Path, conversation: str) -> None:
             async with cortex.runtime.db.transaction(user.id) as repository:
                 turns = repository(TurnsRepository)
                 await turns.create(new, conversation, "add milk", mode="auto", role="orchestrator", state="running")
-                await turns.set_state(new, "done")
+                await turns.move(new, "done")
                 await repository(ConversationsRepository).append(conversation, events)
 
 

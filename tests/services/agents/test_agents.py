@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -349,3 +350,30 @@ async def test_a_run_goes_on_after_a_restart_and_its_result_comes_once(
         message = await house.until(cid, "message", agent=run.id)
         await house.until(cid, "turn.end", turn=message.payload["turn"])
         assert len([one for one in await house.events(cid, "message") if one.payload.get("agent")]) == 1
+
+
+class Cut(Exception):
+    """The database went away before the commit."""
+
+
+async def test_nobody_is_told_of_an_end_that_was_not_committed(house: LivingHouse, scripted: ScriptedServer) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "hello")
+    asked = len(scripted.log)
+    scripted.fail(Fault(kind="hang"))
+    await by_hand(house, cid, "run1")
+    async with asyncio.timeout(PATIENCE_S):
+        while len(scripted.log) == asked:  # noqa: ASYNC110 - the scripted server runs in a thread of its own
+            await asyncio.sleep(0.01)
+    turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
+    (row,) = await turns.list("run1")
+
+    async def cut(*_: object) -> str:
+        raise Cut
+
+    end = replace(house.cortex.turn_end, in_same_transaction=(*house.cortex.turn_end.in_same_transaction, cut))
+    with pytest.raises(Cut):
+        await end.interrupt(row, "Cortex stopped.")
+    await by_hand(house, cid, "run2")  # ends later, and is told of after all that ended before
+    assert [view.row.title for view in await told(house)] == ["Done: Find the cheapest of the three offers"]
+    await house.cortex.agents.cancel(house.admin.id, "run1")

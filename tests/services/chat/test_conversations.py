@@ -61,7 +61,7 @@ def say(db: Database, ann: User) -> Say:
                     ("turn.end", {"turn": id, "state": "done"}, id),
                 ],
             )
-            await turns.set_state(id, state)  # type: ignore[arg-type]  # a state by its name
+            await turns.move(id, state)  # type: ignore[arg-type]  # a state by its name
 
     return turn
 

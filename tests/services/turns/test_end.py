@@ -1,12 +1,19 @@
 """How a turn that did not come to its end leaves the transcript: whole, valid, with everything the user said."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from cortex.base.errors import Conflict
 from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
 from cortex.base.turn import Outcome, Turn
+from cortex.base.user import User
+from cortex.ports.loop import ApprovalRequest, CallRecord
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.turns.turn_context import TurnContext
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
 from tests.living_house import LivingHouse, living_house
@@ -60,3 +67,71 @@ async def test_a_fault_in_the_middle_of_a_call_leaves_a_transcript_that_provider
     result = said[2].parts[0]
     assert isinstance(result, ToolResult)
     assert (result.call_id, result.is_error) == ("w1", True)
+
+
+async def test_of_several_who_end_a_turn_at_once_one_does(house: LivingHouse) -> None:
+    turn, row = await opened_turn(house)
+    end = house.cortex.turn_end
+    await asyncio.gather(
+        end.stop(row, ()),
+        end.interrupt(row, "Cortex stopped."),
+        end.end_turn(turn, Outcome(state="done", rounds=1, text="", messages=(user(row.text), assistant("Milk.")))),
+        end.refuse(house.admin.id, row.id, "A file has a slip."),
+    )
+    ends = await house.events(turn.conversation_id, "turn.end")
+    state = (await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(row.id)).state
+    assert [event.payload["state"] for event in ends] == [state]
+    assert len([message for message in await transcript(house) if message.speaker == "assistant"]) == 1
+
+
+async def asked(house: LivingHouse, turn: Turn) -> str:
+    """Put a question of this turn to its person; the approval's id."""
+    call = CallRecord(id="c1", wire_id="w1", tool="shell", arguments="{}", hash="h", risk="high", brief="")
+    await house.cortex.turn_runs.ports.tool_runner.executor.call_log.record(turn, 1, call)  # type: ignore[attr-defined]
+    request = ApprovalRequest(tool="shell", destination="here", verb="Run", detail="echo", why="", risk="high")
+    return await house.cortex.approvals.ask(turn, call, request)
+
+
+async def test_an_answer_that_comes_with_a_stop_does_not_wake_the_turn(house: LivingHouse) -> None:
+    turn, row = await opened_turn(house)
+    approval_id = await asked(house, turn)
+    await house.cortex.turn_end.stop(row, ())
+    with pytest.raises(Conflict, match="has ended"):
+        await house.cortex.approvals.settle(turn, approval_id, "allowed")
+    assert (await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(row.id)).state == "stopped"
+
+
+async def test_a_turn_that_was_just_stopped_asks_nothing(house: LivingHouse) -> None:
+    turn, row = await opened_turn(house)
+    await house.cortex.turn_end.stop(row, ())
+    with pytest.raises(Conflict, match="has ended"):
+        await asked(house, turn)
+    assert await house.cortex.approvals.pending(house.admin) == []
+    assert (await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(row.id)).state == "stopped"
+
+
+@dataclass
+class StoppedMeanwhile:
+    """Reads what a turn depends on; just then the person stops it."""
+
+    house: LivingHouse
+
+    @property
+    def accounts(self) -> Accounts:
+        return self.house.cortex.turn_runs.contexts.accounts
+
+    async def read(self, user: User, row: TurnRow) -> TurnContext:
+        context = await self.house.cortex.turn_runs.contexts.read(user, row)
+        await self.house.cortex.turn_end.stop(row, ())
+        return context
+
+
+async def test_a_turn_that_is_stopped_while_it_begins_is_not_begun(house: LivingHouse) -> None:
+    turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
+    cid = await house.conversation()
+    await turns.create("turn:1", cid, "hello", mode="auto", role="orchestrator")
+    meanwhile = StoppedMeanwhile(house)
+    start = replace(house.cortex.turn_runs.turn_start, contexts=meanwhile)  # type: ignore[arg-type]
+    assert await start.start_turn(house.admin.id, "turn:1") is None
+    assert [event.kind for event in await house.events(cid, "turn.start", "turn.end")] == ["turn.end"]
+    assert (await turns.get("turn:1")).state == "stopped"
