@@ -77,7 +77,7 @@ check: install-test audit
 	@$(BIN)/python -m cortex.base.settings | diff -u .env.example - || (echo ".env.example is old: run make docs"; exit 1)
 
 audit: install-test
-	@PATH="$(abspath $(BIN)):$$PATH" sh .ci/audit
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python .ci/audit.py
 
 format: install-test
 	@$(BIN)/ruff format .
@@ -91,6 +91,7 @@ train: install
 
 lock: install-test
 	@PATH="$(abspath $(BIN)):$$PATH" sh .ci/lock
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python .ci/audit.py --write
 
 docs: install
 	@$(BIN)/python -m cortex.base.settings > .env.example
