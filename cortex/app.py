@@ -6,7 +6,7 @@
 """
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Self, TypeVar
 
@@ -15,7 +15,8 @@ from cortex.base import private
 from cortex.base.background import background_tasks
 from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.crypto import audit_key
-from cortex.base.log import LineFormatter, SecretFilter
+from cortex.base.faults import in_words
+from cortex.base.log import LineFormatter, SecretFilter, also_blot
 from cortex.base.logbook import LogBook
 from cortex.base.settings import Settings
 from cortex.base.start import shared_database
@@ -30,6 +31,7 @@ from cortex.integrations.quota import MB, Quota
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.engine import Runner, SharedHub, Signals
 from cortex.services.health.housekeeping import Housekeeping
+from cortex.services.health.sealed import SealedValues
 from cortex.services.runtime import Runtime
 from cortex.services.turns.queue import WORKFLOW
 from cortex.storage.audit_head import AuditHead
@@ -77,7 +79,6 @@ class Cortex(Services):
 
             try:
                 async with _opened(cls, settings, clock, remote, remote, relay, tell_others) as cortex:
-                    await cortex.runtime.db.migrate()
                     relay.newest = cortex.runtime.db.repository(AllConversationsRepository).seqs
                     relay.on(ACCESS_ENDED, cortex.streams.end_streams)
                     async with background_tasks(cortex.accounts.keep_logins(), cortex.stop_all.watch()):
@@ -90,12 +91,11 @@ class Cortex(Services):
     async def at_rest(cls, settings: Settings, *, is_migrating: bool = True, clock: Clock = now) -> AsyncIterator[Self]:
         """The same without engine and timers, for the commands: it looks and explains, and starts no turn.
 
-        is_migrating: bring the tables up to date first; the doctor would rather see them as they are.
+        is_migrating: bring the tables up to date and look at the secret key first; the doctor would rather see both as
+            they are.
         """
         resting = NullEngine()
-        async with _opened(cls, settings, clock, resting, resting, LocalHub()) as cortex:
-            if is_migrating:
-                await cortex.runtime.db.migrate()
+        async with _opened(cls, settings, clock, resting, resting, LocalHub(), is_migrating=is_migrating) as cortex:
             yield cortex
 
 
@@ -108,11 +108,11 @@ def shipped_registry() -> Registry:
 async def _running(kind: type[C], settings: Settings, clock: Clock, engine: Engine, hub: SharedHub) -> AsyncIterator[C]:
     """The services with their engine launched; beside it the daily round, and a look after turns that nobody runs."""
     async with _opened(kind, settings, clock, engine, engine, hub) as cortex:
-        await cortex.runtime.db.migrate()
         engine.register(WORKFLOW, cortex.turn_runs.run_turn)
         try:
             await cortex.stop_all.heed()  # ahead of the launch, which takes up what was left
-            await engine.launch()
+            with in_words(settings.engine_database):
+                await engine.launch()
             await cortex.turn_queue.recover(await engine.stranded())
             housekeeping = Housekeeping(
                 runtime=cortex.runtime, accounts=cortex.accounts, audit_log=cortex.audit_log, prune=engine.prune
@@ -142,14 +142,49 @@ async def _opened(
     signals: Signals,
     hub: SharedHub,
     *access_ended: Listener,
+    is_migrating: bool = True,
 ) -> AsyncIterator[C]:
-    """The services over an open database, and closed again."""
-    is_daemon = not isinstance(runner, NullEngine)
-    if is_daemon:
-        await private.settle(settings.home)
-    wait_s = WRITE_WAIT_S if is_daemon else BUSY_TIMEOUT_S
-    audit_head = AuditHead(settings.home, audit_key(settings.secret_key))
-    db = Database(settings.database, clock=clock, write_wait_s=wait_s, audit_head=audit_head)
+    """The services over an open database, and closed again. What a disk or a database refuses is a ConfigError."""
+    with in_words(settings.database):
+        is_daemon = not isinstance(runner, NullEngine)
+        if is_daemon:
+            await private.settle(settings.home)
+        if is_migrating:
+            settings = await _with_key(settings, clock)
+        wait_s = WRITE_WAIT_S if is_daemon else BUSY_TIMEOUT_S
+        audit_head = AuditHead(settings.home, audit_key(settings.secret_key))
+        db = Database(settings.database, clock=clock, write_wait_s=wait_s, audit_head=audit_head)
+        try:
+            if is_migrating:
+                await db.migrate()
+            async with _services(kind, settings, clock, db, runner, signals, hub, access_ended) as cortex:
+                yield cortex
+        finally:
+            await db.close()
+
+
+async def _with_key(settings: Settings, clock: Clock) -> Settings:
+    """With the secret key, made where there is none yet and none is missed: before anything is sealed or audited."""
+    db = Database(settings.database, clock=clock)
+    try:
+        key = await SealedValues(settings=settings, db=db).key()
+    finally:
+        await db.close()
+    also_blot(key)
+    return settings.model_copy(update={"secret_key": key})
+
+
+@asynccontextmanager
+async def _services(
+    kind: type[C],
+    settings: Settings,
+    clock: Clock,
+    db: Database,
+    runner: Runner,
+    signals: Signals,
+    hub: SharedHub,
+    access_ended: Sequence[Listener],
+) -> AsyncIterator[C]:
     runtime = Runtime(
         settings=settings,
         db=db,
@@ -173,4 +208,3 @@ async def _opened(
         logging.getLogger().removeHandler(book)
         cortex.encoders.close()
         await cortex.models.close()
-        await db.close()

@@ -22,8 +22,17 @@ def main() -> None:
             gc.enable()
             commands.app()
     except CortexError as error:
-        sys.stderr.write(f"cortex: {error.message}\n")
-        sys.exit(1)
+        _end(error.message)
+    except OSError as error:  # what a database refuses is a CortexError already: `cortex/app.py` sees to it
+        sentence = scan.load("cortex.base.faults").explain(error)
+        if not sentence:
+            raise
+        _end(sentence)
+
+
+def _end(sentence: str) -> None:
+    sys.stderr.write(f"cortex: {sentence}\n")
+    sys.exit(1)
 
 
 if __name__ == "__main__":

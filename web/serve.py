@@ -145,7 +145,7 @@ def listen(settings: Settings) -> socket.socket:
         return socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise ConfigError(
-            f"CORTEX_PORT: cannot listen on {settings.host}:{settings.port}: {error.strerror or error}. "
+            f"CORTEX_PORT: cannot listen on {settings.host}:{settings.port}: {os.strerror(error.errno or 0)}. "
             "End what uses it, or choose another port."
         ) from error
 

@@ -1,5 +1,6 @@
 """The only place where time is read. Everything else takes a `Clock`, so that tests can hold one still."""
 
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -15,3 +16,8 @@ def now() -> datetime:
 def ticks_s() -> float:
     """A monotonic reading in seconds, for durations only."""
     return time.monotonic()  # noqa: TID251 - this is the place
+
+
+def boot_s() -> float:
+    """Seconds since the machine started, sleep included: goes on evenly, and means the same in every process."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME if sys.platform == "linux" else time.CLOCK_MONOTONIC)

@@ -10,6 +10,8 @@ from cortex.base.errors import ConfigError
 _PURPOSE = b"cortex/secrets/1"
 _WORDING = b"cortex/wording/1"
 _AUDIT = b"cortex/audit/1"
+_SHORTEST = 16
+_SIGNING, _SIGNATURE = 16, 32  # bytes: of the key, those that sign; of a Fernet token, its end
 _CIPHER = "cortex.base.cipher"  # cryptography weighs 7 MB: read with the first secret
 
 
@@ -21,13 +23,14 @@ class Vault:
     """
 
     def __init__(self, key: str) -> None:
-        if len(key) < 16:
-            raise ConfigError("The secret key is too short: give at least 16 characters, best 32 random bytes in hex.")
-        digest = hashlib.sha256(_PURPOSE + b"\0" + key.encode()).digest()
-        self._key = base64.urlsafe_b64encode(digest)
+        self._has_key = len(key) >= _SHORTEST
+        self._digest = hashlib.sha256(_PURPOSE + b"\0" + key.encode()).digest()
+        self._key = base64.urlsafe_b64encode(self._digest)
 
     def seal(self, text: str) -> bytes:
-        """The text encrypted and signed; another one each time."""
+        """The text encrypted and signed; another one each time. ConfigError where there is no key, or a short one."""
+        if not self._has_key:
+            raise ConfigError("The secret key is missing or too short: best are 32 random bytes in hex.")
         sealed: bytes = scan.load(_CIPHER).seal(self._key, text)
         return sealed
 
@@ -40,6 +43,15 @@ class Vault:
                 "Put the old key back, or enter the secret again."
             )
         return text
+
+    def fits(self, sealed: bytes) -> bool:
+        """Whether it was sealed under this key and is whole: by its signature alone, without the cipher."""
+        try:
+            token = base64.urlsafe_b64decode(sealed)
+        except ValueError:  # cut or changed
+            return False
+        signature = hmac.new(self._digest[:_SIGNING], token[:-_SIGNATURE], hashlib.sha256).digest()
+        return hmac.compare_digest(signature, token[-_SIGNATURE:])
 
 
 def wording_key(key: str, text: str) -> str:

@@ -45,7 +45,7 @@ class LineFormatter(logging.Formatter):
     def __init__(self, blotter: SecretFilter) -> None:
         """Blot by this blotter."""
         super().__init__()
-        self._blotter = blotter
+        self.blotter = blotter
 
     def format(self, record: logging.LogRecord) -> str:
         """The finished line, a traceback below it."""
@@ -54,7 +54,7 @@ class LineFormatter(logging.Formatter):
         line = f"{at} {record.levelname:<7} {record.name} user={USER_ID.get()} turn={TURN_ID.get()} {message}"
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info).translate(_CONTROLS)
-        return self._blotter.blot(line)
+        return self.blotter.blot(line)
 
 
 def set_up(level: str, blotter: SecretFilter, stream: TextIO | None = None) -> None:
@@ -70,6 +70,13 @@ def set_up(level: str, blotter: SecretFilter, stream: TextIO | None = None) -> N
     root.setLevel(max(logging.WARNING, ours))
     for name in OURS:
         logging.getLogger(name).setLevel(ours)
+
+
+def also_blot(*values: str) -> None:
+    """Blot these out too, in every line that the process writes from now on: a key that was made after the start."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler.formatter, LineFormatter):
+            handler.formatter.blotter.add(*values)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cortex.base import private
+from cortex.base.clock import boot_s, now
 from cortex.base.errors import ConfigError
 
 
@@ -22,11 +23,11 @@ def serving(home: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             file.seek(0)
-            holder = file.read().strip() or "another"
+            holder = file.readline().strip() or "another"
             raise ConfigError(f"process {holder} already serves {str(home)!r}; end it first") from error
         file.seek(0)
         file.truncate()
-        file.write(f"{os.getpid()}\n")
+        file.write(f"{os.getpid()}\n{now().timestamp()} {boot_s()}\n")
         file.flush()
         yield
 
@@ -41,6 +42,17 @@ def is_served(home: Path) -> bool:
     except BlockingIOError:
         return True
     return False
+
+
+def clock_moved_s(home: Path) -> float | None:
+    """By how many seconds the clock was set forwards (or back, below 0) since the server started; None without one."""
+    if not is_served(home):
+        return None
+    try:
+        then_s, boot_then_s = map(float, _path(home).read_text(encoding="ascii").splitlines()[1].split())
+    except (ValueError, IndexError):  # it is being written, or another version's
+        return None
+    return (now().timestamp() - then_s) - (boot_s() - boot_then_s)
 
 
 def _path(home: Path) -> Path:

@@ -6,9 +6,7 @@ A wrong value stops the start with one line that names it (`ConfigError`). `pyth
 
 import difflib
 import ipaddress
-import os
 import re
-import secrets
 import sys
 import zoneinfo
 from collections.abc import Iterable, Mapping
@@ -20,13 +18,12 @@ from dotenv import dotenv_values
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import SettingsConfigDict
 
-from cortex.base import private
+from cortex.base import faults, key_file
 from cortex.base.errors import ConfigError
 from cortex.base.notification_settings import NotificationSettings, Words, is_this_machine
 
 PREFIX = "CORTEX_"
 MAX_ROUNDS_CAP = 25
-KEY_FILE = "secret.key"
 _HIDDEN = ("secret_key", "brave_api_key", "database_url", "engine_url", "smtp_password")
 
 
@@ -162,8 +159,8 @@ class Settings(NotificationSettings):
     @field_validator("secret_key")
     @classmethod
     def _long_enough(cls, value: str) -> str:
-        if value and len(value) < 32:
-            raise ValueError("must have at least 32 characters")
+        if value and len(value) < key_file.SHORTEST:
+            raise ValueError(f"must have at least {key_file.SHORTEST} characters")
         return value
 
     @property
@@ -217,23 +214,22 @@ class Settings(NotificationSettings):
     @property
     def key_file(self) -> Path:
         """Where a generated key lies."""
-        return self.home / KEY_FILE
+        return self.home / key_file.NAME
 
 
 def load_settings(env_file: Path | None = Path(".env"), **given: Any) -> Settings:
-    """The settings in force: defaults < `.env` < environment < `given`; makes HOME and its key when they are missing.
+    """The settings in force: defaults < `.env` < environment < `given`; makes HOME when it is missing.
 
-    Raises ConfigError with one line that names the wrong setting.
+    `secret_key` is "" where there is none yet. Raises ConfigError with one line that names the wrong setting.
     """
     settings = read_settings(env_file, **given)
     home = settings.home.expanduser().absolute()
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not settings.secret_key and not (home / KEY_FILE).exists():
-            private.own(home)  # nothing of ours in another user's folder
-        key = settings.secret_key or read_or_make_key(home / KEY_FILE)
+        key = settings.secret_key or key_file.stored_key(home / key_file.NAME)
     except OSError as error:
-        raise ConfigError(f"{PREFIX}HOME: cannot use {str(home)!r}: {error.strerror or error}") from error
+        words = faults.explain(error) or f"cannot use {str(home)!r}: {error.strerror or error}"
+        raise ConfigError(f"{PREFIX}HOME: {words}") from error
     return settings.model_copy(update={"home": home, "secret_key": key})
 
 
@@ -243,23 +239,6 @@ def read_settings(env_file: Path | None = Path(".env"), **given: Any) -> Setting
         return Settings(_env_file=env_file, **given)
     except ValidationError as error:
         raise ConfigError(_one_line(error)) from error
-
-
-def read_or_make_key(path: Path) -> str:
-    """The key in `path`; made once, readable by its owner only."""
-    if not path.exists():
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:  # another process was faster: its key counts
-            return read_or_make_key(path)
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(secrets.token_urlsafe(48) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-    key = path.read_text(encoding="ascii").strip()
-    if len(key) < 32:
-        raise ConfigError(f"{PREFIX}SECRET_KEY: {str(path)!r} is too short to be a key; put the old one back")
-    return key
 
 
 def unknown_variables(environ: Mapping[str, str], env_file: Path | None = Path(".env")) -> list[str]:

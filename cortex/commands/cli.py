@@ -22,6 +22,7 @@ from cortex.bench.ground import PROFILES
 from cortex.commands.bench import bench, train
 from cortex.commands.encoder import encoder
 from cortex.commands.jobs import jobs
+from cortex.commands.secrets import secrets
 from cortex.selection.sentence_models import LABEL as SENTENCE_MODEL
 from cortex.services.health.audit_log import MEND
 from cortex.services.tools.tools import ToolsService, request_tokens
@@ -41,6 +42,7 @@ people = typer.Typer(help="Accounts: add, list, reset a password, print the set-
 audit = typer.Typer(help="The audit log: verify its chain, take it as it stands.", no_args_is_help=True)
 app.add_typer(people, name="user")
 app.add_typer(audit, name="audit")
+app.add_typer(secrets, name="secrets")
 app.add_typer(bench, name="bench")
 app.add_typer(encoder, name="encoder")
 app.add_typer(jobs, name="jobs")

@@ -6,11 +6,12 @@ Each part is made where it is first asked for, once: `services.py` says how the 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from cortex.base.crypto import Vault
 from cortex.base.logbook import LogBook
 from cortex.base.settings import Settings
+from cortex.engine.database import examine
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.engine import SharedHub
 from cortex.providers import ProviderContext, connect
@@ -23,6 +24,7 @@ from cortex.services.content.tasks import TasksService
 from cortex.services.health.audit_log import AuditLog
 from cortex.services.health.doctor import Doctor
 from cortex.services.health.home_files import HomeFiles
+from cortex.services.health.sealed import SealedValues
 from cortex.services.jobs.runs import SlotSignal
 from cortex.services.models.models import Connect, Models
 from cortex.services.models.profiles import Profiles
@@ -233,8 +235,20 @@ class Foundation:
     def doctor(self) -> Doctor:
         files = HomeFiles(roles=self.roles, models=self.models)
         return Doctor(
-            self.settings, self.runtime.db, self._sandbox, self.accounts, files, self.stop_all, self.audit_log
+            self.settings,
+            self.runtime.db,
+            self._sandbox,
+            self.accounts,
+            files,
+            self.stop_all,
+            self.audit_log,
+            self.sealed_values,
+            partial(examine, self.settings.engine_database),
         )
+
+    @cached_property
+    def sealed_values(self) -> SealedValues:
+        return SealedValues(settings=self.settings, db=self.runtime.db)
 
 
 def _connector(settings: Settings) -> Connect:

@@ -3,6 +3,7 @@
 DBOS neither sets WAL nor bounds its pool on SQLite, so the SQLAlchemy engine is ours. Used by `engine/dbos.py` only.
 """
 
+import asyncio
 import sqlite3
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
-from cortex.base import private
+from cortex.base import faults, private
 
 BUSY_TIMEOUT_MS = 30_000
 SQLITE_POOL = 2  # measured 2026-11-20: 190 runs/s at p99 0.5 s; a pool of 20 made 117 at 1.6 s
@@ -49,6 +50,28 @@ def open_database(url: str) -> sa.Engine:
     sa.event.listen(engine, "do_connect", lambda *_: private.make_database(file))
     sa.event.listen(engine, "connect", _prepare)
     return engine
+
+
+async def examine(url: str, *, is_whole: bool = False) -> None:
+    """ConfigError, with what to do, when the database cannot be used; one that is not there yet is well.
+
+    is_whole: look through all of a SQLite file; else only whether it answers.
+    """
+    await asyncio.to_thread(_examine, url, is_whole)
+
+
+def _examine(url: str, is_whole: bool) -> None:
+    path = None if is_postgres(url) else Path(sa.make_url(url).database or "")
+    if path and not path.exists():
+        return
+    engine = open_database(url)
+    try:
+        with faults.in_words(url), engine.connect() as connection:
+            connection.execute(sa.text("SELECT 1"))
+            if path:
+                faults.refuse_damage(path, connection.execute(sa.text(faults.look_through(is_whole))).scalar())
+    finally:
+        engine.dispose()
 
 
 def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:

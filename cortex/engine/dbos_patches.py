@@ -19,14 +19,15 @@ IDLE_POLL_SHARED_S = 2.0  # another process may put back what it had
 _NEW_QUEUES_S = 10.0  # how often the list of queues is read, unless somebody wakes it
 _LOOK_FOR_STOP_S = 2.0  # should an end not wake it
 
+_FAILED_LAUNCH = "DBOS failed to launch"
 _CANCELLED_TASK = "Asyncio task cancelled for workflow or step"
 
 
 class _OrdinaryEnds(logging.Filter):
-    """Drops the lines about runs that were stopped on purpose: a stop is no fault."""
+    """Drops the lines about runs that were stopped on purpose, and a launch's traceback: whoever launches says it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if str(record.msg).startswith(_CANCELLED_TASK):
+        if str(record.msg).startswith((_CANCELLED_TASK, _FAILED_LAUNCH)):
             return False
         error = record.exc_info[1] if record.exc_info else None
         return not isinstance(error, dbos_error.DBOSAwaitedWorkflowCancelledError)

@@ -20,7 +20,7 @@ from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
-from cortex.base import private, scan
+from cortex.base import faults, private, scan
 from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.errors import Busy, ConfigError
 from cortex.storage import revisions
@@ -173,13 +173,9 @@ class Database:
     async def migrate(self) -> str:
         """Bring the tables up to date; the revision they then have. Costs next to nothing when they are.
 
-        ConfigError, with nothing changed, when a newer Cortex made them, or when the database does not answer.
+        ConfigError, with nothing changed, when a newer Cortex made them.
         """
-        try:
-            here, newest = await self.revision(), revisions.newest()
-        except OperationalError as error:
-            reason = str(error.orig).partition("\n")[0]
-            raise ConfigError(f"CORTEX_DATABASE_URL: the database does not answer: {reason}") from error
+        here, newest = await self.revision(), revisions.newest()
         if here > newest:
             raise ConfigError(
                 f"The tables are of a newer Cortex (revision {here!r}, this one knows {newest!r}): "
@@ -198,10 +194,12 @@ class Database:
         async with self.write.begin() as connection:
             return cast("str", await connection.run_sync(migrate.move_to, revision, self.audit_head))
 
-    async def ping(self) -> None:
-        """Raise what the database raises when it cannot answer."""
-        async with self.read.connect() as connection:
-            await connection.exec_driver_sql("SELECT 1")
+    async def look_through(self) -> None:
+        """ConfigError, with what to do, when something in a SQLite file is damaged. Reads all of it."""
+        if not self.is_postgresql:
+            async with self.read.connect() as connection:
+                answer = await connection.exec_driver_sql(faults.look_through(is_whole=True))
+                faults.refuse_damage(Path(self.url.database or ""), answer.scalar())
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[AsyncConnection]:

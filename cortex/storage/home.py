@@ -108,6 +108,10 @@ class Home:
         """Give a file another name; Conflict when that is taken."""
         await asyncio.to_thread(self._rename, _checked(path), _checked(to))
 
+    async def set_aside(self, path: str, to: str) -> None:
+        """Give what stands there another name, readable or not, in place of what was set aside before."""
+        await asyncio.to_thread(self._set_aside, _checked(path), _checked(to))
+
     async def folder(self, path: str) -> Path:
         """The real path of a folder in here, made when it is missing: the root of the file tools is one."""
         return await asyncio.to_thread(self._folder, _checked(path))
@@ -184,6 +188,16 @@ class Home:
             _read_in(source, names[-1])
             _check_version(target, to, ABSENT)
             os.rename(names[-1], to[-1], src_dir_fd=source, dst_dir_fd=target)
+            os.fsync(target)
+
+    def _set_aside(self, names: tuple[str, ...], to: tuple[str, ...]) -> None:
+        with self._locked(), self._parent(names, create=False) as source, self._parent(to, create=True) as target:
+            try:
+                os.rename(names[-1], to[-1], src_dir_fd=source, dst_dir_fd=target)
+            except FileNotFoundError:
+                return  # nothing stands in the way
+            except OSError as error:
+                raise Conflict(f"{'/'.join(names)!r} cannot be set aside: {error.strerror}.") from error
             os.fsync(target)
 
     def _folder(self, names: tuple[str, ...]) -> Path:

@@ -1,11 +1,24 @@
 """Sealed secrets by name. Sees ciphertext only: `base/crypto.py` seals and opens."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from sqlalchemy import select, update
+from sqlalchemy import delete, inspect, select, update
 
 from cortex.storage.repository import Repository, SharedRepository, reading
-from cortex.storage.schema import SecretTable, ServerSecretTable
+from cortex.storage.schema import AccountTable, SecretTable, ServerSecretTable
+
+SERVER, PEOPLE = ServerSecretTable.__tablename__, SecretTable.__tablename__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedRow:
+    """A sealed value: whose it is by id and name, both "" for the server's own, and what it is called."""
+
+    owner_id: str
+    owner: str
+    name: str
+    ciphertext: bytes
 
 
 class SecretsRepository(Repository):
@@ -56,3 +69,35 @@ class ServerSecretsRepository(SharedRepository):
         change = update(ServerSecretTable).where(ServerSecretTable.name == name, ServerSecretTable.ciphertext == former)
         values = {"ciphertext": ciphertext, "updated_at": self.clock()}
         return bool(await self._touched(change.values(**values), ServerSecretTable.name))
+
+
+class AllSecretsRepository(SharedRepository):
+    """Everybody's secrets and the server's, for whoever looks whether they can still be opened."""
+
+    @reading
+    async def list(self) -> Sequence[SealedRow]:
+        """All of them, the server's first, then by person and name."""
+        server = select(ServerSecretTable.name, ServerSecretTable.ciphertext).order_by(ServerSecretTable.name)
+        people = (
+            select(SecretTable.owner_id, AccountTable.name, SecretTable.name, SecretTable.ciphertext)
+            .join(AccountTable, AccountTable.id == SecretTable.owner_id)
+            .order_by(AccountTable.name, SecretTable.name)
+        )
+        connection = await self.session.connection()
+        tables = await connection.run_sync(
+            lambda opened: inspect(opened).get_table_names()
+        )  # it may be an older database
+        found = [(name, sealed) for name, sealed in await self.session.execute(server)] if SERVER in tables else []
+        others = await self.session.execute(people) if PEOPLE in tables else ()
+        rows = [*(("", "", name, sealed) for name, sealed in found), *others]
+        return [SealedRow(owner_id=id, owner=owner, name=name, ciphertext=sealed) for id, owner, name, sealed in rows]
+
+    async def remove(self, row: SealedRow) -> bool:
+        """Delete it unless it was replaced meanwhile; whether it was there."""
+        if row.owner_id:
+            whose = delete(SecretTable).where(SecretTable.owner_id == row.owner_id, SecretTable.name == row.name)
+            return bool(await self._touched(whose.where(SecretTable.ciphertext == row.ciphertext), SecretTable.name))
+        own = delete(ServerSecretTable).where(ServerSecretTable.name == row.name)
+        return bool(
+            await self._touched(own.where(ServerSecretTable.ciphertext == row.ciphertext), ServerSecretTable.name)
+        )

@@ -18,4 +18,13 @@ def test_what_was_sealed_opens_under_the_same_key_only() -> None:
 
 def test_a_short_key_is_refused() -> None:
     with pytest.raises(ConfigError, match="too short"):
-        Vault("short")
+        Vault("short").seal("x")
+
+
+def test_the_signature_alone_tells_whose_a_secret_is() -> None:
+    vault = Vault("k" * 32)
+    sealed = vault.seal("sk-1")
+    assert vault.fits(sealed)
+    assert not Vault("j" * 32).fits(sealed)
+    assert not vault.fits(sealed[:-4] + b"AAAA")
+    assert not vault.fits(b"nothing")

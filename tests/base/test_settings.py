@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from cortex.base import key_file
 from cortex.base.errors import ConfigError
-from cortex.base.settings import env_example, load_settings, read_or_make_key, unknown_variables
+from cortex.base.settings import env_example, load_settings, unknown_variables
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -60,18 +61,21 @@ def test_a_short_secret_key_is_refused_without_showing_it(tmp_path: Path, monkey
 
 
 def test_the_key_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
-    first = load_settings(None, home=tmp_path / "home")
-    again = load_settings(None, home=tmp_path / "home")
-    assert first.secret_key == again.secret_key
-    assert len(first.secret_key) >= 48
-    assert stat.S_IMODE(first.key_file.stat().st_mode) == 0o600
-    assert first.secret_key not in repr(first)
+    assert load_settings(None, home=tmp_path).secret_key == ""
+    made = key_file.made_key(tmp_path / "secret.key")
+    settings = load_settings(None, home=tmp_path)
+    assert (settings.secret_key, key_file.made_key(settings.key_file)) == (made, made)
+    assert len(made) >= 48
+    assert stat.S_IMODE(settings.key_file.stat().st_mode) == 0o600
+    assert made not in repr(settings)
+    assert [path.name for path in tmp_path.iterdir()] == ["secret.key"]
 
 
-def test_a_damaged_key_file_stops_the_start(tmp_path: Path) -> None:
-    (tmp_path / "secret.key").write_text("x")
-    with pytest.raises(ConfigError, match="too short"):
-        read_or_make_key(tmp_path / "secret.key")
+@pytest.mark.parametrize("content", [b"x", b"\xff" * 60], ids=["too short", "no text"])
+def test_a_damaged_key_file_stops_the_start(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "secret.key").write_bytes(content)
+    with pytest.raises(ConfigError, match="does not hold a key"):
+        load_settings(None, home=tmp_path)
 
 
 def test_the_environment_wins_over_the_env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,8 @@ from pydantic import BaseModel
 from cortex.base.errors import ConfigError, Conflict, UserError
 from cortex.base.model import OFFLINE, ModelEntry
 from cortex.services.models.files import ModelRegistry, Preset, Slips
+from cortex.services.models.last_good import BROKEN
+from cortex.services.models.models import RegistryFault
 from cortex.services.models.probe import TestReport
 from web.deps import CurrentUser, Services
 from web.errors import not_found
@@ -78,6 +80,7 @@ class ModelsContext(Context):
     is_welcome: bool = described("whether the account was made a moment ago", default=False)
     report: TestReport | None = described("what a test found", default=None)
     error: str = described("why a change was refused", default="")
+    fault: RegistryFault | None = described("why the file cannot be read", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +174,13 @@ async def remove(request: Request, services: Services, user: CurrentUser, name: 
     return redirect(request, "/models", f"Removed: {name}")
 
 
+@router.post("/models/restore")
+async def restore(request: Request, services: Services, user: CurrentUser) -> Response:
+    """Go back to the last file that could be read."""
+    await services.models.restore(user)
+    return redirect(request, "/models", f"Restored. The file that could not be read is now {BROKEN} in your folder.")
+
+
 @router.post("/models/chain")
 async def set_chain(
     request: Request,
@@ -212,6 +222,7 @@ async def _list(
         is_welcome=is_welcome,
         report=report,
         error=error,
+        fault=await services.models.fault(user),
     )
 
 

@@ -1,6 +1,7 @@
 """What is wrong with this installation, in plain words, each with how to mend it. Changes nothing, asks no network."""
 
 import asyncio
+import errno
 import os
 import shlex
 import shutil
@@ -8,19 +9,23 @@ import socket
 import stat
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from cortex.base import private
+from cortex.base import faults, private
 from cortex.base.clock import ticks_s
+from cortex.base.errors import ConfigError
+from cortex.base.serve_lock import clock_moved_s, is_served
 from cortex.base.settings import Settings, unknown_variables
 from cortex.base.user import User
 from cortex.integrations.sandbox import Sandbox
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.health.audit_log import MEND, AuditLog
 from cortex.services.health.home_files import HomeFiles
+from cortex.services.health.sealed import SealedValues, ways_out
 from cortex.services.turns.stop_all import StopAll
 from cortex.storage import revisions
 from cortex.storage.db import Database
@@ -32,6 +37,15 @@ FREE_BAD_BYTES = 200 * MB
 FREE_WARN_BYTES = 1_000 * MB
 BUNDLE = Path(__file__).resolve().parents[3] / "web" / "static" / "vendor" / "bundle.js"
 LOOK_AGAIN_S = 60.0
+CLOCK_MAY_MOVE_S = 300.0  # a time server may set it right by so much
+
+
+class ExamineEngine(Protocol):
+    """Raises ConfigError, with what to do, when the engine's database cannot be used."""
+
+    async def __call__(self, *, is_whole: bool = False) -> None:
+        """is_whole: look through all of a SQLite file, which takes a while."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +74,8 @@ class Doctor:
         files: HomeFiles,
         stop_all: StopAll,
         audit_log: AuditLog,
+        sealed: SealedValues,
+        examine_engine: ExamineEngine,
     ) -> None:
         """`settings` as in force; the other parts as `compose/` made them."""
         self._settings = settings
@@ -69,6 +85,8 @@ class Doctor:
         self._files = files
         self._stop_all = stop_all
         self._audit_log = audit_log
+        self._sealed = sealed
+        self._examine_engine = examine_engine
         self._looked_at: tuple[float, bool] | None = None
 
     async def is_ready(self) -> bool:
@@ -79,7 +97,7 @@ class Doctor:
         """Whether disk, key and database are as they should be; looked at once a minute at most, for every page."""
         at = ticks_s()
         if self._looked_at is None or at - self._looked_at[0] > LOOK_AGAIN_S:
-            found = (self._disk(), self._key(), await self._database())
+            found = (self._disk(), self._key_file(), await self._database())
             self._looked_at = (at, all(one.state != "bad" for one in found))
         return self._looked_at[1]
 
@@ -93,31 +111,33 @@ class Doctor:
         `of`: asked by the running daemon for this person, so of others' models it says nothing and its port is its own.
         """
         await self._db.end_view()
-        found = [self._disk(), self._key(), *await asyncio.to_thread(self._home), *self._variables()]
-        database = await self._database()
-        found.append(database)
+        found = [self._disk(), *await asyncio.to_thread(self._home), *self._clock(), *self._variables()]
+        database = await self._database(is_whole=of is None)
+        found += [database, await self._engine(is_whole=of is None), self._key_file()]
         if database.state == "good":
-            found += [await self._audit(), *await self._stops(), *await self._people_and_models(of)]
+            found += [await self._audit(), *await self._stops()]
+            found += [*await self._secrets(), *await self._people_and_models(of)]
         return [*found, await self._shut_in(), self._page(), *([] if of else [self._port()])]
 
     def _disk(self) -> Finding:
         home = self._settings.home
-        if not os.access(home, os.W_OK | os.X_OK):
-            return Finding(
-                name="disk",
-                state="bad",
-                text=f"{str(home)!r} cannot be written by this user.",
-                mend="Give the folder to the user that runs Cortex, or set CORTEX_HOME.",
-            )
+        if refused := faults.of_folder(home):
+            return Finding(name="disk", state="bad", text=refused)
         free = shutil.disk_usage(home).free
         state: State = "bad" if free < FREE_BAD_BYTES else "warn" if free < FREE_WARN_BYTES else "good"
         mend = "" if state == "good" else "Make room: SQLite needs some to finish what it writes."
         return Finding(name="disk", state=state, text=f"{free // MB:,} MB free at {str(home)!r}.", mend=mend)
 
-    def _key(self) -> Finding:
+    def _key_file(self) -> Finding:
         path = self._settings.key_file
         if not path.exists():
-            return Finding(name="secret key", state="good", text="It comes from CORTEX_SECRET_KEY.")
+            has_key = bool(self._settings.secret_key)
+            text = (
+                "It comes from CORTEX_SECRET_KEY."
+                if has_key
+                else "There is none; a start makes one while no secret is stored."
+            )
+            return Finding(name="secret key", state="good", text=text)
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & private.OTHERS:
             return Finding(
@@ -127,6 +147,15 @@ class Doctor:
                 mend=f"chmod 600 {path}",
             )
         return Finding(name="secret key", state="good", text=f"{str(path)!r}, readable by its owner only.")
+
+    async def _secrets(self) -> list[Finding]:
+        values = await self._sealed.list()
+        if not values:
+            return []
+        lost = [value.name for value in values if not value.opens]
+        if lost:
+            return [Finding(name="secrets", state="bad", text=await self._sealed.lost(), mend=ways_out(lost))]
+        return [Finding(name="secrets", state="good", text=f"The secret key opens all {len(values)} stored secrets.")]
 
     def _home(self) -> list[Finding]:
         """Whether all of HOME is its owner's alone; the whole folder is looked through."""
@@ -146,6 +175,13 @@ class Doctor:
             )
         if seen.stuck.count:
             found.append(_of_files(f"In {str(home)!r} cannot be looked at: {seen.stuck}.", private.give(home)))
+        unusable = private.Paths()
+        for path in sorted(home.iterdir()):
+            if path.is_file() and not os.access(path, os.R_OK | os.W_OK) and not faults.is_read_only(home):
+                unusable.add(path.name)
+        if unusable.count:
+            mend = f"chmod u+rw {' '.join(shlex.quote(str(home / name)) for name in unusable.first)}"
+            found.append(_of_files(f"In {str(home)!r} this user may not read or write {unusable}.", mend))
         return found or [
             Finding(name="files", state="good", text=f"Nobody else may read what stands in {str(home)!r}.")
         ]
@@ -156,17 +192,17 @@ class Doctor:
             for line in unknown_variables(os.environ)
         ]
 
-    async def _database(self) -> Finding:
+    async def _database(self, *, is_whole: bool = False) -> Finding:
         kind = "PostgreSQL" if self._settings.is_postgresql else "SQLite"
         try:
-            here = await self._db.revision()
+            with faults.in_words(self._settings.database):
+                here = await self._db.revision()
+                if is_whole:
+                    await self._db.look_through()
+        except ConfigError as error:
+            return Finding(name="database", state="bad", text=error.message)
         except (SQLAlchemyError, OSError) as error:
-            return Finding(
-                name="database",
-                state="bad",
-                text=f"{kind} does not answer: {_first_line(error)}",
-                mend="Check CORTEX_DATABASE_URL and that its server runs.",
-            )
+            return Finding(name="database", state="bad", text=f"{kind} does not answer: {_first_line(error)}")
         newest = revisions.newest()
         if here != newest:
             return Finding(
@@ -193,6 +229,15 @@ class Doctor:
             )
             for halt in await self._stop_all.all(None)
         ]
+
+    async def _engine(self, *, is_whole: bool) -> Finding:
+        try:
+            await self._examine_engine(is_whole=is_whole)
+        except ConfigError as error:
+            return Finding(name="engine", state="bad", text=error.message)
+        except (SQLAlchemyError, OSError) as error:
+            return Finding(name="engine", state="bad", text=_first_line(error))
+        return Finding(name="engine", state="good", text="The database of running turns answers.")
 
     async def _people_and_models(self, of: User | None) -> list[Finding]:
         people = await self._accounts.users()
@@ -254,13 +299,27 @@ class Doctor:
         try:
             socket.create_server((settings.host, settings.port), family=family).close()
         except OSError as error:
+            text = f"Cannot listen on {place}: {os.strerror(error.errno or 0)}."
+            if error.errno == errno.EADDRINUSE and (is_served(settings.home) or settings.is_postgresql):
+                return Finding(name="port", state="warn", text=text, mend="Fine when it is Cortex that runs there.")
             return Finding(
-                name="port",
-                state="warn",
-                text=f"{place} is taken: {error.strerror or error}.",
-                mend="Fine when Cortex is running; else end what uses it or set CORTEX_PORT.",
+                name="port", state="bad", text=text, mend="End what uses it, or choose another one by CORTEX_PORT."
             )
         return Finding(name="port", state="good", text=f"{place} is free.")
+
+    def _clock(self) -> list[Finding]:
+        moved_s = clock_moved_s(self._settings.home)
+        if moved_s is None or abs(moved_s) < CLOCK_MAY_MOVE_S:
+            return []
+        way = "forwards" if moved_s > 0 else "backwards"
+        return [
+            Finding(
+                name="clock",
+                state="bad",
+                text=f"It was set {way} by {timedelta(seconds=round(abs(moved_s)))} while Cortex runs.",
+                mend="Set it right; where it is right now, start Cortex again, so that its times are counted anew.",
+            )
+        ]
 
 
 def _of_files(text: str, mend: str) -> Finding:

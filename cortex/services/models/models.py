@@ -37,9 +37,10 @@ from cortex.services.models.files import (
     registry_of,
     written,
 )
+from cortex.services.models.last_good import LastGood
 from cortex.services.models.probe import TestReport, probe
 from cortex.storage.db import Database
-from cortex.storage.home import ABSENT, Homes
+from cortex.storage.home import ABSENT, HomeFile, Homes
 from cortex.storage.secrets import SecretsRepository
 
 Connect = Callable[[ModelEntry, str | None, AddressPolicy], Provider]
@@ -60,6 +61,14 @@ class _Unavailable:
         """Nothing is open."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryFault:
+    """Why a registry file cannot be read, and whether there is an earlier one to go back to."""
+
+    text: str
+    has_last_good: bool
+
+
 class Models:
     """The door to models for services and pages. `hosts`: host:port pairs that every account may name as a server."""
 
@@ -72,6 +81,7 @@ class Models:
         self._homes = homes
         self._vault = vault
         self._connect = connect
+        self._last_good = LastGood(homes)
         self._hosts = frozenset(hosts)
         self._revisions: Counter[str] = Counter()
         self._open: dict[tuple[str, str], tuple[ModelEntry, str | None, AddressPolicy, Provider]] = {}
@@ -90,6 +100,24 @@ class Models:
             return await self.registry(user)
         except UserError:
             return ModelRegistry()
+
+    async def fault(self, user: User) -> RegistryFault | None:
+        """What is wrong with the file, None when it can be read."""
+        try:
+            await self._file(user.id)
+        except UserError as error:
+            return RegistryFault(text=error.message, has_last_good=await self._last_good.is_there(user.id))
+        return None
+
+    async def restore(self, user: User) -> None:
+        """Put the last file that could be read in place of one that cannot, which stays beside it under another name.
+
+        NotFound when there is none; Conflict when the present one can be read.
+        """
+        if await self.fault(user) is None:
+            raise Conflict(f"{FILE} can be read; nothing was changed.")
+        await self._last_good.restore(user.id)
+        self._revisions[user.id] += 1
 
     async def names(self, user: User, role: Role) -> tuple[str, ...]:
         """The chain for a role: its own, else the registry's for it, else the default; at least one name, always."""
@@ -232,10 +260,16 @@ class Models:
 
     async def _file(self, user_id: str) -> tuple[RegistryFile, str]:
         found = await self._homes.home_of(user_id).configured(FILE)
-        return (read(found.text), found.version) if found else (RegistryFile(), ABSENT)
+        if found is None:
+            return RegistryFile(), ABSENT
+        file = read(found.text)
+        await self._last_good.keep(user_id, found)
+        return file, found.version
 
     async def _write(self, user_id: str, file: RegistryFile, version: str) -> None:
-        await self._homes.home_of(user_id).write(FILE, written(file), expected_version=version)
+        text = written(file)
+        version = await self._homes.home_of(user_id).write(FILE, text, expected_version=version)
+        await self._last_good.keep(user_id, HomeFile(text=text, version=version))
         self._revisions[user_id] += 1
 
     def _secrets(self, user_id: str) -> SecretsRepository:

@@ -1,0 +1,57 @@
+"""The file of the secret key, HOME/secret.key: read, and made once. Who may make one is decided by `app.py`."""
+
+import os
+import secrets
+from pathlib import Path
+
+from cortex.base import private
+from cortex.base.errors import ConfigError
+
+NAME = "secret.key"
+SHORTEST = 32
+
+
+def stored_key(path: Path) -> str:
+    """The key in the file, "" when there is none. ConfigError for what cannot be one."""
+    try:
+        text = path.read_bytes().decode("ascii", "replace").strip()
+    except FileNotFoundError:
+        return ""
+    if text and (len(text) < SHORTEST or not text.isascii()):
+        raise ConfigError(
+            f"CORTEX_SECRET_KEY: {str(path)!r} does not hold a key: it is damaged or too short. Put the old file back; "
+            "where there is none, remove this one, and the next start says what was sealed with it."
+        )
+    return text
+
+
+def made_key(path: Path) -> str:
+    """The key in the file, made now unless there is one: whole or not at all, readable by its owner only."""
+    beside = path.with_name(f".{NAME}.{os.getpid()}")
+    try:
+        private.write_beside(beside, f"{secrets.token_urlsafe(48)}\n".encode())
+        _sync(beside)  # the key outlives a power cut before anything is sealed with it
+        if not path.exists() or path.stat().st_size:
+            _link(beside, path)
+        else:
+            os.replace(beside, path)  # an empty one, left by a full disk
+    finally:
+        beside.unlink(missing_ok=True)
+    _sync(path.parent)
+    return stored_key(path)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _link(made: Path, path: Path) -> None:
+    """Give the file its name; where another process was faster, its key counts."""
+    try:
+        os.link(made, path)
+    except FileExistsError:
+        return
