@@ -4,11 +4,11 @@ Called by `web/serve.py` and by tests with an opened house.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import FileResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.middleware.gzip import GZipMiddleware
 
 from cortex.app import Cortex
@@ -23,6 +23,7 @@ from web.security import Shield, host_rule
 STATIC = Path(__file__).parent / "static"
 FOR_EVER = "public, max-age=31536000, immutable"
 PAGES = "web.pages"
+DRIP_S = 1.0
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".png": "image/png"}
 
 frame_routes = APIRouter(route_class=LazyRoute)
@@ -68,6 +69,18 @@ def _entries(nav: NavEntry | tuple[NavEntry, ...] | None) -> Iterator[NavEntry]:
 async def healthz() -> Response:
     """The process answers."""
     return PlainTextResponse("ok\n")
+
+
+@frame_routes.get("/healthz/drip")
+async def drip() -> Response:
+    """Two pieces, a second apart: whoever reads them sees whether a proxy holds answers back."""
+
+    async def pieces() -> AsyncIterator[str]:
+        yield "1\n"
+        await asyncio.sleep(DRIP_S)
+        yield "2\n"
+
+    return StreamingResponse(pieces(), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
 
 
 @frame_routes.get("/readyz")

@@ -24,7 +24,7 @@ from cortex.base.notification_settings import NotificationSettings, Words, is_th
 
 PREFIX = "CORTEX_"
 MAX_ROUNDS_CAP = 25
-_HIDDEN = ("secret_key", "brave_api_key", "database_url", "engine_url", "smtp_password")
+_HIDDEN = ("secret_key", "brave_api_key", "database_url", "engine_url", "smtp_password", "metrics_token")
 
 
 class Settings(NotificationSettings):
@@ -78,6 +78,11 @@ class Settings(NotificationSettings):
         "",
         description="Folder of a sentence model (model.onnx, tokenizer.json), with the extra `semantic`; empty: "
         "HOME/encoder, once `cortex encoder install` put one there.",
+    )
+    metrics_token: str = Field(
+        "",
+        repr=False,
+        description="Opens /metrics to Prometheus (Authorization: Bearer …). Empty: there is no such page.",
     )
     plans_kept_days: int = Field(
         0, ge=0, description="Days for which traces keep how tools were chosen; 0: as long as the conversation."
@@ -156,6 +161,13 @@ class Settings(NotificationSettings):
             raise ValueError("is no time zone; write one such as Europe/Berlin") from error
         return value
 
+    @field_validator("metrics_token")
+    @classmethod
+    def _hard_to_guess(cls, value: str) -> str:
+        if value and (len(value) < 16 or not value.isascii() or not value.isprintable()):
+            raise ValueError("must have at least 16 plain characters")
+        return value
+
     @field_validator("secret_key")
     @classmethod
     def _long_enough(cls, value: str) -> str:
@@ -209,7 +221,7 @@ class Settings(NotificationSettings):
     @property
     def known_secrets(self) -> tuple[str, ...]:
         """What may stand in no log line."""
-        return (self.secret_key, self.brave_api_key, self.smtp_password)
+        return (self.secret_key, self.brave_api_key, self.smtp_password, self.metrics_token)
 
     @property
     def key_file(self) -> Path:

@@ -24,6 +24,8 @@ from cortex.services.content.tasks import TasksService
 from cortex.services.health.audit_log import AuditLog
 from cortex.services.health.doctor import Doctor
 from cortex.services.health.home_files import HomeFiles
+from cortex.services.health.live import LiveHealth
+from cortex.services.health.metrics import MetricsService
 from cortex.services.health.sealed import SealedValues
 from cortex.services.jobs.runs import SlotSignal
 from cortex.services.models.models import Connect, Models
@@ -68,6 +70,7 @@ class Foundation:
         self.runtime = runtime
         self._sandbox, self._is_boxed, self._log_book = sandbox, is_boxed, log_book
         self._access_ended = access_ended
+        self.started_at = runtime.clock()
 
     @property
     def settings(self) -> Settings:
@@ -245,6 +248,16 @@ class Foundation:
             self.sealed_values,
             partial(examine, self.settings.engine_database),
         )
+
+    @cached_property
+    def live_health(self) -> LiveHealth:
+        return LiveHealth(
+            runtime=self.runtime, channels=self.channels, push_keys=self.push_keys, log_book=self._log_book
+        )
+
+    @cached_property
+    def metrics(self) -> MetricsService:
+        return MetricsService(runtime=self.runtime, streams=self.streams, started_at=self.started_at)
 
     @cached_property
     def sealed_values(self) -> SealedValues:

@@ -67,7 +67,7 @@ class TurnServices(Foundation):
             self.settings, self.accounts, self.homes, self._sandbox, self._log_book, is_boxed=self._is_boxed
         )
         clock, timings = self.runtime.clock, LazyReader()
-        status = StatusService(runtime=self.runtime, doctor=self.doctor, started_at=clock())
+        status = StatusService(runtime=self.runtime, doctor=self.doctor, started_at=self.started_at)
         found[Targets] = partial(self.runtime.db.repository, CallsRepository)
         found[Status] = lambda _: status
         found[Board] = lambda user_id: TaskBoard(db=self.runtime.db, user_id=user_id, clock=clock)

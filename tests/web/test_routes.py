@@ -44,6 +44,8 @@ OPEN = {
     "/setup",
     "/welcome",
     "/healthz",
+    "/healthz/drip",
+    "/metrics",
     "/readyz",
     "/static/{path:path}",
     "/manifest.webmanifest",

@@ -32,6 +32,11 @@ class OpenStreams:
             if not +watched:
                 self.watched.pop(user_id, None)
 
+    @property
+    def count(self) -> int:
+        """How many streams are open in this process."""
+        return sum(watched.total() for watched in self.watched.values())
+
     def is_watched(self, user_id: str, conversation_id: str) -> bool:
         """Whether the user has the conversation open, in whatever process."""
         is_here = self.watched.get(user_id, Counter())[conversation_id] > 0

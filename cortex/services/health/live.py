@@ -1,0 +1,139 @@
+"""What only the running daemon knows of its health: the scheduler, models, push, the way to the page, the last error.
+
+The health page shows it below what the doctor finds. A check of a part that is built later is a line more in `CHECKS`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from cortex.base import scan
+from cortex.base.errors import CortexError
+from cortex.base.logbook import LogBook
+from cortex.services.health.doctor import Finding, State
+from cortex.services.notices.channels import Channels
+from cortex.services.notices.push_keys import PushKeys
+from cortex.services.runtime import Runtime
+from cortex.storage.figures import EndpointFigures, FiguresRepository
+
+LATE_S, TOO_LATE_S = 60.0, 600.0  # a job waits for those ahead of it; minutes are no traffic any more
+HELD_BACK_S = 0.3  # of the second between the two pieces
+LOOKED_BACK = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveHealth:
+    """The checks of the running daemon."""
+
+    runtime: Runtime
+    channels: Channels
+    push_keys: PushKeys
+    log_book: LogBook
+
+    async def findings(self) -> list[Finding]:
+        """Every check, in the order of the page. Asks no network."""
+        return [await check(self) for check in CHECKS]
+
+    async def scheduler(self) -> Finding:
+        """Whether what is due is fired in time."""
+        due = await self.runtime.db.repository(FiguresRepository).longest_due()
+        lag_s = max(0.0, (self.runtime.clock() - due).total_seconds()) if due else 0.0
+        state: State = "bad" if lag_s > TOO_LATE_S else "warn" if lag_s > LATE_S else "good"
+        text = (
+            f"The oldest due job or reminder has waited {lag_s:.0f} s." if lag_s > 2 else "Nothing that is due waits."
+        )
+        mend = (
+            "" if state == "good" else "Look for errors in the log; with `cortex web`, see that a `cortex worker` runs."
+        )
+        return Finding(name="scheduler", state=state, text=text, mend=mend)
+
+    async def engine(self) -> Finding:
+        """How many runs are open."""
+        runs = len(await self.runtime.runner.unfinished())
+        return Finding(name="running turns", state="good", text=f"{runs} have not ended.")
+
+    async def models(self) -> Finding:
+        """How the models answered in the last day: by what was really asked, so that looking costs nothing."""
+        since = self.runtime.clock() - LOOKED_BACK
+        called = await self.runtime.db.repository(FiguresRepository).endpoints(since)
+        if not called:
+            return Finding(name="model endpoints", state="good", text="No model was asked in the last 24 hours.")
+        away = [one.model for one in called if _is_away(one)]
+        text = "; ".join(f"{one.model}: {one.answered} answers, {one.failed} failures" for one in called)
+        mend = f"{', '.join(away)} failed last: test it on the Models page." if away else ""
+        return Finding(name="model endpoints", state="warn" if away else "good", text=f"{text}.", mend=mend)
+
+    async def push(self) -> Finding:
+        """Whether pushes can be signed and sent."""
+        try:
+            await self.push_keys.public()
+        except CortexError as error:
+            return Finding(name="push keys", state="bad", text=error.message)
+        lacks = self.channels.lacks("web_push")
+        if lacks:
+            return Finding(name="push keys", state="warn", text="There are keys, and no contact for them.", mend=lacks)
+        return Finding(name="push keys", state="good", text="They open, and push services know whom to write to.")
+
+    async def https(self) -> Finding:
+        """Whether browsers reach the page by https, which push and installing need."""
+        settings = self.runtime.settings
+        if settings.public_url.startswith("https://"):
+            return Finding(name="https", state="good", text=f"People come by {settings.public_url}.")
+        if settings.is_private:
+            return Finding(
+                name="https",
+                state="good",
+                text="Only this machine can reach the page, which browsers trust like https.",
+            )
+        return Finding(
+            name="https",
+            state="warn",
+            text="The page crosses the network readable, and push does not work.",
+            mend="Put a proxy with https in front, and set CORTEX_PUBLIC_URL and CORTEX_TRUSTED_PROXIES.",
+        )
+
+    async def proxy(self) -> Finding:
+        """Whether answers come through the proxy as they are written; asks the public address over the network."""
+        url = self.runtime.settings.public_url
+        if not url:
+            return Finding(
+                name="proxy", state="good", text="CORTEX_PUBLIC_URL is not set, so no proxy stands in front."
+            )
+        try:
+            gap_s = await scan.load("cortex.integrations.proxy").gap_s(url)
+        except (OSError, CortexError) as error:
+            text = f"{url} cannot be asked from here: {error}."
+            return Finding(
+                name="proxy", state="warn", text=text, mend="Open the page in a browser, and watch an answer."
+            )
+        if gap_s < HELD_BACK_S:
+            return Finding(
+                name="proxy",
+                state="bad",
+                text=f"{url} holds answers back until they are whole.",
+                mend="Switch its buffering off for Cortex (nginx: proxy_buffering off).",
+            )
+        return Finding(name="proxy", state="good", text=f"{url} hands answers on as they are written.")
+
+    async def last_error(self) -> Finding:
+        """The newest error of the log since the start."""
+        lines = await asyncio.to_thread(self.log_book.tail, 1, "ERROR")
+        if not lines:
+            return Finding(name="last error", state="good", text="None since the start.")
+        return Finding(name="last error", state="warn", text=lines[0].splitlines()[0])
+
+
+def _is_away(figures: EndpointFigures) -> bool:
+    failed, answered = figures.failed_last, figures.answered_last
+    return failed is not None and (answered is None or failed > answered)
+
+
+CHECKS: tuple[Callable[[LiveHealth], Awaitable[Finding]], ...] = (
+    LiveHealth.scheduler,
+    LiveHealth.engine,
+    LiveHealth.models,
+    LiveHealth.push,
+    LiveHealth.https,
+    LiveHealth.last_error,
+)

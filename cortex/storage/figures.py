@@ -1,0 +1,121 @@
+"""Counts over everybody's rows, for the health page and `/metrics`: no text, name or id of a person among them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import case, func, select
+
+from cortex.storage.repository import SharedRepository, reading
+from cortex.storage.schema import (
+    ApprovalTable,
+    CallTable,
+    DeliveryTable,
+    JobTable,
+    ReminderTable,
+    RoundTable,
+    SlotTable,
+    TurnTable,
+)
+
+Counted = Literal["turns", "calls", "slots", "deliveries", "approvals"]
+_COUNTED: dict[Counted, type[Any]] = {
+    "turns": TurnTable,
+    "calls": CallTable,
+    "slots": SlotTable,
+    "deliveries": DeliveryTable,
+    "approvals": ApprovalTable,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFigures:
+    """Model calls that ended one way ("answered", "failed", …), with what they took together. `ms`: of `timed` ones."""
+
+    state: str
+    calls: int
+    timed: int
+    ms: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    written_tokens: int
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointFigures:
+    """Calls of one model since a moment. `failed_last`: when one failed last, None when none did."""
+
+    model: str
+    answered: int
+    failed: int
+    failed_last: datetime | None
+    answered_last: datetime | None
+
+
+class FiguresRepository(SharedRepository):
+    """Sums over everybody's rows."""
+
+    @reading
+    async def by_state(self, what: Counted) -> dict[str, int]:
+        """How many rows of a table stand in each state."""
+        table = _COUNTED[what]
+        rows = await self.session.execute(select(table.state, func.count()).group_by(table.state))
+        return {state: count for state, count in rows}
+
+    @reading
+    async def tool_ms(self) -> tuple[int, int]:
+        """How many tool calls were timed, and their milliseconds together."""
+        row = (await self.session.execute(select(func.count(CallTable.ms), func.sum(CallTable.ms)))).one()
+        return row[0], row[1] or 0
+
+    @reading
+    async def models(self) -> Sequence[ModelFigures]:
+        """What model calls took, by how they ended."""
+        columns: list[Any] = [RoundTable.state, func.count().label("calls"), func.count(RoundTable.ms).label("timed")]
+        columns += [func.coalesce(func.sum(column), 0).label(column.key) for column in _SUMMED]
+        return await self._all(ModelFigures, select(*columns).group_by(RoundTable.state))
+
+    @reading
+    async def endpoints(self, since: datetime) -> Sequence[EndpointFigures]:
+        """The models that were called since then, by name."""
+        is_failed, is_answered = RoundTable.state == "failed", RoundTable.state == "answered"
+        statement = (
+            select(
+                RoundTable.model,
+                func.sum(case((is_answered, 1), else_=0)),
+                func.sum(case((is_failed, 1), else_=0)),
+                func.max(case((is_failed, RoundTable.created_at))),
+                func.max(case((is_answered, RoundTable.created_at))),
+            )
+            .where(RoundTable.created_at >= since, is_failed | is_answered, RoundTable.model != "")
+            .group_by(RoundTable.model)
+            .order_by(RoundTable.model)
+        )
+        return [
+            EndpointFigures(
+                model=model, answered=good, failed=bad, failed_last=failed_last, answered_last=answered_last
+            )
+            for model, good, bad, failed_last, answered_last in await self.session.execute(statement)
+        ]
+
+    @reading
+    async def longest_due(self) -> datetime | None:
+        """When the job or reminder that is next, or has waited longest, is due; None when there is none."""
+        jobs = select(func.min(JobTable.next_at)).where(JobTable.is_enabled, JobTable.removed_at.is_(None))
+        again = func.coalesce(ReminderTable.again_at, ReminderTable.next_at)
+        reminders = select(func.min(again)).where(ReminderTable.removed_at.is_(None), ReminderTable.state != "done")
+        due = [(await self.session.execute(statement)).scalar() for statement in (jobs, reminders)]
+        return min(filter(None, due), default=None)
+
+
+_SUMMED = (
+    RoundTable.ms,
+    RoundTable.input_tokens,
+    RoundTable.output_tokens,
+    RoundTable.cached_tokens,
+    RoundTable.written_tokens,
+    RoundTable.cost_usd,
+)

@@ -1,0 +1,167 @@
+"""The health page and `/metrics`: what each check says, who may look, and that nobody is named."""
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+from sqlalchemy import update
+
+from cortex.app import Cortex
+from cortex.base.messages import Usage
+from cortex.services.jobs.forms import JobForm
+from cortex.storage.rounds import RoundsRepository
+from cortex.storage.schema import JobTable
+from tests.databases import house_settings
+from tests.living_house import LivingHouse, living_house
+from tests.web.conftest import Browser
+from web.app import create_app
+
+TOKEN = "metrics-0123456789abcdef"
+WORDS = "truffles at midnight"
+SAMPLE = re.compile(r'[a-z_]+(\{[a-z]+="[a-z_]+"(,[a-z]+="[a-z_]+")*\})? [0-9.e+-]+')
+
+
+def visitor(house: Cortex) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(create_app(house)), base_url="http://localhost")
+
+
+async def test_an_admin_sees_every_check_and_a_member_none(house: Cortex, ada: Browser, bob: Browser) -> None:
+    page = await ada.get("/admin/health")
+    names = ["Disk", "Database", "Engine", "Secret key", "Scheduler", "Running turns", "Model endpoints", "Push keys"]
+    assert [name for name in [*names, "Https", "Last error"] if f"<b>{name}</b>" not in page.text] == []
+    assert (await bob.get("/admin/health")).status_code == 403
+    plain = await bob.get("/health")
+    assert (plain.status_code, "<b>Disk</b>" in plain.text) == (200, False)
+
+
+async def test_nothing_is_bad_while_a_daemon_runs_well(tmp_path: Path) -> None:
+    async with living_house(tmp_path) as house:
+        await house.say(await house.conversation(), "hello")
+        findings = {one.name: one for one in await house.cortex.live_health.findings()}
+        assert [one.name for one in findings.values() if one.state == "bad"] == []
+        assert findings["running turns"].text.endswith(" have not ended.")
+        assert "Only this machine" in findings["https"].text
+
+
+@pytest.mark.parametrize(("minutes", "state"), [(-5, "good"), (2, "warn"), (60, "bad")])
+async def test_what_is_due_and_waits_is_seen(house: Cortex, ada: Browser, minutes: int, state: str) -> None:
+    job = await house.jobs.add(ada.user, JobForm(name="late", prompt="Dig.", when="every day at 7"))
+    due = house.runtime.clock() - timedelta(minutes=minutes)
+    async with house.runtime.db.session_scope() as session:
+        await session.execute(update(JobTable).where(JobTable.id == job.id).values(next_at=due))
+    assert (await house.live_health.scheduler()).state == state
+    await house.jobs.enable(ada.user, job.id, job.version, is_enabled=False)
+    assert (await house.live_health.scheduler()).state == "good"
+
+
+async def test_a_model_that_failed_last_is_named_until_it_answers(tmp_path: Path) -> None:
+    async with living_house(tmp_path) as house:
+        live = house.cortex.live_health
+        assert (await live.models()).text == "No model was asked in the last 24 hours."
+        turn = await house.say(await house.conversation(), "hello")
+        rounds = house.cortex.runtime.db.repository(RoundsRepository, house.admin.id)
+        await rounds.failed(turn, 7, "cloud", 10)
+        failed = await live.models()
+        assert (failed.state, "cloud: 0 answers, 1 failures" in failed.text) == ("warn", True)
+        assert failed.mend.startswith("cloud failed last")
+        await rounds.answered(turn, 8, "cloud", Usage(), None)
+        assert (await live.models()).state == "good"
+
+
+async def test_the_newest_error_is_shown_without_a_secret(house: Cortex) -> None:
+    assert (await house.live_health.last_error()).state == "good"
+    logging.getLogger("cortex.test").error("broke with %s", house.settings.secret_key)
+    finding = await house.live_health.last_error()
+    assert (finding.state, finding.text.endswith("broke with [secret]")) == ("warn", True)
+
+
+@pytest.mark.parametrize(("subject", "state"), [("", "warn"), ("mailto:ada@example.org", "good")])
+async def test_push_needs_its_keys_and_a_contact(tmp_path: Path, subject: str, state: str) -> None:
+    async with Cortex.at_rest(house_settings(tmp_path, push_subject=subject)) as house:
+        assert (await house.live_health.push()).state == state
+    async with Cortex.at_rest(house_settings(tmp_path, secret_key="k" * 40), is_migrating=False) as house:
+        assert (await house.live_health.push()).state == "bad"
+
+
+@asynccontextmanager
+async def behind(house: Cortex, *, holds_back: bool) -> AsyncIterator[str]:
+    """A real server, and a proxy before it that hands on at once or holds back."""
+    server = uvicorn.Server(uvicorn.Config(create_app(house), port=0, lifespan="off", ws="none", log_config=None))
+    serving = asyncio.create_task(server.serve())
+    while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+        await asyncio.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        inner_reader, inner = await asyncio.open_connection("127.0.0.1", port)
+        inner.write(await reader.readuntil(b"\r\n\r\n"))
+        held = b""
+        while piece := await inner_reader.read(65_536):
+            held += piece
+            if not holds_back or held.endswith(b"0\r\n\r\n"):
+                writer.write(held)
+                held = b""
+        writer.close()
+        inner.close()
+
+    proxy = await asyncio.start_server(pass_on, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+    finally:
+        proxy.close()
+        server.should_exit = True
+        await serving
+
+
+@pytest.mark.parametrize(("holds_back", "state"), [(False, "good"), (True, "bad")])
+async def test_a_proxy_that_holds_answers_back_is_seen(
+    house: Cortex, tmp_path: Path, holds_back: bool, state: str
+) -> None:
+    async with behind(house, holds_back=holds_back) as url:
+        settings = house_settings(tmp_path / "outer", public_url=url)
+        async with Cortex.at_rest(settings) as outer:
+            assert (await outer.live_health.proxy()).state == state
+
+
+async def test_a_public_address_that_does_not_answer_is_said(tmp_path: Path) -> None:
+    async with Cortex.at_rest(house_settings(tmp_path, public_url="http://127.0.0.1:1")) as house:
+        finding = await house.live_health.proxy()
+        assert (finding.state, "cannot be asked from here" in finding.text) == ("warn", True)
+
+
+async def test_without_a_token_there_are_no_metrics(house: Cortex) -> None:
+    async with visitor(house) as asking:
+        assert (await asking.get("/metrics")).status_code == 404
+        assert (await asking.get("/metrics", headers={"Authorization": "Bearer "})).status_code == 404
+
+
+async def measured(house: LivingHouse, token: str = TOKEN) -> httpx.Response:
+    async with visitor(house.cortex) as asking:
+        return await asking.get("/metrics", headers={"Authorization": f"Bearer {token}"})
+
+
+async def test_metrics_count_and_name_nobody(tmp_path: Path) -> None:
+    async with living_house(tmp_path, metrics_token=TOKEN) as house:
+        cid = await house.conversation()
+        turn = await house.say(cid, f"add {WORDS} to my shopping list")
+        assert (await measured(house, TOKEN + "x")).status_code == 401
+        answer = await measured(house)
+        lines = [line for line in answer.text.splitlines() if not line.startswith("#")]
+        assert [line for line in lines if not SAMPLE.fullmatch(line)] == []
+        values = dict(line.rsplit(" ", 1) for line in lines)
+        assert float(values['cortex_turns{state="done"}']) == 1
+        assert float(values['cortex_calls{state="done"}']) == 1
+        assert float(values['cortex_model_calls_total{state="answered"}']) >= 2
+        assert float(values['cortex_model_tokens_total{kind="output"}']) > 0
+        for word in ("ada", "bob", house.admin.id, cid, turn, "truffles", "shopping", TOKEN, str(tmp_path)):
+            assert word not in answer.text, word
+        kinds = dict(re.findall(r"^# TYPE (\w+) (\w+)$", answer.text, re.MULTILINE))
+        assert {re.split(r"[{ ]", line)[0] for line in lines} <= kinds.keys()
+        assert {name for name, kind in kinds.items() if kind == "counter" and not name.endswith("_total")} == set()
