@@ -116,7 +116,7 @@ class AuditRepository(SharedRepository):
     @reading
     async def heads(self, number: int) -> tuple[Head | None, Head]:
         """The row of this number, None where it is gone, and the newest one; number 0 is the beginning."""
-        columns: Select[Any] = select(AuditTable.number, AuditTable.hash)
+        columns = select(*(getattr(AuditTable, name) for name in Head.__dataclass_fields__))
         named = await self._first(Head, columns.where(AuditTable.number == number))
         newest = await self._first(Head, columns.order_by(AuditTable.number.desc()))
         return (named if number else BEGINNING), newest or BEGINNING
