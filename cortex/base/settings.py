@@ -84,6 +84,9 @@ class Settings(NotificationSettings):
         repr=False,
         description="Opens /metrics to Prometheus (Authorization: Bearer …). Empty: there is no such page.",
     )
+    otel_endpoint: str = Field(
+        "", description="Where OpenTelemetry traces go (OTLP over http), with the extra `otel`: http://collector:4318."
+    )
     plans_kept_days: int = Field(
         0, ge=0, description="Days for which traces keep how tools were chosen; 0: as long as the conversation."
     )
@@ -137,7 +140,7 @@ class Settings(NotificationSettings):
             raise ValueError("is no folder here")
         return value
 
-    @field_validator("public_url", "searxng_url")
+    @field_validator("public_url", "searxng_url", "otel_endpoint")
     @classmethod
     def _web_address(cls, value: str) -> str:
         parts = urlsplit(value)

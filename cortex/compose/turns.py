@@ -1,11 +1,14 @@
 """The tools, the run of a turn, and what starts turns: agents and jobs. Over `foundation.py`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
 from cortex.agent.execute import Executor
 from cortex.agent.react import LoopPorts
+from cortex.base import scan
+from cortex.base.errors import ConfigError
 from cortex.compose.foundation import Foundation
 from cortex.engine.null_engine import NullEngine
 from cortex.ports.aether import Board
@@ -136,13 +139,41 @@ class TurnServices(Foundation):
             contexts=contexts,
             queue=self.turn_queue,
             turn_start=TurnStart(runtime=self.runtime, contexts=contexts, history=history),
-            ports=LoopPorts(
-                history=history,
-                planner=self.planning,
-                model_caller=ModelCaller(runtime=self.runtime, contexts=contexts),
-                tool_runner=ToolRuns(executor=self.executor, approvals=self.approvals, contexts=contexts),
+            ports=self._traced(
+                LoopPorts(
+                    history=history,
+                    planner=self.planning,
+                    model_caller=ModelCaller(runtime=self.runtime, contexts=contexts),
+                    tool_runner=ToolRuns(executor=self.executor, approvals=self.approvals, contexts=contexts),
+                )
             ),
         )
+
+    @cached_property
+    def traces_sent(self) -> Any:  # Any: a class of an extra, read where it is asked for
+        """What sends OpenTelemetry traces; None where no place for them is set."""
+        endpoint = self.settings.otel_endpoint
+        if not endpoint:
+            return None
+        if not scan.is_installed("opentelemetry.sdk"):
+            raise ConfigError("CORTEX_OTEL_ENDPOINT needs its packages: install Cortex with the extra 'otel'.")
+        return scan.load("cortex.integrations.otel").Traces(endpoint)
+
+    def _traced(self, ports: LoopPorts) -> LoopPorts:
+        traces = self.traces_sent
+        if traces is None:
+            return ports
+        return replace(
+            ports,
+            model_caller=traces.model_caller(ports.model_caller),
+            tool_runner=traces.tool_runner(ports.tool_runner),
+        )
+
+    @cached_property
+    def turn_body(self) -> Callable[[str, dict[str, Any]], Coroutine[Any, Any, None]]:
+        """What the engine runs for a turn."""
+        body = self.turn_runs.run_turn
+        return body if self.traces_sent is None else self.traces_sent.turn(body)
 
     @cached_property
     def undo(self) -> UndoService:
