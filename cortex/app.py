@@ -15,6 +15,7 @@ from cortex.base import private
 from cortex.base.background import background_tasks
 from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.crypto import audit_key
+from cortex.base.errors import ConfigError
 from cortex.base.faults import in_words
 from cortex.base.log import LineFormatter, SecretFilter, also_blot
 from cortex.base.logbook import LogBook
@@ -30,6 +31,8 @@ from cortex.engine.remote import CANCELLED, STARTED, Remote
 from cortex.integrations.quota import MB, Quota
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.engine import Runner, SharedHub, Signals
+from cortex.services.backup import restore
+from cortex.services.backup.nightly import NightlyBackup
 from cortex.services.health.housekeeping import Housekeeping
 from cortex.services.health.sealed import SealedValues
 from cortex.services.runtime import Runtime
@@ -117,9 +120,11 @@ async def _running(kind: type[C], settings: Settings, clock: Clock, engine: Engi
             housekeeping = Housekeeping(
                 runtime=cortex.runtime, accounts=cortex.accounts, audit_log=cortex.audit_log, prune=engine.prune
             )
+            nightly = NightlyBackup(settings=settings, backups=cortex.backups, clock=clock)
             async with background_tasks(
                 housekeeping.clean_daily(),
                 cortex.accounts.keep_logins(),
+                nightly.keep(),
                 cortex.turn_queue.look_after(),
                 cortex.push_keys.prepare(),
                 cortex.outbox.send_due(),
@@ -145,6 +150,8 @@ async def _opened(
     is_migrating: bool = True,
 ) -> AsyncIterator[C]:
     """The services over an open database, and closed again. What a disk or a database refuses is a ConfigError."""
+    if restore.is_pending(settings.home):
+        raise ConfigError("A restore is not finished: give `cortex restore` once more, or start `cortex serve`.")
     with in_words(settings.database):
         is_daemon = not isinstance(runner, NullEngine)
         if is_daemon:

@@ -22,7 +22,8 @@ MESSAGE = "add milk to my shopping list"
 JOB = JobForm(name="News", prompt="sum up the news", when="every day at 7")
 
 GROUPS = {
-    "": "audit bench doctor encoder explain jobs migrate prompt-size serve stop-all tools train user web worker",
+    "": "audit backup bench doctor encoder explain jobs migrate prompt-size restore serve stop-all tools train user"
+    " web worker",
     "audit": "accept verify",
     "bench": "cost selection",
     "encoder": "install status",
@@ -32,6 +33,7 @@ GROUPS = {
 OPTIONS = {
     "audit accept": "",
     "audit verify": "--head --json",
+    "backup": "--json --to",
     "bench cost": "--json --recipe --regime --role --seed",
     "bench selection": "--data --encoder --json --profile --recipe --role --seed",
     "doctor": "--json",
@@ -43,6 +45,7 @@ OPTIONS = {
     "jobs run": "job --user --wait",
     "migrate": "",
     "prompt-size": "message --assume-configured --json --mode --profile --rank --recipe --role",
+    "restore": "file --dry-run --key-file --passphrase-stdin",
     "serve": "",
     "stop-all": "--outward --release --user",
     "tools": "--assume-configured --json --rank --role",

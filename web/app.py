@@ -36,6 +36,7 @@ def create_app(cortex: Cortex) -> FastAPI:
     app.state.pages = Renderer()
     app.state.live = LivePages(cortex, app.state.pages)
     app.state.closing = asyncio.Event()
+    app.state.end = app.state.closing.set  # `web/serve.py` puts its own there, which ends the server
     app.state.warning = lasting_warning(cortex.settings)
     app.router.routes.extend(frame_routes.routes)  # `include_router` would work out all of them
     navigation: list[NavEntry] = []

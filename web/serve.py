@@ -21,6 +21,7 @@ from cortex.base.errors import ConfigError
 from cortex.base.serve_lock import serving
 from cortex.base.settings import Settings, unknown_variables
 from cortex.base.start import settings_in_force
+from cortex.services.backup import restore
 from web.app import create_app
 from web.security import refusal
 
@@ -90,7 +91,12 @@ def run(settings: Settings) -> None:
     for line in unknown_variables(os.environ):
         log.warning(line)
     with only_one(settings):
+        if asyncio.run(restore.finish(settings)):
+            settings = settings_in_force()  # another key came with it
         asyncio.run(serve(settings))
+    if restore.is_pending(settings.home):  # by the set-up page: begin anew, on the home that was restored
+        sys.stdout.flush()
+        os.execv(sys.executable, [sys.executable, "-m", "web", "serve"])  # noqa: S606 - ourselves, without a shell
 
 
 def main_shared() -> None:
@@ -118,6 +124,7 @@ async def serve(settings: Settings, opened: Opened = Cortex.open) -> None:
             on_ready=lambda: announce(settings, listening, token),
             on_end=cortex.streams.end_all_streams,
         )
+        app.state.end = server.end
         with listening:
             await server.serve(sockets=[listening])
         log.info("shutting down: waiting for running turns to reach a safe point")

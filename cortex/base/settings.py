@@ -24,7 +24,15 @@ from cortex.base.notification_settings import NotificationSettings, Words, is_th
 
 PREFIX = "CORTEX_"
 MAX_ROUNDS_CAP = 25
-_HIDDEN = ("secret_key", "brave_api_key", "database_url", "engine_url", "smtp_password", "metrics_token")
+_SECRET = (
+    "secret_key",
+    "brave_api_key",
+    "smtp_password",
+    "metrics_token",
+    "backup_passphrase",
+    "backup_s3_secret",
+)
+_HIDDEN = (*_SECRET, "database_url", "engine_url")
 
 
 class Settings(NotificationSettings):
@@ -94,6 +102,19 @@ class Settings(NotificationSettings):
         4_000, ge=10, description="MB that a person's files may hold; a shell command that goes past it is stopped."
     )
     workspace_files: int = Field(200_000, ge=100, description="And how many files and folders.")
+    backup_nightly: bool = Field(
+        default=True, description="Make a backup every night, at 3 in CORTEX_TIME_ZONE; 7 daily and 4 weekly are kept."
+    )
+    backup_to: str = Field(
+        "", description="Where backups are kept. Empty: HOME/backups. A folder, or s3://bucket or s3://bucket/prefix."
+    )
+    backup_passphrase: str = Field(
+        "", repr=False, description="Encrypts backups. Without it nobody restores them: keep it elsewhere, too."
+    )
+    backup_s3_endpoint: str = Field("", description="The store's address, such as https://s3.example.org.")
+    backup_s3_region: str = Field("us-east-1", description="Its region.")
+    backup_s3_key_id: str = Field("", description="The access key's id.")
+    backup_s3_secret: str = Field("", repr=False, description="The access key's secret.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="How much is logged.")
     allow_second_process: bool = Field(
         default=False,
@@ -140,7 +161,14 @@ class Settings(NotificationSettings):
             raise ValueError("is no folder here")
         return value
 
-    @field_validator("public_url", "searxng_url", "otel_endpoint")
+    @field_validator("backup_to")
+    @classmethod
+    def _place(cls, value: str) -> str:
+        if value and not re.fullmatch(r"s3://[A-Za-z0-9._-]+(/[A-Za-z0-9._/-]*)?", value) and not value.startswith("/"):
+            raise ValueError("must be an absolute folder, or s3://bucket/prefix")
+        return value
+
+    @field_validator("public_url", "searxng_url", "otel_endpoint", "backup_s3_endpoint")
     @classmethod
     def _web_address(cls, value: str) -> str:
         parts = urlsplit(value)
@@ -224,7 +252,7 @@ class Settings(NotificationSettings):
     @property
     def known_secrets(self) -> tuple[str, ...]:
         """What may stand in no log line."""
-        return (self.secret_key, self.brave_api_key, self.smtp_password, self.metrics_token)
+        return tuple(getattr(self, name) for name in _SECRET)
 
     @property
     def key_file(self) -> Path:

@@ -19,6 +19,7 @@ from cortex.base.settings import load_settings
 from cortex.base.start import settings_in_force
 from cortex.base.user import Rank, User
 from cortex.bench.ground import PROFILES
+from cortex.commands.backup import backup, restore
 from cortex.commands.bench import bench, train
 from cortex.commands.encoder import encoder
 from cortex.commands.jobs import jobs
@@ -47,6 +48,8 @@ app.add_typer(bench, name="bench")
 app.add_typer(encoder, name="encoder")
 app.add_typer(jobs, name="jobs")
 app.command("train")(train)
+app.command("backup")(backup)
+app.command("restore")(restore)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Message = Annotated[str, typer.Argument(help="What a person would write.")]

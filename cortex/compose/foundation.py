@@ -17,6 +17,8 @@ from cortex.ports.engine import SharedHub
 from cortex.providers import ProviderContext, connect
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.agents.results import AgentResults
+from cortex.services.backup.backups import Backups
+from cortex.services.backup.restore import Restores
 from cortex.services.chat.chat import Chat
 from cortex.services.chat.streams import OpenStreams
 from cortex.services.content.notes import NotesService
@@ -99,6 +101,14 @@ class Foundation:
     @cached_property
     def vault(self) -> Vault:
         return Vault(self.settings.secret_key)
+
+    @cached_property
+    def backups(self) -> Backups:
+        return Backups(self.settings, clock=self.runtime.clock)
+
+    @cached_property
+    def restores(self) -> Restores:
+        return Restores(self.settings)
 
     @cached_property
     def roles(self) -> Roles:
@@ -247,6 +257,7 @@ class Foundation:
             self.audit_log,
             self.sealed_values,
             partial(examine, self.settings.engine_database),
+            self.backups,
         )
 
     @cached_property

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
+from starlette.background import BackgroundTask
 
 from cortex.base.errors import CortexError, NotAllowed, Throttled, UserError
 from web.deps import Services
@@ -26,6 +27,9 @@ class SetupContext(Context):
     token: str = described("what was typed before", default="")
     error: str = described("why the last try was refused", default="")
     error_field: str = described("the field the error is about: token, name, password or empty", default="")
+    backup: str = described("the backup that was named before", default="")
+    restore_error: str = described("why the backup was refused", default="")
+    restored: str = described("when the backup was made that is being put in place, or empty", default="")
 
 
 @router.get("/setup")
@@ -49,6 +53,22 @@ async def set_up(
         return respond(request, "setup.html", context, status=422)
     answer = RedirectResponse(FIRST_PAGE, 303)
     set_login(request, answer, cookie)
+    return answer
+
+
+@router.post("/setup/restore")
+async def restore(
+    request: Request, services: Services, token: Text = "", backup: Text = "", passphrase: Text = "", key: Text = ""
+) -> Response:
+    """Put a backup in place of this empty home, and start anew with it."""
+    try:
+        await services.accounts.check_setup(token.strip().removeprefix("#"))
+        made = await services.restores.prepare(backup.strip(), passphrase, key)
+    except (UserError, NotAllowed) as refused:
+        context = SetupContext(token=token, backup=backup, restore_error=refused.message)
+        return respond(request, "setup.html", context, status=422)
+    answer = respond(request, "setup.html", SetupContext(restored=made.made_at))
+    answer.background = BackgroundTask(request.app.state.end)
     return answer
 
 

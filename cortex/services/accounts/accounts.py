@@ -72,6 +72,12 @@ class Accounts(People):
             raise NotAllowed("There is an account already. `cortex user reset NAME` makes a link for a new password.")
         return await self._new_link(None)
 
+    async def check_setup(self, token: str) -> None:
+        """NotAllowed unless this is the link of the first start, unused, and there is no account yet. It stays good."""
+        link = await self._db.repository(rows.AccountsRepository).link(token)
+        if link is None or link.account_id is not None or await self.has_users():
+            raise NotAllowed(DEAD_LINK)
+
     async def redeem_setup(self, token: str, name: str, password: str) -> User:
         """Use a link: make the first admin, or give the account it was made for this password (`name` is unread then).
 

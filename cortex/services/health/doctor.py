@@ -23,6 +23,7 @@ from cortex.base.settings import Settings, unknown_variables
 from cortex.base.user import User
 from cortex.integrations.sandbox import Sandbox
 from cortex.services.accounts.accounts import Accounts
+from cortex.services.backup.backups import Backups, age_of
 from cortex.services.health.audit_log import MEND, AuditLog
 from cortex.services.health.home_files import HomeFiles
 from cortex.services.health.sealed import SealedValues, ways_out
@@ -36,6 +37,7 @@ MB = 1_000_000
 FREE_BAD_BYTES = 200 * MB
 FREE_WARN_BYTES = 1_000 * MB
 BUNDLE = Path(__file__).resolve().parents[3] / "web" / "static" / "vendor" / "bundle.js"
+BACKUP_OLD_H = 48
 LOOK_AGAIN_S = 60.0
 CLOCK_MAY_MOVE_S = 300.0  # a time server may set it right by so much
 
@@ -76,6 +78,7 @@ class Doctor:
         audit_log: AuditLog,
         sealed: SealedValues,
         examine_engine: ExamineEngine,
+        backups: Backups,
     ) -> None:
         """`settings` as in force; the other parts as `compose/` made them."""
         self._settings = settings
@@ -87,6 +90,7 @@ class Doctor:
         self._audit_log = audit_log
         self._sealed = sealed
         self._examine_engine = examine_engine
+        self._backups = backups
         self._looked_at: tuple[float, bool] | None = None
 
     async def is_ready(self) -> bool:
@@ -117,7 +121,7 @@ class Doctor:
         if database.state == "good":
             found += [await self._audit(), *await self._stops()]
             found += [*await self._secrets(), *await self._people_and_models(of)]
-        return [*found, await self._shut_in(), self._page(), *([] if of else [self._port()])]
+        return [*found, self._backup(), await self._shut_in(), self._page(), *([] if of else [self._port()])]
 
     def _disk(self) -> Finding:
         home = self._settings.home
@@ -273,6 +277,23 @@ class Doctor:
                 mend="Add one on the Models page.",
             )
         return Finding(name=name, state="good", text=", ".join(entry.name for entry in registry.entries) + ".")
+
+    def _backup(self) -> Finding:
+        state = self._backups.state()
+        age_h = age_of(state, self._db.clock())
+        if age_h is None:
+            mend = "`cortex backup`, or the page Backups; CORTEX_BACKUP_NIGHTLY makes one every night."
+            return Finding(name="backup", state="warn", text=f"There is none yet. {state.error}".strip(), mend=mend)
+        text = f"The last one is {age_h:,.0f} h old."
+        if state.error:
+            return Finding(
+                name="backup", state="bad", text=f"{text} The next failed: {state.error}", mend="See Backups."
+            )
+        if age_h > BACKUP_OLD_H:
+            return Finding(
+                name="backup", state="warn", text=text, mend="`cortex backup`, or set CORTEX_BACKUP_NIGHTLY."
+            )
+        return Finding(name="backup", state="good", text=text)
 
     async def _shut_in(self) -> Finding:
         probe = await self._sandbox.probe()

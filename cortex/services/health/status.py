@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from cortex import VERSION
 from cortex.services.health.doctor import Doctor
 from cortex.services.runtime import Runtime
-
-VERSION = "0.1.0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,81 @@
+"""`cortex backup` and `cortex restore`: copies of all that Cortex keeps, and the way back. `cli.py` names them.
+
+A backup is made beside a running daemon. A restore needs HOME for itself, and opens no database of it.
+"""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from cortex.base.serve_lock import serving
+from cortex.base.settings import Settings
+from cortex.base.start import settings_in_force
+from cortex.services.backup import restore as restoring
+from cortex.services.backup.archive import Manifest
+from cortex.services.backup.backups import Backups
+
+KEY_APART = "The secret key is not in it: keep a copy of secret.key, or of CORTEX_SECRET_KEY, in another place."
+
+To = Annotated[str, typer.Option("--to", help="A folder or s3://bucket/prefix instead of CORTEX_BACKUP_TO.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+File = Annotated[str, typer.Argument(help="A file, or the name of a backup that is kept where CORTEX_BACKUP_TO says.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only check it; change nothing.")]
+Passphrase = Annotated[
+    bool, typer.Option("--passphrase-stdin", help="Read it from the first line; else CORTEX_BACKUP_PASSPHRASE.")
+]
+KeyFile = Annotated[str, typer.Option("--key-file", help="The secret.key of the home that was backed up.")]
+
+
+def backup(to: To = "", as_json: Json = False) -> None:
+    """Make a backup of database and files, check it, and keep 7 daily and 4 weekly ones."""
+    settings = settings_in_force()
+    backups = Backups(settings)
+    made = asyncio.run(backups.make(to))
+    if as_json:
+        facts = {"name": made.name, "place": to or backups.place, "size_bytes": made.size_bytes}
+        typer.echo(json.dumps({**facts, "is_encrypted": backups.is_encrypted}, indent=2))
+        return
+    sealed = "encrypted" if backups.is_encrypted else "not encrypted: set CORTEX_BACKUP_PASSPHRASE"
+    typer.echo(f"{made.name}, {made.size_bytes:,} bytes, {sealed}, in {to or backups.place}\n{KEY_APART}")
+
+
+def restore(
+    file: File, dry_run: DryRun = False, passphrase_from_input: Passphrase = False, key_file: KeyFile = ""
+) -> None:
+    """Put a backup in place of all that is in HOME. Cortex must not be running."""
+    settings = settings_in_force()
+    given = sys.stdin.readline().rstrip("\n") if passphrase_from_input else settings.backup_passphrase
+    key = Path(key_file).read_text(encoding="ascii").strip() if key_file else ""
+    if dry_run:
+        typer.echo(f"It can be restored: {_words(asyncio.run(_look(settings, file, given, key)))}")
+        return
+    with serving(settings.home):
+        if asyncio.run(restoring.finish(settings)):
+            typer.echo("An earlier restore was not finished; it is now. Give the command again to restore another.")
+            return
+        manifest = asyncio.run(_restore(settings, file, given, key))
+    typer.echo(f"Restored: {_words(manifest)}")
+    typer.echo(f"What HOME held before is in {settings.home / restoring.REPLACED}; remove it when all is well.")
+
+
+async def _look(settings: Settings, file: str, passphrase: str, key: str) -> Manifest:
+    with TemporaryDirectory(prefix=".backup-fetched-", dir=settings.home) as folder:
+        found = await restoring.fetched(settings, file, Path(folder))
+        return await restoring.look(settings, found, passphrase, key=key)
+
+
+async def _restore(settings: Settings, file: str, passphrase: str, key: str) -> Manifest:
+    with TemporaryDirectory(prefix=".backup-fetched-", dir=settings.home) as folder:
+        found = await restoring.fetched(settings, file, Path(folder))
+        manifest = await restoring.prepare(settings, found, passphrase, key=key)
+    await restoring.finish(settings)
+    return manifest
+
+
+def _words(manifest: Manifest) -> str:
+    return f"a backup of {manifest.made_at}, Cortex {manifest.version}, tables at {manifest.revision}"

@@ -1,0 +1,294 @@
+"""One backup as one file: a compressed tar, encrypted where there is a passphrase.
+
+In this order: `manifest.json`, `database/*`, `home/*`, `sums.json` with size and SHA-256 of each; a file without the
+last is not whole. Reading trusts nothing: names, kinds, counts and sizes are checked before a byte is written. All of
+this blocks: callers use a thread.
+"""
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import stat
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+from cortex.base import private, scan
+from cortex.base.errors import UserError
+
+FORMAT = 1
+MANIFEST, SUMS, DATABASE, HOME = "manifest.json", "sums.json", "database/", "home/"
+PIECE_BYTES = 1 << 20
+IN_MEMORY_BYTES = 8 << 20
+JSON_BYTES = 256 << 20
+MOST_MEMBERS = 5_000_000
+MOST_RATIO = 300  # unpacked to packed; past it, and past SMALL_BYTES, it is a bomb
+SMALL_BYTES = 256 << 20
+# Of the running daemon, made anew or backed up in another way; the key is kept apart from what it opens.
+LEFT_OUT = ("secret.key", "serve.lock", "backups", "replaced-home", ".restore", "lost+found")
+LEFT_OUT_BEGINNINGS = ("cortex.db", "engine.db", "cortex.db-", "engine.db-", ".backup-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a backup says of itself. `databases`: their names in it; `key`: by which secret key, without telling it."""
+
+    made_at: str
+    version: str
+    revision: str
+    kind: str
+    databases: tuple[str, ...]
+    key: str
+    format: int = FORMAT
+
+
+def is_left_out(name: str) -> bool:
+    """Whether an entry of HOME with this name is no part of a backup."""
+    return name in LEFT_OUT or name.startswith(LEFT_OUT_BEGINNINGS)
+
+
+def is_database(name: str) -> bool:
+    """Whether a member is one of the databases."""
+    return name.startswith(DATABASE)
+
+
+def write(
+    path: Path,
+    manifest: Manifest,
+    databases: Mapping[str, Path],
+    home: Path,
+    passphrase: str,
+    earlier: Mapping[str, bytes] | None = None,
+) -> None:
+    """Write a new file, readable by its owner alone, and have the disk keep it. OSError as writing raises it.
+
+    `earlier`: files at the top of HOME whose content of before the databases were copied counts.
+    """
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, private.FILE)
+    sums: dict[str, tuple[int, str]] = {}
+    with os.fdopen(handle, "wb") as file:
+        with ExitStack() as stack:
+            sealed: IO[bytes] = file
+            if passphrase:
+                sealed = stack.enter_context(
+                    scan.load("cortex.services.backup.envelope").SealingWriter(file, passphrase)
+                )
+            packed = stack.enter_context(gzip.GzipFile(fileobj=sealed, mode="wb", compresslevel=6, mtime=0))
+            tar = stack.enter_context(tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT))
+            _add_bytes(tar, MANIFEST, json.dumps(asdict(manifest)).encode())
+            for name, source in databases.items():
+                with source.open("rb") as opened:
+                    _add(tar, DATABASE + name, opened, private.FILE, sums)
+            for name, data in (earlier or {}).items():
+                _add(tar, HOME + name, io.BytesIO(data), private.FILE, sums)
+            _add_home(tar, home, sums)
+            _add_bytes(tar, SUMS, json.dumps(sums).encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read(
+    path: Path, passphrase: str, *, into: Path | None = None, keeps: Callable[[str], bool] = lambda _: True
+) -> Manifest:
+    """Read all of it, and write the members that `keeps` wants below the folder `into`, which exists and is empty.
+
+    UserError, with what is wrong, for a file that is no backup, cut, changed, hostile or of a newer Cortex, and for a
+    wrong passphrase; what was written until then stays.
+    """
+    try:
+        with _opened(path, passphrase) as tar:
+            reading = _Reading(into, keeps)
+            for count, member in enumerate(tar):
+                if count > MOST_MEMBERS:
+                    raise ValueError("far too many members")
+                reading.take(tar, member)
+            while tar.fileobj is not None and tar.fileobj.read(PIECE_BYTES):
+                pass  # up to the marks of the true end: gzip's sum, the envelope's last piece
+            return reading.end()
+    except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, KeyError, TypeError) as error:
+        raise UserError("This is no backup of Cortex, or it is cut or damaged.") from error
+
+
+class _Reading:
+    """What was met so far of a file that is read from its beginning to its end."""
+
+    def __init__(self, into: Path | None, keeps: Callable[[str], bool]) -> None:
+        self._into, self._keeps = into, keeps
+        self._sums: dict[str, tuple[int, str]] = {}
+        self._told: dict[str, list[object]] | None = None
+        self._links: list[tuple[Path, str]] = []
+        self._manifest: Manifest | None = None
+
+    def take(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+        """The next member."""
+        if self._told is not None or (self._manifest is None) != (member.name == MANIFEST):
+            raise ValueError("a member where none may be")
+        if member.name == MANIFEST:
+            self._manifest = _manifest(json.loads(_content(tar, member).read(JSON_BYTES)))
+        elif member.name == SUMS:
+            self._told = json.loads(_content(tar, member).read(JSON_BYTES))
+        else:
+            self._write(tar, member, _safe(member))
+
+    def _write(self, tar: tarfile.TarFile, member: tarfile.TarInfo, name: str) -> None:
+        target = self._into / name if self._into is not None and self._keeps(name) else None
+        if member.isreg():
+            is_program = bool(member.mode & stat.S_IXUSR)
+            self._sums[name] = _copy(_content(tar, member), target, is_program=is_program)
+        elif member.issym():
+            self._sums[name] = (0, member.linkname)
+            self._links += [(target, member.linkname)] if target is not None else []
+        elif target is not None:
+            private.make_folder(target)
+
+    def end(self) -> Manifest:
+        """All is read: it has to be what the backup says it holds. Links come last: nothing is written through one."""
+        told = {name: tuple(one) for name, one in (self._told or {}).items()}
+        if self._manifest is None or self._told is None or told != self._sums:
+            raise ValueError("not all of it is there")
+        for place, goal in self._links:
+            private.make_folder(place.parent)
+            place.symlink_to(goal)
+        return self._manifest
+
+
+def _manifest(value: dict[str, object]) -> Manifest:
+    if value.get("format") != FORMAT:
+        raise UserError(f"The backup has the form {value.get('format')!r}, and this Cortex reads {FORMAT}: update it.")
+    found = Manifest(**{**value, "databases": tuple(cast("list[str]", value["databases"]))})  # type: ignore[arg-type]
+    if not all(isinstance(one, str) for one in (found.made_at, found.version, found.revision, found.kind, found.key)):
+        raise ValueError("facts that are no texts")
+    return found
+
+
+def _safe(member: tarfile.TarInfo) -> str:
+    """The member's name once it is certain that it leads below our folder and is of a kind that we write."""
+    top, _, rest = member.name.partition("/")
+    parts = rest.split("/")
+    is_plain = member.isreg() or member.isdir() or (member.issym() and top == "home")
+    if top not in ("database", "home") or not is_plain or any(part in ("", ".", "..") for part in parts):
+        raise ValueError("a member that leads elsewhere")
+    if "\0" in member.name or (top == "database" and len(parts) > 1) or (top == "home" and is_left_out(parts[0])):
+        raise ValueError("a member that no backup has")
+    return member.name
+
+
+def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
+    found = tar.extractfile(member) if member.isreg() else None
+    if found is None:
+        raise ValueError("no ordinary file")
+    return found
+
+
+def _copy(source: IO[bytes], target: Path | None, *, is_program: bool) -> tuple[int, str]:
+    """Size and SHA-256 of the content, written to a new file where there is a target."""
+    with ExitStack() as stack:
+        file = None
+        if target is not None:
+            private.make_folder(target.parent)
+            mode = private.PROGRAM if is_program else private.FILE
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            file = stack.enter_context(os.fdopen(os.open(target, flags, mode), "wb"))
+        size_bytes, digest = 0, hashlib.sha256()
+        while piece := source.read(PIECE_BYTES):
+            size_bytes += len(piece)
+            digest.update(piece)
+            if file is not None:
+                file.write(piece)
+        if file is not None:
+            file.flush()
+            os.fsync(file.fileno())
+    return size_bytes, digest.hexdigest()
+
+
+@contextmanager
+def _opened(path: Path, passphrase: str) -> Iterator[tarfile.TarFile]:
+    envelope = scan.load("cortex.services.backup.envelope")
+    with ExitStack() as stack:
+        file: BinaryIO = stack.enter_context(path.open("rb"))
+        if envelope.is_sealed(path):
+            if not passphrase:
+                raise UserError("The backup is encrypted: give its passphrase.", field="passphrase")
+            file = stack.enter_context(io.BufferedReader(envelope.OpeningReader(file, passphrase)))
+        packed = stack.enter_context(gzip.GzipFile(fileobj=file, mode="rb"))
+        bounded = _Bounded(packed, max(SMALL_BYTES, MOST_RATIO * path.stat().st_size))
+        yield stack.enter_context(tarfile.open(fileobj=cast("IO[bytes]", bounded), mode="r:"))
+
+
+class _Bounded:
+    """The unpacked stream, which ends with an error where a bomb would go on: too much in all, or at one time."""
+
+    def __init__(self, packed: gzip.GzipFile, most_bytes: int) -> None:
+        self._packed, self._most_bytes = packed, most_bytes
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0 or size > JSON_BYTES:
+            raise ValueError("a member header of absurd size")
+        data = self._packed.read(size)
+        self.seek(0, os.SEEK_CUR)
+        return data
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if (offset if whence == os.SEEK_SET else self._packed.tell() + offset) > self._most_bytes:
+            raise UserError("The file unpacks to far more than a backup of its size holds; nothing was restored.")
+        return self._packed.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._packed.tell()
+
+
+def _add_bytes(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    _add(tar, name, io.BytesIO(data), private.FILE, {})
+
+
+def _add(tar: tarfile.TarFile, name: str, source: IO[bytes], mode: int, sums: dict[str, tuple[int, str]]) -> None:
+    """Add what `source` holds now; copied first, because a file may grow or shrink meanwhile."""
+    with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES) as copy:
+        digest = hashlib.sha256()
+        while piece := source.read(PIECE_BYTES):
+            digest.update(piece)
+            copy.write(piece)
+        member = tarfile.TarInfo(name)
+        member.size, member.mode = copy.tell(), mode
+        copy.seek(0)
+        tar.addfile(member, cast("IO[bytes]", copy))
+        sums[name] = (member.size, digest.hexdigest())
+
+
+def _add_home(tar: tarfile.TarFile, home: Path, sums: dict[str, tuple[int, str]]) -> None:
+    """Every file, folder and link below HOME; what vanishes meanwhile is not in the backup, devices and pipes never."""
+    for folder, folders, files, handle in os.fwalk(home, follow_symlinks=False):
+        shown = os.path.relpath(folder, home)
+        if shown == ".":
+            folders[:] = [name for name in folders if not is_left_out(name)]
+            files = [name for name in files if not is_left_out(name)]
+        for name in sorted([*folders, *files]):
+            inside = HOME + (name if shown == "." else f"{shown}/{name}")
+            if inside in sums:
+                continue  # as it was earlier
+            with suppress(FileNotFoundError):
+                _add_entry(tar, inside, name, handle, sums)
+        folders.sort()
+
+
+def _add_entry(tar: tarfile.TarFile, inside: str, name: str, within: int, sums: dict[str, tuple[int, str]]) -> None:
+    about = os.stat(name, dir_fd=within, follow_symlinks=False)
+    member = tarfile.TarInfo(inside)
+    if stat.S_ISDIR(about.st_mode):
+        member.type, member.mode = tarfile.DIRTYPE, private.FOLDER
+        tar.addfile(member)
+    elif stat.S_ISLNK(about.st_mode):
+        member.type, member.linkname = tarfile.SYMTYPE, os.readlink(name, dir_fd=within)
+        tar.addfile(member)
+        sums[inside] = (0, member.linkname)
+    elif stat.S_ISREG(about.st_mode):
+        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=within)
+        with os.fdopen(handle, "rb") as file:
+            _add(tar, inside, file, about.st_mode & private.PROGRAM, sums)

@@ -1,0 +1,205 @@
+"""Makes a backup, checks it by opening it, keeps it, and lets the surplus ones go. The database is never stopped.
+
+A working folder in HOME holds what is not finished; whatever a kill left in it goes with the next one.
+"""
+
+import asyncio
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+from cortex import VERSION
+from cortex.base import private
+from cortex.base.clock import Clock, now
+from cortex.base.errors import Conflict, UserError
+from cortex.base.settings import Settings
+from cortex.services.backup import archive, databases
+from cortex.services.backup.archive import Manifest
+from cortex.services.backup.places import Stored, name_of, place_of, surplus
+from cortex.storage.audit_head import FILE as HEAD_FILE
+
+WORKING, LOCK, STATE = ".backup-working", ".backup-lock", ".backup-state.json"
+PURPOSE = b"cortex/backup/1"
+ROOM_BYTES = 200_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupState:
+    """How the last tries went: times in ISO form, "" for never; `error` of the last one, "" when it went well."""
+
+    made_at: str = ""
+    name: str = ""
+    size_bytes: int = 0
+    tried_at: str = ""
+    error: str = ""
+
+
+class Backups:
+    """Backups of this server, for its admins."""
+
+    def __init__(self, settings: Settings, *, clock: Clock = now) -> None:
+        self._settings, self._clock = settings, clock
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether there is a passphrase."""
+        return bool(self._settings.backup_passphrase)
+
+    @property
+    def place(self) -> str:
+        """Where they are kept, in words for a page."""
+        return self._settings.backup_to or str(self._settings.home / "backups")
+
+    async def kept(self) -> Sequence[Stored]:
+        """What is kept, the newest first. UserError when the place does not answer."""
+        try:
+            return await place_of(self._settings).kept()
+        except OSError as error:
+            raise _failed(error) from error
+
+    def state(self) -> BackupState:
+        """How the last tries went."""
+        try:
+            return BackupState(**json.loads((self._settings.home / STATE).read_text()))
+        except (OSError, ValueError, TypeError):
+            return BackupState()
+
+    async def make(self, to: str = "") -> Stored:
+        """Make one, kept where `to` says or as set, and remove the surplus there.
+
+        Conflict while another one is made; UserError, told on the pages of health and backups too, when it failed.
+        """
+        async with self._alone() as working:
+            try:
+                made = await self._made(working, to)
+            except (UserError, OSError) as error:
+                failed = error if isinstance(error, UserError) else _failed(error)
+                self._tell(error=failed.message)
+                raise failed from error
+            self._tell(made=made)
+            return made
+
+    async def _made(self, working: Path, to: str) -> Stored:
+        settings, made_at = self._settings, self._clock()
+        place, passphrase = place_of(settings, to), settings.backup_passphrase
+        head = await asyncio.to_thread(_head, settings.home)  # before the tables: never ahead of the log that it names
+        copies = await self._copies(working)
+        kind = databases.kind_of(settings)
+        manifest = Manifest(
+            made_at=made_at.isoformat(timespec="seconds"),
+            version=VERSION,
+            revision=await databases.revision_of(copies[databases.MAIN], kind),
+            kind=kind,
+            databases=tuple(copies),
+            key=key_mark(settings.secret_key),
+        )
+        written = working / "written"
+        await asyncio.to_thread(archive.write, written, manifest, copies, settings.home, passphrase, head)
+        await checked(written, passphrase, working / "checked")
+        stored = Stored(name=name_of(made_at), made_at=made_at, size_bytes=os.path.getsize(written))  # noqa: ASYNC240
+        await place.put(written, stored.name)
+        for one in surplus(await place.kept()):
+            await place.remove(one.name)
+        return stored
+
+    async def _copies(self, working: Path) -> dict[str, Path]:
+        found: dict[str, Path] = {}
+        for name, url in databases.sources(self._settings).items():
+            if name == databases.ENGINE and not databases.is_there(url):
+                continue  # nothing was ever run here
+            needed = _size(url) + ROOM_BYTES
+            free = shutil.disk_usage(working).free
+            if free < needed:
+                raise UserError(f"The disk has {free // 10**6:,} MB free; a backup needs {needed // 10**6:,} MB.")
+            found[name] = working / name
+            await databases.copy(url, found[name])
+        return found
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[Path]:
+        """An empty working folder, which no other process has at the same time."""
+        home = self._settings.home
+        private.make_file(home / LOCK)
+        with (home / LOCK).open("r+") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise Conflict("A backup is being made already; wait for it.") from error
+            working = home / WORKING
+            for left in (working, *await asyncio.to_thread(_left_over, home, self._clock())):
+                await asyncio.to_thread(shutil.rmtree, left, ignore_errors=True)
+            private.make_folder(working)
+            try:
+                yield working
+            finally:
+                await asyncio.to_thread(shutil.rmtree, working, ignore_errors=True)
+
+    def _tell(self, *, made: Stored | None = None, error: str = "") -> None:
+        before, tried_at = self.state(), self._clock().isoformat(timespec="seconds")
+        if made is None:
+            state = BackupState(**{**asdict(before), "tried_at": tried_at, "error": error})
+        else:
+            made_at = made.made_at.isoformat(timespec="seconds")
+            state = BackupState(made_at=made_at, name=made.name, size_bytes=made.size_bytes, tried_at=tried_at)
+        beside = self._settings.home / f"{STATE}.new"
+        private.write_beside(beside, json.dumps(asdict(state)).encode())
+        beside.replace(self._settings.home / STATE)
+
+
+async def checked(path: Path, passphrase: str, into: Path) -> Manifest:
+    """Read all of a backup and open its databases; UserError with what is wrong. They are left in `into`/database."""
+    private.make_folder(into)
+    manifest = await asyncio.to_thread(archive.read, path, passphrase, into=into, keeps=archive.is_database)
+    await check_databases(manifest, into)
+    return manifest
+
+
+async def check_databases(manifest: Manifest, folder: Path) -> None:
+    """Open the databases that were unpacked below the folder. UserError when one is missing or damaged."""
+    found = {name: folder / archive.DATABASE / name for name in manifest.databases}
+    if databases.MAIN not in found or not all(path.is_file() for path in found.values()):
+        raise UserError("The backup lacks a database.")
+    for name, path in found.items():
+        revision = await databases.revision_of(path, manifest.kind)
+        if name == databases.MAIN and revision != manifest.revision:
+            raise UserError(f"The backup says its tables are at {manifest.revision!r}, and they are at {revision!r}.")
+
+
+def key_mark(secret_key: str) -> str:
+    """A mark by which the key is known again, and from which nobody gets it."""
+    return hmac.new(secret_key.encode(), PURPOSE, hashlib.sha256).hexdigest()[:32]
+
+
+def age_of(state: BackupState, at: datetime) -> float | None:
+    """Hours since the last backup; None when there is none."""
+    return (at - datetime.fromisoformat(state.made_at)).total_seconds() / 3600 if state.made_at else None
+
+
+def _left_over(home: Path, at: datetime) -> list[Path]:
+    """Folders of looks and restores that a kill cut a day ago or more."""
+    day_s = 24 * 3600
+    return [path for path in home.glob(".backup-*-*") if at.timestamp() - path.stat().st_mtime > day_s]
+
+
+def _head(home: Path) -> dict[str, bytes]:
+    """The head of the audit chain as it is now, where there is one."""
+    path = home / HEAD_FILE
+    return {HEAD_FILE: path.read_bytes()} if path.is_file() else {}
+
+
+def _size(url: str) -> int:
+    """Bytes of a SQLite file; of a server's database nothing is known beforehand."""
+    path = Path(url.partition(":///")[2])
+    return path.stat().st_size if url.startswith("sqlite") and path.is_file() else 0
+
+
+def _failed(error: OSError) -> UserError:
+    return UserError(f"The backup could not be made: {error.strerror or error} ({error.filename or 'no file'}).")

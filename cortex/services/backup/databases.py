@@ -1,0 +1,123 @@
+"""The databases of a backup: copied while they are written to, looked at, and put back on PostgreSQL.
+
+SQLite by its online backup API, PostgreSQL by its own programs (`pg_dump`, `pg_restore`, `psql`), in one transaction.
+"""
+
+import asyncio
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy import URL, make_url
+
+from cortex.base import private
+from cortex.base.errors import ToolFailed, UserError
+from cortex.base.settings import Settings
+from cortex.integrations.process import run
+
+MAIN, ENGINE = "cortex", "engine"
+DUMP_S = 3_600.0
+CHECK_S = 600.0
+SCHEMAS = ("public", "dbos")
+
+
+def sources(settings: Settings) -> dict[str, str]:
+    """URL by name, in the order in which they are to be copied.
+
+    The engine's first: a turn that began in between then stands in our tables without a run and is taken up, while a
+    run without its turn could not be.
+    """
+    main, engine = settings.database, settings.engine_database
+    return {MAIN: main} if engine == main else {ENGINE: engine, MAIN: main}
+
+
+def is_there(url: str) -> bool:
+    """Whether there is something to copy: the file of a SQLite database, and a server's in any case."""
+    parsed = make_url(url)
+    return parsed.get_backend_name() != "sqlite" or Path(parsed.database or "").is_file()
+
+
+def kind_of(settings: Settings) -> str:
+    """`sqlite` or `postgresql`."""
+    return "postgresql" if settings.is_postgresql else "sqlite"
+
+
+async def copy(url: str, target: Path) -> None:
+    """Write a consistent copy as the new file `target`. UserError when the database or its program refuses."""
+    parsed = make_url(url)
+    private.make_file(target)
+    if parsed.get_backend_name() == "sqlite":
+        await asyncio.to_thread(_copy_sqlite, Path(parsed.database or ""), target)
+    else:
+        await _program("pg_dump", parsed, "--format=custom", "--no-owner", "--no-acl", f"--file={target}")
+
+
+async def revision_of(path: Path, kind: str) -> str:
+    """The revision of a copy's tables, "" where it has none of ours. UserError for a copy that is damaged."""
+    if kind == "sqlite":
+        return await asyncio.to_thread(_revision_of_sqlite, path)
+    await _program("pg_restore", None, "--file=/dev/null", str(path))  # all of it can be read
+    listed = await _program("pg_restore", None, "--data-only", "--table=alembic_version", "--file=-", str(path))
+    lines = listed.splitlines()
+    at = next((n for n, line in enumerate(lines) if line.startswith("COPY public.alembic_version ")), None)
+    return "" if at is None else lines[at + 1].strip()
+
+
+async def put_back(path: Path, url: str) -> None:
+    """Replace all that a PostgreSQL database holds by the copy, in one transaction: done, or nothing changed."""
+    script = path.with_suffix(".sql")
+    await _program("pg_restore", None, "--no-owner", "--no-acl", f"--file={script}", str(path))
+    emptied = "".join(f"DROP SCHEMA IF EXISTS {name} CASCADE;" for name in SCHEMAS) + "CREATE SCHEMA public;"
+    once = ("--single-transaction", "--no-psqlrc", "--quiet", "--output=/dev/null", "--set=ON_ERROR_STOP=1")
+    await _program("psql", make_url(url), *once, f"--command={emptied}", f"--file={script}")
+
+
+def _copy_sqlite(source: Path, target: Path) -> None:
+    try:
+        with (
+            closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as opened,
+            closing(sqlite3.connect(target)) as copied,
+        ):
+            opened.backup(copied)  # all pages in one step: writers go on meanwhile, and never begin it anew
+            copied.execute("PRAGMA journal_mode=DELETE")
+    except sqlite3.Error as error:
+        raise UserError(f"The database {str(source)!r} could not be copied: {error}.") from error
+
+
+def _revision_of_sqlite(path: Path) -> str:
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as opened:
+            told = opened.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            if told != "ok":
+                raise UserError(f"The database in the backup is damaged: {told}.")
+            if opened.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone() is None:
+                return ""
+            row = opened.execute("SELECT version_num FROM alembic_version").fetchone()
+            return str(row[0]) if row else ""
+    except sqlite3.Error as error:
+        raise UserError(f"The database in the backup cannot be opened: {error}.") from error
+
+
+async def _program(name: str, url: URL | None, *arguments: str) -> str:
+    """What one of PostgreSQL's programs prints; the password goes by its environment."""
+    found = shutil.which(name)
+    if found is None:
+        raise UserError(f"{name!r} is not installed: backups of PostgreSQL need its client programs.")
+    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "PGCONNECT_TIMEOUT": "10"}
+    argv = [found, *arguments]
+    if url is not None:
+        environment |= {"PGPASSWORD": url.password} if url.password else {}
+        argv.insert(1, "--no-password")
+        argv.insert(1, "--dbname=" + _plain(url))
+    try:
+        ended = await run(argv, cwd=Path("/"), timeout_s=DUMP_S, env=environment, output_bytes=1_000_000)
+    except ToolFailed as error:
+        raise UserError(error.message) from error
+    if ended.code or ended.killed:
+        raise UserError(f"{name} failed: {(ended.killed or ended.err).strip()[-500:]}")
+    return ended.out
+
+
+def _plain(url: URL) -> str:
+    return url.set(drivername="postgresql", password=None).render_as_string(hide_password=False)

@@ -1,0 +1,192 @@
+"""Where backups are kept: a folder, or a bucket of an S3-compatible store; and which of them stay."""
+
+import asyncio
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from cortex.base import private, scan
+from cortex.base.errors import UserError
+from cortex.base.settings import Settings
+
+NAME = re.compile(r"cortex-(\d{8}T\d{6}Z)\.backup")
+STAMP = "%Y%m%dT%H%M%SZ"
+KEPT_DAYS, KEPT_WEEKS = 7, 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """One backup that is kept."""
+
+    name: str
+    made_at: datetime
+    size_bytes: int
+
+
+class Place(Protocol):
+    """Keeps files whose names `name_of` made; other files are not looked at."""
+
+    async def kept(self) -> Sequence[Stored]:
+        """What is kept, the newest first."""
+        ...
+
+    async def put(self, path: Path, name: str) -> None:
+        """Keep the file under this name: whole, or not at all."""
+        ...
+
+    async def fetch(self, name: str, path: Path) -> None:
+        """Write what is kept under this name to the new file `path`."""
+        ...
+
+    async def remove(self, name: str) -> None:
+        """Keep it no longer."""
+        ...
+
+
+def name_of(made_at: datetime) -> str:
+    """The file name of a backup of that moment."""
+    return f"cortex-{made_at.astimezone(UTC).strftime(STAMP)}.backup"
+
+
+def place_of(settings: Settings, to: str = "") -> Place:
+    """The place in force, or the one that `to` names, in the same form as the setting."""
+    where = to or settings.backup_to
+    if not where.startswith("s3://"):
+        return Folder(Path(where).absolute() if where else settings.home / "backups")
+    if not (settings.backup_s3_endpoint and settings.backup_s3_key_id and settings.backup_s3_secret):
+        raise UserError("A store needs CORTEX_BACKUP_S3_ENDPOINT, CORTEX_BACKUP_S3_KEY_ID and CORTEX_BACKUP_S3_SECRET.")
+    bucket, _, prefix = where.removeprefix("s3://").partition("/")
+    s3 = scan.load("cortex.services.backup.s3")  # httpx is heavy: loaded where there is a store
+    reached = s3.Bucket(
+        endpoint=settings.backup_s3_endpoint,
+        region=settings.backup_s3_region,
+        name=bucket,
+        key_id=settings.backup_s3_key_id,
+        secret=settings.backup_s3_secret,
+    )
+    return Store(
+        s3.S3(reached),
+        f"{prefix.strip('/')}/" if prefix.strip("/") else "",
+    )
+
+
+def surplus(stored: Sequence[Stored]) -> list[Stored]:
+    """Those that need not be kept: not the newest of one of the last 7 days or 4 weeks that have one."""
+    kept: set[str] = set()
+    for form, most in (("%Y-%m-%d", KEPT_DAYS), ("%G-%V", KEPT_WEEKS)):
+        newest: dict[str, str] = {}
+        for one in sorted(stored, key=lambda one: one.made_at, reverse=True):
+            newest.setdefault(one.made_at.strftime(form), one.name)
+        kept.update(list(newest.values())[:most])
+    return [one for one in stored if one.name not in kept]
+
+
+class Folder:
+    """A folder of this machine."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def kept(self) -> Sequence[Stored]:
+        """What is kept, the newest first."""
+        return await asyncio.to_thread(self._kept)
+
+    async def put(self, path: Path, name: str) -> None:
+        """Keep the file under this name: copied beside its place, then moved to it."""
+        await asyncio.to_thread(self._put, path, name)
+
+    async def fetch(self, name: str, path: Path) -> None:
+        """Write what is kept under this name to the new file `path`."""
+        await asyncio.to_thread(_copied, self._path / name, path)
+
+    async def remove(self, name: str) -> None:
+        """Keep it no longer."""
+        await asyncio.to_thread((self._path / name).unlink, missing_ok=True)
+
+    def _kept(self) -> list[Stored]:
+        if not self._path.is_dir():
+            return []
+        return _stored((entry.name, entry.stat().st_size) for entry in os.scandir(self._path) if entry.is_file())
+
+    def _put(self, path: Path, name: str) -> None:
+        private.make_folder(self._path)
+        beside = self._path / f".{name}.new"
+        beside.unlink(missing_ok=True)
+        try:
+            _copied(path, beside)
+            beside.replace(self._path / name)
+        finally:
+            beside.unlink(missing_ok=True)
+        handle = os.open(self._path, os.O_RDONLY)
+        os.fsync(handle)
+        os.close(handle)
+
+
+class Objects(Protocol):
+    """The client of a bucket (`s3.py`)."""
+
+    async def objects(self, prefix: str) -> Sequence[tuple[str, int]]:
+        """Names and sizes in bytes of those that begin so."""
+        ...
+
+    async def put(self, key: str, path: Path, digest: str) -> None:
+        """Store the file, whose SHA-256 is `digest`."""
+        ...
+
+    async def fetch(self, key: str, path: Path) -> None:
+        """Write the object to the new file `path`."""
+        ...
+
+    async def remove(self, key: str) -> None:
+        """Remove the object."""
+        ...
+
+
+class Store:
+    """A bucket; `prefix` ends with a slash or is empty."""
+
+    def __init__(self, client: Objects, prefix: str) -> None:
+        self._client, self._prefix = client, prefix
+
+    async def kept(self) -> Sequence[Stored]:
+        """What is kept, the newest first."""
+        found = await self._client.objects(f"{self._prefix}cortex-")
+        return _stored((key.removeprefix(self._prefix), size_bytes) for key, size_bytes in found)
+
+    async def put(self, path: Path, name: str) -> None:
+        """Keep the file under this name: a store shows no half object."""
+        with path.open("rb") as file:
+            digest = await asyncio.to_thread(hashlib.file_digest, file, "sha256")
+        await self._client.put(self._prefix + name, path, digest.hexdigest())
+
+    async def fetch(self, name: str, path: Path) -> None:
+        """Write what is kept under this name to the new file `path`."""
+        await self._client.fetch(self._prefix + name, path)
+
+    async def remove(self, name: str) -> None:
+        """Keep it no longer."""
+        await self._client.remove(self._prefix + name)
+
+
+def _stored(entries: Iterable[tuple[str, int]]) -> list[Stored]:
+    found = []
+    for name, size_bytes in entries:
+        if matched := NAME.fullmatch(name):
+            made_at = datetime.strptime(matched[1], STAMP).replace(tzinfo=UTC)
+            found.append(Stored(name=name, made_at=made_at, size_bytes=size_bytes))
+    return sorted(found, key=lambda one: one.made_at, reverse=True)
+
+
+def _copied(source: Path, target: Path) -> None:
+    """A new file of the owner's alone, on the disk when this returns."""
+    handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, private.FILE)
+    with os.fdopen(handle, "wb") as written, source.open("rb") as read:
+        shutil.copyfileobj(read, written, 1 << 20)
+        written.flush()
+        os.fsync(written.fileno())

@@ -1,0 +1,77 @@
+"""A backup put back by the real program: from the set-up page of a fresh server, and by `cortex restore`."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.children import Program, environment, run
+from tests.databases import house_settings, is_on_postgresql
+from tests.e2e.caller import Caller
+from tests.e2e.daemon import Daemon
+from tests.living_house import living_house
+from tests.patience import PATIENCE_S
+
+PASSPHRASE = "tulip quarry lantern"
+pytestmark = pytest.mark.skipif(is_on_postgresql(), reason="needs pg_dump; the way back is in tests/services/backup")
+
+
+@pytest.fixture
+def backup(tmp_path: Path) -> tuple[Path, str]:
+    """An encrypted backup of a home where ada lives, and the home's key."""
+    home = tmp_path / "old" / "home"
+
+    async def made() -> Path:
+        async with living_house(home, backup_passphrase=PASSPHRASE) as house:
+            return home / "backups" / (await house.cortex.backups.make()).name
+
+    return asyncio.run(made()), house_settings(home).secret_key
+
+
+def test_the_set_up_page_of_a_fresh_server_restores(tmp_path: Path, backup: tuple[Path, str]) -> None:
+    file, key = backup
+    daemon = Daemon(tmp_path / "new" / "home")
+    daemon.starts = Program
+    daemon.start()
+    try:
+        token = daemon.setup_link.partition("#")[2]
+        with Caller(daemon) as caller:
+            form = {"token": token, "backup": str(file), "passphrase": PASSPHRASE, "key": key}
+            for wrong in ({"passphrase": "x"}, {"key": ""}, {"token": "x"}, {"backup": "/nowhere"}):
+                with pytest.raises(AssertionError, match="422"):
+                    caller.post("/setup/restore", **{**form, **wrong})
+            assert "being put in place" in caller.post("/setup/restore", **form).text
+        until = time.monotonic() + PATIENCE_S
+        while daemon.log.count("Cortex is at") < 2 and time.monotonic() < until:
+            time.sleep(0.1)
+        with Caller(daemon) as caller:
+            caller.log_in("ada")
+            assert caller.get("/tasks").status_code == 200
+    finally:
+        daemon.close()
+
+
+def test_the_command_restores_and_says_what_is_wrong(tmp_path: Path, backup: tuple[Path, str]) -> None:
+    file, key = backup
+    home = tmp_path / "new" / "home"
+    (tmp_path / "key").write_text(key)
+    env = environment(home, CORTEX_BACKUP_PASSPHRASE=PASSPHRASE)
+    tried = run(["restore", str(file), "--dry-run"], env=env, cwd=tmp_path)
+    assert (tried.returncode, "another secret key" in tried.stderr) == (1, True)
+    words = ["restore", str(file), "--key-file", str(tmp_path / "key")]
+    tried = run([*words, "--dry-run"], env=env, cwd=tmp_path)
+    assert "It can be restored" in tried.stdout, tried.stderr
+    assert not (home / "cortex.db").exists()
+    assert run(words, env=env, cwd=tmp_path).returncode == 0
+    assert "ada" in run(["user", "list"], env=env, cwd=tmp_path).stdout
+    made = run(["backup", "--to", str(tmp_path / "place"), "--json"], env=env, cwd=tmp_path)
+    assert '"is_encrypted": true' in made.stdout, made.stderr
+    assert len(list((tmp_path / "place").iterdir())) == 1
+    with_daemon = Daemon(home)
+    with_daemon.start()
+    try:
+        tried = run(words, env=env, cwd=tmp_path)
+        assert (tried.returncode, "already serves" in tried.stderr) == (1, True)
+    finally:
+        with_daemon.close()

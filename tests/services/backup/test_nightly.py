@@ -1,0 +1,73 @@
+"""The nightly backup: at 3 in the server's zone, soon after a start that follows a missed night, again on failure."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from cortex.services.backup.backups import Backups
+from cortex.services.backup.nightly import NightlyBackup
+from tests.databases import house_settings, is_on_postgresql
+from tests.living_house import living_house
+
+pytestmark = pytest.mark.skipif(is_on_postgresql(), reason="the times are the same; needs pg_dump")
+
+
+class Clock:
+    """A clock that only sleeping moves; after `most` sleeps the loop is cancelled."""
+
+    def __init__(self, at: datetime, most: int) -> None:
+        self.at, self.left = at, most
+
+    def __call__(self) -> datetime:
+        return self.at
+
+    async def sleep(self, seconds: float) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise asyncio.CancelledError
+        self.at += timedelta(seconds=seconds)
+
+
+async def _kept(home: Path, clock: Clock, **given: object) -> list[str]:
+    settings = house_settings(home, **given)
+    backups = Backups(settings, clock=clock)
+    with pytest.raises(asyncio.CancelledError):
+        await NightlyBackup(settings=settings, backups=backups, clock=clock, sleep=clock.sleep).keep()
+    return [f"{one.made_at:%m-%d %H:%M}" for one in await backups.kept()]
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> Path:
+    async with living_house(tmp_path / "home") as house:
+        return house.cortex.settings.home
+
+
+async def test_one_soon_after_the_start_and_one_every_night(home: Path) -> None:
+    """In Berlin the clock goes back on 25 October 2026, so that 3 o'clock is at 1 UTC and then at 2 UTC."""
+    clock = Clock(datetime(2026, 10, 23, 12, tzinfo=UTC), most=4)
+    kept = await _kept(home, clock, time_zone="Europe/Berlin")
+    assert kept == ["10-26 02:00", "10-25 02:00", "10-23 12:05"]  # 13 hours after the first a second is too soon
+
+
+async def test_a_failure_is_tried_again_in_an_hour(home: Path) -> None:
+    (home / "backups").write_text("in the way")
+    clock = Clock(datetime(2026, 11, 23, 12, tzinfo=UTC), most=1)
+    settings = house_settings(home)
+    backups = Backups(settings, clock=clock)
+    with pytest.raises(asyncio.CancelledError):
+        await NightlyBackup(settings=settings, backups=backups, clock=clock, sleep=clock.sleep).keep()
+    assert backups.state().error
+    (home / "backups").unlink()
+    clock.left = 2
+    with pytest.raises(asyncio.CancelledError):
+        await NightlyBackup(settings=settings, backups=backups, clock=clock, sleep=clock.sleep).keep()
+    assert backups.state().error == ""
+
+
+async def test_it_can_be_switched_off(home: Path) -> None:
+    clock = Clock(datetime(2026, 11, 23, 12, tzinfo=UTC), most=0)
+    settings = house_settings(home, backup_nightly=False)
+    await NightlyBackup(settings=settings, backups=Backups(settings), clock=clock, sleep=clock.sleep).keep()
+    assert clock.left == 0
