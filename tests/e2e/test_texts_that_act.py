@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Dialog, Page
 
 from tests.attacks import FOREIGN, scripts
 from tests.e2e.browser import Window
@@ -70,7 +70,12 @@ def watched(window: Window) -> list[str]:
     """Where the window asks for something that is not the house's own, dialogs too, from now on."""
     foreign: list[str] = []
     window.context.on("request", lambda request: foreign.extend([request.url] * (FOREIGN in request.url)))
-    window.page.on("dialog", lambda dialog: (foreign.append(dialog.message), dialog.dismiss()))
+
+    def note(dialog: Dialog) -> None:
+        foreign.append(dialog.message)
+        dialog.dismiss()
+
+    window.page.on("dialog", note)
     return foreign
 
 

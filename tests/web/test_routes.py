@@ -311,7 +311,8 @@ async def test_no_id_of_anothers_opens_anything_in_any_place(house: Cortex, ada:
     ids = await things_of(house, ada)
     before = await state_of(house, ada, ids)
     named = [(method, path) for method, path in routes() if "{" in path and path not in OPEN]
-    tried, opened = 0, {}
+    tried = 0
+    opened: dict[str, int] = {}
     for one in sorted(set(ids.values()))[::4]:
         answered = await answers_to(bob, named, dict.fromkeys(ids, one))
         tried += len(answered)
