@@ -117,10 +117,18 @@ def rows_of(home: Path) -> Iterator[Connection]:
 
 async def everything(db: Database) -> str:
     """Every row of every table, in words."""
+    return "\n".join(await every_row(db))
+
+
+async def every_row(db: Database) -> list[str]:
+    """Every row of every table, each in words after its table's name."""
     async with db.connection() as connection:
         names = await connection.run_sync(lambda opened: inspect(opened).get_table_names())
-        found = [(await connection.execute(select(text("*")).select_from(table(name)))).all() for name in names]
-    return str(found)
+        return [
+            f"{name}: {dict(row)}"
+            for name in names
+            for row in (await connection.execute(select(text("*")).select_from(table(name)))).mappings()
+        ]
 
 
 def copy_home(template: Path, home: Path) -> None:

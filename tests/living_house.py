@@ -65,7 +65,7 @@ class LivingHouse:
 async def living_house(home: Path, *, clock: Clock = now, **settings: Any) -> AsyncIterator[LivingHouse]:
     """Open a house; on a home that was used before, its people are found again."""
     if not (home / "secret.key").exists():
-        copy_home(await _peopled_home(), home)
+        copy_home(await peopled_home(), home)
     given = {"home": home, "port": 0, "offline_delay_ms": 0, "shutdown_grace_s": 1.0, **settings}
     async with Cortex.open(house_settings(**given), clock=clock) as cortex:
         yield LivingHouse(cortex, await cortex.accounts.named("ada"), await cortex.accounts.named("bob"))
@@ -74,7 +74,7 @@ async def living_house(home: Path, *, clock: Clock = now, **settings: Any) -> As
 _made: list[Path] = []  # the home that others are copied from, once there is one
 
 
-async def _peopled_home() -> Path:
+async def peopled_home() -> Path:
     """A home at rest in which an admin and a member have accounts."""
     if not _made:
         folder = Path(tempfile.mkdtemp(prefix="cortex-tests-"))

@@ -112,9 +112,10 @@ class Executor:
         intent = await self.call_log.intend(turn, record.id)
         if intent == "ended" or (intent == "again" and not checked.tool.idempotent):
             return await self._end(turn, call, record, CallEnding(text=UNKNOWN, state="unknown"))
-        needs_approval = intent == "first" and decision.verdict == "ask"  # an earlier try has used it up
-        if needs_approval and not await self.approvals.consume(turn, decision.approval_id, record.hash):
-            return await self._end(turn, call, record, CallEnding(text=USED_UP, state="refused"))
+        if decision.verdict == "ask":
+            is_good = await self.approvals.consume(turn, decision.approval_id, record.hash)
+            if not is_good and intent == "first":  # else an earlier try may have used it up
+                return await self._end(turn, call, record, CallEnding(text=USED_UP, state="refused"))
         return await self._effect(turn, call, checked, record, facts, is_again=intent == "again")
 
     async def _refused(self, turn: Turn, call: ToolCall, record: CallRecord, why: str) -> Performed:

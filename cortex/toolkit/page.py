@@ -91,20 +91,17 @@ class Page:
 
     async def write(self, text: str) -> str:
         """Replace all of it."""
-        label, new = f"Put the {self.title} back", text.strip() + "\n"
         was = await self.ctx.target(self._as_it_is)
-        if self.ctx.is_again and (now := await self._now())[0] == new:  # an earlier try has written it
-            self.ctx.leave_undo(target=self.path, before=_before(was), expected=now[1], label=label)
-        else:
-            await self._put(new, was["version"], is_marked=self.ctx.is_tainted, label=label)
+        label = f"Put the {self.title} back"
+        await self._put(text.strip() + "\n", was, is_marked=self.ctx.is_tainted, label=label)
         return f"The {self.title} now holds {len(text.strip())} characters."
 
     async def append(self, text: str) -> str:
         """Add lines at the end."""
-        old, version = await self._now()
-        marked = self.ctx.is_tainted or await self._is_marked()
-        joined = f"{old.rstrip()}\n{text.strip()}\n".lstrip("\n")
-        await self._put(joined, version, is_marked=marked, label="Take the addition back")
+        was = await self._as_it_is()
+        marked = self.ctx.is_tainted or was["is_marked"]
+        joined = f"{was['text'].rstrip()}\n{text.strip()}\n".lstrip("\n")
+        await self._put(joined, was, is_marked=marked, label="Take the addition back")
         return f"Added to the {self.title}."
 
     async def clear(self) -> str:
@@ -144,22 +141,22 @@ class Page:
             return "", ABSENT
         return kept.text, kept.version
 
-    async def _put(self, text: str, version: str, *, is_marked: bool, label: str) -> None:
-        """Write it with the mark set first, so that no moment shows outside words as the user's own."""
+    async def _put(self, text: str, was: dict[str, Any], *, is_marked: bool, label: str) -> None:
+        """Write it over what was there, the mark set first: no moment shows outside words as the user's own."""
         if not text.strip():
             raise ToolFailed("There is nothing to write: the text is empty.")
         if len(text) > KEEP_CHARACTERS:
             raise ToolFailed(f"The {self.title} may have {KEEP_CHARACTERS} characters; put longer text into a file.")
-        old, _ = await self._now()
-        if old == text:
+        if was["text"] == text:
             return
-        before = None if version == ABSENT else {"text": old, "is_marked": await self._is_marked()}
         if is_marked:
             await self._mark(True)
-        made = await self.texts.write(self.path, text, version)
+        now, made = await self._now()
+        if not self.ctx.is_again or now != text:  # else an earlier try has written it
+            made = await self.texts.write(self.path, text, was["version"])
         if not is_marked:
             await self._mark(False)
-        self.ctx.leave_undo(target=self.path, before=before, expected=made, label=label)
+        self.ctx.leave_undo(target=self.path, before=_before(was), expected=made, label=label)
 
     async def _is_marked(self) -> bool:
         return bool(await self.marks.get(mark_of(self.path), False))

@@ -1,5 +1,6 @@
 """The user's scheduled jobs: prompts that run by themselves. Slots and firing are the scheduler's, not this file's."""
 
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -51,11 +52,16 @@ async def cron_add(ctx: Ctx, prompt: str, when: str, name: str = "") -> str:
     if not 0 < len(asked) <= PROMPT_CHARACTERS:
         raise ToolFailed(f"A prompt has 1 to {PROMPT_CHARACTERS} characters.")
     title = " ".join(name.split())[:NAME_CHARACTERS] or " ".join(asked.split())[:40]
-    timing, times = _times(ctx, when)
-    marks = {"is_tainted": ctx.is_tainted, "is_private": ctx.has_read_private}
+
+    async def find() -> dict[str, Any]:
+        timing, times = _times(ctx, when)
+        return {"timing": asdict(timing), "next": _shown(ctx, times)}
+
+    target = await ctx.target(find)
+    timing, marks = Timing(**target["timing"]), {"is_tainted": ctx.is_tainted, "is_private": ctx.has_read_private}
     job = await ctx.use(Jobs).add(derived_id(ctx.call_id, "job"), title, asked, timing, ctx.role, **marks)
     ctx.leave_undo(target=job.id, before=None, expected=str(job.version), label="Remove the job again")
-    return f"Scheduled: {_fact(ctx, job)}. Next: {_shown(ctx, times)}."
+    return f"Scheduled: {_fact(ctx, job)}. Next: {target['next']}."
 
 
 @tool(idempotent=True, reads_private=True)

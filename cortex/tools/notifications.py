@@ -50,7 +50,7 @@ async def web_push(ctx: Ctx, text: str, title: str = "Cortex") -> str:
     return f"Pushed to {_devices(pushed.devices)}{later}{lost}."
 
 
-@tool(risk="high", sends_out=True, idempotent=True, needs=("Mail",))
+@tool(risk="high", sends_out=True, needs=("Mail",))
 async def email_send(ctx: Ctx, to: str, subject: str, text: str) -> str:
     """Send an e-mail.
 
@@ -68,7 +68,7 @@ async def email_send(ctx: Ctx, to: str, subject: str, text: str) -> str:
     return f"Sent to {', '.join(addresses)}."
 
 
-@tool(risk="high", sends_out=True, idempotent=True, needs=("Talk",))
+@tool(risk="high", sends_out=True, needs=("Talk",))
 async def nc_talk_send(ctx: Ctx, to: str, text: str) -> str:
     """Post a message in a Nextcloud Talk room.
 

@@ -1,11 +1,13 @@
 """Reminders and alarms: a text that is told at its time. Words of time are read by the `Timings` port."""
 
+from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from cortex.base.errors import Conflict, ToolFailed
 from cortex.base.ids import derived_id, is_named, short
 from cortex.base.zone import day, local
-from cortex.ports.schedule import Reminder, Reminders, Timings
+from cortex.ports.schedule import Reminder, Reminders, Timing, Timings
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
@@ -29,11 +31,17 @@ async def reminders_add(ctx: Ctx, text: str, when: str) -> str:
     if not 0 < len(words) <= TEXT_CHARACTERS:
         raise ToolFailed(f"A reminder has 1 to {TEXT_CHARACTERS} characters.")
     timings = ctx.use(Timings)
-    timing = timings.read(when, ctx.now, ctx.user.time_zone)
-    times = timings.following(timing, ctx.now, 1)
-    if not times:
-        raise ToolFailed(f"{when!r} is in the past or never comes. Give a time to come, with its date if need be.")
-    made = await ctx.use(Reminders).add(derived_id(ctx.call_id, "reminder"), words, timing, times[0], ctx.is_tainted)
+
+    async def find() -> dict[str, Any]:
+        timing = timings.read(when, ctx.now, ctx.user.time_zone)
+        times = timings.following(timing, ctx.now, 1)
+        if not times:
+            raise ToolFailed(f"{when!r} is in the past or never comes. Give a time to come, with its date if need be.")
+        return {"timing": asdict(timing), "next_at": times[0].isoformat()}
+
+    target = await ctx.target(find)
+    timing, next_at = Timing(**target["timing"]), datetime.fromisoformat(target["next_at"])
+    made = await ctx.use(Reminders).add(derived_id(ctx.call_id, "reminder"), words, timing, next_at, ctx.is_tainted)
     ctx.leave_undo(target=made.id, before=None, expected=str(made.version), label="Remove the reminder again")
     return f"Will remind: {_fact(ctx, made)}"
 

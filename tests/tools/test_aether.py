@@ -2,8 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from pydantic import ValidationError
@@ -11,68 +9,8 @@ from pydantic import ValidationError
 from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.base.user import User
 from cortex.ports.aether import EntryChange, Journal, JournalEntry, Journals
+from tests.plain_clients import MemoryJournals
 from tests.tool_world import World
-
-START = datetime(2026, 11, 20, 8, tzinfo=UTC)
-
-
-@dataclass
-class MemoryJournals:
-    """Journals in memory; each entry is an hour younger than the one before it."""
-
-    rows: dict[str, JournalEntry] = field(default_factory=dict)
-    disabled: set[str] = field(default_factory=set)
-
-    async def list(self) -> Sequence[Journal]:
-        names = sorted({row.journal for row in self.rows.values()})
-        held = {name: sum(row.journal == name for row in self._enabled()) for name in names}
-        return [Journal(id=f"j-{name}", name=name, entries=held[name], changed_at=START) for name in names]
-
-    async def entries(
-        self, journal_id: str | None, query: str, since: date | None, until: date | None, most: int
-    ) -> Sequence[JournalEntry]:
-        rows = [
-            row
-            for row in self._enabled()
-            if journal_id in (None, row.journal_id)
-            and all(word in f"{row.title} {row.text}".casefold() for word in query.casefold().split())
-            and (since or date.min) <= row.written_at.date() <= (until or date.max)
-        ]
-        return sorted(rows, key=lambda row: row.written_at, reverse=True)[:most]
-
-    async def entry(self, id: str) -> JournalEntry:
-        if id not in self.rows or id in self.disabled:
-            raise NotFound("There is no such entry.")
-        return self.rows[id]
-
-    async def write(self, id: str, journal: str, title: str, text: str, is_tainted: bool) -> JournalEntry:
-        row = JournalEntry(
-            id=id,
-            journal_id=f"j-{journal}",
-            journal=journal,
-            title=title,
-            text=text,
-            written_at=START + timedelta(hours=len(self.rows)),
-            is_tainted=is_tainted,
-            version=1,
-        )
-        return self.rows.setdefault(id, row)
-
-    async def change(self, id: str, expected_version: int, change: EntryChange) -> JournalEntry:
-        if id not in self.rows:
-            raise NotFound("There is no such entry.")
-        old = self.rows[id]
-        if old.version != expected_version:
-            raise Conflict("The entry was changed in between.")
-        self.disabled ^= {id} if change.is_enabled is (id in self.disabled) else set()
-        given = {"title": change.title, "text": change.text}
-        fields = {key: value for key, value in given.items() if value is not None}
-        is_tainted = old.is_tainted or change.is_tainted
-        self.rows[id] = replace(old, version=old.version + 1, is_tainted=is_tainted, **fields)  # type: ignore[arg-type]
-        return self.rows[id]
-
-    def _enabled(self) -> Sequence[JournalEntry]:
-        return [row for row in self.rows.values() if row.id not in self.disabled]
 
 
 class DeadJournals(MemoryJournals):

@@ -1,7 +1,6 @@
 """The coding agent from the chat: only in repositories that an admin gave a folder, followed to its commit."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -9,53 +8,16 @@ from pydantic import ValidationError
 
 from cortex.base.errors import ToolFailed
 from cortex.base.user import User
-from cortex.ports.agents import AllowedFolders, CodeRepository, CodingAgent, CodingRun, CodingTask
+from cortex.ports.agents import AllowedFolders, CodingAgent, CodingRun, CodingTask
+from tests.plain_clients import Folders, MemoryCoder
 from tests.tool_world import World
 
 START = datetime(2026, 11, 20, 22, tzinfo=UTC)
 
 
-@dataclass
-class MemoryCoder:
-    """Ends a run when it is waited for, as `ends` says."""
-
-    ends: CodingRun | None = None
-    rows: dict[str, CodingRun] = field(default_factory=dict)
-    tasks: list[CodingTask] = field(default_factory=list)
-
-    async def repositories(self) -> Sequence[CodeRepository]:
-        return (CodeRepository(alias="cortex", folder="/srv/cortex"), CodeRepository(alias="aether_api", folder=""))
-
-    async def start(self, id: str, task: CodingTask) -> CodingRun:
-        self.tasks.append(task)
-        run = CodingRun(id=id, repository=task.repository, message=task.message, state="running", started_at=START)
-        return self.rows.setdefault(id, run)
-
-    async def wait(self, id: str, timeout_s: float) -> CodingRun:
-        if self.ends is not None:
-            self.rows[id] = replace(self.ends, id=id)
-        return self.rows[id]
-
-    async def runs(self, most: int) -> Sequence[CodingRun]:
-        return list(self.rows.values())[:most]
-
-
 class NoCoder(MemoryCoder):
     async def start(self, id: str, task: CodingTask) -> CodingRun:
         raise ToolFailed("aider is not installed; an admin sets CORTEX_AIDER_BIN.")
-
-
-@dataclass
-class Folders:
-    allowed: list[str] = field(default_factory=list)
-
-    async def list(self) -> Sequence[str]:
-        return self.allowed
-
-    async def allow(self, folder: str) -> bool:
-        is_new = folder not in self.allowed
-        self.allowed += [folder] if is_new else []
-        return is_new
 
 
 ENDED = CodingRun(
@@ -145,7 +107,7 @@ async def test_runs_and_repositories_are_shown(world: World, ann: User) -> None:
     assert text == "Nothing has run yet.\nRepositories: cortex, aether_api (no folder set)."
     await world.text(ann, "aider_run", repository="cortex", message="add a retry", background=True)
     (run_id,) = coder.rows
-    assert f"(id {run_id[-6:]}, cortex, running since 2026-11-20 23:00)" in await world.text(ann, "aider_status")
+    assert f"(id {run_id[-6:]}, cortex, running since 2026-11-21 00:30)" in await world.text(ann, "aider_status")
     assert "add a retry" in await world.text(ann, "aider_status", run=run_id[-6:])
     with pytest.raises(ToolFailed, match="There is no run"):
         await world.text(ann, "aider_status", run="zzzzzz")

@@ -2,8 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 import pytest
 from pydantic import ValidationError
@@ -11,39 +9,8 @@ from pydantic import ValidationError
 from cortex.base.errors import CortexError, NotFound, ToolFailed
 from cortex.base.user import User
 from cortex.ports.memory import Fact, Memory
+from tests.plain_clients import PlainMemory
 from tests.tool_world import World
-
-AT = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
-
-
-@dataclass
-class PlainMemory:
-    """Finds by shared words, the most first."""
-
-    rows: dict[str, Fact] = field(default_factory=dict)
-    forgotten: dict[str, Fact] = field(default_factory=dict)
-
-    async def search(self, query: str, most: int) -> Sequence[Fact]:
-        words = set(query.casefold().split())
-        scored = [(len(words & set(row.text.casefold().split())), row) for row in self.rows.values()]
-        hits = [(score, row) for score, row in scored if score or not words]
-        return [row for _, row in sorted(hits, key=lambda pair: -pair[0])][:most]
-
-    async def add(self, id: str, text: str, source: str, is_tainted: bool) -> Fact:
-        same = next((row for row in self.rows.values() if row.text == text), None)
-        return same or self.rows.setdefault(id, Fact(id=id, text=text, source=source, at=AT, is_tainted=is_tainted))
-
-    async def forget(self, id: str) -> Fact:
-        if id not in self.rows:
-            raise NotFound("There is no such fact.")
-        self.forgotten[id] = self.rows.pop(id)
-        return self.forgotten[id]
-
-    async def restore(self, id: str) -> Fact:
-        if id not in self.forgotten:
-            raise NotFound("There is no such fact.")
-        self.rows[id] = self.forgotten.pop(id)
-        return self.rows[id]
 
 
 class DeadMemory(PlainMemory):

@@ -11,22 +11,10 @@ from pydantic import ValidationError
 from cortex.base.errors import ToolFailed
 from cortex.base.user import User
 from cortex.ports.outgoing import Mail, Post, Push, PushCount, Room, Talk
+from tests.plain_clients import Phones
 from tests.tool_world import World
 
 AT = datetime(2026, 11, 20, 8, tzinfo=UTC)
-
-
-TWO = PushCount(devices=2, failed=0)
-
-
-@dataclass
-class Phones:
-    pushed: PushCount = TWO
-    got: dict[str, tuple[str, str]] = field(default_factory=dict)
-
-    async def push(self, id: str, title: str, text: str) -> PushCount:
-        self.got[id] = (title, text)
-        return self.pushed
 
 
 @dataclass

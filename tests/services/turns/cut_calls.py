@@ -1,0 +1,266 @@
+"""A call whose process dies at any one of the points at which something lasts, and all that then stands.
+
+What lasts: a commit, a file that comes or goes, a word to a client. The points are counted, so that a test can die at
+each; another life then goes on as the engine would: what a step gave is kept, a step that was cut is made again.
+"""
+
+import re
+import shutil
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import event
+
+from cortex import tools
+from cortex.base.logbook import LogBook
+from cortex.base.messages import ToolCall
+from cortex.base.turn import Answer, Decision, Performed, Turn
+from cortex.base.user import User
+from cortex.compose.services import Services
+from cortex.engine.hub import LocalHub
+from cortex.integrations.sandbox import Sandbox
+from cortex.ports.aether import Journals
+from cortex.ports.agents import AllowedFolders, CodingAgent
+from cortex.ports.memory import Memory
+from cortex.ports.outgoing import Mail, Push, Talk
+from cortex.services.runtime import Runtime
+from cortex.services.scope import Opening
+from cortex.storage.accounts import AccountsRepository
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.db import Database
+from cortex.storage.turns import TurnsRepository
+from tests.databases import copy_home, every_row, house_settings
+from tests.living_house import peopled_home
+from tests.plain_clients import Folders, Letters, MemoryCoder, MemoryJournals, Phones, PlainMemory
+from tests.still_clock import StillClock
+
+TURN, PLACE = "turn:1", "here"
+FRESH_ID = re.compile(r"\b[0-9a-z]{26}\b")  # another one in each house
+
+
+class Killed(BaseException):
+    """The process dies here. No `except Exception` on the way holds it up."""
+
+
+@dataclass
+class Knife:
+    """Counts the points at which something lasts, and dies at one of them; `at` 0: at none."""
+
+    at: int = 0
+    points: int = 0
+    is_out: bool = False
+
+    def point(self, *_: object) -> None:
+        if self.is_out:
+            self.points += 1
+            if self.points == self.at:
+                raise Killed
+
+
+_knife = Knife()
+
+
+@contextmanager
+def cutting() -> Iterator[None]:
+    """Count the points inside the block, and die at the one that is meant."""
+    _knife.is_out = True
+    try:
+        yield
+    finally:
+        _knife.is_out = False
+
+
+def _on_audit(name: str, _details: tuple[object, ...]) -> None:
+    if name in ("os.rename", "os.remove"):
+        _knife.point()
+
+
+sys.addaudithook(_on_audit)
+
+
+@dataclass
+class Runs:
+    """Stands in for the engine: keeps which runs were started or cancelled, and makes none."""
+
+    started: set[str] = field(default_factory=set)
+    cancelled: set[str] = field(default_factory=set)
+
+    async def start(
+        self, run_id: str, workflow: str, argument: dict[str, Any], *, queue: str = "", key: str = ""
+    ) -> None:
+        self.started.add(run_id)
+        _knife.point()
+
+    async def cancel(self, run_id: str) -> None:
+        self.cancelled.add(run_id)
+        _knife.point()
+
+    async def status(self, run_id: str) -> str:
+        return "running" if run_id in self.started - self.cancelled else "unknown"
+
+    async def unfinished(self) -> list[str]:
+        return []
+
+    async def signal(self, run_id: str, topic: str, value: str) -> None:
+        """Nobody waits."""
+
+    async def wait_for_signal(self, topic: str, timeout_s: float) -> str | None:
+        return None
+
+
+class Cut:
+    """A client of which each word may have been the last: it may have acted when the process dies."""
+
+    def __init__(self, client: object) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        async def called(*arguments: Any, **more: Any) -> Any:
+            made = await getattr(self._client, name)(*arguments, **more)
+            _knife.point()
+            return made
+
+        return called
+
+
+class CutServices(Services):
+    """The services, with clients that outlive the process."""
+
+    clients: Mapping[type[Any], object]
+
+    @cached_property
+    def tool_clients(self) -> Mapping[type[Any], Opening]:
+        def opening(client: object) -> Opening:
+            return lambda _: Cut(client)
+
+        return {**super().tool_clients, **{kind: opening(client) for kind, client in self.clients.items()}}
+
+
+@dataclass(kw_only=True)
+class World:
+    """All that outlives a process: a home, its database, the engine's runs, what clients were told."""
+
+    home: Path
+    db: Database
+    user: User
+    clock: StillClock
+    runs: Runs = field(default_factory=Runs)
+    clients: Mapping[type[Any], object] = field(
+        default_factory=lambda: {
+            Memory: PlainMemory(),
+            Journals: MemoryJournals(),
+            CodingAgent: MemoryCoder(),
+            AllowedFolders: Folders(),
+            Push: Phones(),
+            Mail: (letters := Letters()),
+            Talk: letters,
+        }
+    )
+
+    @property
+    def turn(self) -> Turn:
+        """The turn that makes the call."""
+        return Turn(
+            id=TURN,
+            conversation_id=PLACE,
+            user_id=self.user.id,
+            role="admin",
+            channel="chat",
+            text="do it",
+            mode="auto",
+            max_rounds=5,
+            max_rounds_from="",
+            models=("offline",),
+            window_tokens=8_000,
+            now=self.clock().isoformat(),
+        )
+
+    def life(self) -> CutServices:
+        """A process that knows nothing of those before it."""
+        runtime = Runtime(
+            settings=house_settings(self.home),
+            db=self.db,
+            hub=LocalHub(),
+            runner=self.runs,
+            signals=self.runs,
+            registry=REGISTRY(),
+            clock=self.clock,
+            ticks_s=lambda: 0.0,
+        )
+        made = CutServices(runtime, sandbox=Sandbox(home=self.home), is_boxed=False, log_book=LogBook())
+        made.clients = self.clients
+        return made
+
+    async def stands(self) -> list[str]:
+        """All of it in words; ids that are made by chance without their letters."""
+        files = [
+            f"{path.relative_to(self.home)}: {path.read_bytes()!r}"
+            for path in sorted(self.home.rglob("*"))
+            if path.is_file() and self.user.id in path.parts and not path.name.startswith(".")
+        ]
+        rows = await every_row(self.db)
+        lines = (*rows, *files, str(self.runs), str(self.clients))
+        return sorted(FRESH_ID.sub("#", line) for line in lines)
+
+
+REGISTRY = cache(tools.load)
+
+
+@asynccontextmanager
+async def world(home: Path) -> AsyncIterator[World]:
+    """A home with a person whose turn is at work."""
+    copy_home(await peopled_home(), home)
+    clock = StillClock()
+    db = Database(house_settings(home).database, clock=clock)
+    event.listen(db.write.sync_engine, "commit", _knife.point)
+    try:
+        made = World(home=home, db=db, user=await _ada(db), clock=clock)
+        await db.repository(ConversationsRepository, made.user.id).create("admin", "auto", id=PLACE)
+        await db.repository(TurnsRepository, made.user.id).create(
+            TURN, PLACE, "do it", mode="auto", role="admin", state="running"
+        )
+        yield made
+    finally:
+        await db.close()
+        shutil.rmtree(home)
+
+
+async def _ada(db: Database) -> User:
+    account = await db.repository(AccountsRepository).named("ada")
+    assert account is not None
+    return User(id=account.id, name="ada", rank="admin")
+
+
+@dataclass(kw_only=True)
+class CutCall:
+    """A call in a world, and what of it is kept so far: the engine's part."""
+
+    world: World
+    call: ToolCall
+    decision: Decision | None = None
+    answer: Answer | None = None
+
+    @property
+    def points(self) -> int:
+        """How many there were in the last life."""
+        return _knife.points
+
+    async def live(self, dies_at: int = 0) -> Performed:
+        """One life, up to the call's result or to its death; a person who is asked says yes."""
+        life, turn = self.world.life(), self.world.turn
+        gate, desk = life.executor, life.approvals
+        _knife.at, _knife.points = dies_at, 0
+        with cutting():
+            if self.decision is None:
+                self.decision = await gate.decide(turn, 1, self.call)
+        asked = self.decision.approval_id
+        if asked and self.answer is None:
+            await desk.answer(self.world.user, asked, "once")
+            self.answer = await desk.settle(turn, asked, "allowed")
+        with cutting():
+            return await gate.perform(turn, 1, self.call, self.decision, self.answer)

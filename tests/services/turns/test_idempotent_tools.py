@@ -1,0 +1,217 @@
+"""Every tool that is marked idempotent, killed at each point at which something lasts: one effect, on the same row.
+
+What stands after a call that was killed and run again is what stands after one that lived: each row of each table, the
+files, what clients were told, and what the model reads. The tools come from the registry: a new one needs its
+arguments in `CASES`. Words there mean one thing before the act and another one behind it.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+from cortex.agent.execute import UNKNOWN
+from cortex.base.messages import ToolCall
+from cortex.ports.aether import Journals
+from cortex.ports.agents import Agents
+from cortex.ports.memory import Memory
+from cortex.ports.outgoing import Mail
+from cortex.ports.schedule import Jobs, Reminders, Timing
+from cortex.storage.home import Home
+from cortex.storage.preferences import PreferencesRepository
+from cortex.storage.tasks import TasksRepository
+from cortex.toolkit.page import mark_of
+from tests.plain_clients import Letters
+from tests.services.turns.cut_calls import REGISTRY, TURN, CutCall, Killed, World, world
+
+DAILY = Timing(kind="cron", expression="0 9 * * *", time_zone="UTC", words="every day at 09:00")
+
+Prepare = Callable[[World], Awaitable[object]]
+
+
+async def nothing(_: World) -> None:
+    """Nothing is there yet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What a tool is called with, and what is there before."""
+
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    before: Prepare = nothing
+
+
+def opened(made: World, kind: type[Any]) -> Any:
+    return made.life().scope.provide(kind, made.user.id)
+
+
+async def tasks(made: World) -> None:
+    for id, title in (("task-1", "milk"), ("task-2", "oat milk")):
+        await opened(made, TasksRepository).create(id, title=title)
+
+
+async def reminders(made: World) -> None:
+    for text in ("dentist", "dentist for the dog"):
+        await opened(made, Reminders).add(text, text, DAILY, made.clock() + timedelta(hours=3), False)
+
+
+async def jobs(made: World) -> None:
+    for name in ("news", "news of sport"):
+        await opened(made, Jobs).add(name, name, "sum up", DAILY, "orchestrator", is_tainted=False, is_private=False)
+
+
+async def facts(made: World) -> None:
+    for number, text in enumerate(("Ann eats nuts", "Ann eats nuts at night")):
+        await opened(made, Memory).add(f"fact-{number}", text, "the user", False)
+
+
+async def entries(made: World) -> None:
+    for number, title in enumerate(("frost", "first frost")):
+        await opened(made, Journals).write(f"entry-{number}", "Garden", title, "The dahlias are in.", False)
+
+
+async def agent(made: World) -> None:
+    await opened(made, Agents).start("agent-1", TURN, "compare the offers", "orchestrator", False)
+
+
+async def passage(made: World) -> None:
+    await opened(made, Home).write("files/list.txt", "one\n# end\n")
+
+
+def page(path: str) -> Prepare:
+    """A page with words from outside."""
+
+    async def prepare(made: World) -> None:
+        await opened(made, Home).write(path, "before\n")
+        await opened(made, PreferencesRepository).set(mark_of(path), True)
+
+    return prepare
+
+
+CASES: dict[str, Case] = {
+    "ae_journal_entry_create": Case(arguments={"text": "Snow.", "journal": "garden"}, before=entries),
+    "ae_journal_entry_disable": Case(arguments={"entry": "frost"}, before=entries),
+    "ae_journal_entry_update": Case(arguments={"entry": "frost", "title": "ice", "text": "Ice."}, before=entries),
+    "agent_cancel": Case(arguments={"agent": "compare"}, before=agent),
+    "agent_notes_clear": Case(before=page("agent_notes/admin.md")),
+    "agent_notes_write": Case(arguments={"text": "likes coffee"}, before=page("agent_notes/admin.md")),
+    "aider_run": Case(arguments={"repository": "cortex", "message": "add a retry", "background": True}),
+    "claude_allow_dir": Case(arguments={"folder": "/srv/code"}),
+    "cron_add": Case(arguments={"prompt": "sum up the news", "when": "every day at 9"}),
+    "cron_remove": Case(arguments={"job": "news"}, before=jobs),
+    "cron_toggle": Case(arguments={"job": "news", "enabled": False}, before=jobs),
+    "file_write": Case(
+        arguments={"path": "list.txt", "text": "two\n# end", "replace": "# end"},
+        before=passage,
+    ),
+    "memory_add": Case(arguments={"fact": "Ann eats no fish."}, before=facts),
+    "memory_forget": Case(arguments={"fact": "Ann eats nuts"}, before=facts),
+    "reminders_add": Case(arguments={"text": "dentist", "when": "tomorrow at 9"}),
+    "reminders_clear": Case(before=reminders),
+    "reminders_remove": Case(arguments={"reminder": "dentist"}, before=reminders),
+    "scratch_clear": Case(before=page("scratchpad.md")),
+    "scratch_write": Case(arguments={"text": "mine"}, before=page("scratchpad.md")),
+    "spawn_agent": Case(arguments={"task": "compare the offers"}),
+    "task_complete": Case(arguments={"task": "milk"}, before=tasks),
+    "task_create": Case(arguments={"title": "milk", "list_name": "Shopping"}),
+    "task_update": Case(arguments={"task": "milk", "title": "bread", "due": "2026-12-01"}, before=tasks),
+    "web_push": Case(arguments={"text": "the wash is done"}),
+}
+MARKED = sorted(tool.name for tool in REGISTRY().tools.values() if tool.idempotent and tool.effect == "write")
+
+
+async def ended(folder: Path, name: str, dies_at: int) -> tuple[list[str], str, int]:
+    """What stands after a call that died there (0: nowhere) and was run again, what it said, and its points."""
+    async with world(folder / f"{name}-{dies_at}") as made:
+        await CASES[name].before(made)
+        arguments = json.dumps(CASES[name].arguments)
+        call = CutCall(world=made, call=ToolCall(id="c1", name=name, arguments=arguments))
+        if dies_at:
+            with suppress(Killed):
+                await call.live(dies_at)
+        performed = await call.live()
+        assert not performed.result.is_error, performed.result.text
+        return await made.stands(), performed.result.text, call.points
+
+
+def test_there_are_arguments_for_each_tool_that_is_marked() -> None:
+    assert sorted(CASES) == MARKED
+
+
+@pytest.mark.parametrize("name", MARKED)
+async def test_a_call_killed_ahead_of_its_record_has_one_effect(tmp_path: Path, name: str) -> None:
+    """Killed with its effect made, and at one point more, another one for each tool."""
+    await has_one_effect(tmp_path, name, lambda points: {points, crc32(name.encode()) % points + 1})
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", MARKED)
+async def test_a_call_killed_at_any_point_has_one_effect(tmp_path: Path, name: str) -> None:
+    # Behind the last point its life ends well; the engine did not keep that.
+    await has_one_effect(tmp_path, name, lambda points: set(range(1, points + 2)))
+
+
+async def has_one_effect(folder: Path, name: str, chosen: Callable[[int], set[int]]) -> None:
+    stands, text, points = await ended(folder, name, 0)
+    for dies_at in sorted(chosen(points)):
+        again, said, _ = await ended(folder, name, dies_at)
+        other = sorted(set(again) ^ set(stands))
+        assert (said, other) == (text, []), f"killed at {dies_at} of {points}"
+        assert len(again) == len(stands)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("reminders_add", {"text": "tea", "when": "2026-11-20 09:10"}),
+        ("cron_add", {"prompt": "sum up the news", "when": "2026-11-20 09:10"}),
+    ],
+    ids=["reminders_add", "cron_add"],
+)
+async def test_a_time_that_passed_while_the_process_was_down_is_the_one_that_was_meant(
+    tmp_path: Path, name: str, arguments: dict[str, str]
+) -> None:
+    async with world(tmp_path / "home") as made:
+        call = CutCall(world=made, call=ToolCall(id="c1", name=name, arguments=json.dumps(arguments)))
+        with pytest.raises(Killed):
+            await call.live(await points_of(tmp_path, name, arguments))
+        made.clock.forward(minutes=30)
+        performed = await call.live()
+    assert not performed.result.is_error, performed.result.text
+    assert "2026-11-20" in performed.result.text
+    assert "09:10" in performed.result.text
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("email_send", {"to": "bo@example.org", "subject": "hello", "text": "hello"}),
+        ("nc_talk_send", {"to": "family", "text": "hello"}),
+    ],
+    ids=["email_send", "nc_talk_send"],
+)
+async def test_words_to_others_that_may_have_left_are_not_sent_again(
+    tmp_path: Path, name: str, arguments: dict[str, str]
+) -> None:
+    points = await points_of(tmp_path, name, arguments)
+    for dies_at in (points - 1, points):  # behind the sending, and ahead of its record
+        async with world(tmp_path / "home") as made:
+            call = CutCall(world=made, call=ToolCall(id="c1", name=name, arguments=json.dumps(arguments)))
+            with pytest.raises(Killed):
+                await call.live(dies_at)
+            performed = await call.live()
+            assert (made.clients[Mail], performed.result.text) == (Letters(["hello"]), UNKNOWN)
+
+
+async def points_of(folder: Path, name: str, arguments: dict[str, str]) -> int:
+    """How many points a whole life of this call has."""
+    async with world(folder / "whole") as made:
+        call = CutCall(world=made, call=ToolCall(id="c1", name=name, arguments=json.dumps(arguments)))
+        await call.live()
+        return call.points
