@@ -8,6 +8,7 @@ start the program from nothing.
 
 import multiprocessing
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -16,10 +17,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests import watchdog
 from tests.databases import database_of
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
+HELD = Path(tempfile.gettempdir()) / f"cortex-held-{os.getpid()}"  # where children tell what held their event loop
 
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(["tests.loaded"])
@@ -33,13 +36,15 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 class Child:
-    """A running `cortex <words>`; both its outputs are added to `output`."""
+    """A running `cortex <words>`; both its outputs are added to `output`. `limit`: of open files."""
 
     def __init__(
-        self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, output: Path, umask: int = -1
+        self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, output: Path, umask: int = -1, limit: int = 0
     ) -> None:
         files = (os.devnull, str(output), str(output))
-        self._process = _forks.Process(target=_program, args=(words, dict(env), str(cwd), umask, files), daemon=True)
+        self._process = _forks.Process(
+            target=_program, args=(words, dict(env), str(cwd), umask, files, str(HELD), limit), daemon=True
+        )
         self._process.start()
 
     @property
@@ -68,8 +73,9 @@ class Program:
     """The same, started from nothing as a person does it: `python -m web <words>`."""
 
     def __init__(
-        self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, output: Path, umask: int = -1
+        self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, output: Path, umask: int = -1, limit: int = 0
     ) -> None:
+        assert not limit, "only a Child takes a limit"
         with output.open("ab") as printed:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "web", *words],
@@ -101,7 +107,9 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         files = tuple(str(Path(folder) / name) for name in ("given", "stdout", "stderr"))
         Path(files[0]).write_text(given, encoding="utf-8")
-        process = _forks.Process(target=_program, args=(words, dict(env), str(cwd), umask, files), daemon=True)
+        process = _forks.Process(
+            target=_program, args=(words, dict(env), str(cwd), umask, files, str(HELD)), daemon=True
+        )
         process.start()
         process.join(PATIENCE_S)
         if process.exitcode is None:
@@ -111,7 +119,9 @@ def run(
         return subprocess.CompletedProcess(["cortex", *words], process.exitcode, *printed)
 
 
-def _program(words: Sequence[str], env: dict[str, str], cwd: str, umask: int, files: Sequence[str]) -> None:
+def _program(
+    words: Sequence[str], env: dict[str, str], cwd: str, umask: int, files: Sequence[str], held: str, limit: int = 0
+) -> None:
     from web.__main__ import main  # noqa: PLC0415 - the tests themselves do without the program
 
     os.environ.clear()
@@ -125,6 +135,9 @@ def _program(words: Sequence[str], env: dict[str, str], cwd: str, umask: int, fi
         os.close(opened)
     if umask >= 0:
         os.umask(umask)
-    sys.stdin, sys.stdout, sys.stderr = (open(number, "w" if number else "r") for number in range(3))  # noqa: SIM115
+    if limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    sys.stdin, sys.stderr = open(0), open(2, "w")  # noqa: SIM115
+    sys.stdout = watchdog.output(Path(held))
     sys.argv = ["cortex", *words]
     main()

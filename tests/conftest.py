@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from cortex.storage.db import Database
-from tests import statements
+from tests import children, statements, watchdog
 from tests.databases import TEMPLATE, PostgresTemplate, SqliteTemplate, database_of, drop_homes, is_on_postgresql
 from tests.postgres import private_postgres
 from tests.scripted_server import ScriptedServer
@@ -82,6 +82,14 @@ def _room_again(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if is_on_postgresql() and (folder := request.node.funcargs.get("tmp_path")):
         drop_homes(folder)
+
+
+@pytest.fixture(autouse=True)
+def _no_held_loop() -> Iterator[None]:
+    """A daemon that ran meanwhile, and held its event loop in one callback, fails the test."""
+    yield
+    held = watchdog.reports(children.HELD)
+    assert not held, "the event loop was held:\n" + "\n\n".join(held)
 
 
 @pytest.fixture

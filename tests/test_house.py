@@ -328,6 +328,7 @@ PAUSES = {
     "tests/e2e/test_locked_database.py": "the lock is held for longer than anybody waits",
     "tests/e2e/test_pages_quality.py": "playwright takes in what comes, at each look",
     "tests/e2e/test_push.py": "playwright takes in what comes, at each look",
+    "tests/test_watchdog.py": "a wait that costs no processor",
     "tests/storage/test_accounts.py": "the moment at which a writer is cancelled",
     "tests/storage/test_db.py": "the moment at which a writer is cancelled",
 }

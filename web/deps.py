@@ -6,14 +6,21 @@ routes, which was a twentieth of the start.
 
 from typing import Annotated, cast
 
-from fastapi import Depends, Request
+from fastapi import Depends, Form, Request
+from pydantic import Field
 
 from cortex.app import Cortex
 from cortex.base.errors import NotAllowed
 from cortex.base.log import USER_ID
 from cortex.base.user import User
 from cortex.services.accounts.accounts import LoginView
+from web.connections import prove
 from web.security import login_token
+
+NUMBER_MOST = 2**31 - 1  # what each database keeps in every column of whole numbers; pages may still multiply it
+
+Number = Annotated[int, Field(ge=-NUMBER_MOST, le=NUMBER_MOST)]
+FormNumber = Annotated[Number, Form()]
 
 
 class LoginNeeded(Exception):
@@ -37,6 +44,8 @@ async def login_or_none(request: Request) -> LoginView | None:
     if not hasattr(request.state, "login"):
         token = login_token(request)
         request.state.login = await services(request).accounts.who(token) if token else None
+        if request.state.login:
+            prove(request)
     return cast(LoginView | None, request.state.login)
 
 

@@ -18,12 +18,12 @@ from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context as JinjaContext
 from markupsafe import Markup
+from starlette.types import Receive, Scope, Send
 
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
 from cortex.services.turns.stop_all import HaltView
 from web import figures, words
-from web.deps import services
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -92,6 +92,7 @@ class Frame:
     counts: dict[str, int] = described("href -> number shown in the sidebar", default_factory=dict)
     waiting: tuple[str, ...] = described("conversations with a question that waits for the person", default=())
     unread: int = described("how many notices wait to be read", default=0)
+    is_news: bool = described("whether an unread notice leads to this page", default=False)
     is_well: bool = described("whether the daemon's checks are all green", default=True)
     warning: str = described("a lasting red banner: plain HTTP on a network, a slip in a file", default="")
     halts: tuple[HaltView, ...] = described(
@@ -190,26 +191,38 @@ class Renderer:
         return self.env.get_template(template).make_module(self.variables(context))
 
 
+class RenderedPage(HTMLResponse):
+    """A page that is made as it is sent, in a thread, a long one sent in pieces: others are served in between.
+
+    A template is compiled at its first use, and a page may show long texts: each takes the processor for a while.
+    """
+
+    def __init__(self, pages: Renderer, make: Callable[[], str], status: int) -> None:
+        """`make` gives the document or the part of it."""
+        super().__init__(status_code=status, headers={"Vary": "HX-Request"})
+        self._pages, self._make = pages, make
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Make it and send it."""
+        made = HTMLResponse(await self._pages.aside(self._make), self.status_code, background=self.background)
+        made.raw_headers += [one for one in self.raw_headers if one[0] not in (b"content-type", b"content-length")]
+        await in_pieces(made)(scope, receive, send)
+
+
 def respond(
     request: Request, template: str, context: Context, *, block: str = "content", status: int = 200
 ) -> HTMLResponse:
     """The page, or only `block` of it when htmx asks for a part of the document."""
     pages: Renderer = request.app.state.pages
-    part = wants_fragment(request)
-    body = str(_part(pages, template, block, context)) if part else pages.page(template, context)
-    answer = HTMLResponse(body, status, headers={"Vary": "HX-Request"})
+    is_part = wants_fragment(request)
+
+    def make() -> str:
+        return str(_part(pages, template, block, context)) if is_part else pages.page(template, context)
+
+    answer = RenderedPage(pages, make, status)
     if hasattr(request.state, "shown"):
         answer.delete_cookie(request.state.shown)
     return answer
-
-
-async def respond_aside(
-    request: Request, template: str, context: Context, *, block: str = "content", status: int = 200
-) -> Response:
-    """`respond`, for a page that may show long texts."""
-    pages: Renderer = request.app.state.pages
-    await services(request).end_view()
-    return in_pieces(await pages.aside(respond, request, template, context, block=block, status=status))
 
 
 def in_pieces(answer: Response) -> Response:

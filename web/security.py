@@ -124,6 +124,8 @@ class Shield:
             return PlainTextResponse("This daemon does not answer to that host name.\n", 400)
         if is_cross_site(scope["method"], scope["path"], headers):
             return PlainTextResponse("Refused: the request came from another site.\n", 403)
+        if "\0" in scope["path"]:
+            return PlainTextResponse("An address holds no NUL character.\n", 400)
         if "transfer-encoding" in headers:
             return PlainTextResponse("Content-Length is required.\n", 411)
         length = headers.get("content-length", "0")

@@ -23,6 +23,7 @@ from cortex.base.settings import Settings, unknown_variables
 from cortex.base.start import settings_in_force
 from cortex.services.backup import restore
 from web.app import create_app
+from web.connections import SEND_BUFFER_BYTES, Connection, Connections
 from web.security import refusal
 
 log = logging.getLogger(__name__)
@@ -32,23 +33,32 @@ Opened = Callable[[Settings], AbstractAsyncContextManager[Cortex]]
 OPEN_REQUESTS_GRACE_S = 3
 TICK_S = 1.0  # how often the date in the headers is set
 BACKLOG = 256
+ACCEPTED_AT_ONCE = 16  # in one round of the loop, before any of them is counted
 
 
 class Server(uvicorn.Server):
     """Uvicorn that tells the streams to end, and leaves the rest of the shutdown to whoever opened the server."""
 
     def __init__(
-        self, config: uvicorn.Config, app: FastAPI, on_ready: Callable[[], None], on_end: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        app: FastAPI,
+        connections: Connections,
+        on_ready: Callable[[], None],
+        on_end: Callable[[], None],
     ) -> None:
         """`on_ready` is called once it accepts connections, `on_end` when it has to close those that stay open."""
         super().__init__(config)
         self._app = app
+        self._connections = connections
         self._on_ready = on_ready
         self._on_end = on_end
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept, then say so."""
         await super().startup(sockets)
+        for listening in sockets or ():
+            listening.listen(BACKLOG)  # asyncio made the queue as short as what it accepts at once
         gc.freeze()  # what start-up made is no garbage: not looked through again
         gc.enable()
         self._on_ready()
@@ -69,6 +79,7 @@ class Server(uvicorn.Server):
         """Until `end`. Uvicorn's own looks ten times a second, which was a tenth of what an idle server costs."""
         closing: asyncio.Event = self._app.state.closing
         while not await self.on_tick(0):
+            self._connections.close_overdue()
             with suppress(TimeoutError):
                 async with asyncio.timeout(TICK_S):
                     await closing.wait()
@@ -118,9 +129,12 @@ async def serve(settings: Settings, opened: Opened = Cortex.open) -> None:
         listening = listen(settings)
         token = "" if has_account else await cortex.accounts.setup_link()
         app = create_app(cortex)
+        connections = Connections(app, per_address=settings.connections_per_address, proxies=settings.trusted_proxies)
+        app.state.connections = connections
         server = Server(
-            configured(app, settings),
+            configured(connections, settings),
             app,
+            connections,
             on_ready=lambda: announce(settings, listening, token),
             on_end=cortex.streams.end_all_streams,
         )
@@ -130,10 +144,12 @@ async def serve(settings: Settings, opened: Opened = Cortex.open) -> None:
         log.info("shutting down: waiting for running turns to reach a safe point")
 
 
-def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
+def configured(connections: Connections, settings: Settings) -> uvicorn.Config:
     """Uvicorn's options: no access log, forwarded headers from trusted proxies only."""
     return uvicorn.Config(
-        app,
+        connections,
+        http=Connection,
+        backlog=ACCEPTED_AT_ONCE,
         lifespan="off",
         ws="none",
         log_config=None,
@@ -149,7 +165,9 @@ def listen(settings: Settings) -> socket.socket:
     """A bound socket; ConfigError when the address or port is not to be had."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        return socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
+        listening = socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)  # of each connection
+        return listening
     except OSError as error:
         raise ConfigError(
             f"CORTEX_PORT: cannot listen on {settings.host}:{settings.port}: {os.strerror(error.errno or 0)}. "

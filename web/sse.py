@@ -5,14 +5,18 @@ document equals a reloaded one.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from fastapi.responses import StreamingResponse
 from markupsafe import Markup, escape
+from starlette.types import Receive, Scope, Send
 
+from cortex.app import Cortex
 from cortex.base import scan
 from cortex.base.events import Event, OpenPart
+from cortex.base.user import User
 from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import (
     CallCard,
@@ -61,6 +65,23 @@ class SseMessage:
         head += f"event: {self.event}\n" if self.event else ""
         head += f"retry: {self.retry_ms}\n" if self.retry_ms is not None else ""
         return head + "".join(f"data: {line}\n" for line in _LINE_ENDS.split(self.data)) + "\n"
+
+
+class LiveStream(StreamingResponse):
+    """A stream of encoded messages to one person, who may hold only so many: it counts from its first byte to its end.
+
+    Raises Throttled before it begins.
+    """
+
+    def __init__(self, services: Cortex, user: User, messages: AsyncIterable[str]) -> None:
+        """`messages` are encoded."""
+        super().__init__(messages, media_type="text/event-stream", headers=HEADERS)
+        self._holding = services.streams.holding(user.id)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Stream until the messages end or the reader goes."""
+        with self._holding:
+            await super().__call__(scope, receive, send)
 
 
 def partial(target: str, swap: str, html: str = "") -> Markup:

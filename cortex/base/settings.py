@@ -54,6 +54,12 @@ class Settings(NotificationSettings):
     allow_plain_http: Literal["", "lan"] = Field(
         "", description="lan: serve without https on a network you trust. Passwords cross it readable."
     )
+    connections_per_address: int = Field(
+        32,
+        ge=1,
+        description="Connections that one address may hold without a whole request or a login; more close the oldest.",
+    )
+    streams_per_person: int = Field(64, ge=1, description="Live pages that one person may have open at once.")
     container: bool = Field(
         default=False,
         description="Set by the image: the bind is inside a container, and its port is published on 127.0.0.1 only.",

@@ -90,10 +90,6 @@ class Foundation:
         """Let what is called inside the block wait no longer than this to write (`storage/db.py: writes_within`)."""
         return writes_within(seconds)
 
-    async def end_view(self) -> None:
-        """All is read: hold no connection while the page is made."""
-        await self.runtime.db.end_view()
-
     @cached_property
     def homes(self) -> Homes:
         return Homes(self.settings.home)
@@ -141,7 +137,7 @@ class Foundation:
 
     @cached_property
     def streams(self) -> OpenStreams:
-        return OpenStreams(hub=self.hub)
+        return OpenStreams(hub=self.hub, most=self.settings.streams_per_person)
 
     @cached_property
     def push_keys(self) -> PushKeys:

@@ -20,9 +20,10 @@ class Daemon:
 
     starts: type[Child | Program] = Child
 
-    def __init__(self, home: Path, *, delay_ms: int = 2, umask: int = -1, **settings: object) -> None:
+    def __init__(self, home: Path, *, delay_ms: int = 2, umask: int = -1, limit: int = 0, **settings: object) -> None:
         self.home = home
         self.umask = umask
+        self.limit = limit
         self.port = free_port()
         self.output = home.parent / "daemon.log"
         self.settings = {
@@ -85,7 +86,7 @@ class Daemon:
         """Wait until it says so; one that does not is ended: who failed to start it has nothing to close."""
         lives = self.log.count(ready)
         self._process = process = self.starts(
-            [command], env=self._environment(), cwd=self.home, output=self.output, umask=self.umask
+            [command], env=self._environment(), cwd=self.home, output=self.output, umask=self.umask, limit=self.limit
         )
         deadline_s = time.monotonic() + START_S
         while self.log.count(ready) == lives and process.poll() is None and time.monotonic() < deadline_s:

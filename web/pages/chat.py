@@ -3,18 +3,19 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Header, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from markupsafe import Markup
 
 from cortex.base.errors import Busy, UserError
+from cortex.base.numbers import whole_number
 from cortex.base.role import ToolMode
 from cortex.services.chat.transcript import Transcript
 from web.chat_view import chat_context, done
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Number, Services
 from web.live import LivePages
-from web.render import Frame, Renderer, respond_aside, wants_fragment
+from web.render import Frame, Renderer, respond, wants_fragment
 from web.routes import LazyRoute
-from web.sse import HEADERS, TurnViewContext
+from web.sse import LiveStream, TurnViewContext
 
 router = APIRouter(route_class=LazyRoute)
 
@@ -35,21 +36,21 @@ async def home(services: Services, user: CurrentUser) -> Response:
 async def new(request: Request, services: Services, user: CurrentUser, role: str = "", text: str = "") -> Response:
     """An empty conversation; nothing is stored before the first message."""
     context = await chat_context(request, services, user, None, role=role, draft=text)
-    return await respond_aside(request, "chat.html", context)
+    return respond(request, "chat.html", context)
 
 
 @router.get("/c/{cid}")
 async def show(
-    request: Request, services: Services, user: CurrentUser, cid: str, before: int | None = None
+    request: Request, services: Services, user: CurrentUser, cid: str, before: Number | None = None
 ) -> Response:
     """A conversation: its newest turns with the live stream, or an older stretch."""
     page = await services.chat.log(user, cid, before=before)
     context = await chat_context(request, services, user, page, before=before)
-    return await respond_aside(request, "chat.html", context)
+    return respond(request, "chat.html", context)
 
 
 @router.get("/c/{cid}/earlier")
-async def earlier(request: Request, services: Services, user: CurrentUser, cid: str, before: int) -> Response:
+async def earlier(request: Request, services: Services, user: CurrentUser, cid: str, before: Number) -> Response:
     """The turns above, as a fragment that takes the place of the link to them."""
     page = await services.chat.log(user, cid, before=before)
     log = Transcript(page.events)
@@ -80,7 +81,7 @@ async def send(
 
     Mode and rounds stay with the conversation, but for a `quick` question.
     """
-    rounds = int(max_rounds) if max_rounds.isdecimal() and max_rounds != rounds_default else None
+    rounds = whole_number(max_rounds) if max_rounds != rounds_default else None
     is_new = cid == "new"
     try:
         if is_new and text.strip():
@@ -91,7 +92,7 @@ async def send(
             raise  # the composer there keeps its words
         page = None if cid == "new" else await services.chat.log(user, cid)
         context = await chat_context(request, services, user, page, role=role, draft=text, error=refused.message)
-        return await respond_aside(request, "chat.html", context, block="composer", status=refused.status)
+        return respond(request, "chat.html", context, block="composer", status=refused.status)
     return done(request, f"/c/{cid}", is_new_place=is_new)
 
 
@@ -117,13 +118,14 @@ async def events(
     services: Services,
     user: CurrentUser,
     cid: str,
-    after: int = 0,
-    shown: int = -1,
+    after: Number = 0,
+    shown: Number = -1,
     last_event_id: Annotated[str, Header()] = "",
 ) -> Response:
     """The log from `after` (or from what the browser saw last) on, as it grows, and the bell if it is not `shown`."""
     live: LivePages = request.app.state.live
     conversation = await services.conversations.get(user, cid)
-    seq = int(last_event_id) if last_event_id.isdecimal() else after
+    seen = whole_number(last_event_id)
+    seq = after if seen is None else seen
     stream = live.conversation(user, cid, min(max(0, seq), conversation.seq), shown)
-    return StreamingResponse(stream, media_type="text/event-stream", headers=HEADERS)
+    return LiveStream(services, user, stream)

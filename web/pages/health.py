@@ -1,6 +1,6 @@
 """How the server is doing: the doctor's findings for admins, a plain yes or no for everybody else."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fastapi import APIRouter, Request
@@ -8,6 +8,7 @@ from fastapi.responses import Response
 
 from cortex.base.user import User
 from cortex.services.health.doctor import Finding
+from web.connections import Connections
 from web.deps import Admin, CurrentUser, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
@@ -28,13 +29,13 @@ class HealthContext(Context):
 @router.get("/health")
 async def show(request: Request, services: Services, user: CurrentUser) -> Response:
     """Whether it works, for everybody; for admins every check."""
-    return await _page(request, services, user, await _findings(services, user) if user.is_admin else ())
+    return await _page(request, services, user, await _findings(request, services, user) if user.is_admin else ())
 
 
 @router.get("/admin/health")
 async def show_all(request: Request, services: Services, user: Admin) -> Response:
     """What `cortex doctor` says, and what only the running daemon knows."""
-    return await _page(request, services, user, await _findings(services, user))
+    return await _page(request, services, user, await _findings(request, services, user))
 
 
 @router.post("/admin/health/proxy")
@@ -43,8 +44,9 @@ async def try_proxy(request: Request, services: Services, user: Admin) -> Respon
     return await _page(request, services, user, [await services.live_health.proxy()])
 
 
-async def _findings(services: Services, user: User) -> Sequence[Finding]:
-    return [*await services.doctor.examine(of=user), *await services.live_health.findings()]
+async def _findings(request: Request, services: Services, user: User) -> Sequence[Finding]:
+    own = await services.live_health.findings()
+    return [*await services.doctor.examine(of=user), *own, *_connections(request)]
 
 
 async def _page(request: Request, services: Services, user: User, findings: Sequence[Finding]) -> Response:
@@ -55,3 +57,16 @@ async def _page(request: Request, services: Services, user: User, findings: Sequ
         has_proxy=bool(user.is_admin and services.settings.public_url),
     )
     return respond(request, "health.html", context)
+
+
+def _connections(request: Request) -> Iterator[Finding]:
+    """How much room for connections is left; nothing where no server runs."""
+    connections: Connections | None = getattr(request.app.state, "connections", None)
+    if connections is not None:
+        is_near = len(connections) > 0.8 * connections.most
+        yield Finding(
+            name="connections",
+            state="warn" if is_near else "good",
+            text=f"{len(connections):,} open of at most {connections.most:,}.",
+            mend="Allow the process more open files (ulimit -n, LimitNOFILE) and restart it." if is_near else "",
+        )

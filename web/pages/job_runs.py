@@ -12,7 +12,7 @@ from fastapi.responses import Response
 from cortex.base.job import SlotState
 from cortex.services.chat.transcript_views import key_of
 from cortex.services.jobs.jobs import HISTORY, JobRun, JobView
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, FormNumber, Number, Services
 from web.frame import frame_of
 from web.job_words import LIVE, STATES, at_zone, summed, titled
 from web.render import ConfirmContext, Context, described, respond
@@ -30,7 +30,6 @@ SHOWN: dict[str, tuple[str, tuple[SlotState, ...]]] = {
 }
 
 Text = Annotated[str, Form()]
-Number = Annotated[int, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +94,7 @@ async def toggle(
     services: Services,
     user: CurrentUser,
     job_id: str,
-    version: Number = 0,
+    version: FormNumber = 0,
     on: Text = "",
     back: Text = "",
 ) -> Response:
@@ -124,7 +123,7 @@ async def ask_delete(request: Request, services: Services, user: CurrentUser, jo
 
 
 @router.post(HOME + "/{job_id}/delete")
-async def delete(request: Request, services: Services, user: CurrentUser, job_id: str, version: int = 0) -> Response:
+async def delete(request: Request, services: Services, user: CurrentUser, job_id: str, version: Number = 0) -> Response:
     """Delete it, as it stood when that was asked; the next page offers it back."""
     row = await services.jobs.remove(user, job_id, version)
     return redirect(request, HOME, f"Deleted: {row.name}", undo_href=f"{HOME}/{job_id}/restore")

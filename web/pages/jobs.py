@@ -9,12 +9,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
+from cortex.base.numbers import whole_number
 from cortex.base.user import User
 from cortex.services.jobs.forms import JobChoices, JobForm
 from cortex.services.jobs.jobs import JobFilter, JobList, JobView
 from cortex.services.jobs.tools import JobToolPlan
 from cortex.services.notices.addresses import ChannelView
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
 from web.job_words import LIVE, PreviewLine, at_zone, is_live, lines, summed, titled
 from web.render import Context, Frame, NavEntry, described, respond, wants_fragment
@@ -93,7 +94,7 @@ class JobContext(JobReadingContext):
 
 @router.get(HOME)
 async def show_all(
-    request: Request, services: Services, user: CurrentUser, state: str = "", q: str = "", page: int = 1
+    request: Request, services: Services, user: CurrentUser, state: str = "", q: str = "", page: Number = 1
 ) -> Response:
     """The jobs that fit, the next to run first."""
     chosen = cast("Any", state if state in dict(LABELS) else "")  # Any: mypy does not see that it is one of them
@@ -117,7 +118,7 @@ async def show_all(
 
 
 @router.get(f"{HOME}/new")
-async def new(request: Request, services: Services, user: CurrentUser, example: int = 0) -> Response:
+async def new(request: Request, services: Services, user: CurrentUser, example: Number = 0) -> Response:
     """An empty form, or one with an example in it."""
     form = EXAMPLES[example - 1][1] if 0 < example <= len(EXAMPLES) else JobForm()
     return respond(request, "job.html", await _context(request, services, user, form))
@@ -163,9 +164,10 @@ async def save(request: Request, services: Services, user: CurrentUser, job_id: 
     await jobs.get(user, job_id)
     form, version = await typed(request), str((await request.form()).get("version", ""))
     try:
-        if not version.isdecimal():
+        number = whole_number(version)
+        if number is None:
             raise UserError("Say which version was changed, as the page does.")
-        row = await jobs.change(user, job_id, int(version), form)
+        row = await jobs.change(user, job_id, number, form)
     except (UserError, Conflict) as refused:
         context = await _context(request, services, user, form, await jobs.get(user, job_id), refused)
         return respond(request, "job.html", context, status=refused.status)

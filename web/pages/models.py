@@ -15,7 +15,7 @@ from cortex.services.models.files import ModelRegistry, Preset, Slips
 from cortex.services.models.last_good import BROKEN
 from cortex.services.models.models import RegistryFault
 from cortex.services.models.probe import TestReport
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Number, Services
 from web.errors import not_found
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, NavEntry, described, respond, wants_fragment
@@ -102,7 +102,7 @@ async def show(request: Request, services: Services, user: CurrentUser, welcome:
 
 
 @router.get("/models/new")
-async def new(request: Request, services: Services, user: CurrentUser, preset: int = 0) -> Response:
+async def new(request: Request, services: Services, user: CurrentUser, preset: Number = 0) -> Response:
     """An empty form, filled for one kind of endpoint."""
     if not 0 <= preset < len(services.models.presets):
         raise not_found()

@@ -7,19 +7,19 @@ from typing import Annotated, cast, get_args
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Request
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.ports.channels import NoticeKind
 from cortex.services.notices.notices import NoticeFilter, NoticeView
 from cortex.services.reminders.reminders import SNOOZES
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
 from web.live import LivePages
 from web.render import Context, described, respond
 from web.routes import LazyRoute
 from web.security import local_path
-from web.sse import HEADERS
+from web.sse import LiveStream
 from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
@@ -81,11 +81,10 @@ async def show(
 
 
 @router.get("/notifications/events")
-async def events(request: Request, user: CurrentUser, shown: int = -1) -> Response:
+async def events(request: Request, services: Services, user: CurrentUser, shown: Number = -1) -> Response:
     """The number on the bell, as it changes."""
     live: LivePages = request.app.state.live
-    stream = live.bell(user, shown)
-    return StreamingResponse(stream, media_type="text/event-stream", headers=HEADERS)
+    return LiveStream(services, user, live.bell(user, shown))
 
 
 @router.post("/notifications/read")

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, UserError
+from cortex.base.numbers import whole_number
 from cortex.services.reminders.reminders import (
     REPEATS_S,
     SNOOZES,
@@ -19,7 +20,7 @@ from cortex.services.reminders.reminders import (
     ReminderRow,
     Snooze,
 )
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, FormNumber, Number, Services
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, Frame, NavEntry, described, respond, wants_fragment
 from web.routes import LazyRoute
@@ -32,7 +33,6 @@ NAV = NavEntry(title="Reminders", href=HOME, icon="bell", order=12)
 PAGE_ROWS = 50
 
 Text = Annotated[str, Form()]
-Number = Annotated[int, Form()]
 
 
 def _rhythm(seconds: int) -> str:
@@ -84,7 +84,7 @@ class ReminderContext(ReminderReadingContext):
 
 
 @router.get(HOME)
-async def show(request: Request, services: Services, user: CurrentUser, q: str = "", start: int = 0) -> Response:
+async def show(request: Request, services: Services, user: CurrentUser, q: str = "", start: Number = 0) -> Response:
     """What waits, what is next, what repeats and what is over."""
     return respond(request, "reminders.html", await _context(request, services, user, q, max(0, start)))
 
@@ -163,7 +163,7 @@ async def save(
     services: Services,
     user: CurrentUser,
     reminder_id: str,
-    version: Number,
+    version: FormNumber,
     text: Text = "",
     when: Text = "",
     repeat_s: Text = "",
@@ -297,6 +297,7 @@ def _seconds(typed: str) -> int | None:
     """The interval chosen; UserError for what is none."""
     if not typed:
         return None
-    if not typed.isdecimal():
+    number = whole_number(typed)
+    if number is None:
         raise UserError("Choose one of the intervals.", field="repeat_s")
-    return int(typed)
+    return number

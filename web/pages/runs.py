@@ -13,9 +13,9 @@ from cortex.services.chat.transcript_views import turn_of
 from cortex.services.tools.replays import Replay
 from cortex.services.usage.runs import RunList, RunQuery
 from cortex.services.usage.traces import Trace
-from web.deps import CurrentUser, Services, reauthed_admin
+from web.deps import CurrentUser, Number, Services, reauthed_admin
 from web.frame import frame_of
-from web.render import Context, NavEntry, described, in_pieces, respond, respond_aside
+from web.render import Context, NavEntry, described, in_pieces, respond
 from web.routes import LazyRoute
 
 router = APIRouter(route_class=LazyRoute)
@@ -48,7 +48,7 @@ async def show_all(
     conversation: str = "",
     job: str = "",
     person: str = "",
-    page: int = 1,
+    page: Number = 1,
 ) -> Response:
     """The runs that fit, the newest first. Anybody else's are an admin's, with the password given lately."""
     if user.is_admin and person not in ("", user.id):
@@ -88,7 +88,7 @@ class TraceContext(Context):
 
 @router.get("/runs/{key}")
 async def show(
-    request: Request, services: Services, user: CurrentUser, key: str, round: int = 0, recipe: str = ""
+    request: Request, services: Services, user: CurrentUser, key: str, round: Number = 0, recipe: str = ""
 ) -> Response:
     """The turn; with `round` and `recipe` that round is planned again, without a call and without an effect."""
     owner_id = await _owner(request, services, user, key)
@@ -110,7 +110,7 @@ async def show(
         recipe=recipe,
         error=error,
     )
-    return await respond_aside(request, "trace.html", context, status=422 if error else 200)
+    return respond(request, "trace.html", context, status=422 if error else 200)
 
 
 @router.get("/runs/{key}/trace.json")

@@ -11,8 +11,9 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from cortex.base.errors import Conflict, UserError
+from cortex.base.numbers import whole_number
 from cortex.services.content.tasks import INBOX, TaskFields, TaskListRow, TaskRow
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, FormNumber, Number, Services
 from web.frame import frame_of
 from web.render import Context, NavEntry, described, respond, zone_of
 from web.routes import LazyRoute
@@ -24,7 +25,6 @@ NAV = NavEntry(title="Tasks", href="/tasks", icon="task", order=10)
 PAGE_ROWS = 100
 
 Text = Annotated[str, Form()]
-Number = Annotated[int, Form()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +63,14 @@ class TaskForm(BaseModel):
 
     def values(self) -> TaskFields:
         """What the service takes. UserError for a day or priority that is none."""
-        if not self.priority.isdecimal():
+        priority = whole_number(self.priority)
+        if priority is None:
             raise UserError("Choose one of the priorities.", field="priority")
         return {
             "title": self.title,
             "list_name": self.list_name,
             "due": _day(self.due),
-            "priority": int(self.priority),
+            "priority": priority,
             "notes": self.notes,
         }
 
@@ -99,7 +100,7 @@ async def show(
     list: str = "",
     done: bool = False,
     q: str = "",
-    start: int = 0,
+    start: Number = 0,
 ) -> Response:
     """The tasks of one list or all, open or done, filtered."""
     return respond(request, "tasks.html", await _context(request, services, user, list, done, q, max(0, start)))
@@ -174,7 +175,7 @@ async def reopen(
 
 @router.post("/tasks/{task_id}/move")
 async def move(
-    request: Request, services: Services, user: CurrentUser, task_id: str, by: Number, back: Text = "/tasks"
+    request: Request, services: Services, user: CurrentUser, task_id: str, by: FormNumber, back: Text = "/tasks"
 ) -> Response:
     """One place up (-1) or down (1)."""
     await services.tasks.move(user, task_id, 1 if by > 0 else -1)
@@ -183,7 +184,7 @@ async def move(
 
 @router.post("/tasks/{task_id}/delete")
 async def delete(
-    request: Request, services: Services, user: CurrentUser, task_id: str, version: Number, back: Text = "/tasks"
+    request: Request, services: Services, user: CurrentUser, task_id: str, version: FormNumber, back: Text = "/tasks"
 ) -> Response:
     """Delete it; the next page offers it back."""
     task = await services.tasks.delete(user, task_id, version)

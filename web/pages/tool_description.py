@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from cortex.base.errors import UserError
 from cortex.services.tools.words import read_description
-from web.deps import ReauthedAdmin, Services
+from web.deps import Number, ReauthedAdmin, Services
 from web.routes import LazyRoute
 from web.toast import redirect
 from web.tool_view import TOOLS, tool_page
@@ -48,7 +48,7 @@ async def change(
 
 
 @router.post(PLACE + "/undo/{number}")
-async def undo(request: Request, services: Services, user: ReauthedAdmin, tool: str, number: int) -> Response:
+async def undo(request: Request, services: Services, user: ReauthedAdmin, tool: str, number: Number) -> Response:
     """Put back what stood there before this change."""
     await services.tool_settings.undo_description(user, tool, number)
     return redirect(request, f"{TOOLS}/{tool}#schema", "Undone: the description is what it was.")

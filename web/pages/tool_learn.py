@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from cortex.base.errors import UserError
 from cortex.services.workshop.learning import LearningPage
 from cortex.services.workshop.refits import CASES_LEAST, Report, Version
-from web.deps import CurrentUser, ReauthedAdmin, Services
+from web.deps import CurrentUser, Number, ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import Context, described, respond
 from web.routes import LazyRoute
@@ -34,7 +34,7 @@ class LearnForm(BaseModel):
     wording: str = ""
     phrase: str = ""
     answer: str = ""
-    number: int = 0
+    number: Number = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, Response
 
 from cortex.services.tools.listing import ToolList
-from web.deps import ReauthedAdmin, Services
+from web.deps import Number, ReauthedAdmin, Services
 from web.frame import frame_of
 from web.render import Context, Frame, NavEntry, Renderer, described, respond, wants_fragment
 from web.routes import LazyRoute
@@ -46,7 +46,7 @@ async def show(
     q: str = "",
     category: str = "",
     risk: str = "",
-    page: int = 1,
+    page: Number = 1,
 ) -> Response:
     """The tools, filtered."""
     words = q.strip()[:100]
@@ -69,7 +69,7 @@ async def show(
 
 
 @router.get(HREF + "/{tool}")
-async def show_one(request: Request, services: Services, user: ReauthedAdmin, tool: str, first: int = 0) -> Response:
+async def show_one(request: Request, services: Services, user: ReauthedAdmin, tool: str, first: Number = 0) -> Response:
     """One tool with its schema and its last calls."""
     return await tool_page(request, services, user, tool, first=max(0, first))
 

@@ -13,7 +13,7 @@ from cortex.base.user import User
 from cortex.services.chat.transcript_views import TurnView, turn_of
 from web import toast
 from web.chat_view import back_to, done, find_turn
-from web.deps import CurrentUser, Services
+from web.deps import CurrentUser, Number, Services
 from web.frame import frame_of
 from web.render import Context, Frame, Renderer, described, respond, wants_fragment
 from web.routes import LazyRoute
@@ -62,7 +62,7 @@ async def at(services: Services, user: CurrentUser, cid: str, key: str) -> Respo
 
 @router.get("/c/{cid}/edit/{key}")
 async def edit_form(
-    request: Request, services: Services, user: CurrentUser, cid: str, key: str, keep: int = 0, error: str = ""
+    request: Request, services: Services, user: CurrentUser, cid: str, key: str, keep: Number = 0, error: str = ""
 ) -> Response:
     """The message in a form; `keep` gives the message back as it was."""
     turn, _ = await find_turn(services, user, cid, turn_of(key))

@@ -10,7 +10,7 @@ from cortex.services.chat.transcript_views import TextPart, turn_of
 from web.chat_view import find_turn
 from web.deps import CurrentUser, Services
 from web.frame import frame_of
-from web.render import Context, described, in_pieces, respond_aside
+from web.render import Context, described, in_pieces, respond
 from web.routes import LazyRoute
 
 router = APIRouter(route_class=LazyRoute)
@@ -39,7 +39,7 @@ async def whole(request: Request, services: Services, user: CurrentUser, cid: st
     text, is_open = await _text(services, user, cid, key)
     frame = await frame_of(request, services, user, conversation_id=cid)
     context = WholeContext(frame=frame, cid=cid, key=key, text=text, is_open=is_open)
-    return await respond_aside(request, "whole.html", context)
+    return respond(request, "whole.html", context)
 
 
 async def _text(services: Services, user: User, cid: str, key: str) -> tuple[str, bool]:

@@ -5,16 +5,35 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from cortex.base.errors import Throttled
 from cortex.ports.engine import SharedHub
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenStreams:
-    """`watched`: user -> key of the hub -> open streams. `ended`: user -> how often all their streams were ended."""
+    """`watched`: user -> key of the hub -> watchers. `ended`: user -> how often all their streams were ended.
+
+    `held`: user -> open connections that stream, of which one person may have `most` in this process.
+    """
 
     hub: SharedHub
+    most: int
+    held: Counter[str] = field(default_factory=Counter)
     watched: dict[str, Counter[str]] = field(default_factory=dict)
     ended: dict[str, int] = field(default_factory=dict)
+
+    @contextmanager
+    def holding(self, user_id: str) -> Iterator[None]:
+        """Counts a connection that streams to this person; Throttled when they hold too many already."""
+        if self.held[user_id] >= self.most:
+            raise Throttled(f"You have {self.most} live pages open, the most there may be. Close some.", wait_s=5.0)
+        self.held[user_id] += 1
+        try:
+            yield
+        finally:
+            self.held[user_id] -= 1
+            if not self.held[user_id]:
+                del self.held[user_id]
 
     @contextmanager
     def watching(self, user_id: str, key: str) -> Iterator[Callable[[], bool]]:

@@ -13,6 +13,7 @@ from cortex.base.errors import UserError
 from cortex.base.job import JobKind, NotifyOn, OnMiss, Overlap
 from cortex.base.json_text import parsed
 from cortex.base.messages import ToolCall
+from cortex.base.numbers import whole_number
 from cortex.base.role import ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.ports.channels import ChannelName
@@ -185,10 +186,10 @@ def _channels(text: str) -> tuple[ChannelName, ...]:
 
 def _whole(form: JobForm, field: str) -> int:
     least, most, words = LIMITS[field]
-    text: str = getattr(form, field)
-    if not text.isdecimal() or not least <= int(text) <= most:
+    number = whole_number(getattr(form, field))
+    if number is None or not least <= number <= most:
         raise UserError(words, field=field)
-    return int(text)
+    return number
 
 
 def _maybe(form: JobForm, field: str) -> int | None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Any, TypeVar, cast, get_args
 
 from cortex.base.errors import UserError
+from cortex.base.numbers import whole_number
 from cortex.base.user import User
 from cortex.base.zone import local
 from cortex.ports.channels import ChannelName, NoticeKind, Urgency
@@ -212,6 +213,7 @@ def _known(field_name: str, names: Sequence[str], known: tuple[T, ...]) -> tuple
 def _hour(text: str) -> int | None:
     if not text.strip():
         return None
-    if not text.strip().isdecimal() or int(text) > 23:
+    hour = whole_number(text)
+    if hour is None or hour > 23:
         raise UserError("The hour of the digest is a number from 0 to 23.", field="digest_hour")
-    return int(text)
+    return hour

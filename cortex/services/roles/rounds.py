@@ -2,6 +2,7 @@
 
 from cortex.base.errors import UserError
 from cortex.base.model import ModelEntry
+from cortex.base.numbers import whole_number
 from cortex.base.role import Role
 from cortex.base.settings import MAX_ROUNDS_CAP
 
@@ -20,9 +21,9 @@ def max_rounds(setting: int, entry: ModelEntry, role: Role, own: int | None, job
 
 def typed_rounds(text: str) -> int | None:
     """The rounds as a form has them, None for an empty field; UserError for anything but a number in its limits."""
-    words = text.strip()
-    if not words:
+    if not text.strip():
         return None
-    if not words.isdecimal() or not 1 <= int(words) <= MAX_ROUNDS_CAP:
+    number = whole_number(text)
+    if number is None or not 1 <= number <= MAX_ROUNDS_CAP:
         raise UserError(f"Rounds are a number from 1 to {MAX_ROUNDS_CAP}.", field="max_rounds")
-    return int(words)
+    return number

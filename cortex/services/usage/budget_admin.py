@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.ids import short
+from cortex.base.numbers import whole_number
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import WARN_SHARE, limit_of, spent_today
@@ -179,9 +180,10 @@ def _tokens(typed: str) -> int | None:
     text = re.sub(r"[\s,._']", "", typed)
     if not text:
         return None
-    if not text.isascii() or not text.isdigit() or int(text) > TOKENS_MOST:
+    number = whole_number(text)
+    if number is None or number > TOKENS_MOST:
         raise UserError("Tokens are a whole number.", field="limit_tokens")
-    return int(text)
+    return number
 
 
 def _dollars(typed: str) -> float | None:

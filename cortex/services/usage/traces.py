@@ -14,6 +14,7 @@ from cortex.agent.react import as_text
 from cortex.base.errors import NotFound
 from cortex.base.log import SecretFilter
 from cortex.base.messages import Message
+from cortex.base.numbers import whole_number
 from cortex.base.user import User
 from cortex.selection.cache_misses import WORDS
 from cortex.services.models.models import Models
@@ -144,7 +145,7 @@ class Traces:
         else:
             summary = await repository(SummariesRepository).get(summary_id.strip())
             whole = view(turns, summary=summary.text, upto=summary.upto_ordinal)
-        return whole[int(less) if less.isdigit() else 0 :]
+        return whole[whole_number(less) or 0 :]
 
     async def _call(self, repository: Opener, call: CallRow, blotter: SecretFilter) -> CallTrace:
         asked: ApprovalRow | None = await repository(ApprovalsRepository).of_call(call.id)

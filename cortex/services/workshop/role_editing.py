@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cortex.base.errors import NotAllowed, NotFound, UserError
+from cortex.base.numbers import whole_number
 from cortex.base.role import Role
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
@@ -255,10 +256,10 @@ def _shown(value: Any) -> str:
 
 
 def _number(field: str, text: str, most: int) -> int:
-    plain = text.replace(",", "").replace("\u202f", "")
-    if not plain.isdecimal() or not 1 <= int(plain) <= most:
+    number = whole_number(text.replace(",", "").replace("\u202f", ""))
+    if number is None or not 1 <= number <= most:
         raise UserError(f"Write a whole number from 1 to {most:,}.", field=field)
-    return int(plain)
+    return number
 
 
 def _dollars(text: str) -> float:

@@ -1,0 +1,189 @@
+"""How many connections the page holds, and how long it waits for whoever is at the other end.
+
+`Connections` is the application that uvicorn serves, around the page's own; `Connection` is uvicorn's protocol that
+tells it of each. Called by `web/serve.py`; `web/deps.py` says who is logged in.
+"""
+
+import ipaddress
+import os
+import resource
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, cast
+
+import h11
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from cortex.base.clock import ticks_s
+
+HEAD_S = 10.0  # from the first moment, or from the answer before, until a request's head is whole
+BODY_S = 60.0  # from the head until the body is whole
+STALLED_S = 30.0  # in which a reader takes nothing of what waits to be sent
+KEPT_FILES = 96  # descriptors left for databases, model calls, tools, and for what one round of the loop accepts
+MOST = 4_000  # connections, however many descriptors there are: each costs some ten kilobytes
+SEND_BUFFER_BYTES = 131_072  # of the system's for each connection; left to itself it grows to megabytes
+
+_LATE = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_FULL = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 5\r\nconnection: close\r\n\r\n"
+
+
+class Connections:
+    """The open connections of this process.
+
+    One is *unproven* until its request, whole, has shown a login, and again once that is answered. An address may hold
+    some unproven ones; one more costs it the one that has been longest without a whole head. So who opens a hundred and
+    says nothing loses them, and a person at the same address gets through. Behind a trusted proxy the address is the
+    forwarded one, known once the head is there; until then the proxy's connections count against the total alone: a
+    proxy speaks for many, and waits for its slow clients itself.
+    """
+
+    def __init__(self, app: ASGIApp, *, per_address: int, proxies: Sequence[str] = (), most: int | None = None) -> None:
+        """`per_address`: unproven ones. `proxies`: trusted addresses or networks. `most`: else by the descriptors."""
+        self.most = most_connections() if most is None else most
+        self._app = app
+        self._per_address = per_address
+        self._proxies = [ipaddress.ip_network(word, strict=False) for word in proxies]
+        self._open: set[Connection] = set()
+        self._unproven: dict[Connection, str] = {}  # with its address; first who is longest without a whole head
+        self._held: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        """How many are open."""
+        return len(self._open)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request whose head is there. The address is the forwarded one, where uvicorn believes the proxy."""
+        connection: Connection = scope["state"]["connection"]
+        self.forget(connection)
+        self.doubt(connection, scope["client"])
+        await self._app(scope, receive, send)
+
+    def accept(self, connection: "Connection") -> bool:
+        """Take it in; False when there is no room, not even by letting an unproven one go."""
+        if len(self._open) >= self.most:
+            oldest = next(iter(self._unproven), None)
+            if oldest is None:
+                return False
+            self._drop(oldest)
+        self._open.add(connection)
+        self.doubt(connection, connection.client)
+        return True
+
+    def doubt(self, connection: "Connection", client: tuple[str, int] | None) -> None:
+        """Count it as unproven, at this address; one too many of them there is let go."""
+        address = client[0] if client else ""
+        if connection not in self._open or self._is_proxy(address):
+            return
+        self._unproven[connection] = address
+        self._held[address] += 1
+        if self._held[address] > self._per_address:
+            self._drop(next(one for one, held in self._unproven.items() if held == address))
+
+    def forget(self, connection: "Connection") -> None:
+        """Count it as unproven no more."""
+        address = self._unproven.pop(connection, None)
+        if address is not None:
+            self._held[address] -= 1
+            if not self._held[address]:
+                del self._held[address]
+
+    def remove(self, connection: "Connection") -> None:
+        """It is closed."""
+        self.forget(connection)
+        self._open.discard(connection)
+
+    def close_overdue(self) -> None:
+        """Close those that keep the server waiting for too long."""
+        at_s = ticks_s()
+        for connection in tuple(self._open):
+            connection.close_if_overdue(at_s)
+
+    def _drop(self, connection: "Connection") -> None:
+        self.remove(connection)
+        connection.transport.abort()
+
+    def _is_proxy(self, address: str) -> bool:
+        if not self._proxies:
+            return False
+        try:
+            found = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        return any(found in network for network in self._proxies)
+
+
+class Connection(H11Protocol):
+    """One connection: uvicorn's, which says what it waits for."""
+
+    def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any], _loop: Any = None) -> None:
+        """As uvicorn makes it; each of its requests finds it in `request.state`."""
+        super().__init__(config, server_state, {**app_state, "connection": self}, _loop)
+        self._all = cast(Connections, config.app)  # `web/serve.py` has uvicorn serve nothing else
+        self._waits_since_s = self._moved_s = ticks_s()
+        self._unsent = 0
+
+    def connection_made(self, transport: Any) -> None:
+        """Taken in, or told that there is no room."""
+        super().connection_made(transport)
+        if not self._all.accept(self):
+            transport.write(_FULL)
+            transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Counted out."""
+        self._all.remove(self)
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        """Read what has come; a head that is whole by now begins the wait for its body."""
+        had_head = self.conn.their_state is not h11.IDLE
+        super().handle_events()
+        if not had_head and self.conn.their_state is not h11.IDLE:
+            self._waits_since_s = ticks_s()
+
+    def on_response_complete(self) -> None:
+        """The next request has to show its login again, and has its own time."""
+        self._all.forget(self)
+        self._all.doubt(self, self.client)
+        self._waits_since_s = ticks_s()
+        super().on_response_complete()
+
+    def prove(self) -> None:
+        """Its request is a person's who is logged in."""
+        self._all.forget(self)
+
+    def close_if_overdue(self, at_s: float) -> None:
+        """Close it if head or body do not come, or if nothing is read of what waits to be sent."""
+        unsent = self.transport.get_write_buffer_size()
+        if not unsent or unsent < self._unsent:
+            self._moved_s = at_s
+        self._unsent = unsent
+        if at_s - self._moved_s > STALLED_S:
+            self.transport.abort()
+        elif not self.transport.is_closing() and at_s - self._waits_since_s > self._patience_s():
+            if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                self.transport.write(_LATE)
+            self.transport.close()
+
+    def _patience_s(self) -> float:
+        state = self.conn.their_state
+        return HEAD_S if state is h11.IDLE else BODY_S if state is h11.SEND_BODY else float("inf")
+
+
+def prove(request: Request) -> None:
+    """Say that this request's login is valid; tests without a server have no connection."""
+    connection: Connection | None = getattr(request.state, "connection", None)
+    if connection is not None:
+        connection.prove()
+
+
+def most_connections() -> int:
+    """What the descriptors that this process may still open leave for connections, at least 8."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return MOST
+    return max(8, min(MOST, soft - len(os.listdir("/proc/self/fd")) - KEPT_FILES))
