@@ -46,7 +46,7 @@ def create_app(cortex: Cortex) -> FastAPI:
         navigation.extend(_entries(getattr(page, "NAV", None)))
     app.state.nav = tuple(sorted(navigation, key=lambda entry: (entry.order, entry.title)))
     add_handlers(app)
-    app.add_middleware(GZipMiddleware, minimum_size=600, compresslevel=6)  # leaves text/event-stream alone
+    app.add_middleware(GZipMiddleware, minimum_size=600, compresslevel=9)  # leaves text/event-stream alone
     settings = cortex.settings
     app.add_middleware(Shield, hosts=host_rule(settings), is_https=settings.public_url.startswith("https://"))
     return app

@@ -26,6 +26,7 @@ async def frame_of(
     nav: tuple[NavEntry, ...] = getattr(request.app.state, "nav", ())
     chosen = await services.preferences.get(user)
     warnings = (getattr(request.app.state, "warning", ""), *await services.doctor.slips(user))
+    unread = await services.notices.unread(user.id)
     return Frame(
         user=user,
         theme=chosen.theme,
@@ -36,7 +37,8 @@ async def frame_of(
         groups=side_groups(await services.conversations.list(user, "")),
         conversation_id=conversation_id,
         waiting=tuple(dict.fromkeys(one.conversation_id for one in await services.approvals.pending(user))),
-        unread=await services.notices.unread(user.id),
+        unread=unread,
+        is_news=bool(unread) and await services.notices.is_news(user.id, request.url.path),
         is_well=await services.doctor.is_well(),
         warning=" ".join(filter(None, warnings)),
         halts=tuple(await services.stop_all.shown(user)),

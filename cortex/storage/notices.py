@@ -141,6 +141,12 @@ class NoticesRepository(Repository):
         return (await self.session.execute(statement)).scalar_one()
 
     @reading
+    async def is_news(self, path: str) -> bool:
+        """Whether something that waits to be read opens this page, so that `seen` would mark it."""
+        statement = self._mine(NoticeRow, NoticeTable).where(NoticeTable.path == path, NoticeTable.kind != "reminder")
+        return await self._first(NoticeRow, statement.where(*_unread(self.clock())).limit(1)) is not None
+
+    @reading
     async def get(self, id: str) -> NoticeRow:
         """The notice; NotFound when it is absent or another user's."""
         found = await self._first(NoticeRow, self._mine(NoticeRow, NoticeTable).where(NoticeTable.id == id))

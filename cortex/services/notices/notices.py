@@ -155,6 +155,10 @@ class Notices:
         """The number on the badge."""
         return await self._rows(user_id).unread()
 
+    async def is_news(self, user_id: str, path: str) -> bool:
+        """Whether coming to this page is worth a call of `seen`."""
+        return path not in SAY_NOTHING and await self._rows(user_id).is_news(path)
+
     async def changed(self, user_id: str, since: int, timeout_s: float) -> int:
         """Wait until something of this person's notices changed since the counter was `since`; the counter.
 
