@@ -86,6 +86,10 @@ class Foundation:
         """Let all that a page reads inside the block share one transaction (`Database.one_view`)."""
         return self.runtime.db.one_view(of_page=True)
 
+    async def end_view(self) -> None:
+        """All is read: hold no connection while something else takes its time."""
+        await self.runtime.db.end_view()
+
     def writes_within(self, seconds: float) -> AbstractContextManager[None]:
         """Let what is called inside the block wait no longer than this to write (`storage/db.py: writes_within`)."""
         return writes_within(seconds)

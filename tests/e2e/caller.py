@@ -2,7 +2,8 @@
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Self
 
 import httpx
@@ -50,6 +51,17 @@ class Caller:
         answer = self._http.post(path, data=fields)
         assert answer.status_code in (200, 204, 303), (path, answer.status_code, answer.text[:400])
         return answer
+
+    def stream(self, path: str, headers: Mapping[str, str]) -> AbstractContextManager[httpx.Response]:
+        """An answer whose head is there; its body may never end."""
+        return self._http.stream(
+            "GET", path, headers=[(name.encode(), said.encode("latin-1")) for name, said in headers.items()]
+        )
+
+    def send_body(self, path: str, content_type: str, body: bytes) -> httpx.Response:
+        """A POST of any bytes, refused or not."""
+        headers = [(b"content-type", content_type.encode("latin-1"))] if content_type else []
+        return self._http.post(path, content=body, headers=headers)
 
     def set_up(self, name: str = "Ada") -> Self:
         """Make the first account and be logged in as it."""
