@@ -22,8 +22,8 @@ MESSAGE = "add milk to my shopping list"
 JOB = JobForm(name="News", prompt="sum up the news", when="every day at 7")
 
 GROUPS = {
-    "": "audit backup bench doctor encoder explain jobs migrate prompt-size restore serve stop-all tools train user"
-    " web worker",
+    "": "audit backup bench doctor encoder explain jobs migrate prompt-size restore secrets serve stop-all tools train"
+    " user web worker",
     "audit": "accept verify",
     "bench": "cost selection",
     "encoder": "install status",
