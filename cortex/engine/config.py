@@ -8,7 +8,6 @@ from dbos import DBOSConfig, DBOSPortableJSONSerializer
 
 APP = "cortex"
 VERSION = "cortex-1"
-MAX_RECOVERY_ATTEMPTS = 5  # a run that kills its process ends after as many lives
 THREADS = 24  # also the event loop's default pool, while an engine is open
 
 AT_ONCE = {"chat": 3, "jobs": 2, "agents": 4}  # chat: for each user

@@ -27,7 +27,6 @@ from cortex.engine.config import (
     ENDED_STATES,
     HOUSEKEEPING_S,
     HOUSEKEEPING_SHARED_S,
-    MAX_RECOVERY_ATTEMPTS,
     OPEN_STATES,
     PRUNE_AT_ONCE,
     STATES,
@@ -38,8 +37,9 @@ from cortex.engine.config import (
 from cortex.engine.database import is_postgres, open_database
 from cortex.engine.durable import DurableSteps
 from cortex.engine.leases import LocalRecovery
+from cortex.engine.lives import Lives
 from cortex.engine.recover import Recovery
-from cortex.engine.remote import hand_over
+from cortex.engine.remote import client_of, hand_over
 from cortex.engine.slots import QueueSlots
 from cortex.ports.steps import is_first_life
 
@@ -66,6 +66,7 @@ class Engine:
         self._runs = runs.Runs()
         self._slots = QueueSlots()
         self._steps = DurableSteps(self)
+        self._lives: Lives
         self._starting: set[asyncio.Task[None]] = set()
         self._watcher: asyncio.Task[None] | None = None
         self._recovery: Recovery | LocalRecovery | None = None
@@ -107,15 +108,14 @@ class Engine:
         dbos_patches.slow_housekeeping(HOUSEKEEPING_SHARED_S if self._is_shared else HOUSEKEEPING_S)
         dbos_patches.poll_rarely(instance, self._is_shared)
         for name, body in self._bodies.items():
-            self._workflows[name] = DBOS.workflow(name=name, max_recovery_attempts=MAX_RECOVERY_ATTEMPTS)(
-                self._guarded(body)
-            )
+            self._workflows[name] = DBOS.workflow(name=name, max_recovery_attempts=None)(self._guarded(body))
         DBOS.listen_queues(list(AT_ONCE) if self.is_worker else [])
         if self._is_shared:
             self._recovery = Recovery(self._database, self.executor_id, self.version, self._runs)
             # Ahead of the launch, which gives runs our name: a name whose lock is free counts as dead.
             await self._recovery.claim()
         DBOS.launch()
+        self._lives = Lives(client_of(self._database))  # ahead of the first run, which this loop begins later
         dbos_patches.wake_at_end(instance)
         dbos_patches.look_up_resumed_runs_only(instance, is_first_life.get)
         if self.is_worker:
@@ -159,8 +159,10 @@ class Engine:
 
     def _guarded(self, body: Body) -> Workflow:
         async def run(run_id: str, argument: dict[str, Any], queue: str, key: str) -> None:
-            with self._runs.executing(run_id):  # ahead of its slot: a run that waits for one can be cancelled too
+            # Ahead of its slot: a run that waits for one can be cancelled too.
+            with self._runs.executing(run_id) as current:
                 async with self._slots.slot(queue, key):
+                    current.waits_over = await self._lives.begin(run_id)
                     with self._steps.in_force():
                         await body(run_id, argument)
 
@@ -267,6 +269,10 @@ class Engine:
         if run is None:
             raise RuntimeError("wait belongs into a run")
         run.draw("wait")
+        if run.waits_over:
+            run.waits_over -= 1
+        elif not is_first_life.get():  # a first one came here by steps that it completed
+            await self._lives.forgive(run.run_id)
         value = await DBOS.recv_async(topic, timeout_seconds=timeout_s)
         return None if value is None else str(value)
 

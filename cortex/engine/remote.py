@@ -123,13 +123,14 @@ def client_of(database: sa.Engine) -> DBOSClient:
 
 
 def hand_over(database: sa.Engine, left: list[str]) -> None:
-    """An orderly end is no failed attempt: put what is left back in line, its count of attempts at zero."""
+    """An orderly end is no life in vain: put what is left back in line, its count of lives at zero."""
     if not left:
         return
     client = client_of(database)
     try:
         # Only those still pending: one may have ended since.
         for state in client.list_workflows(workflow_ids=left, status="PENDING", load_input=False):
+            client.update_workflow_attributes(state.workflow_id, None)
             client.resume_workflow(state.workflow_id, queue_name=state.queue_name)
     finally:
         client.destroy()

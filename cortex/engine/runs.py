@@ -25,6 +25,7 @@ class Run:
         self.task = task
         self.is_interrupted = False
         self.has_ended = False
+        self.waits_over = 0  # of an earlier life: a replay passes them
         self._branches: WeakSet[asyncio.Task[object]] = WeakSet()
 
     def draw(self, name: str) -> None:

@@ -84,18 +84,20 @@ class Crowd:
         form = {"provider": "openai", "model": "s", "base_url": model.base_url, "api_key": model.api_key}
         self.caller.post("/models", name="shopper", streams="on", tools="on", **form)
 
-    def talk(self, turns: int, conversations: int, words: str = BOTTLES) -> Iterator[int]:
+    def talk(self, turns: int, conversations: int, words: str = BOTTLES, kills: int | None = None) -> Iterator[int]:
         """Send so many messages into the conversations by turns; after each, kill at any point of the work.
 
-        The number of each, when all are back.
+        The number of each, when all are back. kills: after so many of them only, chosen by chance.
         """
         places = ["new"] * conversations
+        deadly = set(self.chance.sample(range(turns), turns if kills is None else kills))
         for number in range(turns):
             at = number % conversations
             places[at] = self._send(places[at], words.format(number))
             self.caller.watch(places[at], self.chance.randint(0, EVENTS_OF_A_TURN), PATIENCE_S)
             time.sleep(self.chance.uniform(0, 0.05))
-            self._strike()
+            if number in deadly:
+                self._strike()
             yield number
 
     def wait_for_the_end(self) -> None:

@@ -7,9 +7,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.e2e.engine_waiting import BEHIND, WAITING
 from tests.patience import PATIENCE_S
 from tests.postgres import private_postgres
 
@@ -17,6 +19,20 @@ pytestmark = pytest.mark.names_its_database("a file and a server of their own")
 
 CHILD = Path(__file__).with_name("engine_child.py")
 ROOT = Path(__file__).parents[2]
+
+
+SURROUNDINGS: dict[str, Any] = {"cwd": ROOT, "env": {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}}
+
+
+def program(name: str, folder: Path, *arguments: str) -> list[str]:
+    return [sys.executable, str(CHILD.with_name(name)), f"sqlite:///{folder}/engine.db", f"{folder}/log", *arguments]
+
+
+def wait_for(log: Path, word: str, times: int) -> None:
+    deadline_s = time.monotonic() + PATIENCE_S
+    while log.read_text().count(word) < times:
+        assert time.monotonic() < deadline_s, log.read_text()
+        time.sleep(0.02)
 
 
 class Crew:
@@ -101,21 +117,31 @@ def test_runs_survive_kills_on_sqlite(tmp_path: Path, crews: list[Crew]) -> None
     check(crew, runs=10, steps=90, kills=kills)
 
 
-@pytest.mark.full
-def test_a_run_that_kills_its_process_is_given_up(tmp_path: Path) -> None:
-    program = [sys.executable, str(CHILD.with_name("engine_poison.py")), f"sqlite:///{tmp_path}/engine.db"]
-    codes = [
-        subprocess.run(
-            [*program, str(tmp_path / "log")],
-            cwd=ROOT,
-            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-            timeout=PATIENCE_S,
-            check=False,
-        ).returncode
-        for _ in range(7)
-    ]
-    assert codes == [-9] * 6 + [0]
-    assert (tmp_path / "log").read_text().split() == ["life"] * 6 + ["failed"]
+@pytest.mark.parametrize(
+    ("where", "deaths"),
+    # The life in which the wait ended is not in vain.
+    [("at once", 5), pytest.param("behind a wait", 6, marks=pytest.mark.full)],
+    ids=["at once", "behind a wait"],
+)
+def test_a_run_that_kills_its_process_is_given_up(tmp_path: Path, where: str, deaths: int) -> None:
+    lives = [program("engine_poison.py", tmp_path, where) for _ in range(deaths + 1)]
+    codes = [subprocess.run(life, **SURROUNDINGS, timeout=PATIENCE_S, check=False).returncode for life in lives]
+    assert codes == [-9] * deaths + [0]
+    assert (tmp_path / "log").read_text().split() == ["life"] * deaths + ["failed"]
+
+
+def test_runs_that_wait_or_stand_in_line_outlive_any_number_of_kills(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.touch()
+    for life in range(8):
+        which, word, times = ("again", "waiting", life) if life else ("first", "begun", 3)
+        with subprocess.Popen(program("engine_waiting.py", tmp_path, which), **SURROUNDINGS) as process:
+            wait_for(log, word, times)
+            process.kill()
+    last = program("engine_waiting.py", tmp_path, "answer")
+    assert subprocess.run(last, **SURROUNDINGS, timeout=PATIENCE_S, check=False).returncode == 0
+    ended = [line.split()[1:] for line in log.read_text().splitlines() if line.startswith("ended")]
+    assert ended == [[run_id, "done"] for run_id in (*WAITING, BEHIND)]
 
 
 @pytest.mark.full

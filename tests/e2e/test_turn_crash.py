@@ -98,16 +98,20 @@ def _check_transcript(turn: TurnRow, messages: list[Message]) -> None:
             assert answered == [call.id for call in message.calls]
 
 
-def survive(page: Daemon, mortals: Sequence[Daemon], *, turns: int, conversations: int, seed: int) -> None:
+def survive(
+    page: Daemon, mortals: Sequence[Daemon], *, turns: int, conversations: int, seed: int, kills: int | None = None
+) -> None:
     crowd = Crowd(page, mortals, seed)
     with shopping_model() as model, crowd.caller:
         crowd.settle(model)
-        assert len(list(crowd.talk(turns, conversations))) == turns
+        assert len(list(crowd.talk(turns, conversations, kills=kills))) == turns
         crowd.wait_for_the_end()
         assert [one.stop() for one in {page, *mortals}] == [0] * len({page, *mortals})
         assert made_again(model) == [], "a completed step was made again"
         found = look(page, list(crowd.acknowledged))
         check(crowd, found)
+        ends = {turn.state for story in found.stories.values() for turn in story.turns}
+        assert ends == {"done"}, "a turn was given up that did nothing but wait or be killed"
         log.info("%d requests, %d kills, ends: %s", len(model.log), crowd.kills, _ends(found))
 
 
@@ -144,6 +148,12 @@ def test_turns_survive_kills_of_two_workers(crew: Crew) -> None:
 @pytest.mark.timeout(1800)
 def test_fifty_turns_survive_kills(dying: Daemon) -> None:
     survive(dying, [dying], turns=50, conversations=5, seed=11)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_fifty_turns_all_end_well_under_fifteen_kills(dying: Daemon) -> None:
+    survive(dying, [dying], turns=50, conversations=5, seed=12, kills=15)
 
 
 @pytest.mark.full

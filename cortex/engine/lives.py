@@ -1,0 +1,45 @@
+"""How often a run was begun in vain: one that kills its process each time is not begun for ever.
+
+A life counts when it began the run and completed no step of it. One spent in line did not begin it, and one in which
+the run waits for a person is no fault of its own. Kept with the run, as attributes of DBOS's row.
+"""
+
+import logging
+
+from dbos import DBOSClient
+
+from cortex.ports.steps import is_first_life
+
+LIVES_MAX = 5
+WAIT_STEP = "DBOS.recv"  # as DBOS keeps a wait that is over
+
+log = logging.getLogger(__name__)
+
+
+class BegunInVain(RuntimeError):
+    """The run killed its process, or died with it, `LIVES_MAX` times at the same step: it is not begun again."""
+
+
+class Lives:
+    """Counts the lives of runs. Over a client, for it is asked from inside a run and must be no step of that."""
+
+    def __init__(self, client: DBOSClient) -> None:
+        self._client = client
+
+    async def begin(self, run_id: str) -> int:
+        """Count the life that begins now; how many of the run's waits are over. Raises BegunInVain."""
+        lives, steps = 0, []
+        if not is_first_life.get():
+            steps = await self._client.list_workflow_steps_async(run_id, load_output=False)
+            states = await self._client.list_workflows_async(workflow_ids=[run_id], load_input=False, load_output=False)
+            kept = states[0].attributes or {}
+            lives = kept["lives"] if kept.get("steps") == len(steps) else 0
+        if lives >= LIVES_MAX:
+            log.error("engine: run %s was begun %d times and completed no step: given up", run_id, lives)
+            raise BegunInVain(run_id)
+        await self._client.update_workflow_attributes_async(run_id, {"lives": lives + 1, "steps": len(steps)})
+        return sum(step["function_name"] == WAIT_STEP for step in steps)
+
+    async def forgive(self, run_id: str) -> None:
+        """What ends this life is no fault of the run: it waits."""
+        await self._client.update_workflow_attributes_async(run_id, None)
