@@ -6,7 +6,7 @@ the run waits for a person is no fault of its own. Kept with the run, as attribu
 
 import logging
 
-from dbos import DBOSClient
+from dbos import DBOSClient, StepInfo
 
 from cortex.ports.steps import is_first_life
 
@@ -28,7 +28,8 @@ class Lives:
 
     async def begin(self, run_id: str) -> int:
         """Count the life that begins now; how many of the run's waits are over. Raises BegunInVain."""
-        lives, steps = 0, []
+        lives = 0
+        steps: list[StepInfo] = []
         if not is_first_life.get():
             steps = await self._client.list_workflow_steps_async(run_id, load_output=False)
             states = await self._client.list_workflows_async(workflow_ids=[run_id], load_input=False, load_output=False)

@@ -38,12 +38,12 @@ class TriggerPhrase:
 class Tool:
     """One tool. `arguments` validates a call (extra=forbid); `full` and `stub` are what a model is sent.
 
-    effect: reads of one round run side by side, writes one after the other. idempotent: run again
-    after a kill, it has one effect, on what was meant first; of the others the person is told that it may have
-    happened. confirm: always ask. ambient: pinned in every conversation that permits
-    it. reads_untrusted: its results are tainted. sends_out: it carries data to a place outside. free: not counted
-    as a business call (meta tools). needs: ports that this tool needs beside its category's. risk_of: the risk of one
-    call where its arguments decide (a lock is not a lamp); `risk` is the least it can be.
+    effect: reads of one round run side by side, writes one after the other. idempotent: run again after a kill, it has
+    one effect, on what was meant first; of the others the person is told that it may have happened. confirm: always
+    ask. ambient: pinned in every conversation that permits it. reads_untrusted: its results are tainted. sends_out: it
+    carries data to a place outside. free: not counted as a business call (meta tools). needs: ports that this tool
+    needs beside its category's. risk_of: the risk of one call where its arguments decide (a lock is not a lamp); `risk`
+    is the least it can be.
     """
 
     name: str
