@@ -4,6 +4,7 @@ The program, its key, its work tree and its sandbox are the port's; the page sho
 """
 
 from pathlib import PurePosixPath
+from typing import Any
 
 from cortex.base.errors import ToolFailed
 from cortex.base.ids import derived_id, is_named, short
@@ -85,8 +86,14 @@ async def claude_allow_dir(ctx: Ctx, folder: str) -> str:
     path = PurePosixPath(folder.strip())
     if not path.is_absolute() or ".." in path.parts or len(path.parts) < 3 or "\0" in folder:
         raise ToolFailed(f"{folder!r} cannot be allowed: write an absolute path of two parts or more, without '..'.")
-    is_new = await ctx.use(AllowedFolders).allow(str(path))
-    return f"Coding agents may {'now ' if is_new else 'already '}work in {path}. The page lists and revokes it."
+    folders = ctx.use(AllowedFolders)
+
+    async def find() -> dict[str, Any]:
+        return {"was_allowed": str(path) in await folders.list()}
+
+    was_allowed = (await ctx.target(find))["was_allowed"]
+    await folders.allow(str(path))
+    return f"Coding agents may {'already' if was_allowed else 'now'} work in {path}. The page lists and revokes it."
 
 
 def _alias(known: tuple[CodeRepository, ...], wanted: str) -> str:
