@@ -157,7 +157,7 @@ class TurnServices(Foundation):
             return None
         if not scan.is_installed("opentelemetry.sdk"):
             raise ConfigError("CORTEX_OTEL_ENDPOINT needs its packages: install Cortex with the extra 'otel'.")
-        return scan.load("cortex.integrations.otel").Traces(endpoint)
+        return scan.load("cortex.integrations.otel").TraceExport(endpoint)
 
     def _traced(self, ports: LoopPorts) -> LoopPorts:
         traces = self.traces_sent

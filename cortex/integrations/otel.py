@@ -25,7 +25,7 @@ SEND_WITHIN_S = 10
 Body = Callable[[str, dict[str, Any]], Coroutine[Any, Any, None]]
 
 
-class Traces:
+class TraceExport:
     """Makes the spans and sends them. `close` it: that sends what is left."""
 
     def __init__(self, endpoint: str) -> None:
