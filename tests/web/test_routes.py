@@ -42,6 +42,7 @@ OPEN = {
     "/login",
     "/logout",
     "/setup",
+    "/setup/restore",  # with the token of /setup only
     "/welcome",
     "/healthz",
     "/healthz/drip",
