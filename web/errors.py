@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cortex.base.errors import CortexError, NotFound, Throttled
+from cortex.base.errors import CortexError, DatabaseUnavailable, NotFound, Throttled
 from web.deps import ConfirmNeeded, LoginNeeded, login_or_none, services
 from web.frame import frame_of
 from web.render import Context, Frame, described, respond, wants_fragment
@@ -172,7 +172,8 @@ async def answer_error(request: Request, status: int, text: str) -> Response:
     """The failure as JSON, fragment or page, whichever the asker reads."""
     if wants_json(request):
         return _as_json(request, status, text)
-    frame = Frame() if wants_fragment(request) else await _frame(request)
+    is_bare = wants_fragment(request) or status == DatabaseUnavailable.status  # a frame is read from the database
+    frame = Frame() if is_bare else await _frame(request)
     return respond(request, "error.html", _context(request, frame, status, text), status=status)
 
 

@@ -157,6 +157,13 @@ class ConversationFeed(Feed):
                 yield text
         if open_parts:
             yield open_parts
+        if self._services.runtime.outages.is_waiting:
+            yield self._painter.outage(is_over=False)
+
+    def tell_outage(self) -> None:
+        """The database went away, or is back: let the pages say so."""
+        if self.is_ready.is_set() and not self.is_over:
+            self._push(self._painter.outage(is_over=not self._services.runtime.outages.is_waiting))
 
     async def _run(self) -> None:
         page = await self._services.chat.log(self._user, self._cid)
@@ -227,6 +234,12 @@ class LivePages:
         """waiting_most: as for `OpenPage`."""
         self._services, self._pages, self._most = services, pages, waiting_most
         self._feeds: dict[tuple[User, str], Feed] = {}
+        services.runtime.outages.on_change.append(self._tell_outage)
+
+    def _tell_outage(self) -> None:
+        for feed in self._feeds.values():
+            if isinstance(feed, ConversationFeed):
+                feed.tell_outage()
 
     async def conversation(self, user: User, cid: str, seq: int, shown: int) -> AsyncGenerator[str, None]:
         """The log past `seq` as it grows, and the bell, whose number is `shown`. Ends after five minutes."""

@@ -113,6 +113,10 @@ class Painter:
             return self._painted(items)
         return await self._pages.aside(self._painted, items)
 
+    def outage(self, is_over: bool) -> str:
+        """The message that says that the database is away, or back."""
+        return SseMessage(data=partial("#outage", "innerHTML", self._macros.outage(is_over))).encode()
+
     async def open_parts(self) -> str:
         """The messages that show a page, which has no more than the log, the parts that are being written."""
         return await self._pages.aside(self._painted_open) if self._newest else ""

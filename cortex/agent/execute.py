@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from cortex.agent.arguments import CheckedCall, brief, check, destination, digest, unknown_tool, visible
-from cortex.base.errors import CortexError, ToolFailed, ToolRetry
+from cortex.base.errors import CortexError, DatabaseUnavailable, ToolFailed, ToolRetry
 from cortex.base.ids import derived_id
 from cortex.base.messages import ToolCall, ToolResult
 from cortex.base.turn import Answer, Decision, Performed, Turn
@@ -274,6 +274,8 @@ async def run_tool(tool: Tool, ctx: Ctx, arguments: BaseModel) -> tuple[Output, 
             given = await tool.function(ctx, **values)
     except TimeoutError:
         return Output(text=f"{tool.name} took longer than {CALL_TIMEOUT_S:.0f} s and was stopped."), "err"
+    except DatabaseUnavailable:
+        raise  # the step is done again when the database is back
     except ToolRetry as error:
         return Output(text=f"{error.message} Expected: {tool.line}"), "err"
     except ToolFailed as error:

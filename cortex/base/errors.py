@@ -7,6 +7,7 @@ CortexError(message, status)
 ├── Conflict         the thing changed since it was read (409)
 ├── Busy             the database has no room for a change now; nothing was changed (503)
 ├── Throttled        too many tries; `wait_s` says how long (429)
+├── DatabaseUnavailable  away, locked or its disk full: the same may be tried again (503)
 ├── ToolFailed       a tool could not do it: the model reads the message and adapts
 ├── ToolRetry        a tool call's arguments are wrong: the model gets them explained
 ├── ProviderError    a model endpoint failed; `is_retryable` says whether another try is safe
@@ -73,6 +74,12 @@ class Throttled(CortexError):
         """Keep the waiting time for the page and the Retry-After header."""
         super().__init__(message)
         self.wait_s = wait_s
+
+
+class DatabaseUnavailable(CortexError):
+    """The database does not answer now: nothing was kept, and the same may be tried again."""
+
+    status = 503
 
 
 class ToolFailed(CortexError):

@@ -15,7 +15,7 @@ from pathlib import Path
 from sqlalchemy import make_url
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from cortex.base.errors import ConfigError
+from cortex.base.errors import ConfigError, DatabaseUnavailable
 
 ENGINE_FILE = "engine.db"
 NO_ROOM_BYTES = 1_000_000  # below it SQLite cannot even make the files that it needs to open a database
@@ -34,7 +34,7 @@ def in_words(database: str = "") -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, DBAPIError) as error:
+    except (OSError, DBAPIError, DatabaseUnavailable) as error:
         if sentence := explain(error, database):
             raise ConfigError(sentence) from error
         raise
@@ -42,6 +42,8 @@ def in_words(database: str = "") -> Iterator[None]:
 
 def explain(error: BaseException, database: str = "") -> str:
     """The sentence for an error of a file or a database; "" for what is no fault of those."""
+    if isinstance(error, DatabaseUnavailable) and error.__cause__:  # what it was made of knows more
+        return explain(error.__cause__, database)
     if isinstance(error, DBAPIError):
         return _of_database(error, database)
     if isinstance(error, OSError) and error.errno in _NO_ROOM and not error.filename:  # a write does not know its file

@@ -14,6 +14,8 @@ from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from cortex.base import faults, private
 
 BUSY_TIMEOUT_MS = 30_000
+NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+PRIMARY = 0xFF  # the low byte of SQLite's extended codes
 SQLITE_POOL = 2  # measured 2026-11-20: 190 runs/s at p99 0.5 s; a pool of 20 made 117 at 1.6 s
 POSTGRES_POOL = 6
 
@@ -72,6 +74,24 @@ def _examine(url: str, is_whole: bool) -> None:
                 faults.refuse_damage(path, connection.execute(sa.text(faults.look_through(is_whole))).scalar())
     finally:
         engine.dispose()
+
+
+def wait_for_room(engine: sa.Engine) -> None:
+    """Let DBOS wait while the disk is full, as it waits for a lock; what it tries again it knows by these words."""
+    sa.event.listen(engine, "handle_error", _as_locked)
+
+
+def wait_no_longer(engine: sa.Engine) -> None:
+    """An end must not wait for room."""
+    if sa.event.contains(engine, "handle_error", _as_locked):
+        sa.event.remove(engine, "handle_error", _as_locked)
+
+
+def _as_locked(context: sa.engine.ExceptionContext) -> None:
+    error = context.original_exception
+    if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & PRIMARY in NO_ROOM:
+        locked = sqlite3.OperationalError(f"database is locked: {error}")
+        raise sa.exc.OperationalError(context.statement, None, locked) from error
 
 
 def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:

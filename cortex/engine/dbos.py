@@ -19,6 +19,7 @@ from dbos import error as dbos_error
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
+from cortex.base.outages import Outages
 from cortex.engine import dbos_patches, queues, runs
 from cortex.engine.config import (
     AT_ONCE,
@@ -34,7 +35,7 @@ from cortex.engine.config import (
     VERSION,
     config,
 )
-from cortex.engine.database import is_postgres, open_database
+from cortex.engine.database import is_postgres, open_database, wait_for_room, wait_no_longer
 from cortex.engine.durable import DurableSteps
 from cortex.engine.leases import LocalRecovery
 from cortex.engine.lives import Lives
@@ -42,6 +43,8 @@ from cortex.engine.recover import Recovery
 from cortex.engine.remote import client_of, hand_over
 from cortex.engine.slots import QueueSlots
 from cortex.ports.steps import is_first_life
+
+log = logging.getLogger(__name__)
 
 Body = Callable[[str, dict[str, Any]], Coroutine[Any, Any, None]]
 Workflow = Callable[[str, dict[str, Any], str, str], Coroutine[Any, Any, None]]
@@ -53,7 +56,14 @@ class Engine:
     _launched: ClassVar["Engine | None"] = None  # DBOS keeps its state in its module: one at a time
 
     def __init__(
-        self, database: sa.Engine, *, executor_id: str, is_worker: bool, is_shared: bool, version: str
+        self,
+        database: sa.Engine,
+        *,
+        executor_id: str,
+        is_worker: bool,
+        is_shared: bool,
+        version: str,
+        outages: Outages,
     ) -> None:
         """Use `open`."""
         self.version = version
@@ -65,15 +75,24 @@ class Engine:
         self._workflows: dict[str, Workflow] = {}
         self._runs = runs.Runs()
         self._slots = QueueSlots()
-        self._steps = DurableSteps(self)
+        self._steps = DurableSteps(self, outages)
         self._lives: Lives
         self._starting: set[asyncio.Task[None]] = set()
         self._watcher: asyncio.Task[None] | None = None
         self._recovery: Recovery | LocalRecovery | None = None
         self._calming: asyncio.TimerHandle | None = None
+        self._lost: set[str] = set()
 
     @classmethod
-    def create(cls, url: str, *, executor_id: str = "", is_worker: bool = False, version: str = VERSION) -> Self:
+    def create(
+        cls,
+        url: str,
+        *,
+        executor_id: str = "",
+        is_worker: bool = False,
+        version: str = VERSION,
+        outages: Outages | None = None,
+    ) -> Self:
         """An engine that is not launched yet.
 
         Args:
@@ -82,10 +101,18 @@ class Engine:
                 (`leases.py`); on PostgreSQL a new name for each life, for `recover.py` brings the runs of the dead.
             is_worker: Take chat turns from the queue, not only those started here.
             version: Runs of another one are not resumed here: see `stranded`.
+            outages: Waits, inside steps, for a database that is away; who shares it learns of that.
         """
         shared = is_postgres(url)
         name = executor_id or (f"{os.uname().nodename}-{os.getpid()}-{new_id()}" if shared else "")
-        return cls(open_database(url), executor_id=name, is_worker=is_worker, is_shared=shared, version=version)
+        return cls(
+            open_database(url),
+            executor_id=name,
+            is_worker=is_worker,
+            is_shared=shared,
+            version=version,
+            outages=outages or Outages(),
+        )
 
     # --- life ---------------------------------------------------------------------------------------------------
 
@@ -107,6 +134,7 @@ class Engine:
         instance = DBOS(config=config(self._database, self.executor_id, self.version))
         dbos_patches.slow_housekeeping(HOUSEKEEPING_SHARED_S if self._is_shared else HOUSEKEEPING_S)
         dbos_patches.poll_rarely(instance, self._is_shared)
+        dbos_patches.retry_soon()
         for name, body in self._bodies.items():
             self._workflows[name] = DBOS.workflow(name=name, max_recovery_attempts=None)(self._guarded(body))
         DBOS.listen_queues(list(AT_ONCE) if self.is_worker else [])
@@ -116,6 +144,7 @@ class Engine:
             await self._recovery.claim()
         DBOS.launch()
         self._lives = Lives(client_of(self._database))  # ahead of the first run, which this loop begins later
+        wait_for_room(self._database)
         dbos_patches.wake_at_end(instance)
         dbos_patches.look_up_resumed_runs_only(instance, is_first_life.get)
         if self.is_worker:
@@ -143,6 +172,7 @@ class Engine:
         self._database.dispose()
 
     async def _shut_down(self, grace_s: float) -> None:
+        wait_no_longer(self._database)
         left = await self._runs.wind_down(grace_s)
         if self._recovery is not None:
             await self._recovery.rest()
@@ -234,6 +264,24 @@ class Engine:
         """Unfinished runs of another application version: nobody will resume them; mark them interrupted."""
         return [state.workflow_id for state in await self._open_runs() if state.app_version != self.version]
 
+    async def take_up_lost(self) -> int:
+        """Resume the runs that count as ours and that no task here executes; how many were seen so.
+
+        Not at first sight: between a run's row and its task lies a moment.
+        """
+        mine = await DBOS.list_workflows_async(
+            status="PENDING", executor_id=self.executor_id, app_version=self.version, load_input=False
+        )
+        here = set(self._runs.ids())
+        lost = {state.workflow_id for state in mine if state.workflow_id not in here}
+        for run_id in lost & self._lost:
+            log.warning("engine: run %s is executed by nobody, resuming it", run_id)
+            await asyncio.to_thread(dbos_patches.requeue, run_id, self.executor_id)
+        self._lost = lost - self._lost
+        if lost:
+            dbos_patches.wake()
+        return len(lost)
+
     async def prune(self, before: datetime) -> int:
         """Forget the runs, with their steps and streams, that ended before this moment; how many."""
         forgotten = 0
@@ -302,7 +350,6 @@ class Engine:
 
     async def _watch_cancels(self) -> None:
         """Stop runs that execute here and were cancelled by another process."""
-        log = logging.getLogger(__name__)
         while True:
             await asyncio.sleep(CANCEL_POLL_S)
             here = self._runs.ids()

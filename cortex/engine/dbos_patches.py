@@ -5,18 +5,21 @@ These have no setting in DBOS 3.4, so its internals are reached here, and only h
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from time import monotonic
 from typing import Any, cast
 from weakref import WeakSet
 
-from dbos import DBOS, Queue, _dbos, _queue, _scheduler, _workflow_commands
+from dbos import DBOS, Queue, _dbos, _queue, _scheduler, _sys_db, _workflow_commands
 from dbos import error as dbos_error
+from dbos._utils import INTERNAL_QUEUE_NAME
 
 RESUMING_POLL_S = 0.3  # while runs are resumed after a start
 IDLE_POLL_S = 10.0  # afterwards: a process that is alone resumes nothing in its life
 IDLE_POLL_SHARED_S = 2.0  # another process may put back what it had
 _NEW_QUEUES_S = 10.0  # how often the list of queues is read, unless somebody wakes it
+RETRY_MOST_S = 5.0
 _LOOK_FOR_STOP_S = 2.0  # should an end not wake it
 
 _FAILED_LAUNCH = "DBOS failed to launch"
@@ -84,6 +87,30 @@ def look_up_resumed_runs_only(instance: DBOS, is_first_life: Callable[[], bool])
 
     # An instance's own attribute in place of the method: the class stays as it is.
     system.check_operation_execution = looked_up  # type: ignore[method-assign]
+
+
+def requeue(run_id: str, executor_id: str) -> bool:
+    """Put a run back in line if it still counts as this executor's; whether it did.
+
+    DBOS's own recovery of a single run. `resume_workflow` would also take one that another worker has meanwhile.
+    """
+    system = _dbos._get_dbos_instance()._sys_db
+    return system.reenqueue_for_recovery(run_id, [executor_id], INTERNAL_QUEUE_NAME)
+
+
+class _Time:
+    """The module `time` as DBOS sees it, with shorter sleeps."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(min(seconds, RETRY_MOST_S))
+
+
+def retry_soon() -> None:
+    """Let DBOS try again every five seconds while its database is away, where it would wait up to a minute."""
+    _sys_db.time = _Time()  # type: ignore[assignment,attr-defined]  # it sleeps there and nowhere else for so long
 
 
 class _Wakeable:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar, cast
 
-from cortex.base.errors import CortexError
+from cortex.base.errors import CortexError, DatabaseUnavailable
+from cortex.base.outages import Outages
 from cortex.engine.codec import decode, decode_error, encode, encode_error
 from cortex.ports import steps
 
@@ -22,8 +23,10 @@ class Keeper(Protocol):
 class DurableSteps:
     """Implements `Steps` over an engine."""
 
-    def __init__(self, engine: Keeper) -> None:
+    def __init__(self, engine: Keeper, outages: Outages) -> None:
+        """`outages`: waits where the database is away, and does the action again."""
         self._engine = engine
+        self._outages = outages
 
     @contextmanager
     def in_force(self) -> Iterator[None]:
@@ -35,12 +38,22 @@ class DurableSteps:
             steps.current.reset(token)
 
     async def keep(self, title: str, action: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-        """Do the action once and keep what it returns or raises; on replay, what was kept."""
+        """Do the action once and keep what it returns or raises; on replay, what was kept.
+
+        While the database is away it is tried again, as after a kill.
+        """
+
+        async def tried() -> Result:
+            try:
+                return await action()
+            except DatabaseUnavailable:
+                steps.is_first_life.set(False)  # the next try may find traces of this one
+                raise
 
         async def kept() -> Any:
             token = steps.current.set(None)  # what a step calls is part of it
             try:
-                return {"value": encode(await action())}
+                return {"value": encode(await self._outages.wait_out(tried))}
             except CortexError as error:
                 return encode_error(error)
             finally:

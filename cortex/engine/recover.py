@@ -63,18 +63,20 @@ class Recovery:
     async def _watch(self) -> None:
         while True:
             try:
-                if await asyncio.to_thread(self._look):
-                    for run_id in self._runs.ids():
-                        # Our lock was lost and another worker has our runs: theirs counts, ours must not go on.
-                        self._runs.interrupt(run_id)
+                for run_id in await asyncio.to_thread(self._look):
+                    # Our lock was lost and another worker has this run: theirs counts, ours must not go on.
+                    self._runs.interrupt(run_id)
             except sa.exc.SQLAlchemyError as error:
                 log.warning("engine: cannot read the runs of dead workers, retrying: %s", error)
             await asyncio.sleep(LOOK_EVERY_S)
 
-    def _look(self) -> bool:
-        """One look around; True when this process is taken for dead by another."""
+    def _look(self) -> list[str]:
+        """One look around; the runs here that are another worker's by now, which took this process for dead."""
+        before = self._connection
         if not self._hold():
-            return True
+            return self._runs.ids()
+        # While the line was down another may have held our lock, taken our runs over, and let go of it again.
+        elsewhere = self._taken() if self._connection is not before else []
         for executor_id in self._owners():
             if executor_id != self._executor_id and self._try(executor_id):
                 try:
@@ -84,7 +86,16 @@ class Recovery:
                     log.info("engine: worker %s is gone, took over %d runs", executor_id, len(taken))
                 finally:
                     self._execute("SELECT pg_advisory_unlock(:key)", executor_id)
-        return False
+        return elsewhere
+
+    def _taken(self) -> list[str]:
+        """The runs that execute here and that the database does not count as ours."""
+        here = self._runs.ids()
+        states = DBOS.list_workflows(
+            workflow_ids=here, status="PENDING", executor_id=self._executor_id, load_input=False, load_output=False
+        )
+        ours = {state.workflow_id for state in states}
+        return [run_id for run_id in here if run_id not in ours]
 
     def _owners(self) -> list[str]:
         states = DBOS.list_workflows(status="PENDING", app_version=self._version, load_input=False, load_output=False)

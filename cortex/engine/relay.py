@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from cortex.base import scan
 from cortex.base.background import background_tasks
 from cortex.base.clock import ticks_s
-from cortex.base.errors import ConfigError
+from cortex.base.errors import ConfigError, DatabaseUnavailable
 from cortex.base.events import Event, OpenPart
 from cortex.base.ids import new_id
 from cortex.engine.hub import LocalHub
@@ -168,7 +168,7 @@ class RelayHub:
                 continue
             try:
                 seqs = await self.newest(list(self._watched))
-            except SQLAlchemyError as error:
+            except (DatabaseUnavailable, SQLAlchemyError) as error:
                 log.warning("relay: cannot read new events, retrying: %s", error)
                 continue
             for conversation_id, seq in seqs.items():

@@ -56,6 +56,7 @@ class Runs:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("A run needs an event loop")
+        self.interrupt(run_id)  # one that was resumed executes once: an earlier try of it here has lost it
         run = Run(run_id, task)
         self._runs[run_id] = run
         task.add_done_callback(lambda _: self._forget(run))

@@ -58,6 +58,7 @@ ERRORS: dict[str, type[errors.CortexError]] = {
     "CortexError": errors.CortexError,
     "UserError": errors.UserError,
     "NotAllowed": errors.NotAllowed,
+    "DatabaseUnavailable": errors.DatabaseUnavailable,
     "NotFound": errors.NotFound,
     "Conflict": errors.Conflict,
     "Throttled": errors.Throttled,

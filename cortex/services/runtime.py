@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cortex.base.clock import Clock
+from cortex.base.outages import Outages
 from cortex.base.settings import Settings
 from cortex.ports.engine import Runner, SharedHub, Signals
 from cortex.storage.conversations import ConversationsRepository
@@ -24,6 +25,7 @@ class Runtime:
     registry: Registry
     clock: Clock
     ticks_s: Callable[[], float]
+    outages: Outages = field(default_factory=Outages)
 
     @asynccontextmanager
     async def transaction_then_notify(self, user_id: str, conversation_id: str) -> AsyncIterator[Opener]:

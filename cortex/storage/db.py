@@ -27,6 +27,7 @@ from cortex.storage import revisions
 from cortex.storage.audit import AUDIT_KEY, AUDITED, AuditRepository
 from cortex.storage.audit_head import BEGINNING, AuditHead
 from cortex.storage.commits import Commits
+from cortex.storage.failures import unavailable
 from cortex.storage.repository import Repository
 
 R = TypeVar("R", bound=Repository)
@@ -85,19 +86,23 @@ class Database:
 
     @asynccontextmanager
     async def session_scope(self, *, reading: bool = False) -> AsyncIterator[AsyncSession]:
-        """A session that commits when the block ends well and rolls back when it does not."""
-        view = _view.get()
-        # A task begun inside the block inherits the view, and a session is for one task alone.
-        if view is None or view.task is not asyncio.current_task() or view.database is not self:
-            async with self._session(reading=reading) as session:
-                yield session
-        elif reading:
-            async with view.session() as session:
-                yield session
-        else:
-            await view.end()  # so that what is read after this sees what it wrote
-            async with self._session(reading=False) as session:
-                yield session
+        """A session that commits when the block ends well and rolls back when it does not.
+
+        DatabaseUnavailable when the database is away, locked, or out of space: the same may be tried again.
+        """
+        with unavailable():
+            view = _view.get()
+            # A task begun inside the block inherits the view, and a session is for one task alone.
+            if view is None or view.task is not asyncio.current_task() or view.database is not self:
+                async with self._session(reading=reading) as session:
+                    yield session
+            elif reading:
+                async with view.session() as session:
+                    yield session
+            else:
+                await view.end()  # so that what is read after this sees what it wrote
+                async with self._session(reading=False) as session:
+                    yield session
 
     @asynccontextmanager
     async def _session(self, *, reading: bool) -> AsyncIterator[AsyncSession]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from pathlib import Path
 from typing import Self
 
 from tests import loops
@@ -11,10 +12,11 @@ ROUNDS = 10  # of the loop: what it accepted just now is a line that can be cut 
 
 
 class Proxy:
-    """Forwards a port of its own to the daemon's, in a thread of its own. `cut` and `mend` the line."""
+    """Forwards a port of its own to the target, in a thread of its own. `cut` and `mend` the line."""
 
-    def __init__(self, target_port: int) -> None:
-        self._target_port = target_port
+    def __init__(self, target: int | Path) -> None:
+        """`target`: the port of a daemon, or the socket that a database listens on."""
+        self._target = target
         self._loop = asyncio.new_event_loop()
         self._open: set[asyncio.StreamWriter] = set()
         self._workers: set[asyncio.Task[None]] = set()
@@ -67,13 +69,18 @@ class Proxy:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
 
+    async def _reach(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if isinstance(self._target, Path):
+            return await asyncio.open_unix_connection(self._target)
+        return await asyncio.open_connection("127.0.0.1", self._target)
+
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         worker = asyncio.current_task()
         assert worker is not None
         self._workers.add(worker)
         self._open.add(writer)
         try:
-            there, back = await asyncio.open_connection("127.0.0.1", self._target_port)
+            there, back = await self._reach()
             self._open.add(back)
             try:
                 async with asyncio.TaskGroup() as ways:  # one that fails ends the other: nobody else holds its line

@@ -1,14 +1,19 @@
 import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
-from cortex.base.errors import NotFound
+from cortex.base.errors import DatabaseUnavailable, NotFound
+from cortex.base.outages import Outages
 from cortex.engine.dbos import Body, Engine
 from cortex.engine.remote import Remote
-from cortex.ports.steps import step
+from cortex.ports.steps import is_first_life, step
 from tests.databases import engine_of
 from tests.engine.opening import Opener, is_state, true, until
 from tests.patience import PATIENCE_S
@@ -40,6 +45,19 @@ class Work:
             if not self.open:
                 self.empty.set()
         return text
+
+
+@contextmanager
+def full(database: sa.Engine) -> Iterator[None]:
+    """The file may not grow any more: SQLite answers as on a disk that is full."""
+    pages = {"limit": 1}
+
+    def limit(connection: sqlite3.Connection, *_: object) -> None:
+        connection.execute(f"PRAGMA max_page_count={pages['limit']}")  # never less than there are
+
+    sa.event.listen(database, "checkout", limit)
+    yield
+    pages["limit"] = 1 << 30
 
 
 async def test_a_run_starts_once_per_id(opened: Opener) -> None:
@@ -402,3 +420,84 @@ async def test_the_all_in_one_process_takes_over_what_workers_left_in_line(opene
     async with opened(prepare) as engine:
         await until(lambda: is_state(engine, "turn:1", "done"))
     assert ran == ["turn:1"]
+
+
+async def test_a_run_whose_task_is_gone_is_taken_up_when_it_is_seen_for_the_second_time(opened: Opener) -> None:
+    work = Work()
+
+    def prepare(engine: Engine) -> dict[str, Body]:
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            await work.note("first")
+            await work.hold("second")
+
+        return {"turn": body}
+
+    async with opened(prepare) as engine:
+        await engine.start("turn:1", "turn", {})
+        await until(lambda: true(bool(work.open)))
+        assert await engine.take_up_lost() == 0
+        engine.stop_here("turn:1")  # its task ends, and nobody notes why
+        await until(lambda: true(not work.open))
+        work.gate.set()
+        assert await is_state(engine, "turn:1", "running")
+        assert [await engine.take_up_lost() for _ in range(2)] == [1, 1]
+        await until(lambda: is_state(engine, "turn:1", "done"))
+        assert work.done == ["first", "second"]
+        assert await engine.take_up_lost() == 0
+
+
+class Away:
+    """A port whose database is away for the first tries."""
+
+    def __init__(self, tries: int) -> None:
+        self.left = tries
+        self.lives: list[bool] = []
+
+    @step("Away.write")
+    async def write(self) -> str:
+        self.lives.append(is_first_life.get())
+        if self.left:
+            self.left -= 1
+            raise DatabaseUnavailable("The database does not answer.")
+        return "written"
+
+
+async def test_a_step_waits_for_a_database_that_is_away_and_says_so(tmp_path: Path) -> None:
+    changes: list[bool] = []
+    outages = Outages()
+    outages.on_change.append(lambda: changes.append(outages.is_waiting))
+    away, found = Away(3), list[str]()
+
+    async def body(run_id: str, argument: dict[str, Any]) -> None:
+        found.append(await away.write())
+
+    engine = Engine.create(engine_of(tmp_path), outages=outages)
+    engine.register("turn", body)
+    await engine.launch()
+    try:
+        await engine.start("turn:1", "turn", {})
+        await until(lambda: is_state(engine, "turn:1", "done"))
+    finally:
+        await engine.close()
+    assert (found, changes) == (["written"], [True, False])
+    assert away.lives == [True, False, False, False]  # a later try may find traces of the first
+
+
+async def test_a_run_waits_for_room_on_the_engines_disk(opened: Opener) -> None:
+    work = Work()
+
+    def prepare(engine: Engine) -> dict[str, Body]:
+        async def body(run_id: str, argument: dict[str, Any]) -> None:
+            await work.hold("first")
+            await work.note("x" * 200_000)
+
+        return {"turn": body}
+
+    async with opened(prepare) as engine:
+        await engine.start("turn:1", "turn", {})
+        await until(lambda: true(bool(work.open)))
+        with full(engine._database):
+            work.gate.set()
+            await until(lambda: true(len(work.done) == 2))
+            assert await is_state(engine, "turn:1", "running")
+        await until(lambda: is_state(engine, "turn:1", "done"))

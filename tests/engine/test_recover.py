@@ -1,12 +1,18 @@
 """Two workers on one PostgreSQL: a killed one's runs go on in the other, one that lives is left alone."""
 
+import asyncio
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import psycopg
+
+from cortex.engine.dbos import Engine
 from cortex.engine.recover import lock_key
+from tests.databases import PostgresTemplate
 from tests.patience import PATIENCE_S
 from tests.postgres import private_postgres
 
@@ -60,3 +66,37 @@ def wait_until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline_s
         time.sleep(0.05)
+
+
+async def test_a_run_that_another_worker_took_while_the_line_was_down_ends_here(
+    postgres_template: PostgresTemplate,
+) -> None:
+    url = postgres_template.empty()
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def body(run_id: str, argument: dict[str, Any]) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    engine = Engine.create(url, executor_id="slow", is_worker=True)
+    engine.register("turn", body)
+    try:
+        await engine.launch()
+        await engine.start("turn:1", "turn", {})
+        await asyncio.wait_for(begun.wait(), PATIENCE_S)
+        with psycopg.connect(url, autocommit=True) as other:
+            # What another worker does: it has the lock that was lost, takes over the runs, and lets go of it.
+            other.execute("SELECT pg_advisory_lock(%s)", (lock_key("other"),))
+            other.execute("UPDATE dbos.workflow_status SET executor_id = 'other' WHERE workflow_uuid = 'turn:1'")
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
+                " AND ((classid::bigint << 32) | objid::bigint) = %s",
+                (lock_key("slow"),),
+            )
+            await asyncio.wait_for(ended.wait(), PATIENCE_S)
+    finally:
+        await engine.close(0)
+        postgres_template.drop(url)

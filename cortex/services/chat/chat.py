@@ -6,6 +6,7 @@ browser's connection.
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from cortex.agent.titles import title
 from cortex.base.errors import Conflict, NotFound, UserError
@@ -159,7 +160,8 @@ class Chat:
                 parts = self.runtime.hub.open_parts(conversation_id)
                 events = self.runtime.hub.since(conversation_id, seq)
                 if events is None:
-                    events = await conversations.events(conversation_id, after=seq)
+                    reading = partial(conversations.events, conversation_id, after=seq)
+                    events = await self.runtime.outages.wait_out(reading)
                 grown = [part for part in parts if shown.get(part.part) != part]
                 shown |= {part.part: part for part in grown}
                 seq = events[-1].seq if events else seq

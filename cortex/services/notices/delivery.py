@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from cortex.base.clock import Clock
-from cortex.base.errors import CortexError, DeliveryError, NotFound
+from cortex.base.errors import CortexError, DatabaseUnavailable, DeliveryError, NotFound
 from cortex.ports.channels import DAY_S, Notice, Target
 from cortex.services.notices.action_links import ActionLinks
 from cortex.services.notices.channels import Channels
@@ -84,6 +84,8 @@ class Delivery:
             return DeliveryEnd(state="dropped", why=str(reason))
         except DeliveryError as error:
             return self._failed(row, error)
+        except DatabaseUnavailable:
+            raise  # no fault of the delivery: it is tried again
         except CortexError as error:  # the channel is not set up, or a secret can't be opened
             return DeliveryEnd(state="failed", why=error.message)
         return DeliveryEnd(state="delivered")

@@ -3,14 +3,18 @@
 Writing notices is `notices.py`'s, the page is `web`'s.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+from cortex.base.errors import DatabaseUnavailable
 from cortex.base.user import User
 from cortex.services.chat.chat import LOOK_AGAIN_S
 from cortex.services.chat.streams import OpenStreams
 from cortex.services.notices.notices import NoticeFilter, NoticeRow, Notices
 from cortex.services.notifier import bell_of
+
+AWAY_S = 1.0  # between two looks at a database that is away
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +45,18 @@ class LiveNotices:
                 heard = await self.notices.changed(user.id, rung, LOOK_AGAIN_S)
                 if not is_allowed():
                     return
-                is_first, is_quiet, rung = rung < 0, heard == rung, heard
-                if is_quiet:
+                if heard == rung:
                     continue
-                count = await self.notices.unread(user.id)
+                try:
+                    count = await self.notices.unread(user.id)
+                    page = await self.notices.page(user.id, wanted)
+                except DatabaseUnavailable:
+                    await asyncio.sleep(AWAY_S)
+                    continue
+                is_first, rung = rung < 0, heard
                 if is_first and count == shown:
                     continue
-                rows = {one.row.id: one.row for one in (await self.notices.page(user.id, wanted)).notices}
+                rows = {one.row.id: one.row for one in page.notices}
                 news = tuple(rows[id] for id in reversed(rows) if id not in told)
                 yield NoticeUpdate(unread=count, news=news, over=tuple(told - rows.keys()))
                 told = frozenset(rows)

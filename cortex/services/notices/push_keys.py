@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cortex import notify
 from cortex.base.crypto import Vault
-from cortex.base.errors import Conflict, NotAllowed
+from cortex.base.errors import Conflict, DatabaseUnavailable, NotAllowed
 from cortex.base.user import User
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
@@ -35,7 +35,7 @@ class PushKeys:
         """At the start: make the first key. A database that does not answer is asked again with the first device."""
         try:
             await self.ensure()
-        except SQLAlchemyError as error:
+        except (DatabaseUnavailable, SQLAlchemyError) as error:
             log.warning("push: database error, the key is made with the first device: %s", error)
 
     async def ensure(self) -> None:

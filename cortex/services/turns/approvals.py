@@ -113,7 +113,8 @@ class ApprovalsService:
 
     async def wait_for_answer(self, turn: Turn, approval_id: str) -> Answer:
         """The answer, or expired; a durable wait, so a restart goes on waiting, to the end that was first given."""
-        row = await self.runtime.db.repository(ApprovalsRepository, turn.user_id).get(approval_id)
+        approvals = self.runtime.db.repository(ApprovalsRepository, turn.user_id)
+        row = await self.runtime.outages.wait_out(lambda: approvals.get(approval_id))
         left_s = max((row.expires_at - self.runtime.clock()).total_seconds(), 0.0)
         value = await self.runtime.signals.wait_for_signal(f"approval:{approval_id}", left_s)
         if value in ("allowed", "denied"):

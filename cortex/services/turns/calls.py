@@ -135,7 +135,13 @@ class CallLog:
         return row.state == "intended"
 
     async def end(self, turn: Turn, call: CallRecord, ending: CallEnding) -> CallEnding:
-        """Store the result once; a repeat gives the stored one back and adds nothing to the log."""
+        """Store the result once; a repeat gives the stored one back and adds nothing to the log.
+
+        It waits for a database that is away: the effect is done, and must not be forgotten.
+        """
+        return await self.runtime.outages.wait_out(lambda: self._end(turn, call, ending))
+
+    async def _end(self, turn: Turn, call: CallRecord, ending: CallEnding) -> CallEnding:
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
             calls = repository(CallsRepository)
             is_new = await calls.finish(

@@ -108,7 +108,10 @@ class ModelCaller:
         added: Sequence[Message],
         known: dict[str, Any],
     ) -> None:
-        """One transaction: the finished part, the message, the usage, what became of the cache."""
+        """One transaction: the finished part, the message, the usage, what became of the cache.
+
+        It waits for a database that is away: the answer is paid for.
+        """
         usage, message = reply.usage, reply.message or assistant("")
         entry = context.models.get(reply.model)
         cost = None if entry is None else await cost_usd(entry, usage)
@@ -130,14 +133,22 @@ class ModelCaller:
         profile = (
             context.profile if is_first else (await self.contexts.profiles.profile_of(context.user, entry)).profile
         )
-        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
-            await _keep(turn, (*added, message), repository)
-            known = {**known, **await self._cache(repository, turn, plan, reply, entry, profile, known["history"])}
-            await repository(RoundsRepository).answered(turn.id, plan.round, reply.model, usage, cost, **known)
-            used = Spent(tokens=usage.input_tokens + usage.output_tokens, usd=cost or 0.0)
-            for text in await self.contexts.budgets.warnings(repository, turn, context.limits, used):
-                rows.append(("notice", {"turn": turn.id, "level": "warn", "text": text}, turn.id))
-            await repository(ConversationsRepository).append(turn.conversation_id, rows)
+
+        async def stored() -> None:
+            async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
+                await _keep(turn, (*added, message), repository)
+                cache = await self._cache(repository, turn, plan, reply, entry, profile, known["history"])
+                await repository(RoundsRepository).answered(
+                    turn.id, plan.round, reply.model, usage, cost, **{**known, **cache}
+                )
+                used = Spent(tokens=usage.input_tokens + usage.output_tokens, usd=cost or 0.0)
+                warnings = await self.contexts.budgets.warnings(repository, turn, context.limits, used)
+                notices: list[Row] = [
+                    ("notice", {"turn": turn.id, "level": "warn", "text": text}, turn.id) for text in warnings
+                ]
+                await repository(ConversationsRepository).append(turn.conversation_id, [*rows, *notices])
+
+        await self.runtime.outages.wait_out(stored)
         writer.end_part()
 
     async def _cache(

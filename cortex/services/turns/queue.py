@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from cortex.base.errors import CortexError
+from cortex.base.errors import CortexError, DatabaseUnavailable
 from cortex.base.messages import ToolCall
 from cortex.base.turn import parent_of
 from cortex.services.runtime import Runtime
@@ -34,6 +34,7 @@ LOOKS_S = (2.0, 5.0)  # after a start: the engine tries for some seconds to take
 LOOK_S = 30.0
 HELD_LOOK_S = 1.0
 MESSAGES = ("chat", "result")  # what waits for its turn, rather than ends, while work is stopped
+AGAIN_S = 5.0  # after a look that found something left: the second sight
 LOST = "Cortex stopped in the middle of this answer and could not take it up again. What is shown was done."
 OUTDATED = (
     "Cortex was changed in the middle of this answer, and the new version cannot take it up. What is shown was done."
@@ -104,7 +105,7 @@ class TurnQueue:
     async def _is_held(self, user_id: str) -> bool:
         try:
             return await self.halt_of(user_id) is not None
-        except SQLAlchemyError as error:  # who cannot know waits
+        except (DatabaseUnavailable, SQLAlchemyError) as error:  # who cannot know waits
             log.warning("turn queue: database error, retrying: %s", error)
             return True
 
@@ -149,6 +150,8 @@ class TurnQueue:
             try:
                 if await self._look_at(row):
                     left.add(row.id)
+            except DatabaseUnavailable:
+                raise  # the next look sees all of them
             except CortexError as error:  # one that cannot be helped keeps no other waiting
                 log.warning("turn queue: cannot recover turn %s, retrying: %s", row.id, error)
         self._left.clear()
@@ -158,11 +161,14 @@ class TurnQueue:
     async def _look_at(self, row: TurnRow) -> bool:
         """Whether it was left by its run. One that was so in the look before too is ended.
 
-        Not at first sight: whoever stops a turn cancels the run, and then writes down what was said.
+        Not at first sight: whoever stops a turn cancels the run, and then writes down what was said. Nobody else
+        cancels runs: one that is cancelled was stopped, by a process that did not live to write it down.
         """
         status = await self.runtime.runner.status(row.id)
         is_left = status in ("cancelled", "done") or (status == "unknown" and row.state != "queued")
-        if status == "failed" or (is_left and row.id in self._left):
+        if status == "cancelled" and row.id in self._left:
+            await self.turn_end.stop(row, ())
+        elif status == "failed" or (is_left and row.id in self._left):
             await self.turn_end.interrupt(row, LOST)
         elif not is_left and row.state != "queued":
             await self.approvals.signal_again(row)
@@ -178,12 +184,22 @@ class TurnQueue:
                 if await self.runtime.runner.status(row.id) == "unknown":
                     await self.start(row)
 
-    async def look_after(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """Until cancelled: end what no run will end, bring on what a process committed and did not live to start."""
+    async def look_after(
+        self, take_up_lost: Callable[[], Awaitable[int]], sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        """Until cancelled, the supervisor of all turns: what has no living run, seen twice, is taken up or ended.
+
+        What a process committed and did not live to signal or to start is signalled and started.
+
+        take_up_lost: of the engine, resumes runs that nobody executes; how many it saw.
+        """
+        found = 0
         for wait_s in chain(LOOKS_S, repeat(LOOK_S)):
-            await sleep(wait_s)
+            await sleep(min(wait_s, AGAIN_S) if found else wait_s)
             try:
+                found = await take_up_lost()
                 await self.settle_stalled()
+                found += len(self._left)
             except (CortexError, SQLAlchemyError) as error:
                 log.warning("turn queue: database error, retrying: %s", error)
 

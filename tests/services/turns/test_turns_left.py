@@ -15,7 +15,7 @@ from cortex.base.events import OpenPart
 from cortex.base.turn import TurnState
 from cortex.base.user import User
 from cortex.services.turns.end import STOPPED
-from cortex.services.turns.queue import LOST, TurnQueue
+from cortex.services.turns.queue import TurnQueue
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import TurnsRepository
 from tests.databases import house_settings
@@ -90,9 +90,9 @@ async def test_a_turn_whose_stop_was_killed_is_ended_after_the_start_and_the_nex
     killed(tmp_path, "stop")
     async with living_house(tmp_path) as house:
         cid = await the_conversation(house)
-        ended = await house.until(cid, "turn.end", state="interrupted")
-        assert ended.payload["can_continue"] is True
-        assert [event.payload["text"] for event in await house.events(cid, "notice")] == [LOST]
+        ended = await house.until(cid, "turn.end", state="stopped")
+        assert ended.payload["can_continue"] is False
+        assert await house.events(cid, "notice") == []
         await house.until(cid, "turn.end", state="done")
 
 
@@ -150,15 +150,17 @@ async def left(home: Path, how: str) -> AsyncIterator[Left]:
         yield Left(cortex, queue, engine, user, cid)
 
 
-@pytest.mark.parametrize("how", ["cancelled", "done", "unknown"])
+@pytest.mark.parametrize(
+    ("how", "state"), [("cancelled", "stopped"), ("done", "interrupted"), ("unknown", "interrupted")]
+)
 async def test_a_turn_without_a_living_run_is_ended_when_it_is_seen_for_the_second_time(
-    tmp_path: Path, how: str
+    tmp_path: Path, how: str, state: str
 ) -> None:
     async with left(tmp_path, how) as house:
         await house.queue.recover()
         assert (await house.states(), house.engine.started) == (["running", "queued"], [])
         await house.queue.settle_stalled()
-        assert (await house.states(), house.engine.started) == (["interrupted", "queued"], [SECOND])
+        assert (await house.states(), house.engine.started) == ([state, "queued"], [SECOND])
 
 
 async def test_a_look_in_the_middle_of_a_stop_takes_none_of_what_was_said(tmp_path: Path) -> None:

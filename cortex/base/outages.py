@@ -1,0 +1,66 @@
+"""Waiting for a database that is away: what needs it is tried again for minutes, and who watches learns of it.
+
+Used by the engine for every step, and by services for a commit whose work must not be done twice. It knows no
+database: whoever asks one raises DatabaseUnavailable (`storage/failures.py`).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from cortex.base.clock import ticks_s
+from cortex.base.errors import DatabaseUnavailable
+
+FIRST_WAIT_S = 0.25
+LONGEST_WAIT_S = 5.0
+GIVE_UP_S = 900.0
+
+T = TypeVar("T")
+
+
+class Outages:
+    """What waits for the database in this process. `on_change` is called when the first begins and the last ends."""
+
+    def __init__(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """`sleep`: tests have their own."""
+        self.on_change: list[Callable[[], None]] = []
+        self._sleep = sleep
+        self._waiting = 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something waits for the database now."""
+        return self._waiting > 0
+
+    async def wait_out(self, action: Callable[[], Awaitable[T]]) -> T:
+        """What the action returns, which is begun anew while the database is away: it must bear being done twice.
+
+        Raises DatabaseUnavailable when the database has been away for a quarter of an hour.
+        """
+        try:
+            return await action()
+        except DatabaseUnavailable:
+            pass
+        self._count(1)
+        try:
+            return await self._again(action)
+        finally:
+            self._count(-1)
+
+    async def _again(self, action: Callable[[], Awaitable[T]]) -> T:
+        ends_s, wait_s = ticks_s() + GIVE_UP_S, FIRST_WAIT_S
+        while True:
+            await self._sleep(wait_s)
+            try:
+                return await action()
+            except DatabaseUnavailable:
+                if ticks_s() > ends_s:
+                    raise
+            wait_s = min(wait_s * 2, LONGEST_WAIT_S)
+
+    def _count(self, change: int) -> None:
+        was_waiting = self.is_waiting
+        self._waiting += change
+        if self.is_waiting != was_waiting:
+            for listener in self.on_change:
+                listener()

@@ -1,0 +1,47 @@
+"""Which errors of a database pass by themselves: it is away, locked by another, or its disk is full for now."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as NoConnectionFree
+
+from cortex.base.errors import DatabaseUnavailable
+
+PASSING = {
+    sqlite3.SQLITE_BUSY: "it is locked by another program",
+    sqlite3.SQLITE_LOCKED: "it is locked",
+    sqlite3.SQLITE_IOERR: "the disk failed",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_CANTOPEN: "its file cannot be opened",
+}
+PRIMARY = 0xFF  # the low byte of SQLite's extended codes
+# Of PostgreSQL: connection lost, resources (disk, memory, connections), server stops or starts, deadlock.
+PASSING_STATES = ("08", "53", "57P", "40P01")
+
+
+@contextmanager
+def unavailable() -> Iterator[None]:
+    """Inside the block, an error that passes by itself is DatabaseUnavailable; others stay what they are."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        reason = passing(error)
+        if reason:
+            raise DatabaseUnavailable(f"The database does not answer ({reason}). Try again in a moment.") from error
+        raise
+
+
+def passing(error: SQLAlchemyError) -> str:
+    """Why the database is away, in a few words; "" for an error that would come again."""
+    if isinstance(error, NoConnectionFree):
+        return "too many wait for it"
+    if not isinstance(error, DBAPIError):
+        return ""
+    if isinstance(error.orig, sqlite3.OperationalError):
+        return PASSING.get(error.orig.sqlite_errorcode & PRIMARY, "")
+    state = getattr(error.orig, "sqlstate", None)
+    # Without a state it never came to a statement: a refused or broken connection.
+    is_lost = error.connection_invalidated or (state is None and type(error.orig).__name__ == "OperationalError")
+    return "the connection is lost" if is_lost or str(state).startswith(PASSING_STATES) else ""

@@ -1,0 +1,80 @@
+"""Errors that pass by themselves, raised by the databases themselves."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from cortex.base.errors import DatabaseUnavailable
+from cortex.storage.accounts import AccountsRepository
+from cortex.storage.db import Database
+from tests.databases import PostgresTemplate, SqliteTemplate
+from tests.postgres import PrivateServer, private_server
+
+
+async def test_a_full_disk_passes_by_itself_and_nothing_is_kept(
+    sqlite_template: SqliteTemplate, tmp_path: Path
+) -> None:
+    db = Database(sqlite_template.fresh(tmp_path))
+
+    @event.listens_for(db.write.sync_engine, "checkout")
+    def no_growth(connection: object, *_: object) -> None:
+        cursor = connection.cursor()  # type: ignore[attr-defined]  # the driver's own
+        cursor.execute("PRAGMA max_page_count=1")  # as many as there are
+        cursor.close()
+
+    accounts = db.repository(AccountsRepository)
+    with pytest.raises(DatabaseUnavailable, match="the disk is full"):
+        await accounts.add("ann", "A" * 2_000_000, "admin", None, "UTC")
+    assert await accounts.list() == []
+    await db.close()
+
+
+async def test_a_lock_of_another_program_passes_by_itself(sqlite_template: SqliteTemplate, tmp_path: Path) -> None:
+    url = sqlite_template.fresh(tmp_path)
+    db = Database(url)
+
+    @event.listens_for(db.write.sync_engine, "checkout")
+    def at_once(connection: object, *_: object) -> None:
+        cursor = connection.cursor()  # type: ignore[attr-defined]  # the driver's own
+        cursor.execute("PRAGMA busy_timeout=1")
+        cursor.close()
+
+    other = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(DatabaseUnavailable, match="locked by another program"):
+        await db.repository(AccountsRepository).add("ann", "Ann", "admin", None, "UTC")
+    other.execute("ROLLBACK")
+    other.close()
+    await db.repository(AccountsRepository).add("ann", "Ann", "admin", None, "UTC")
+    await db.close()
+
+
+async def cut(db: Database, server: PrivateServer) -> None:
+    """Stop the server in the middle of a transaction."""
+    async with db.session_scope() as session:
+        await session.execute(text("SELECT 1"))
+        server.stop()
+        await session.execute(text("SELECT 1"))
+
+
+async def test_a_postgresql_that_is_stopped_is_away_and_comes_back() -> None:
+    with private_server() as server:
+        db = Database(PostgresTemplate(server.url).fresh())
+        accounts = db.repository(AccountsRepository)
+        await accounts.add("ann", "Ann", "admin", None, "UTC")
+        with pytest.raises(DatabaseUnavailable, match="connection is lost"):
+            await cut(db, server)
+        with pytest.raises(DatabaseUnavailable, match="connection is lost"):
+            await accounts.list()
+        server.start()
+        assert [one.name for one in await accounts.list()] == ["Ann"]
+        await db.close()
+
+
+async def test_a_wrong_statement_stays_an_error(db: Database) -> None:
+    async with db.session_scope() as session:
+        with pytest.raises(SQLAlchemyError):
+            await session.execute(text("SELECT nothing FROM nowhere"))
