@@ -86,7 +86,9 @@ class Cortex(Services):
 
             try:
                 async with _opened(cls, settings, clock, remote, remote, relay, tell_others) as cortex:
-                    relay.newest = cortex.runtime.db.repository(AllConversationsRepository).seqs
+                    seqs = cortex.runtime.db.repository(AllConversationsRepository).seqs
+                    # Nothing else asks the database all the time here: by this look pages learn that it is away.
+                    relay.newest = lambda ids: cortex.runtime.outages.wait_out(lambda: seqs(ids))
                     relay.on(ACCESS_ENDED, cortex.streams.end_streams)
                     async with background_tasks(cortex.accounts.keep_logins(), cortex.stop_all.watch()):
                         yield cortex

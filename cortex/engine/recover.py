@@ -75,8 +75,10 @@ class Recovery:
         before = self._connection
         if not self._hold():
             return self._runs.ids()
-        # While the line was down another may have held our lock, taken our runs over, and let go of it again.
-        elsewhere = self._taken() if self._connection is not before else []
+        if self._connection is not before:
+            # While the line was down another may have held our lock, taken our runs over, and let go of it again. It
+            # was down for the others too, perhaps: they have until the next look to take theirs.
+            return self._taken()
         for executor_id in self._owners():
             if executor_id != self._executor_id and self._try(executor_id):
                 try:
@@ -86,7 +88,7 @@ class Recovery:
                     log.info("engine: worker %s is gone, took over %d runs", executor_id, len(taken))
                 finally:
                     self._execute("SELECT pg_advisory_unlock(:key)", executor_id)
-        return elsewhere
+        return []
 
     def _taken(self) -> list[str]:
         """The runs that execute here and that the database does not count as ours."""

@@ -22,7 +22,7 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from cortex.base import faults, private, scan
 from cortex.base.clock import Clock, now, ticks_s
-from cortex.base.errors import Busy, ConfigError
+from cortex.base.errors import Busy, ConfigError, DatabaseUnavailable
 from cortex.storage import revisions
 from cortex.storage.audit import AUDIT_KEY, AUDITED, AuditRepository
 from cortex.storage.audit_head import BEGINNING, AuditHead
@@ -125,7 +125,11 @@ class Database:
                     return
                 if newest.number <= kept.number or await asyncio.to_thread(audit_head.move_on, kept, newest):
                     return
-        except (OSError, SQLAlchemyError) as error:  # what was audited is committed; the next row makes up for it
+        except (
+            DatabaseUnavailable,
+            OSError,
+            SQLAlchemyError,
+        ) as error:  # what was audited is committed; the next row makes up for it
             log.warning("audit log: its head cannot be kept: %s", error)
 
     @asynccontextmanager

@@ -33,6 +33,13 @@ SHELL = "run `echo up-$((40+2))` in the shell"
 DONE = "Milk stands on the list, and there it stays."
 
 
+@pytest.fixture
+def daemon(daemon: Daemon) -> Daemon:
+    """Started from nothing: the first use of a model's provider loads it, which holds the loop for seconds."""
+    daemon.starts = Program
+    return daemon
+
+
 @contextmanager
 def model(answer: str = DONE) -> Iterator[ScriptedServer]:
     """A model that makes one call and says so."""
@@ -73,6 +80,7 @@ def away_in_a_turn(daemon: Daemon, server: PrivateServer, proxy: Proxy | None, a
         settle(ada.set_up(), scripted)
         cid = halfway(scripted, ada)
         with Listener(daemon.origin, ada.token, events_of(cid)) as page:
+            page.first("", MILK)  # from here on it is told what comes
             if proxy is not None:
                 proxy.cut()
             server.stop()
@@ -107,6 +115,31 @@ def test_a_turn_waits_for_postgresql_over_tcp(daemon: Daemon, away_s: float) -> 
         away_in_a_turn(daemon, server, proxy, away_s)
 
 
+@OWN
+@pytest.mark.full
+@pytest.mark.parametrize("away_s", [1.0, 40.0])
+def test_a_turn_of_two_workers_waits_for_postgresql_and_stays_with_its_own(tmp_path: Path, away_s: float) -> None:
+    with (
+        private_server() as server,
+        Crew(tmp_path, server.url) as crew,
+        model() as scripted,
+        Caller(crew.pages[0]) as ada,
+    ):
+        settle(ada.set_up(), scripted)
+        cid = halfway(scripted, ada)
+        with Listener(crew.pages[0].origin, ada.token, events_of(cid)) as page:
+            page.first("", MILK)
+            server.stop()
+            scripted.go_on(99)
+            page.first("", AWAY)
+            time.sleep(away_s)
+            assert page.is_open
+            server.start()
+            page.first("", BACK)
+            assert page.first("ended").data.strip() == "done"
+        check_whole(ada, scripted, cid)
+
+
 # --- the disk is full -------------------------------------------------------------------------------------------
 
 ROOM = "48m"
@@ -117,8 +150,9 @@ class InASmallRoom(Program):
     """The program in a mount namespace of its own, whose home is a small tmpfs."""
 
     def __init__(
-        self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, output: Path, umask: int = -1
+        self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, output: Path, umask: int = -1, limit: int = 0
     ) -> None:
+        assert not limit, "only a Child takes a limit"
         own = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", MOUNT, ROOM, str(cwd)]
         with output.open("ab") as printed:
             self._process = subprocess.Popen(
@@ -170,6 +204,7 @@ def test_a_turn_waits_for_room_on_its_disk(cramped: Daemon, full_s: float) -> No
         settle(ada.set_up(), scripted)
         cid = halfway(scripted, ada)
         with Listener(cramped.origin, ada.token, events_of(cid)) as page:
+            page.first("", MILK)
             with full(cramped):
                 scripted.go_on(99_999)
                 page.first("", AWAY)

@@ -13,7 +13,7 @@ from datetime import timedelta
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.clock import Clock, now
-from cortex.base.errors import NotAllowed, NotFound, Throttled
+from cortex.base.errors import DatabaseUnavailable, NotAllowed, NotFound, Throttled
 from cortex.base.ids import new_id
 from cortex.base.settings import Settings
 from cortex.base.user import User
@@ -174,7 +174,7 @@ class Accounts(People):
             self._was_seen.clear()
             try:
                 await self.note_seen()
-            except SQLAlchemyError as error:
+            except (DatabaseUnavailable, SQLAlchemyError) as error:
                 log.warning("logins: cannot note which are used: %s", error)
 
     async def note_seen(self) -> None:

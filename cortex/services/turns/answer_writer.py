@@ -134,10 +134,17 @@ class AnswerWriter:
         self.started.clear()
 
     async def _announce(self, rows: list[Row]) -> None:
-        """Commit rows to the log, with what goes with the first of them, and wake those who watch."""
+        """Commit rows to the log, with what goes with the first of them, and wake those who watch.
+
+        It waits for a database that is away: else the model would be asked again for what it is saying.
+        """
         # With the first row alone: the round's messages stand as soon as anything of its answer does.
         beside, self.beside = self.beside, None
-        async with self.runtime.transaction_then_notify(self.turn.user_id, self.turn.conversation_id) as repository:
-            if beside is not None:
-                await beside(repository)
-            await repository(ConversationsRepository).append(self.turn.conversation_id, rows)
+
+        async def stored() -> None:
+            async with self.runtime.transaction_then_notify(self.turn.user_id, self.turn.conversation_id) as repository:
+                if beside is not None:
+                    await beside(repository)
+                await repository(ConversationsRepository).append(self.turn.conversation_id, rows)
+
+        await self.runtime.outages.wait_out(stored)

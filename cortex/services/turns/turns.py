@@ -81,7 +81,7 @@ class TurnRuns:
             following = await self.queue.turn_end.end_turn(turn, outcome)
         if following:
             # The end is committed: if this process dies here, the queue's next look starts it.
-            await self.queue.start_id(argument["user"], following)
+            await self.queue.runtime.outages.wait_out(lambda: self.queue.start_id(argument["user"], following))
 
     async def _outcome(self, turn: Turn, argument: dict[str, Any]) -> Outcome:
         if "call" in argument:
