@@ -4,6 +4,7 @@ VENV   ?= .venv
 TESTS  ?= tests
 HOMELESS := agent base bench integrations notify providers schedule selection toolkit
 BIN    := $(VENV)/bin
+DOJO   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/agentdojo
 UV     := $(shell command -v uv 2>/dev/null)
 RUN_STAMP  := $(VENV)/.run-stamp
 TEST_STAMP := $(VENV)/.test-stamp
@@ -14,7 +15,7 @@ else
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: run install ddgs otel semantic test install-test debian test-full test-postgres check format audit bench train lock docs assets
+.PHONY: run install ddgs otel semantic agentdojo test install-test debian test-full test-postgres check format audit bench train lock docs assets
 
 run: install assets
 	@$(BIN)/cortex serve
@@ -52,6 +53,11 @@ ddgs: install
 
 semantic: install
 	@$(PIP) --no-deps --only-binary :all: --require-hashes -r requirements/semantic.txt
+
+# The tasks and attacks of tests/dojo, in an environment of their own: what they need does not go with Cortex.
+agentdojo:
+	@$(PYTHON) -m venv "$(DOJO)"
+	@"$(DOJO)/bin/pip" install -q --disable-pip-version-check --no-deps --require-hashes -r requirements/agentdojo.txt
 
 assets: install
 	@$(BIN)/python web/assets.py

@@ -41,6 +41,11 @@ class CheckedCall:
         risk_of = self.tool.risk_of
         return risk_of(self.arguments.model_dump()) if risk_of else self.tool.risk
 
+    @property
+    def sends_out(self) -> bool:
+        """Whether exactly this call carries data to a place outside."""
+        return bool(destination(self)) if self.tool.sends_to else self.tool.sends_out
+
 
 def check(registry: Registry, permitted: frozenset[str], call: ToolCall) -> CheckedCall | str:
     """The checked call, or the words from which the model learns what is wrong with it.
@@ -84,7 +89,9 @@ def digest(tool: str, canonical: str) -> str:
 
 
 def destination(checked: CheckedCall) -> str:
-    """Where a call sends to, lower case: the host of its `url`, else its `to`; "" when it stays here."""
+    """Where a call sends to, lower case: as its tool says, the host of its `url`, its `to`; "" when it stays here."""
+    if checked.tool.sends_to:
+        return checked.tool.sends_to(checked.arguments.model_dump()).lower()
     url = getattr(checked.arguments, "url", None)
     if url:
         return host_of(str(url))

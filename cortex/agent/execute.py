@@ -235,7 +235,7 @@ def still_no(
 
 def taint_refusal(facts: CallFacts, checked: CheckedCall) -> str:
     """The rule that no person can wave through: private data may not leave on a stranger's word."""
-    if not (checked.tool.sends_out and facts.is_tainted and facts.has_read_private):
+    if not (checked.sends_out and facts.is_tainted and facts.has_read_private):
         return ""
     host = destination(checked)
     places = {place.strip() for place in host.split(",")} - {"", *OWN}
@@ -244,7 +244,7 @@ def taint_refusal(facts: CallFacts, checked: CheckedCall) -> str:
     return (
         f"Refused: this turn has read {facts.taint_source or 'text from outside'} and private data, and the user "
         f"did not name {host or 'this destination'}. Tell the user; they can ask for it in their own words, with the "
-        "full address."
+        "full address, or its name in quotes."
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from cortex.toolkit.schema import forms
-from cortex.toolkit.spec import Effect, Output, Policy, Risk, RiskOf, Tool
+from cortex.toolkit.spec import Effect, Output, Policy, Risk, RiskOf, SendsTo, Tool
 
 Function = Callable[..., Awaitable[str | Output]]
 
@@ -25,6 +25,7 @@ def tool(
     sends_out: bool = False,
     free: bool = False,
     risk_of: RiskOf | None = None,
+    sends_to: SendsTo | None = None,
 ) -> Callable[[Function], Tool]:
     """A decorator that makes a `Tool` of a function; TypeError at import when the function is not fit to be one.
 
@@ -58,6 +59,7 @@ def tool(
             sends_out=sends_out,
             free=free,
             risk_of=risk_of,
+            sends_to=sends_to,
             **flags,
         )
 

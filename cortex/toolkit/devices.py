@@ -4,6 +4,7 @@ Pure rules over `ports/home_assistant.py`; used by `tools/ha.py`.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -30,6 +31,11 @@ NEVER = frozenset(
     {"homeassistant", "hassio", "shell_command", "rest_command", "python_script", "pyscript", "notify", "recorder"}
     | {"system_log", "logger", "backup", "persistent_notification", "hacs", "ftp", "mqtt"}
 )
+# What moves in the house beside the easy ones; whatever a domain that is in neither list does may leave it.
+DEVICES = frozenset(
+    {"alarm_control_panel", "automation", "button", "cover", "date", "datetime", "input_button", "input_datetime"}
+    | {"input_text", "lawn_mower", "lock", "scene", "siren", "text", "time", "valve", "water_heater"}
+)
 BACK = frozenset({"light", "switch", "input_boolean", "fan", "cover"})
 TARGETS = frozenset({"entity_id", "area_id", "device_id", "floor_id", "label_id"})
 KEPT = ("brightness", "color_temp_kelvin", "rgb_color", "color_mode", "current_position", "percentage")
@@ -43,6 +49,14 @@ def risk_of(service: str, data: Mapping[str, Any]) -> Literal["medium", "high"]:
     """
     domain = service.strip().casefold().partition(".")[0]
     return "medium" if domain in EASY and "://" not in json.dumps(data) else "high"
+
+
+def sends_to(service: str, data: Mapping[str, Any]) -> str:
+    """What a call reaches past the house's own devices: hosts of addresses in its data, or the service; "" for none."""
+    domain = service.strip().casefold().partition(".")[0]
+    places = [] if domain in EASY | DEVICES else [service.strip()]
+    places += re.findall(r"://(?:[^/\s\"@]*@)?([^/\s\":?#]+)", json.dumps(data, ensure_ascii=False))
+    return ", ".join(dict.fromkeys(places))
 
 
 def touched_by(domain: str, entities: Sequence[Entity]) -> list[str]:

@@ -13,6 +13,7 @@ Policy = Literal["core", "deferred"]
 Effect = Literal["read", "write"]
 OUTSIDE = frozenset({"CodingAgent", "Mail", "Talk", "Web", "WebSearch"})  # ports that lead out of this server
 RiskOf = Callable[[Mapping[str, Any]], Risk]  # Any: arguments, as pydantic has checked them
+SendsTo = Callable[[Mapping[str, Any]], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,8 @@ class Tool:
     ask. ambient: pinned in every conversation that permits it. reads_untrusted: its results are tainted. sends_out: it
     carries data to a place outside. free: not counted as a business call (meta tools). needs: ports that this tool
     needs beside its category's. risk_of: the risk of one call where its arguments decide (a lock is not a lamp); `risk`
-    is the least it can be.
+    is the least it can be. sends_to: where one call carries data to where its arguments decide, with commas between,
+    "" when all stays here.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Tool:
     sends_out: bool = False
     free: bool = False
     risk_of: RiskOf | None = None
+    sends_to: SendsTo | None = None
 
     @property
     def is_outward(self) -> bool:

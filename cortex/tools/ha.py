@@ -14,7 +14,7 @@ from cortex.base.zone import moment
 from cortex.ports.home_assistant import Entity, HomeAssistant, NamedEntities
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.devices import EASY, NEVER, TARGETS, image, risk_of, stamp, touched_by, way_back
+from cortex.toolkit.devices import EASY, NEVER, TARGETS, image, risk_of, sends_to, stamp, touched_by, way_back
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Risk, TriggerPhrase
 
@@ -31,6 +31,10 @@ PLAIN = (
 
 def _risk(arguments: Mapping[str, Any]) -> Risk:
     return risk_of(str(arguments["service"]), arguments.get("data") or {})
+
+
+def _place(arguments: Mapping[str, Any]) -> str:
+    return sends_to(str(arguments["service"]), arguments.get("data") or {})
 
 
 @tool(effect="read", reads_private=True, reads_untrusted=True)
@@ -74,7 +78,7 @@ async def ha_get_states(
     return "\n".join(lines) or "Nothing in the house fits. Try fewer words, or leave domain or area out."
 
 
-@tool(risk="medium", risk_of=_risk)
+@tool(risk="medium", risk_of=_risk, sends_to=_place)
 async def ha_call_service(ctx: Ctx, service: str, target: str = "", data: dict[str, Any] | None = None) -> Output:
     """Switch or set devices of the house: lights, heating, music, locks.
 

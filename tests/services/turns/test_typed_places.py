@@ -21,6 +21,13 @@ from cortex.services.turns.typed_places import typed_places
         ("read https://notes.md/ for me", {"notes.md"}),
         ("Read https://notes.md. Then (https://example.org), please!", {"notes.md", "example.org"}),
         ("post it to **https://example.org**, or to “https://a.example.net”", {"example.org", "a.example.net"}),
+        (
+            "post it in \"Family  Chat\" and tell #general, @Ben and the room 'Ops'",
+            {"family chat", "general", "ben", "ops"},
+        ),
+        ("post it in “Family” or `ops`", {"family", "ops"}),
+        ("don't send it to Family, it's private", set()),
+        ("summarise 'notes.md' and \"https://example.org\"", {"example.org"}),
         ("look at http://[x and at http://[::1]/", {"::1"}),
     ],
 )
