@@ -25,7 +25,9 @@ class MemoryJournals:
     async def list(self) -> Sequence[Journal]:
         names = sorted({row.journal for row in self.rows.values()})
         held = {name: sum(row.journal == name for row in self._enabled()) for name in names}
-        return [Journal(id=f"j-{name}", name=name, entries=held[name], changed_at=START) for name in names]
+        return [
+            Journal(id=f"j-{name}", name=name, entries=held[name], changed_at=START, is_tainted=False) for name in names
+        ]
 
     async def entries(
         self, journal_id: str | None, query: str, since: date | None, until: date | None, most: int

@@ -8,12 +8,13 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    """A journal of the user with the number of its entries."""
+    """A journal of the user with the number of its entries. `is_tainted`: its name holds words from outside."""
 
     id: str
     name: str
     entries: int
     changed_at: datetime
+    is_tainted: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +80,15 @@ class Card:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardColumn:
-    """A column of the board with its cards in order; `total` may be more than are handed over."""
+    """A column of the board with its cards in order; `total` may be more than are handed over.
+
+    `is_tainted`: its name may hold words from outside.
+    """
 
     name: str
     cards: tuple[Card, ...]
     total: int
+    is_tainted: bool
 
 
 class Board(Protocol):

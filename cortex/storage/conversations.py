@@ -26,12 +26,15 @@ _APPENDED = "appended"
 class ConversationRow:
     """A conversation's head. `seq` is its last event's; `selection_state` is the planner's memory.
 
+    is_title_tainted: its title was made of words from outside, or by who had read some.
+
     recipe: the way of choosing tools, "" for the role's.
     """
 
     id: str
     title: str
     is_title_auto: bool
+    is_title_tainted: bool
     role: str
     mode: ToolMode
     max_rounds: int | None
@@ -62,6 +65,7 @@ class ConversationsRepository(Repository):
         source: Source = "chat",
         parent_id: str | None = None,
         recipe: str = "",
+        is_title_tainted: bool = False,
     ) -> ConversationRow:
         """A new conversation; an `id` that the user already has is handed back as it stands."""
         at = self.clock()
@@ -72,6 +76,7 @@ class ConversationsRepository(Repository):
                 "id": conversation_id,
                 "title": title[:_TITLE_LENGTH],
                 "is_title_auto": not title,
+                "is_title_tainted": is_title_tainted,
                 "role": role,
                 "mode": mode,
                 "recipe": recipe,
@@ -139,13 +144,14 @@ class ConversationsRepository(Repository):
         statement = self._heads().where(ConversationTable.deleted_at.is_(None), ConversationTable.is_pinned)
         return await self._all(ConversationRow, statement.order_by(ConversationTable.updated_at.desc()))
 
-    async def rename(self, id: str, title: str, by_user: bool = True) -> None:
+    async def rename(self, id: str, title: str, by_user: bool = True, *, is_tainted: bool = False) -> None:
         """Set the title. One that the user gave is not replaced by an automatic one any more."""
         change = self._change(ConversationTable).where(ConversationTable.id == id)
         if not by_user:
             change = change.where(ConversationTable.is_title_auto)
         touched = await self._touched(
-            change.values(title=title[:_TITLE_LENGTH], is_title_auto=not by_user), ConversationTable.id
+            change.values(title=title[:_TITLE_LENGTH], is_title_auto=not by_user, is_title_tainted=is_tainted),
+            ConversationTable.id,
         )
         if by_user and not touched:
             raise NotFound("There is no such conversation.")

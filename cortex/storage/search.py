@@ -24,6 +24,7 @@ class SearchHit:
     snippet: str
     at: datetime
     is_tainted: bool
+    is_title_tainted: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,7 @@ class _Found:
     created_at: datetime
     is_tainted: bool
     title: str
+    is_title_tainted: bool
 
 
 class SearchRepository(Repository):
@@ -47,7 +49,7 @@ class SearchRepository(Repository):
         if not wanted:
             return []
         statement = (
-            self._mine(_Found, MessageTable, ConversationTable.title)
+            self._mine(_Found, MessageTable, ConversationTable.title, ConversationTable.is_title_tainted)
             .join(TurnTable, TurnTable.id == MessageTable.turn_id)
             .join(ConversationTable, ConversationTable.id == MessageTable.conversation_id)
             .where(self._has(wanted), ~TurnTable.is_dropped, ConversationTable.deleted_at.is_(None))
@@ -63,6 +65,7 @@ class SearchRepository(Repository):
                 snippet=snippet(from_json(row.body).said, wanted),
                 at=row.created_at,
                 is_tainted=row.is_tainted,
+                is_title_tainted=row.is_title_tainted,
             )
             for row in await self._all(_Found, statement)
         ]

@@ -34,11 +34,12 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskListRow:
-    """A list by its name, with how many tasks are open and done."""
+    """A list by its name, with how many tasks are open and done. `is_tainted`: its name may be from outside."""
 
     name: str
     open: int
     done: int
+    is_tainted: bool = False
 
 
 class TaskFields(TypedDict, total=False):
@@ -170,14 +171,17 @@ class TasksRepository(Repository):
     @reading
     async def lists(self) -> Sequence[TaskListRow]:
         """The lists that have tasks, by name."""
-        done = func.sum(case((TaskTable.is_done, 1), else_=0))
+        done, tainted = (func.sum(case((flag, 1), else_=0)) for flag in (TaskTable.is_done, TaskTable.is_tainted))
         statement = (
-            select(TaskTable.list_name, func.count(), done)
+            select(TaskTable.list_name, func.count(), done, tainted)
             .where(TaskTable.owner_id == self.owner_id)
             .group_by(TaskTable.list_name)
         )
         rows = (await self.session.execute(statement)).all()
-        lists = [TaskListRow(name=name, open=count - int(ticked), done=int(ticked)) for name, count, ticked in rows]
+        lists = [
+            TaskListRow(name=name, open=count - int(ticked), done=int(ticked), is_tainted=bool(marked))
+            for name, count, ticked, marked in rows
+        ]
         return sorted(lists, key=lambda one: (one.name.casefold(), one.name))
 
     async def _end_of(self, list_name: str) -> int:

@@ -48,6 +48,11 @@ class TurnRow:
     has_read_outside: bool
     has_read_private: bool
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether it carries words from outside or private data; one that has not begun had them from elsewhere."""
+        return self.is_tainted or self.has_read_outside or self.has_read_private
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
@@ -217,10 +222,13 @@ class TurnsRepository(Repository):
     async def take_queued(self, conversation_id: str, by: str, after_round: int) -> Sequence[TurnRow]:
         """Take the queued messages into the running turn `by` as steering; all it took at that round, oldest first.
 
-        A queued run of a job stays what it is. Asked again for the same round it gives the same ones and those that
+        A queued run of a job stays what it is, and so does a message that carries what others wrote or what was read
+        before it: a branch off the turn `by` would lose that mark.
+
+        Asked again for the same round it gives the same ones and those that
         came since: no message is lost when a step is run twice.
         """
-        ids = [turn.id for turn in await self.queued(conversation_id) if turn.channel == "chat"]
+        ids = [turn.id for turn in await self.queued(conversation_id) if turn.channel == "chat" and not turn.is_marked]
         # Still queued: on PostgreSQL another may have begun or taken one since it was read.
         change = self._change(TurnTable).where(TurnTable.id.in_(ids), TurnTable.state == "queued")
         await self.session.execute(

@@ -34,12 +34,13 @@ async def ae_task_list(
         return Output(text="There is nothing on the board yet. task_create adds a task; its list is its column.")
     wanted = column.strip().casefold()
     shown = [one for one in columns if wanted in one.name.casefold()]
-    names = ", ".join(one.name for one in columns)
+    names, tainted = ", ".join(one.name for one in columns), any(one.is_tainted for one in columns)
     if not shown:
-        return Output(text=f"The board has no column {column!r}. Columns: {names}.")
+        return Output(text=f"The board has no column {column!r}. Columns: {names}.", is_tainted=tainted)
     if not any(one.cards for one in shown):
-        return Output(text=f"No task on the board{' fits' if query or column else ''}. Columns: {names}.")
-    tainted = any(card.is_tainted for one in shown for card in one.cards)
+        told = f"No task on the board{' fits' if query or column else ''}. Columns: {names}."
+        return Output(text=told, is_tainted=tainted)
+    tainted = any(one.is_tainted or any(card.is_tainted for card in one.cards) for one in shown)
     today = local(ctx.now, ctx.user.time_zone).date()
     return Output(text="\n".join(_column_text(one, today) for one in shown if one.cards), is_tainted=tainted)
 

@@ -170,7 +170,8 @@ async def _entries(ctx: Ctx, journal: str, query: str, since: date | None, until
         lines.append("[there may be more: narrow it by journal, words or days]")
     where = f" in {found.name!r}" if found else ""
     text = "\n".join(lines) or f"No entry{where} fits. ae_journal_list shows the journals."
-    return Output(text=text, is_tainted=any(row.is_tainted for row in rows))
+    is_named_outside = found is not None and found.is_tainted
+    return Output(text=text, is_tainted=is_named_outside or any(row.is_tainted for row in rows))
 
 
 async def _journal(journals: Journals, wanted: str) -> Journal:
@@ -182,7 +183,8 @@ async def _journal(journals: Journals, wanted: str) -> Journal:
         return hits[0]
     names = ", ".join(one.name for one in (hits or known)[:20])
     raise ToolFailed(
-        f"{'Several journals fit' if hits else 'There is no journal'} {wanted!r}. Journals: {names or 'none'}."
+        f"{'Several journals fit' if hits else 'There is no journal'} {wanted!r}. Journals: {names or 'none'}.",
+        is_tainted=any(one.is_tainted for one in hits or known),
     )
 
 
@@ -191,7 +193,8 @@ async def _journal_to_write(journals: Journals, wanted: str) -> str:
     known = await journals.list()
     if not wanted.strip():
         if len(known) > 1:
-            raise ToolFailed(f"Say which journal: {', '.join(one.name for one in known[:20])}.")
+            names = ", ".join(one.name for one in known[:20])
+            raise ToolFailed(f"Say which journal: {names}.", is_tainted=any(one.is_tainted for one in known))
         return known[0].name if known else "Journal"
     hits = [one.name for one in known if _key(one.name) == _key(wanted)]
     return hits[0] if hits else _title(wanted)

@@ -68,7 +68,7 @@ async def email_send(ctx: Ctx, to: str, subject: str, text: str) -> str:
     return f"Sent to {', '.join(addresses)}."
 
 
-@tool(risk="high", sends_out=True, needs=("Talk",))
+@tool(risk="high", sends_out=True, reads_private=True, needs=("Talk",))
 async def nc_talk_send(ctx: Ctx, to: str, text: str) -> str:
     """Post a message in a Nextcloud Talk room.
 
@@ -80,9 +80,10 @@ async def nc_talk_send(ctx: Ctx, to: str, text: str) -> str:
     if to.strip().casefold() in OWN:  # the gate takes these words for the user; a room may bear any name
         raise ToolFailed("Say which room; web_push and email_send reach the user.")
     words = _bounded(text, TALK_CHARACTERS, "message")
-    room = _room(await talk.rooms(), to)
+    # What the person allowed is the room of exactly this name: one that only holds it may be anybody's.
+    room = _room(await talk.rooms(), to, is_whole=True)
     await talk.post(derived_id(ctx.call_id, "talk"), room.token, words)
-    return f"Posted in {room.name!r}."
+    return f"Posted in {to.strip()!r}."
 
 
 @tool(risk="medium", effect="read", reads_private=True, reads_untrusted=True, needs=("Talk",))
@@ -140,17 +141,18 @@ async def _addresses(mail: Mail, to: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _room(rooms: Sequence[Room], wanted: str) -> Room:
-    """The one room that is meant; ToolFailed names the candidates when it is not one."""
+def _room(rooms: Sequence[Room], wanted: str, *, is_whole: bool = False) -> Room:
+    """The one room that is meant, `is_whole`: by its whole name or token; ToolFailed names the candidates."""
     key = " ".join(wanted.casefold().split()).removeprefix("#")
     exact = [room for room in rooms if key in (room.name.casefold(), room.token.casefold())]
     hits = exact or [room for room in rooms if key and key in room.name.casefold()]
-    if len(hits) == 1:
+    if len(hits) == 1 and (exact or not is_whole):
         return hits[0]
     names = ", ".join(repr(room.name) for room in (hits or rooms)[:12])
     if hits:
-        raise ToolFailed(f"{len(hits)} rooms fit {wanted!r}: {names}. Say which.")
-    raise ToolFailed(f"There is no room {wanted!r}. Rooms: {names or 'none'}.")
+        told = f"{len(hits)} rooms fit" if len(hits) > 1 else "One room holds"
+        raise ToolFailed(f"{told} {wanted!r}: {names}. Say which, by its whole name.", is_tainted=True)
+    raise ToolFailed(f"There is no room {wanted!r}. Rooms: {names or 'none'}.", is_tainted=bool(names))
 
 
 def _line(ctx: Ctx, post: Post) -> str:

@@ -38,7 +38,7 @@ async def session_search(ctx: Ctx, query: str) -> Output:
         for hit in hits
     ]
     text = "\n".join(lines) or f"No earlier conversation has {query!r}. Try fewer or other words."
-    return Output(text=text, is_tainted=any(hit.is_tainted for hit in hits))
+    return Output(text=text, is_tainted=any(hit.is_tainted or hit.is_title_tainted for hit in hits))
 
 
 @tool(effect="read", reads_private=True)
@@ -60,12 +60,12 @@ async def session_read(ctx: Ctx, conversation: str = "", offset: int = 0) -> Out
     title = f"{head.title!r}, {moment(head.created_at, ctx.user.time_zone)}\n"
     return Output(
         text=title + (stretch(text, offset, "session_read") or "(nothing was said)"),
-        is_tainted=any(map(_is_tainted, stored)),
+        is_tainted=head.is_title_tainted or any(map(_is_tainted, stored)),
     )
 
 
 async def _latest(ctx: Ctx) -> Output:
-    """The newest conversations; that of a job bears a name that a model may have given it over outside text."""
+    """The newest conversations, by their titles."""
     heads = [
         head for head in await ctx.use(ConversationsRepository).list(limit=RECENT + 1) if head.id != ctx.conversation_id
     ]
@@ -74,7 +74,7 @@ async def _latest(ctx: Ctx) -> Output:
         for head in heads[:RECENT]
     ]
     text = "\n".join(lines) or "There is no earlier conversation."
-    return Output(text=text, is_tainted=any(head.source == "job" for head in heads[:RECENT]))
+    return Output(text=text, is_tainted=any(head.is_title_tainted for head in heads[:RECENT]))
 
 
 def _is_tainted(stored: MessageRow) -> bool:

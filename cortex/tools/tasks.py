@@ -41,7 +41,7 @@ async def task_list(
     if due_by is not None:
         rows = [row for row in rows if row.due is not None and row.due <= due_by]
     if not rows:
-        return Output(text=await _nothing(tasks, name, done, is_narrowed=bool(query or due_by)))
+        return await _nothing(tasks, name, done, is_narrowed=bool(query or due_by))
     lines = [_line(ctx, row, show_list=name is None) for row in rows[:SHOWN]]
     if len(rows) > SHOWN:
         lines.append(f"... and {len(rows) - SHOWN} more: narrow it by list_name, query or due_by.")
@@ -213,13 +213,15 @@ async def _find(tasks: TasksRepository, wanted: str) -> TaskRow:
         raise ToolFailed(f"No open task fits {wanted!r}. Look with task_list.") from None
 
 
-async def _nothing(tasks: TasksRepository, name: str | None, done: bool, *, is_narrowed: bool) -> str:
+async def _nothing(tasks: TasksRepository, name: str | None, done: bool, *, is_narrowed: bool) -> Output:
     """What to say when there is nothing to show, with the lists that do exist."""
-    others = [other.name for other in await tasks.lists() if other.name != name]
+    lists = await tasks.lists()
+    others = [other.name for other in lists if other.name != name]
     where = f" on the list {name!r}" if name else ""
     what = "finished task" if done else "open task"
     hint = f" Lists: {', '.join(others[:20])}." if others else " Add one with task_create."
-    return f"There is no {what}{where}{' that fits' if is_narrowed else ''}.{hint}"
+    text = f"There is no {what}{where}{' that fits' if is_narrowed else ''}.{hint}"
+    return Output(text=text, is_tainted=any(one.is_tainted for one in lists))
 
 
 def _line(ctx: Ctx, row: TaskRow, *, show_list: bool) -> str:

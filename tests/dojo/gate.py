@@ -207,7 +207,7 @@ class Gate:
             if injected and LOUD in made.result.text:
                 ended.is_read = True
                 line, injected = [*injected, *line], []
-        await self.house.cortex.runtime.db.repository(TurnsRepository, turn.user_id).set_state(turn.id, "done")
+        await self.house.cortex.runtime.db.repository(TurnsRepository, turn.user_id).move(turn.id, "done")
         return refused, injected
 
     async def _turn(self, cid: str, text: str) -> Turn:

@@ -56,7 +56,6 @@ class Dojo:
         self.runtime = FunctionsRuntime(self.suite.tools)
         return {
             "prompt": self.honest.PROMPT,
-            "goal": self.attack.GOAL if attack else "",
             "honest": self._calls(self.honest),
             "attack": self._calls(self.attack) if attack else [],
         }

@@ -17,7 +17,10 @@ class RemoteBoard:
 
     async def columns(self, query: str, most: int) -> list[BoardColumn]:
         card = Card(id="card-000001", title="Login", due=None, priority=0, is_tainted=True)
-        return [BoardColumn(name="In review", cards=(card,), total=1), BoardColumn(name="Blocked", cards=(), total=0)]
+        return [
+            BoardColumn(name="In review", cards=(card,), total=1, is_tainted=False),
+            BoardColumn(name="Blocked", cards=(), total=0, is_tainted=False),
+        ]
 
 
 class DeadBoard:

@@ -163,11 +163,11 @@ async def test_a_server_that_refuses_is_said(world: World, ann: User) -> None:
             await world.text(ann, name, **arguments)
 
 
-@pytest.mark.parametrize("name", ["Family", "family", "#family", "fam", "t1"])
-async def test_a_room_is_known_however_it_is_written(world: World, ann: User, name: str) -> None:
+@pytest.mark.parametrize("name", ["Family", "family", "#family", "t1"])
+async def test_a_room_is_known_by_its_whole_name_however_it_is_written(world: World, ann: User, name: str) -> None:
     rooms = Rooms()
     world.wired[Talk] = rooms
-    assert await world.text(ann, "nc_talk_send", to=name, text=" dinner at 7 ") == "Posted in 'Family'."
+    assert await world.text(ann, "nc_talk_send", to=name, text=" dinner at 7 ") == f"Posted in {name!r}."
     assert list(rooms.got.values()) == [("t1", "dinner at 7")]
 
 
@@ -176,6 +176,7 @@ async def test_a_room_is_known_however_it_is_written(world: World, ann: User, na
     [
         ("team", "hi", "2 rooms fit 'team': 'Team north', 'Team south'"),
         ("cellar", "hi", "no room 'cellar'. Rooms: 'Family'"),
+        ("fam", "hi", "One room holds 'fam': 'Family'. Say which, by its whole name"),
         ("", "hi", "no room ''"),
         ("me", "hi", "email_send reach the user"),
         ("family", " ", "1 to 32000"),
@@ -185,8 +186,11 @@ async def test_a_room_is_known_however_it_is_written(world: World, ann: User, na
 async def test_what_cannot_be_posted_is_said(world: World, ann: User, to: str, text: str, says: str) -> None:
     rooms = Rooms()
     world.wired[Talk] = rooms
-    with pytest.raises(ToolFailed, match=says):
+    with pytest.raises(ToolFailed, match=says) as failed:
         await world.text(ann, "nc_talk_send", to=to, text=text)
+    assert failed.value.is_tainted is ("'Family'" in says or "'Team" in says or not to), (
+        "names of rooms are others' words"
+    )
     assert rooms.got == {}
 
 

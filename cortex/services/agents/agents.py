@@ -53,7 +53,13 @@ class AgentsService:
         async with self._runtime.transaction_then_notify(user_id, parent.conversation_id) as repository:
             reads = await repository(TurnsRepository).reads(parent)
             await repository(ConversationsRepository).create(
-                role, "auto", title(task), id=id, source="agent", parent_id=parent.conversation_id
+                role,
+                "auto",
+                title(task),
+                id=id,
+                source="agent",
+                parent_id=parent.conversation_id,
+                is_title_tainted=is_tainted or reads.outside,
             )
             row = await repository(TurnsRepository).create(
                 agent_turn(parent.id, id),

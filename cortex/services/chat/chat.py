@@ -86,9 +86,11 @@ class Chat:
             await self.turns.stop(running)
 
     async def again(self, user: User, turn_id: str, mode: ToolMode | None = None) -> str:
-        """A new try of a turn: it and what followed are set aside, its message is sent again."""
+        """A new try of a turn: it and what followed are set aside, its message and those it took in are sent again."""
         row = await self._settled(user, turn_id)
-        return await self._replace(user, row, row.text, mode or row.mode)
+        turns = await self.runtime.db.repository(TurnsRepository, user.id).list(row.conversation_id)
+        taken = [turn.text for turn in turns if turn.taken_by == row.id]
+        return await self._replace(user, row, row.text, mode or row.mode, taken)
 
     async def edit(self, user: User, turn_id: str, text: str) -> str:
         """Say it differently: the turn and what followed are set aside, the new text is sent."""
@@ -213,8 +215,8 @@ class Chat:
             raise Conflict("These words came from a background agent; ask about them in a message of your own.")
         return row
 
-    async def _replace(self, user: User, row: TurnRow, text: str, mode: ToolMode) -> str:
-        """Set a turn and what followed aside and send a text in its place, in one commit.
+    async def _replace(self, user: User, row: TurnRow, text: str, mode: ToolMode, meanwhile: Sequence[str] = ()) -> str:
+        """Set a turn and what followed aside and send a text in its place, in one commit; `meanwhile` waits behind it.
 
         What was set aside has been seen, by a person at least: the new turn counts as having read it.
         """
@@ -229,10 +231,12 @@ class Chat:
             await repository(ConversationsRepository).append(
                 row.conversation_id, [("turn.drop", {"turns": dropped}, None)]
             )
-            is_tainted = row.is_tainted and text == row.text  # such as a job's prompt that a model wrote
+            # Changed words of a job's prompt that a model wrote name no place either: most of them are still its.
             made, is_queued = await _sent(
-                repository, row.conversation_id, text, mode, row.max_rounds, reads, is_tainted=is_tainted
+                repository, row.conversation_id, text, mode, row.max_rounds, reads, is_tainted=row.is_tainted
             )
+            for words in meanwhile:
+                await _sent(repository, row.conversation_id, words, mode, row.max_rounds)
         if not is_queued:
             await self.turns.start(made)
         return made.id
@@ -276,7 +280,7 @@ async def _sent(
     rows: list[Row] = [message_row(row, is_queued)]
     if conversation.is_title_auto and not conversation.title:
         name = title(words)
-        await repository(ConversationsRepository).rename(conversation_id, name, by_user=False)
+        await repository(ConversationsRepository).rename(conversation_id, name, by_user=False, is_tainted=is_tainted)
         rows.append(("title", {"title": name}, None))
     await repository(ConversationsRepository).append(conversation_id, rows)
     return row, is_queued

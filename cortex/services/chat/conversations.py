@@ -151,6 +151,7 @@ class ConversationsService:
                 max_rounds=original.max_rounds,
                 parent_id=original.id,
                 recipe=original.recipe,
+                is_title_tainted=original.is_title_tainted,
             )
             await _copy(repository, original.id, copy.id, turns)
         return copy.id

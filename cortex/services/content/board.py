@@ -27,18 +27,22 @@ class TaskBoard:
     async def columns(self, query: str, most: int) -> Sequence[BoardColumn]:
         """The user's lists by name, empty ones too while a task of theirs is done; then what was finished lately."""
         tasks = self.db.repository(TasksRepository, self.user_id)
-        names = [one.name for one in await tasks.lists()]
+        lists = await tasks.lists()
         rows = await tasks.list(query=query)
         since = self.clock() - DONE_FOR
         finished = [row for row in rows if row.is_done and row.done_at is not None and row.done_at >= since]
         finished.sort(key=lambda row: (row.done_at, row.id), reverse=True)
         open_ones = [row for row in rows if not row.is_done]
-        columns = [_column(name, [row for row in open_ones if row.list_name == name], most) for name in names]
-        return [*columns, _column(DONE, finished, most)] if names else []
+        columns = [
+            _column(one.name, [row for row in open_ones if row.list_name == one.name], most, is_tainted=one.is_tainted)
+            for one in lists
+        ]
+        return [*columns, _column(DONE, finished, most)] if lists else []
 
 
-def _column(name: str, rows: Sequence[TaskRow], most: int) -> BoardColumn:
-    return BoardColumn(name=name, cards=tuple(_card(row) for row in rows[:most]), total=len(rows))
+def _column(name: str, rows: Sequence[TaskRow], most: int, *, is_tainted: bool = False) -> BoardColumn:
+    cards = tuple(_card(row) for row in rows[:most])
+    return BoardColumn(name=name, cards=cards, total=len(rows), is_tainted=is_tainted)
 
 
 def _card(row: TaskRow) -> Card:

@@ -107,7 +107,7 @@ class JobStarts:
         async with self.runtime.db.transaction(job.owner_id) as repository:
             id = derived_id("job", job.id, before or "")  # the same for each process that finds none
             made = await repository(ConversationsRepository).create(
-                role, job.mode or "auto", job.name, id=id, source="job"
+                role, job.mode or "auto", job.name, id=id, source="job", is_title_tainted=job.is_tainted
             )
             return await repository(JobsRepository).settle_in(job.id, made.id, in_place_of=before)
 

@@ -106,7 +106,7 @@ class ApprovalsService:
             path=f"/c/{turn.conversation_id}",
             urgency="high",
             actions=("approve", "deny"),
-            is_tainted=turn.is_tainted,
+            is_tainted=bool(request.why),
             expires_at=expires_at,
         )
         return await self.notifier.draft(turn.user_id, f"approval:{call.id}", values)

@@ -18,6 +18,7 @@ class ConversationTable(Table):
     owner_id: Mapped[str] = owner()
     title: Mapped[str]
     is_title_auto: Mapped[bool]
+    is_title_tainted: Mapped[bool]
     role: Mapped[str]
     mode: Mapped[str]
     recipe: Mapped[str]

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from cortex.base.errors import UserError
+from cortex.base.messages import ToolCall
 from cortex.base.role import Channel
 from cortex.base.user import User
 from cortex.selection.grants import CHANNEL_LACKS
 from cortex.services.jobs.forms import JobForm
 from cortex.storage.job_rows import JobRow, JobValues
 from cortex.storage.jobs import JobsRepository
+from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.still_clock import StillClock
 
@@ -90,3 +92,32 @@ async def test_a_call_that_its_owner_may_not_make_is_to_the_job_an_unknown_tool(
     while not (page := await notices.page(house.member.id)).notices:
         seen = await notices.changed(house.member.id, seen, 30)
     assert "no tool named 'http_post'" in page.notices[0].row.text
+
+
+@pytest.mark.parametrize("rank", ["admin", "member"])
+@pytest.mark.parametrize("channel", ["chat", "cron", "maker", "agent", "result"])
+@pytest.mark.parametrize("has_job", [False, True], ids=["", "of a job"])
+async def test_on_every_surface_the_gate_knows_the_tools_that_the_one_rule_permits_and_no_other(
+    house: LivingHouse, channel: Channel, rank: str, has_job: bool
+) -> None:
+    user, cortex = getattr(house, rank), house.cortex
+    job_id = (await kept_job(house, user, tools=("all",))).id if has_job else ""
+    turns, cid = cortex.runtime.db.repository(TurnsRepository, user.id), await house.conversation(user)
+    where = {"mode": "auto", "role": "orchestrator", "channel": channel, "job_id": job_id}
+    row = await turns.create("turn:1", cid, "x", **where)  # type: ignore[arg-type]
+    turn = await cortex.turn_runs.turn_start.start_turn(user.id, row.id)
+    assert turn is not None
+    permitted = await cortex.tools.permitted(user, "orchestrator", channel=channel, job_id=job_id)
+    registry = cortex.runtime.registry
+    known: set[str] = set()
+    for name in registry.tools:
+        call = ToolCall(id=name, name=name, arguments='{"no_tool_has_this": 1}')
+        decision = await cortex.executor.decide(turn, 1, call)
+        assert decision.result is not None, "wrong arguments never run"
+        known |= set() if decision.result.text.startswith("There is no tool named") else {name}
+    assert known == permitted
+    assert "task_create" in known
+    assert user.is_admin or not [name for name in known if registry.tools[name].admin]
+    assert known <= await in_chats(house, user)
+    found = (await cortex.tools.discover(user, "orchestrator", "add a task", channel=channel, job_id=job_id)).names
+    assert set(found) <= known

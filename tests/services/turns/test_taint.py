@@ -207,6 +207,56 @@ async def test_a_jobs_prompt_that_a_model_wrote_names_no_place_when_it_is_tried_
     await house.until(own, "turn.end", turn=again)
 
 
+@pytest.mark.moves_cache_prefix(reason="a branch begins anew")
+async def test_a_title_that_others_wrote_stays_theirs_in_a_branch(house: LivingHouse, scripted: ScriptedServer) -> None:
+    scripted.rules.insert(0, rule("^list them", Use("session_read", {}, is_blind=True), "Listed."))
+    clean, named = await house.conversation(), await house.conversation()
+    turn = await house.say(named, "obey the letter", is_tainted=True)
+    branch = await house.cortex.conversations.branch(house.admin, named, turn)
+    for id, is_marked in ((clean, False), (named, True), (branch, True)):
+        assert (await house.cortex.conversations.get(house.admin, id)).is_title_tainted is is_marked
+    cid = await house.conversation()
+    await house.say(cid, "list them")
+    (found,) = await house.events(cid, "tool.result")
+    assert ("obey the letter" in found.payload["text"].casefold(), found.payload["is_tainted"]) == (True, True)
+    for id in (named, branch):
+        await house.cortex.conversations.rename(house.admin, id, "Mine")
+    again = await house.say(cid, "list them again")
+    (found,) = [event for event in await house.events(cid, "tool.result") if event.payload["turn"] == again]
+    assert not found.payload["is_tainted"]
+
+
+@pytest.mark.moves_cache_prefix(reason="an edit begins anew")
+async def test_changed_words_of_others_still_name_no_place(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    turn = await house.say(cid, f"look at {AWAY}", is_tainted=True)
+    made = await house.cortex.chat.edit(house.admin, turn, f"do look at {AWAY}")
+    await house.until(cid, "turn.end", turn=made)
+    assert (await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(made)).is_tainted
+
+
+@pytest.mark.moves_cache_prefix(reason="a new try begins anew")
+async def test_a_new_try_has_the_messages_that_the_first_one_took_in(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    scripted.rules.insert(0, rule("^plan it", Use("cron_add", {"prompt": "x", "when": "@daily"}, is_blind=True), "Ok."))
+    cid = await house.conversation()
+    first = await house.cortex.chat.send_message(house.admin, cid, PLAN)
+    asked = await house.until(cid, "approval", turn=first, state="asked")
+    added = await house.cortex.chat.send_message(house.admin, cid, "and water the roses")
+    marked = await house.cortex.chat.send_message(house.admin, cid, "obey the letter", is_tainted=True)
+    await house.cortex.approvals.answer(house.admin, asked.payload["approval"], "deny")
+    await house.until(cid, "turn.end", turn=first)
+    await house.until(cid, "turn.end", turn=marked)  # others' words steer nothing: they have a turn of their own
+    turns = {row.id: row for row in await rows(house, cid)}
+    assert (turns[added].taken_by, turns[marked].taken_by) == (first, None)
+    again = await house.cortex.chat.again(house.admin, first, mode="chat")
+    await house.until(cid, "turn.end", turn=again)
+    resent = [row for row in await rows(house, cid) if not row.is_dropped]
+    assert [row.text for row in resent] == [PLAN, "and water the roses"]
+    assert resent[1].taken_by == again
+
+
 async def test_a_tool_that_finds_by_words_reads_private_data(house: LivingHouse, scripted: ScriptedServer) -> None:
     uses: dict[str, dict[str, Any]] = {
         "task_complete": {"task": "a"},

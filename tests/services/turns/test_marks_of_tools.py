@@ -1,0 +1,142 @@
+"""What a turn wrote after it read outside text keeps the mark, whichever tool brings it back, and private tools say so.
+
+Every tool of the server takes part: one that is new fails here until it is planted, looked through or left out with
+its reason.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cortex.base.events import Event
+from cortex.storage.home import Homes
+from tests.living_house import LivingHouse, living_house
+from tests.patience import PATIENCE_S
+from tests.scripted_server import Say, ScriptedServer, Use, rule
+
+MARK = "zquince"  # stands in all that the tainted turn writes, and in no call of the turns that look
+ROLE = "everything"
+Calls = list[tuple[str, dict[str, Any]]]
+READ: Calls = [("file_read", {"path": "letter.txt"})]
+PLANTED: Calls = [
+    ("task_create", {"title": f"prune {MARK}", "list_name": f"{MARK} list", "notes": MARK}),
+    ("task_create", {"title": f"water {MARK}", "list_name": f"{MARK} list"}),
+    ("reminders_add", {"text": f"repot {MARK}", "when": "tomorrow at 9"}),
+    ("cron_add", {"prompt": f"graft {MARK}", "when": "every day at 9", "name": f"graft {MARK}"}),
+    ("file_write", {"path": f"{MARK}/seeds.txt", "text": f"seeds\n{MARK}"}),
+    ("scratch_write", {"text": f"bulbs {MARK}"}),
+    ("scratch_append", {"text": MARK}),
+    ("agent_notes_write", {"text": f"likes {MARK}"}),
+    ("agent_notes_append", {"text": MARK}),
+    ("spawn_agent", {"task": f"compare {MARK}"}),
+]
+LOOKS: Calls = [
+    ("task_list", {}),
+    ("task_list", {"done": True}),
+    ("task_list", {"query": "nothing so named"}),
+    ("ae_task_list", {}),
+    ("ae_task_list", {"column": "no such"}),
+    ("ae_task_list", {"query": "nothing so named"}),
+    ("task_complete", {"task": "e"}),
+    ("task_complete", {"task": "prune"}),
+    ("task_update", {"task": "water", "priority": 2}),
+    ("reminders_list", {}),
+    ("reminders_remove", {"reminder": "repot"}),
+    ("cron_list", {}),
+    ("cron_toggle", {"job": "graft", "enabled": False}),
+    ("cron_remove", {"job": "graft"}),
+    ("file_list", {"deep": True}),
+    ("file_grep", {"pattern": "seeds"}),
+    ("scratch_read", {}),
+    ("scratch_clear", {}),
+    ("agent_notes_read", {}),
+    ("agent_notes_clear", {}),
+    ("agent_status", {}),
+    ("agent_status", {"agent": "compare"}),
+    ("agent_cancel", {"agent": "compare"}),
+    ("session_read", {}),
+    ("session_search", {"query": "compare"}),
+    ("skill_list", {}),
+    ("tools_discover", {"query": "show my tasks"}),
+    ("cortex_status", {}),
+    ("cortex_logs", {}),
+]
+BY_PATH = {"file_read", "file_diff", "file_stat", "file_syntax_check", "git_status", "git_log", "git_diff"}
+ELSEWHERE = {
+    **dict.fromkeys(BY_PATH, "all that files hold is from outside, whoever wrote them"),
+    **dict.fromkeys(("http_fetch", "web_read", "web_search", "http_post"), "what they bring is from outside"),
+    **dict.fromkeys(("shell_exec", "aider_run", "aider_status"), "what they bring is from outside"),
+    **dict.fromkeys(("cortex_restart", "cortex_update", "claude_allow_dir"), "an admin's yes each time, no text kept"),
+    "web_push": "written as a notice, which no tool reads",
+    "email_send": "leaves the server",
+    "reminders_clear": "names nothing",
+    "skill_read": "skills are written by people; tests/tools/test_skills.py has those of tools",
+    "tool_call": "is the tool that it calls",
+}
+
+
+@pytest.fixture
+async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
+    for word, calls in (("read", READ), ("plant", PLANTED), ("look", LOOKS)):
+        scripted.rules.append(rule(f"^{word}", Say(calls=tuple(Use(*call, is_blind=True) for call in calls)), "Done."))
+    async with living_house(tmp_path / "home") as opened:
+        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+        await opened.cortex.models.save(opened.admin, form)
+        home = Homes(tmp_path / "home").home_of(opened.admin.id)
+        await home.write("files/letter.txt", "Please do as I say.")
+        await home.write(f"roles/{ROLE}.md", "---\ntools: [all]\n---\nYou may do all.\n")
+        yield opened
+
+
+async def carried_out(house: LivingHouse, text: str) -> list[Event]:
+    """The results of a message in a new conversation, in which every question gets a yes."""
+    cid = await house.conversation(role=ROLE)
+    return await gone_on(house, cid, text)
+
+
+async def gone_on(house: LivingHouse, cid: str, text: str) -> list[Event]:
+    turn = await house.cortex.chat.send_message(house.admin, cid, text)
+    async with asyncio.timeout(PATIENCE_S):
+        async for events, _ in house.cortex.chat.follow(house.admin, cid, 0):
+            mine = [event for event in events if event.payload.get("turn") == turn]
+            for event in mine:
+                if event.kind == "approval" and event.payload["state"] == "asked":
+                    await house.cortex.approvals.answer(house.admin, event.payload["approval"], "once")
+            if any(event.kind == "turn.end" for event in mine):
+                break
+    return [event for event in await house.events(cid, "tool.result") if event.payload["turn"] == turn]
+
+
+def shows(results: Iterable[Event]) -> dict[str, set[bool]]:
+    """Of the tools whose results show what was planted: whether they are marked."""
+    found: dict[str, set[bool]] = {}
+    for event in results:
+        if MARK in event.payload["text"]:
+            found.setdefault(event.payload["name"], set()).add(event.payload["is_tainted"])
+    return found
+
+
+@pytest.mark.moves_cache_prefix(reason="a branch begins anew")
+async def test_what_was_written_over_outside_text_keeps_its_mark_through_every_tool(house: LivingHouse) -> None:
+    registry = house.cortex.runtime.registry
+    permitted = await house.cortex.tools.permitted(house.admin, ROLE)
+    known = {name for name, _ in [*PLANTED, *LOOKS]} | ELSEWHERE.keys()
+    assert permitted - known == set(), "say here what these tools write, or show, or why they do neither"
+
+    cid = await house.conversation(role=ROLE)
+    await gone_on(house, cid, "read it")
+    planted = await gone_on(house, cid, "plant it")
+    assert [event.payload["text"] for event in planted if event.payload["state"] != "ok"] == []
+    await house.until(cid, "agent", state="done")
+
+    looked = await carried_out(house, "look")
+    found = shows(looked)
+    assert {name for name, marks in found.items() if marks != {True}} == set()
+    assert {name for name in found if not registry.tools[name].reads_private} == set()
+    assert found.keys() >= {name for name, _ in LOOKS} - {
+        *("scratch_clear", "agent_notes_clear", "session_read", "skill_list", "tools_discover"),
+        *("cortex_status", "cortex_logs"),
+    }
