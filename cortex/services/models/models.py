@@ -4,6 +4,7 @@ The file names a key and never holds it; keys are sealed rows and leave this mod
 offline model stands in only where nothing is configured.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -85,6 +86,7 @@ class Models:
         self._hosts = frozenset(hosts)
         self._revisions: Counter[str] = Counter()
         self._open: dict[tuple[str, str], tuple[ModelEntry, str | None, AddressPolicy, Provider]] = {}
+        self._opening = asyncio.Lock()
 
     def revision(self, user_id: str) -> int:
         """Grows with each change of the user's models that is made through here, in this process."""
@@ -149,11 +151,13 @@ class Models:
         """The connection of an entry, kept open until it changes. ConfigError when its key can't be opened."""
         secret, policy = await self._secret(user.id, entry.secret), self._policy(user, entry)
         place = (user.id, entry.name)
-        known = self._open.get(place)
-        if known is not None and known[:3] == (entry, secret, policy):
-            return known[3]
-        provider = self._connect(entry, secret, policy)
-        self._open[place] = (entry, secret, policy, provider)
+        async with self._opening:
+            known = self._open.get(place)
+            if known is not None and known[:3] == (entry, secret, policy):
+                return known[3]
+            # In a thread: the first model of a kind loads that kind's library, two seconds of work.
+            provider = await asyncio.to_thread(self._connect, entry, secret, policy)
+            self._open[place] = (entry, secret, policy, provider)
         if known is not None:
             await known[3].close()
         return provider
