@@ -4,9 +4,12 @@ An entry whose late tools are native is asked through Responses: chat completion
 Builds the model; `wire.py` does the call.
 """
 
+import json
+from functools import cache
 from urllib.parse import urlsplit
 
-from openai import AsyncOpenAI
+import httpx2
+from openai import AsyncOpenAI, OpenAI
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers import Provider
@@ -48,7 +51,25 @@ def connect(entry: ModelEntry, secret: str | None, surroundings: ProviderContext
 
 def _responses(entry: ModelEntry, client: AsyncOpenAI, provider: Provider[AsyncOpenAI]) -> ModelConnection:
     """The same model through Responses, which keeps nothing there: Cortex sends the whole conversation each time."""
+    _build_events()
     profile = OpenAIModelProfile(json_schema_transformer=None, tool_addition_mode="with_definitions")
     model = OpenAIResponsesModel(entry.model, provider=provider, profile=profile)
     wire = WireTraits(name=provider.name, late="with_definitions")
     return ModelConnection(model=model, wire=wire, settings={"openai_store": False}, close=client.close)
+
+
+@cache
+def _build_events() -> None:
+    """Have the SDK build its classes of events now: the first event of a process costs it two seconds of processor.
+
+    Now is in a thread (`services/models/models.py: provider`); with the first answer it would be on the event loop.
+    """
+    response = {"id": "", "object": "response", "output": [{"type": "message", "content": [{"type": "output_text"}]}]}
+    events = [{"type": "response.created", "response": {}}, {"type": "response.completed", "response": response}]
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    transport = httpx2.MockTransport(
+        lambda _: httpx2.Response(200, headers={"content-type": "text/event-stream"}, text=body)
+    )
+    with OpenAI(api_key="none", base_url=OWN_URL, http_client=httpx2.Client(transport=transport)) as client:
+        for _ in client.responses.create(model="none", input="none", stream=True):
+            pass
