@@ -169,7 +169,7 @@ class ConversationFeed(Feed):
         page = await self._services.chat.log(self._user, self._cid)
         composer = await self._services.composer.composer(self._user, page.conversation)
         self._window_tokens = composer.window_tokens
-        self._painter = self._made(page, page.seq)
+        self._painter = await asyncio.to_thread(self._made, page, page.seq)
         self._seq = page.seq
         self.is_ready.set()
         async for events, parts in self._services.chat.follow(self._user, self._cid, page.seq):
@@ -181,11 +181,13 @@ class ConversationFeed(Feed):
                 await asyncio.sleep(min(FLUSH_MOST_S, FLUSH_S + len(text) / SLOW_CHARACTERS_S))
 
     async def _missed(self, after: int, upto: int) -> AsyncGenerator[str, None]:
-        painter = self._made(await self._services.chat.log(self._user, self._cid), after)
+        page = await self._services.chat.log(self._user, self._cid)
+        painter = await asyncio.to_thread(self._made, page, after)
         for event in await self._services.chat.events(self._user, self._cid, after, upto):
             yield await painter.painted([event])
 
     def _made(self, page: LogPage, seq: int) -> Painter:
+        """For a thread: a long log is folded, and at first the templates are compiled."""
         log = Transcript((event for event in page.events if event.seq <= seq), title=page.conversation.title)
         log.seq = max(log.seq, seq)
         context = TurnViewContext(
@@ -199,8 +201,7 @@ class BellFeed(Feed):
 
     def __init__(self, services: Cortex, pages: Renderer, user: User) -> None:
         super().__init__()
-        self._notices, self._streams, self._user = services.notices, services.streams, user
-        self._macros: Any = pages.macros("ui.html", PageContext())  # Jinja makes the macros' names at run time
+        self._notices, self._streams, self._renderer, self._user = services.notices, services.streams, pages, user
 
     def join(self, page: OpenPage, shown: int) -> None:
         """Push what comes to the page, and first the number if it is not the one that is `shown`."""
@@ -209,6 +210,8 @@ class BellFeed(Feed):
             page.push(self._number())
 
     async def _run(self) -> None:
+        # Any: Jinja makes the macros' names at run time; in a thread, because at first it compiles the template.
+        self._macros: Any = await asyncio.to_thread(self._renderer.macros, "ui.html", PageContext())
         self._unread = await self._notices.unread(self._user.id)
         self.is_ready.set()
         live = LiveNotices(notices=self._notices, streams=self._streams)
