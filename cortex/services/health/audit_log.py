@@ -25,6 +25,7 @@ from cortex.storage.notices import NoticeValues
 PAGE_ROWS = 50
 EXPORT_ROWS = 1_000
 NOTICE_KEPT = timedelta(days=400)
+FIRST_AFTER = timedelta(days=7)
 MEND = (
     "Compare with a backup and with the heads in the admins' notifications. Take it as it stands: cortex audit accept"
 )
@@ -107,8 +108,13 @@ class AuditLog:
             before = rows[-1].number if len(rows) == EXPORT_ROWS else None
 
     async def notify_admins(self) -> None:
-        """Once a week, the head; and whenever the log is found wrong, what is. Called every day."""
+        """Once a week, the head; and whenever the log is found wrong, what is. Called every day.
+
+        In its first week nobody is bothered with a log of a few rows: the head stands in HOME.
+        """
         verdict, now = await self.verify(), self.clock()
+        if not verdict.problem and not await self._log.list(1, which=AuditFilter(until=now - FIRST_AFTER)):
+            return
         year, week, _ = now.isocalendar()
         key, title, text = f"audit:{year}-{week}", "The audit log is whole", f"It has {verdict.entries:,} rows."
         if verdict.problem:
