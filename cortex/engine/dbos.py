@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import sqlalchemy as sa
-from dbos import DBOS, SetEnqueueOptions, SetWorkflowID, WorkflowStatus
+from dbos import DBOS, SetEnqueueOptions, SetWorkflowAttributes, SetWorkflowID, WorkflowStatus
 from dbos import error as dbos_error
 
 from cortex.base.errors import Conflict, NotFound
@@ -38,11 +38,11 @@ from cortex.engine.config import (
 from cortex.engine.database import is_postgres, open_database, wait_for_room, wait_no_longer
 from cortex.engine.durable import DurableSteps
 from cortex.engine.leases import LocalRecovery
-from cortex.engine.lives import Lives
+from cortex.engine.lives import FIRST, Lives
 from cortex.engine.recover import Recovery
 from cortex.engine.remote import client_of, hand_over
 from cortex.engine.slots import QueueSlots
-from cortex.ports.steps import is_first_life
+from cortex.ports.steps import begins_at_once, is_first_life
 
 log = logging.getLogger(__name__)
 
@@ -233,7 +233,9 @@ class Engine:
         is_first_life.set(True)  # for the run's task, which begins here; a run that is resumed begins elsewhere
         with SetWorkflowID(run_id):
             if not queue or not self.is_worker:
-                await DBOS.start_workflow_async(body, run_id, argument, queue, key)
+                begins_at_once.set(self._slots.is_free(queue, key))
+                with SetWorkflowAttributes(FIRST if begins_at_once.get() else None):
+                    await DBOS.start_workflow_async(body, run_id, argument, queue, key)
             else:
                 with SetEnqueueOptions(queue_partition_key=key if queue == "chat" else None):
                     await DBOS.enqueue_workflow_async(queue, body, run_id, argument, "", "")

@@ -8,9 +8,10 @@ import logging
 
 from dbos import DBOSClient, StepInfo
 
-from cortex.ports.steps import is_first_life
+from cortex.ports.steps import begins_at_once, is_first_life
 
 LIVES_MAX = 5
+FIRST = {"lives": 1, "steps": 0}  # what a run that begins at once is started with: no transaction of its own
 WAIT_STEP = "DBOS.recv"  # as DBOS keeps a wait that is over
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,8 @@ class Lives:
 
     async def begin(self, run_id: str) -> int:
         """Count the life that begins now; how many of the run's waits are over. Raises BegunInVain."""
+        if begins_at_once.get():
+            return 0  # it was started with `FIRST`
         lives = 0
         steps: list[StepInfo] = []
         if not is_first_life.get():

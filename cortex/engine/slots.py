@@ -17,13 +17,18 @@ class QueueSlots:
         self._gates: dict[tuple[str, str], asyncio.Semaphore] = {}
         self._users: dict[tuple[str, str], int] = {}
 
+    def is_free(self, queue: str, key: str) -> bool:
+        """Whether a run that asks for a slot now would not wait."""
+        gate = self._gates.get(_name(queue, key))
+        return gate is None or not gate.locked()
+
     @asynccontextmanager
     async def slot(self, queue: str, key: str) -> AsyncIterator[None]:
         """Hold one of the queue's slots; waits for it."""
         if queue not in AT_ONCE:
             yield
             return
-        name = (queue, key if queue == "chat" else "")
+        name = _name(queue, key)
         gate = self._gates.setdefault(name, asyncio.Semaphore(AT_ONCE[queue]))
         self._users[name] = self._users.get(name, 0) + 1
         try:
@@ -34,3 +39,7 @@ class QueueSlots:
             self._users[name] -= 1
             if not self._users[name]:
                 del self._users[name], self._gates[name]
+
+
+def _name(queue: str, key: str) -> tuple[str, str]:
+    return (queue, key if queue == "chat" else "")

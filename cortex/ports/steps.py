@@ -24,6 +24,8 @@ class Steps(Protocol):
 current: ContextVar[Steps | None] = ContextVar("cortex_steps", default=None)
 # Whether the run was begun in this life of the process: nothing of an earlier try of it can be there.
 is_first_life: ContextVar[bool] = ContextVar("cortex_first_life", default=False)
+# Whether the run begins in the moment in which it is started, and neither stands in line nor is taken up.
+begins_at_once: ContextVar[bool] = ContextVar("cortex_begins_at_once", default=False)
 
 
 Method = Callable[Params, Coroutine[Any, Any, Result]]

@@ -75,7 +75,7 @@ class Chat:
                 await _keep_settings(repository(ConversationsRepository), conversation_id, mode, max_rounds)
             row, is_queued = await _sent(repository, conversation_id, words, mode, max_rounds, is_tainted=is_tainted)
         if not is_queued:
-            await self.turns.start(row)
+            await self.turns.start(row, is_free=True)
         return row.id
 
     async def stop(self, user: User, conversation_id: str) -> None:
@@ -238,7 +238,7 @@ class Chat:
             for words in meanwhile:
                 await _sent(repository, row.conversation_id, words, mode, row.max_rounds)
         if not is_queued:
-            await self.turns.start(made)
+            await self.turns.start(made, is_free=True)
         return made.id
 
 

@@ -51,12 +51,14 @@ class TurnQueue:
     approvals: ApprovalsService
     _left: set[str] = field(default_factory=set, init=False)
 
-    async def start(self, row: TurnRow) -> None:
+    async def start(self, row: TurnRow, *, is_free: bool = False) -> None:
         """Start the turn's run; a second start of the same turn is a no-op.
+
+        `is_free`: the commit that made the turn found that nothing is stopped; what is ordered since ends the run.
 
         A job's waits in no queue of the engine: whoever begins slots counts them, and one that is parked counts not.
         """
-        if await self.halt_of(row.owner_id):
+        if not is_free and await self.halt_of(row.owner_id):
             return  # it waits; `start_waiting` starts it once that is lifted
         argument: dict[str, Any] = {"turn": row.id, "user": row.owner_id}
         if parent_of(row.id):

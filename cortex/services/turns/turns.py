@@ -14,6 +14,7 @@ from cortex.agent.single import run_call
 from cortex.base.errors import CortexError
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Answer, Decision, Outcome, Performed, Turn
+from cortex.ports.steps import begins_at_once
 from cortex.services.turns.approvals import ApprovalsService
 from cortex.services.turns.queue import TurnQueue
 from cortex.services.turns.start import TurnStart
@@ -63,7 +64,8 @@ class TurnRuns:
         """The durable body of one turn."""
         turn: Turn | None = None
         try:
-            await self.queue.until_released(argument["user"])
+            if not begins_at_once.get():  # whoever starts a run looks whether work is stopped
+                await self.queue.until_released(argument["user"])
             turn = await self.turn_start.start_turn(argument["user"], argument["turn"])
             if turn is None:
                 return
