@@ -1,10 +1,8 @@
-"""What a disk, a file's rights or a database refuses, as a sentence that says what to do.
+"""What a database refuses, as a sentence that says what to do; what its disk refuses, by `disk_faults.py`.
 
 The one place that knows those errors: the start, the commands, the doctor and the pages say its words.
 """
 
-import errno
-import os
 import shlex
 import shutil
 import sqlite3
@@ -15,12 +13,11 @@ from pathlib import Path
 from sqlalchemy import make_url
 from sqlalchemy.exc import DBAPIError, OperationalError
 
+from cortex.base.disk_faults import ROOM, WRITABLE, allow, is_read_only, of_disk
 from cortex.base.errors import ConfigError, DatabaseUnavailable
 
 ENGINE_FILE = "engine.db"
 NO_ROOM_BYTES = 1_000_000  # below it SQLite cannot even make the files that it needs to open a database
-_RIGHTS = (errno.EACCES, errno.EPERM)
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _REFUSED = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -46,20 +43,7 @@ def explain(error: BaseException, database: str = "") -> str:
         return explain(error.__cause__, database)
     if isinstance(error, DBAPIError):
         return _of_database(error, database)
-    if isinstance(error, OSError) and error.errno in _NO_ROOM and not error.filename:  # a write does not know its file
-        return f"The disk is full. {ROOM}"
-    if isinstance(error, OSError) and error.filename:
-        return _of_file(error, Path(os.fsdecode(error.filename)))
-    return ""
-
-
-def of_folder(folder: Path) -> str:
-    """Why nothing can be written in it, and what to do; "" where it can."""
-    if is_read_only(folder):
-        return f"{str(folder)!r} is on a disk that is mounted read-only. {WRITABLE}"
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        return f"{str(folder)!r} cannot be written by this user. {_allow(folder)}"
-    return ""
+    return of_disk(error) if isinstance(error, OSError) else ""
 
 
 def look_through(is_whole: bool) -> str:
@@ -75,18 +59,6 @@ def refuse_damage(path: Path, answer: object) -> None:
 
 def _damaged(path: Path, reason: str) -> str:
     return f"The database {str(path)!r} is damaged: {reason}. Nothing was changed. {_mend_damage(path)}"
-
-
-def _of_file(error: OSError, path: Path) -> str:
-    if error.errno == errno.EROFS:
-        return f"{str(path)!r} is on a disk that is mounted read-only. {WRITABLE}"
-    if error.errno in _NO_ROOM:
-        return f"The disk of {str(path)!r} is full. {ROOM}"
-    if error.errno in _RIGHTS:
-        return f"{str(path)!r} may not be used by this user: {error.strerror}. {_allow(path)}"
-    if error.errno == errno.EIO:
-        return f"The disk of {str(path)!r} fails: {error.strerror}. Check it, and have a backup at hand."
-    return ""
 
 
 def _of_database(error: DBAPIError, database: str) -> str:
@@ -120,19 +92,8 @@ def _of_disk(code: int, reason: str, path: Path) -> str:
     if code == sqlite3.SQLITE_FULL or (folder.is_dir() and shutil.disk_usage(folder).free < NO_ROOM_BYTES):
         return f"The disk of the database {str(path)!r} is full. {ROOM}"
     if code in _REFUSED:
-        return f"The database {str(path)!r} may not be used by this user: {reason}. {_allow(path)}"
+        return f"The database {str(path)!r} may not be used by this user: {reason}. {allow(path)}"
     return f"The disk of the database {str(path)!r} fails: {reason}. Check it, and have a backup at hand."
-
-
-ROOM = "Make room and start again: what is stored is whole."
-WRITABLE = "Mount it writable, or set CORTEX_HOME to a folder that can be written."
-
-
-def _allow(path: Path) -> str:
-    """What to do where a file or its folder may not be used."""
-    there = path if os.path.exists(path) else path.parent  # not so either in a folder that is closed to us
-    name, bits = shlex.quote(str(there)), "rwx" if there.is_dir() else "rw"
-    return f"Give it to the user that runs Cortex: chown {os.geteuid()} {name}; chmod u+{bits} {name}"
 
 
 def _mend_damage(path: Path) -> str:
@@ -147,11 +108,3 @@ def _mend_damage(path: Path) -> str:
         f"End Cortex, move {name}, {name}-wal and {name}-shm away, and put a backup of {name} back; or save what can "
         f"be read: sqlite3 {name} .recover | sqlite3 saved.db"
     )
-
-
-def is_read_only(folder: Path) -> bool:
-    """Whether its disk is mounted read-only."""
-    try:
-        return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
-    except OSError:
-        return False

@@ -18,7 +18,7 @@ from dotenv import dotenv_values
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import SettingsConfigDict
 
-from cortex.base import faults, key_file
+from cortex.base import disk_faults, key_file
 from cortex.base.errors import ConfigError
 from cortex.base.notification_settings import NotificationSettings, Words, is_this_machine
 
@@ -277,7 +277,7 @@ def load_settings(env_file: Path | None = Path(".env"), **given: Any) -> Setting
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         key = settings.secret_key or key_file.stored_key(home / key_file.NAME)
     except OSError as error:
-        words = faults.explain(error) or f"cannot use {str(home)!r}: {error.strerror or error}"
+        words = disk_faults.of_disk(error) or f"cannot use {str(home)!r}: {error.strerror or error}"
         raise ConfigError(f"{PREFIX}HOME: {words}") from error
     return settings.model_copy(update={"home": home, "secret_key": key})
 

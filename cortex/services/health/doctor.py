@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from cortex.base import faults, private
+from cortex.base import disk_faults, faults, private
 from cortex.base.clock import ticks_s
 from cortex.base.errors import ConfigError
 from cortex.base.serve_lock import clock_moved_s, is_served
@@ -125,7 +125,7 @@ class Doctor:
 
     def _disk(self) -> Finding:
         home = self._settings.home
-        if refused := faults.of_folder(home):
+        if refused := disk_faults.of_folder(home):
             return Finding(name="disk", state="bad", text=refused)
         free = shutil.disk_usage(home).free
         state: State = "bad" if free < FREE_BAD_BYTES else "warn" if free < FREE_WARN_BYTES else "good"
@@ -181,7 +181,7 @@ class Doctor:
             found.append(_of_files(f"In {str(home)!r} cannot be looked at: {seen.stuck}.", private.give(home)))
         unusable = private.Paths()
         for path in sorted(home.iterdir()):
-            if path.is_file() and not os.access(path, os.R_OK | os.W_OK) and not faults.is_read_only(home):
+            if path.is_file() and not os.access(path, os.R_OK | os.W_OK) and not disk_faults.is_read_only(home):
                 unusable.add(path.name)
         if unusable.count:
             mend = f"chmod u+rw {' '.join(shlex.quote(str(home / name)) for name in unusable.first)}"
