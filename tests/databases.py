@@ -17,7 +17,20 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
-from sqlalchemy import ColumnClause, Connection, column, create_engine, inspect, make_url, select, table, text, update
+from sqlalchemy import (
+    JSON,
+    ColumnClause,
+    Connection,
+    column,
+    create_engine,
+    func,
+    inspect,
+    make_url,
+    select,
+    table,
+    text,
+    update,
+)
 
 from cortex.base.settings import Settings, load_settings
 from cortex.engine.database import open_database
@@ -101,6 +114,23 @@ def mark_open_runs(home: Path, **values: object) -> None:
     engine = open_database(engine_of(home))
     with engine.begin() as rows:
         rows.execute(update(runs).where(runs.c.status.in_(["PENDING", "ENQUEUED"])).values(values))
+    engine.dispose()
+
+
+def wear_out_open_runs(home: Path, lives: int) -> None:
+    """Let the engine's open runs have been begun so often without completing a step, in a home that nobody has open."""
+    schema = "dbos" if is_on_postgresql() else None
+    runs = table(
+        "workflow_status", column("workflow_uuid"), column("status"), column("attributes", JSON), schema=schema
+    )
+    outputs = table("operation_outputs", column("workflow_uuid"), schema=schema)
+    steps = select(func.count()).where(outputs.c.workflow_uuid == runs.c.workflow_uuid).scalar_subquery()
+    engine = open_database(engine_of(home))
+    with engine.begin() as rows:
+        open_runs = select(runs.c.workflow_uuid, steps).where(runs.c.status.in_(["PENDING", "ENQUEUED"]))
+        for run_id, count in rows.execute(open_runs).all():
+            worn = update(runs).where(runs.c.workflow_uuid == run_id)
+            rows.execute(worn.values(attributes={"lives": lives, "steps": count}))
     engine.dispose()
 
 

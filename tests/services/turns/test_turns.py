@@ -6,8 +6,9 @@ import pytest
 
 from cortex.app import Cortex
 from cortex.base.settings import load_settings
+from cortex.engine.lives import LIVES_MAX
 from cortex.services.turns.queue import LOST, OUTDATED
-from tests.databases import mark_open_runs
+from tests.databases import mark_open_runs, wear_out_open_runs
 from tests.living_house import living_house
 
 
@@ -39,7 +40,7 @@ async def test_a_turn_that_the_engine_gave_up_ends_and_offers_to_go_on(tmp_path:
         left = await house.cortex.chat.send_message(house.admin, cid, "hello")
         behind = await house.cortex.chat.send_message(house.admin, cid, "and what is on my list?")
         await house.until(cid, "part.start")
-    mark_open_runs(tmp_path, recovery_attempts=99)
+    wear_out_open_runs(tmp_path, LIVES_MAX)
     async with living_house(tmp_path) as house:
         end = await house.until(cid, "turn.end", turn=left)
         assert (end.payload["state"], end.payload["can_continue"]) == ("interrupted", True)
