@@ -7,6 +7,7 @@ having everything kept for it. Called by `web/pages/chat.py` and `web/pages/noti
 import asyncio
 import functools
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import Context
@@ -91,7 +92,7 @@ class OpenPage:
                 return
 
 
-class Feed:
+class Feed(ABC):
     """One source that several pages show. It goes on until their access ends, or the last of them is gone."""
 
     def __init__(self) -> None:
@@ -123,8 +124,9 @@ class Feed:
         for page in self._pages:
             page.push(text, seq)
 
+    @abstractmethod
     async def _run(self) -> None:
-        raise NotImplementedError
+        """Follow the source to its end; `is_ready` is set once pages can join."""
 
     def _end(self, running: "asyncio.Task[None]") -> None:
         """The pages end with it: the browsers come back, and are let in or not."""

@@ -83,7 +83,7 @@ class Recovery:
             if executor_id != self._executor_id and self._try(executor_id):
                 try:
                     # The internal call, not resume_workflow: it leaves runs alone that another worker has taken
-                    # meanwhile, and keeps the count of attempts, so that a run that kills its process ends.
+                    # meanwhile; the run's lives (`lives.py`) end one that kills its process.
                     taken = DBOS._recover_pending_workflows([executor_id])
                     log.info("engine: worker %s is gone, took over %d runs", executor_id, len(taken))
                 finally:
