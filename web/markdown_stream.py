@@ -11,6 +11,7 @@ from typing import Literal
 from web.markdown import FIRST_LEVEL, code_block, language_of, parse, plain_code, render, render_from, shown_to
 
 _FENCE = re.compile(r"^( {0,3})(`{3,}|~{3,})([^\n`]*)\n")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")  # as the parser counts them
 _BARE_MARKER = re.compile(r"^\s*([-*+]|\d+[.)]|#{1,6})\s*$")
 _HALF_LINK = re.compile(r"!?\[[^\]\n]*(\]\([^)\n]*)?$")
 _OPEN_LONG = 4_000  # characters of an open block from which on it is rendered anew only when it has grown by a part
@@ -124,17 +125,18 @@ class Stream:
             self._open = ""
             changes.append(PartChange(kind="open", html=self.open_html))
             return True
-        return self._commit_first_block(tail, changes)
+        return self._commit_blocks(tail, changes)
 
-    def _commit_first_block(self, tail: str, changes: list[PartChange]) -> bool:
+    def _commit_blocks(self, tail: str, changes: list[PartChange]) -> bool:
+        """Settle all but the last block at once: a look at each would parse what comes after it again and again."""
         starts = [token.map[0] for token in parse(tail) if token.level == 0 and token.nesting >= 0 and token.map]
+        lines = _LINE.findall(tail)
+        last = "".join(lines[starts[-1] :]) if starts else ""
+        if "\n" not in last and len(last) < _TOO_SHORT:
+            starts = starts[:-1]
         if len(starts) < 2:
             return False
-        lines = tail.splitlines(keepends=True)
-        last = "".join(lines[starts[1] :])
-        if len(starts) == 2 and "\n" not in last and len(last) < _TOO_SHORT:
-            return False
-        self._commit(sum(map(len, lines[: starts[1]])), changes)
+        self._commit(sum(map(len, lines[: starts[-1]])), changes)
         return True
 
     def _advance_fence(self, fence: _Fence, changes: list[PartChange]) -> bool:

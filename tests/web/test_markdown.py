@@ -8,9 +8,10 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it.token import Token
 
 from tests.attacks import scripts
-from web.markdown import render
+from web.markdown import parse, render
 from web.markdown_stream import Stream, close_inline
 
 TEXT = """# Plan
@@ -103,6 +104,21 @@ MARKS = st.sampled_from(BLOCKS + INLINE + ENDS)
 @given(st.lists(MARKS, max_size=40).map("".join), st.lists(st.integers(1, 9), max_size=60))
 def test_any_text_in_any_pieces_ends_as_the_whole_one(text: str, sizes: list[int]) -> None:
     assert streamed(text, sizes)[0] == render(text)
+
+
+def test_blocks_that_come_at_once_are_not_parsed_again_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+
+    def noted(text: str) -> list[Token]:
+        parsed.append(text)
+        return parse(text)
+
+    monkeypatch.setattr("web.markdown_stream.parse", noted)
+    text = "".join(f"Block {number}\n\n" for number in range(300))
+    stream = Stream()
+    stream.feed(text)
+    stream.flush()
+    assert sum(map(len, parsed)) < 2 * len(text)
 
 
 def test_a_listing_is_sent_line_by_line_and_coloured_once_at_its_end() -> None:
