@@ -133,7 +133,8 @@ class AgentResults:
         """Until cancelled: notify people who look elsewhere that a run has ended; first of those that a stop left."""
         since = self._runtime.clock() - TOLD_FOR
         # Some of these were notified before the stop: the notice's id is of the turn, so none comes twice.
-        self._ended.extend(await self._runtime.db.repository(AllTurnsRepository).agents_ended(since))
+        ended = self._runtime.db.repository(AllTurnsRepository).agents_ended
+        self._ended.extend(await self._runtime.outages.wait_out(lambda: ended(since)))
         while True:
             while self._ended:
                 row = self._ended[0]

@@ -114,8 +114,9 @@ class TurnQueue:
     async def stop_halted(self) -> Sequence[HaltRow]:
         """Stop, side by side, whatever runs for people whose work is stopped, but for messages; the stops in force."""
         halts = await self.runtime.db.repository(HaltsRepository).list()
+        rows = await self.to_stop(halts)  # ahead of the group: it would wrap what the database raises
         async with asyncio.TaskGroup() as group:
-            for row in await self.to_stop(halts):
+            for row in rows:
                 group.create_task(self._stop_halted(row))
         return halts
 
@@ -130,7 +131,10 @@ class TurnQueue:
     async def _stop_halted(self, row: TurnRow) -> None:
         try:
             await self.stop(row)
-        except CortexError as error:  # one that cannot be stopped yet keeps no other going; the next look tries again
+        except (
+            CortexError,
+            SQLAlchemyError,
+        ) as error:  # one that cannot be stopped yet keeps no other going; the next look tries again
             log.warning("turn queue: cannot stop turn %s, retrying: %s", row.id, error)
 
     async def recover(self, stranded: Sequence[str] = ()) -> None:

@@ -164,16 +164,18 @@ class StopAll:
     async def watch(self) -> None:
         """Until cancelled: heed signal and file, and do here what another process, or the command line, ordered."""
         before: frozenset[str] = frozenset()
+        is_due = False  # what failed, or may have left a turn that could not be stopped yet, is looked at again
         is_shared = self.runtime.db.is_postgresql
         with closing(self.runtime.db.commits.another()) as commits:
             while True:
                 try:
                     await self.heed()
-                    if await commits.are_new():
+                    is_due = await commits.are_new() or is_due
+                    if is_due:
                         scopes = frozenset(halt.scope for halt in await self.turns.stop_halted())
                         if before - scopes:
                             await self._go_on()
-                        before = scopes
+                        before, is_due = scopes, bool(scopes - {OUTWARD})
                 except (CortexError, SQLAlchemyError, OSError) as error:
                     log.warning("stop all: failed, retrying: %s", error)
                 with suppress(TimeoutError):
