@@ -14,10 +14,10 @@ import stat
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO, cast
 
 from cortex.base import private, scan
@@ -109,6 +109,7 @@ def read(
                 if count > MOST_MEMBERS:
                     raise ValueError("far too many members")
                 reading.take(tar, member)
+                tar.members.clear()  # type: ignore[attr-defined]  # else tarfile keeps what it knows of each
             while tar.fileobj is not None and tar.fileobj.read(PIECE_BYTES):
                 pass  # up to the marks of the true end: gzip's sum, the envelope's last piece
             return reading.end()
@@ -123,7 +124,7 @@ class _Reading:
         self._into, self._keeps = into, keeps
         self._sums: dict[str, tuple[int, str]] = {}
         self._told: dict[str, list[object]] | None = None
-        self._links: list[tuple[Path, str]] = []
+        self._links: dict[str, str] = {}
         self._manifest: Manifest | None = None
 
     def take(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
@@ -138,13 +139,15 @@ class _Reading:
             self._write(tar, member, _safe(member))
 
     def _write(self, tar: tarfile.TarFile, member: tarfile.TarInfo, name: str) -> None:
+        if not self._links.keys().isdisjoint([name, *map(str, PurePosixPath(name).parents)]):
+            raise ValueError("a member behind a link, or twice")
         target = self._into / name if self._into is not None and self._keeps(name) else None
         if member.isreg():
             is_program = bool(member.mode & stat.S_IXUSR)
             self._sums[name] = _copy(_content(tar, member), target, is_program=is_program)
         elif member.issym():
             self._sums[name] = (0, member.linkname)
-            self._links += [(target, member.linkname)] if target is not None else []
+            self._links[name] = member.linkname
         elif target is not None:
             private.make_folder(target)
 
@@ -153,9 +156,10 @@ class _Reading:
         told = {name: tuple(one) for name, one in (self._told or {}).items()}
         if self._manifest is None or self._told is None or told != self._sums:
             raise ValueError("not all of it is there")
-        for place, goal in self._links:
-            private.make_folder(place.parent)
-            place.symlink_to(goal)
+        for name, goal in self._links.items():
+            if self._into is not None and self._keeps(name):
+                private.make_folder((self._into / name).parent)
+                (self._into / name).symlink_to(goal)
         return self._manifest
 
 
@@ -172,7 +176,8 @@ def _safe(member: tarfile.TarInfo) -> str:
     """The member's name once it is certain that it leads below our folder and is of a kind that we write."""
     top, _, rest = member.name.partition("/")
     parts = rest.split("/")
-    is_plain = member.isreg() or member.isdir() or (member.issym() and top == "home")
+    is_file = member.isreg() and not member.issparse()  # a hole is written in full, and no byte of it was read
+    is_plain = is_file or member.isdir() or (member.issym() and top == "home")
     if top not in ("database", "home") or not is_plain or any(part in ("", ".", "..") for part in parts):
         raise ValueError("a member that leads elsewhere")
     if "\0" in member.name or (top == "database" and len(parts) > 1) or (top == "home" and is_left_out(parts[0])):

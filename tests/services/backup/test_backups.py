@@ -2,7 +2,9 @@
 
 import asyncio
 import gzip
+import hashlib
 import io
+import json
 import os
 import shutil
 import sqlite3
@@ -166,15 +168,16 @@ async def test_a_cut_or_changed_one_is_refused_and_home_stays(home: Path, tmp_pa
 
 
 def _hostile(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> None:
-    """A file with a good manifest and then these members."""
+    """A file with a good manifest, these members, and their true sums: what is refused is the members themselves."""
     manifest = (
         b'{"made_at": "", "version": "", "revision": "", "kind": "sqlite", "databases": [], "key": "", "format": 1}'
     )
+    sums = {one.name: (len(data), one.linkname or hashlib.sha256(data).hexdigest()) for one, data in members}
     with tarfile.open(path, "w:gz") as tar:
         for member, data in [
             (tarfile.TarInfo("manifest.json"), manifest),
             *members,
-            (tarfile.TarInfo("sums.json"), b"{}"),
+            (tarfile.TarInfo("sums.json"), json.dumps(sums).encode()),
         ]:
             member.size = len(data)
             tar.addfile(member, io.BytesIO(data))
@@ -199,6 +202,10 @@ def _member(name: str, kind: bytes = tarfile.REGTYPE, goal: str = "") -> tarfile
         [(_member("home/.restore/commit"), b"{}")],
         [(_member("database/../x"), b"x")],
         [(_member("home/link", tarfile.SYMTYPE, "../../.."), b""), (_member("home/link/outside"), b"x")],
+        [
+            (_member("home/out", tarfile.SYMTYPE, "../../.."), b""),
+            (_member("home/out/outside", tarfile.SYMTYPE, "x"), b""),
+        ],
         [(_member("home/hard", tarfile.LNKTYPE, "/etc/passwd"), b"")],
         [(_member("home/device", tarfile.CHRTYPE), b"")],
         [(_member("home/pipe", tarfile.FIFOTYPE), b"")],
@@ -231,6 +238,18 @@ def test_a_bomb_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     _hostile(tmp_path / "large", (_member("home/large"), bytes(24 << 20)))
     with pytest.raises(UserError, match="unpacks to far more"):
         archive.read(tmp_path / "large", "", into=tmp_path / "into")
+
+
+def test_a_file_of_holes_is_not_written_out(tmp_path: Path) -> None:
+    """A sparse member of a few bytes says how large it is, and tarfile reads it as so many zeros."""
+    (tmp_path / "into").mkdir()
+    holes = _member("home/holes")
+    facts = {"major": "1", "minor": "0", "name": "home/holes", "realsize": str(64 << 20)}
+    holes.pax_headers = {f"GNU.sparse.{name}": value for name, value in facts.items()}
+    _hostile(tmp_path / "sparse", (holes, b"1\n0\n0\n".ljust(512, b"\0")))
+    with pytest.raises(UserError):
+        archive.read(tmp_path / "sparse", "", into=tmp_path / "into")
+    assert list((tmp_path / "into").rglob("*")) == []
 
 
 async def test_one_of_another_key_is_refused_unless_the_key_is_given(home: Path, tmp_path: Path) -> None:
