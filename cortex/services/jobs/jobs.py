@@ -3,7 +3,6 @@
 What a job does when it is due is `runs.py`'s. Tools reach jobs through `user_jobs.py`.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -270,18 +269,15 @@ class JobsService:
         ids = [row.id for row in rows]
         chats = [row.conversation_id for row in rows if row.conversation_id]
         history = self.runtime.db.repository(SlotHistoryRepository, user.id)
-        async with asyncio.TaskGroup() as group:
-            latest = group.create_task(history.latest(ids))
-            bars = group.create_task(history.bars(ids))
-            means = group.create_task(history.means(ids))
-            standing = group.create_task(self.runtime.db.repository(ConversationsRepository, user.id).standing(chats))
+        latest, bars, means = await history.latest(ids), await history.bars(ids), await history.means(ids)
+        standing = await self.runtime.db.repository(ConversationsRepository, user.id).standing(chats)
         return tuple(
             JobView(
                 job=row,
-                chat=row.conversation_id if row.conversation_id in standing.result() else "",
-                last=latest.result().get(row.id),
-                bars=bars.result().get(row.id, ()),
-                mean=means.result().get(row.id),
+                chat=row.conversation_id if row.conversation_id in standing else "",
+                last=latest.get(row.id),
+                bars=bars.get(row.id, ()),
+                mean=means.get(row.id),
             )
             for row in rows
         )

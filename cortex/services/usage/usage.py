@@ -3,7 +3,6 @@
 Everything here is a sum over the ledger (`storage/usage.py`), which is written from the receipts themselves.
 """
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
@@ -98,15 +97,11 @@ class UsageService:
         spans = self._spans(user, days)
         whole: Span = (spans[0][0], spans[-1][1])
         ledger = self._ledger(user, person)
-        async with asyncio.TaskGroup() as group:
-            cells = group.create_task(ledger.cells(spans, "model" if by == "tool" else by))
-            histogram = group.create_task(ledger.histogram(whole))
-            dear = group.create_task(ledger.dear(whole, DEAR_MOST))
-            tools = group.create_task(ledger.tools(whole) if by == "tool" else _none())
+        found = await ledger.cells(spans, "model" if by == "tool" else by)
+        tools = await ledger.tools(whole) if by == "tool" else ()
         owner_id = "" if person == ALL else person or user.id
         jobs = await self.runtime.db.repository(AllJobsRepository).names(owner_id) if by == "job" else ()
         names = {one.id: one.name for one in (jobs if by == "job" else people)}
-        found = cells.result()
         today = local(self.runtime.clock(), user.time_zone).toordinal()
         dates = [date.fromordinal(today - days + 1 + place) for place in range(days)]
         return View(
@@ -116,10 +111,10 @@ class UsageService:
             days=tuple((on, _sum(cell for cell in found if cell.day == place)) for place, on in enumerate(dates)),
             rows=_rows(found, by, days, names) if by != "tool" else (),
             misses=_misses(found),
-            histogram=tuple(histogram.result()),
-            dear=tuple(dear.result()),
-            tools=tuple(sorted(tools.result(), key=lambda one: (-one.tokens, one.name))),
-            never=self._never(tools.result()) if by == "tool" else (),
+            histogram=tuple(await ledger.histogram(whole)),
+            dear=tuple(await ledger.dear(whole, DEAR_MOST)),
+            tools=tuple(sorted(tools, key=lambda one: (-one.tokens, one.name))),
+            never=self._never(tools) if by == "tool" else (),
             people=people,
         )
 
@@ -152,10 +147,6 @@ class UsageService:
             known.get(name, ToolUsage(name=name)) for name in names if not known.get(name, ToolUsage(name=name)).calls
         ]
         return tuple(sorted(idle, key=lambda one: (-one.tokens, one.name)))
-
-
-async def _none() -> Sequence[ToolUsage]:
-    return ()
 
 
 def _sum(cells: Iterable[Cell]) -> Sum:
