@@ -149,6 +149,8 @@ class ConversationFeed(Feed):
     async def caught_up(self, page: OpenPage) -> AsyncGenerator[str, None]:
         """What brings the page from its `seq` to where the others are; the rest is pushed."""
         self.add(page)
+        if self.is_over:
+            return  # perhaps before pages could join
         while self._seq < page.seq and not page.is_over:  # it has seen a row that is about to be painted
             await page.news(KEEP_ALIVE_S)
         async with self._between:

@@ -14,6 +14,8 @@ from cortex.base.user import User
 from cortex.services.accounts.accounts import CONFIRMED_FOR
 from cortex.storage.accounts import LoginsRepository
 from tests.databases import copy_home, house_settings
+from tests.scripted_server import ScriptedServer
+from tests.web.talks import Talks, talking_house
 from web.app import create_app
 from web.security import COOKIE
 
@@ -120,3 +122,23 @@ async def bob(app: FastAPI, house: Cortex, seed: Seed) -> AsyncIterator[Browser]
     person = await logged_in(app, house, "Bob", seed.tokens["Bob"])
     async with person.http:
         yield person
+
+
+@pytest.fixture
+async def talks(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Talks]:
+    """A house whose model is scripted, with a talk in it."""
+    async with talking_house(tmp_path / "home", scripted) as opened:
+        yield opened
+
+
+@pytest.fixture
+def served(talks: Talks) -> FastAPI:
+    """Its pages."""
+    return create_app(talks.living.cortex)
+
+
+@pytest.fixture
+async def page(served: FastAPI, talks: Talks) -> AsyncIterator[httpx.AsyncClient]:
+    """A browser there, of the person who held the talk."""
+    async with browser(served, talks.held.token) as http:
+        yield http

@@ -1,7 +1,6 @@
 """The chat's routes over a running house: whole pages, fragments, plain forms, and the stream's replay."""
 
 import re
-from collections.abc import AsyncIterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,33 +11,16 @@ from fastapi import FastAPI
 from cortex.app import Cortex
 from cortex.services.chat.transcript_views import ApprovalCard, CallCard, TurnView
 from tests.databases import copy_home, house_settings
-from tests.scripted_server import Fault, Say, ScriptedServer, Use, rule
+from tests.scripted_server import Fault, Say, Use, rule
 from tests.web import conftest
 from tests.web.conftest import Browser, Seed
 from tests.web.streams import following, streamed
-from tests.web.talks import KITCHEN, Talks, talking_house
+from tests.web.talks import KITCHEN, Talks
 from web.app import create_app
 from web.words import visible
 
 HTMX = {"HX-Request": "true", "HX-Request-Type": "partial"}
 pytestmark = pytest.mark.moves_cache_prefix(reason="these tests say something again, differently and in other modes")
-
-
-@pytest.fixture
-async def talks(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Talks]:
-    async with talking_house(tmp_path / "home", scripted) as opened:
-        yield opened
-
-
-@pytest.fixture
-def served(talks: Talks) -> FastAPI:
-    return create_app(talks.living.cortex)
-
-
-@pytest.fixture
-async def page(served: FastAPI, talks: Talks) -> AsyncIterator[httpx.AsyncClient]:
-    async with conftest.browser(served, talks.held.token) as http:
-        yield http
 
 
 async def said(talks: Talks, page: httpx.AsyncClient, cid: str, text: str, **form: str) -> TurnView:

@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 import httpx
 import pytest
@@ -12,26 +11,14 @@ from fastapi import FastAPI
 
 from cortex.base.clock import ticks_s
 from tests.patience import PATIENCE_S
-from tests.scripted_server import Fault, ScriptedServer, rule
+from tests.scripted_server import Fault, rule
 from tests.web import conftest
 from tests.web.streams import following
-from tests.web.talks import Talks, talking_house
-from web.app import create_app
+from tests.web.talks import Talks
 from web.live import LivePages, OpenPage
 
 PAGES = 5
 LONG = "word after word " * 200 + "and that is the end"
-
-
-@pytest.fixture
-async def talks(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Talks]:
-    async with talking_house(tmp_path / "home", scripted) as opened:
-        yield opened
-
-
-@pytest.fixture
-def served(talks: Talks) -> FastAPI:
-    return create_app(talks.living.cortex)
 
 
 @pytest.fixture
@@ -135,3 +122,14 @@ async def test_a_feed_ends_with_its_last_page_and_begins_again_with_the_next(
         async with asyncio.timeout(PATIENCE_S):
             while streams.is_watched(talks.living.admin.id, cid):  # noqa: ASYNC110 - a watcher leaves without a word
                 await asyncio.sleep(0.01)
+
+
+async def test_a_page_whose_conversation_cannot_be_read_ends_instead_of_breaking(
+    served: FastAPI, talks: Talks, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The database may go away between the look at the login and the first look at the log."""
+    live = LivePages(talks.living.cortex, served.state.pages)
+    stream = live.conversation(talks.living.admin, "01NONE", 3, 0)
+    async with asyncio.timeout(PATIENCE_S):
+        assert "event: ready" in "".join([text async for text in stream])
+    assert "live page failed" in caplog.text

@@ -4,8 +4,7 @@ import asyncio
 import re
 import threading
 import unicodedata
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import httpx
 import pytest
@@ -16,10 +15,8 @@ from cortex.base.hidden import is_hiding
 from cortex.services.chat.transcript_views import TurnView
 from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault, ScriptedServer, rule
-from tests.web import conftest
 from tests.web.streams import streamed
-from tests.web.talks import Talks, talking_house
-from web.app import create_app
+from tests.web.talks import Talks
 from web.markdown import LONGEST_CHARACTERS, LONGEST_LINES, left_out, render, shown_to
 from web.markdown_stream import Stream
 from web.words import visible
@@ -45,21 +42,9 @@ LONG = {
 
 
 @pytest.fixture
-async def talks(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Talks]:
-    async with talking_house(tmp_path / "home", scripted) as opened:
-        scripted.rules.insert(0, rule("all items", TOLD))
-        yield opened
-
-
-@pytest.fixture
-def served(talks: Talks) -> FastAPI:
-    return create_app(talks.living.cortex)
-
-
-@pytest.fixture
-async def page(served: FastAPI, talks: Talks) -> AsyncIterator[httpx.AsyncClient]:
-    async with conftest.browser(served, talks.held.token) as http:
-        yield http
+def talks(talks: Talks, scripted: ScriptedServer) -> Talks:
+    scripted.rules.insert(0, rule("all items", TOLD))
+    return talks
 
 
 def answer_of(html: str, turn: TurnView) -> str:
