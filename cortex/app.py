@@ -225,6 +225,7 @@ async def _services(
     finally:
         logging.getLogger().removeHandler(book)
         cortex.encoders.close()
-        if cortex.traces_sent is not None:
-            await cortex.traces_sent.close()
+        traces = vars(cortex).get("traces_sent")  # made where turns run: who runs none loads nothing of it to close it
+        if traces is not None:
+            await traces.close()
         await cortex.models.close()

@@ -11,7 +11,9 @@ from threading import Thread
 
 import pytest
 
+from cortex.app import Cortex
 from tests.children import ROOT, environment
+from tests.databases import house_settings
 from tests.living_house import living_house
 
 WORDS = "truffles at midnight"
@@ -75,3 +77,10 @@ def test_nothing_of_it_is_loaded_by_default(tmp_path: Path, half: str) -> None:
         [sys.executable, "-c", shown], cwd=ROOT, env=environment(tmp_path), capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+async def test_a_command_makes_no_exporter_only_to_close_it(tmp_path: Path) -> None:
+    """It would load the extra, or end every command with an error where the extra is not installed."""
+    async with Cortex.at_rest(house_settings(home=tmp_path, otel_endpoint="http://127.0.0.1:1")) as cortex:
+        await cortex.accounts.users()
+    assert "traces_sent" not in vars(cortex)
