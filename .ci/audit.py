@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-LOCKS = ("requirements/run.txt", "requirements/semantic.txt", "requirements/otel.txt")
+LOCKS = ("requirements/run.txt", "requirements/semantic.txt", "requirements/otel.txt", "requirements/ddgs.txt")
 LIST = Path("requirements/unaudited.txt")
 LIMIT_S = 180
 HEAD = (
