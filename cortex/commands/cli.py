@@ -112,7 +112,7 @@ async def _stop_all(cortex: Cortex, name: str, is_outward: bool, is_release: boo
         if not await stops.running():
             return [f"Everything is stopped {f'for {whom.name}' if whom else 'for everybody'}. {again}"]
         await asyncio.sleep(STOPPED_LOOK_S)
-    return [f"Stopped, but {await stops.running()} turns have not ended: no daemon may be running here. {again}"]
+    return [f"Stopped. Not ended yet: {await stops.running()} of the turns; no daemon may be running here. {again}"]
 
 
 @audit.command("verify")

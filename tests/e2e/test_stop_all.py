@@ -212,7 +212,7 @@ def test_what_is_ordered_while_nobody_runs_ends_what_a_kill_left(
     until(lambda: len(model.log) == 1)
     daemon.kill9()
     said = command(daemon, "stop-all")
-    assert "1 turns have not ended" in said.stdout, said.stderr
+    assert "Not ended yet: 1 of the turns" in said.stdout, said.stderr
     daemon.start()
     until(lambda: busy(daemon) == [], every_s=0.1)
     assert len(model.log) == 1, "the turn was taken up although everything was stopped"
