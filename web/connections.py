@@ -186,4 +186,4 @@ def most_connections() -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return MOST
-    return max(8, min(MOST, soft - len(os.listdir("/proc/self/fd")) - KEPT_FILES))
+    return max(8, min(MOST, soft - len(os.listdir("/dev/fd")) - KEPT_FILES))
