@@ -2,7 +2,6 @@
 
 import logging
 import re
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,20 +19,6 @@ from tests.patience import PATIENCE_S
 
 logging.getLogger("schemathesis").setLevel(logging.ERROR)
 BUDGET = [pytest.param(80, id="sample"), pytest.param(10_000, id="whole", marks=pytest.mark.full)]
-
-
-@pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    made = Daemon(tmp_path_factory.mktemp("house") / "home", delay_ms=0)
-    made.start()
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def ada(house: Daemon) -> Iterator[Caller]:
-    with Caller(house) as caller:
-        yield caller.set_up()
 
 
 @pytest.fixture(scope="module")

@@ -37,6 +37,7 @@ from cortex.storage.turns import TurnsRepository
 from tests.databases import copy_home, every_row, house_settings
 from tests.living_house import peopled_home
 from tests.plain_clients import Folders, Letters, MemoryCoder, MemoryJournals, Phones, PlainMemory
+from tests.services.turns.admin_turn import admin_turn
 from tests.still_clock import StillClock
 
 TURN, PLACE = "turn:1", "here"
@@ -165,20 +166,7 @@ class World:
     @property
     def turn(self) -> Turn:
         """The turn that makes the call."""
-        return Turn(
-            id=TURN,
-            conversation_id=PLACE,
-            user_id=self.user.id,
-            role="admin",
-            channel="chat",
-            text="do it",
-            mode="auto",
-            max_rounds=5,
-            max_rounds_from="",
-            models=("offline",),
-            window_tokens=8_000,
-            now=self.clock().isoformat(),
-        )
+        return admin_turn(TURN, PLACE, self.user.id, self.clock())
 
     def life(self) -> CutServices:
         """A process that knows nothing of those before it."""

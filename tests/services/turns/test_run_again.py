@@ -21,6 +21,7 @@ from cortex.storage.home import Homes
 from cortex.storage.tasks import TasksRepository
 from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
+from tests.services.turns.admin_turn import admin_turn
 from tests.still_clock import StillClock
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -88,20 +89,7 @@ async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
         row = await inside.db.repository(TurnsRepository, user_id).create(
             "turn:1", await house.conversation(), "do it", mode="auto", role="admin", state="running"
         )
-        turn = Turn(
-            id=row.id,
-            conversation_id=row.conversation_id,
-            user_id=user_id,
-            role="admin",
-            channel="chat",
-            text="do it",
-            mode="auto",
-            max_rounds=5,
-            max_rounds_from="",
-            models=("offline",),
-            window_tokens=8_000,
-            now=AT.isoformat(),
-        )
+        turn = admin_turn(row.id, row.conversation_id, user_id, AT)
         homes = Homes(tmp_path / "home")
         book = CallLog(runtime=inside, contexts=house.cortex.turn_contexts, homes=homes)
         yield Shop(house=house, call_log=book, turn=turn, meanwhile=nothing)
