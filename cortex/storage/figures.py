@@ -9,6 +9,7 @@ from sqlalchemy import case, func, select
 
 from cortex.storage.repository import SharedRepository, reading
 from cortex.storage.schema import (
+    AccountTable,
     ApprovalTable,
     CallTable,
     DeliveryTable,
@@ -104,10 +105,12 @@ class FiguresRepository(SharedRepository):
     @reading
     async def longest_due(self) -> datetime | None:
         """When the job or reminder that is next, or has waited longest, is due; None when there is none."""
-        jobs = select(func.min(JobTable.next_at)).where(JobTable.is_enabled, JobTable.removed_at.is_(None))
-        again = func.coalesce(ReminderTable.again_at, ReminderTable.next_at)
-        reminders = select(func.min(again)).where(ReminderTable.removed_at.is_(None), ReminderTable.state != "done")
-        due = [(await self.session.execute(statement)).scalar() for statement in (jobs, reminders)]
+        due = []
+        for table, clock in ((JobTable, "next_at"), (ReminderTable, "next_at"), (ReminderTable, "again_at")):
+            soonest = select(func.min(getattr(table, clock))).join(AccountTable, AccountTable.id == table.owner_id)
+            # What a closed account has is never fired, and waits for nothing.
+            soonest = soonest.where(AccountTable.is_active, table.removed_at.is_(None))
+            due.append((await self.session.execute(soonest)).scalar())
         return min(filter(None, due), default=None)
 
 

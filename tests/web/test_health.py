@@ -61,6 +61,16 @@ async def test_what_is_due_and_waits_is_seen(house: Cortex, ada: Browser, minute
     assert (await house.live_health.scheduler()).state == "good"
 
 
+async def test_what_a_closed_account_has_waits_for_nothing(house: Cortex, bob: Browser) -> None:
+    job = await house.jobs.add(bob.user, JobForm(name="late", prompt="Dig.", when="every day at 7"))
+    due = house.runtime.clock() - timedelta(days=1)
+    async with house.runtime.db.session_scope() as session:
+        await session.execute(update(JobTable).where(JobTable.id == job.id).values(next_at=due))
+    assert (await house.live_health.scheduler()).state == "bad"
+    await house.accounts.set_active("Bob", False)
+    assert (await house.live_health.scheduler()).state == "good"
+
+
 async def test_a_model_that_failed_last_is_named_until_it_answers(tmp_path: Path) -> None:
     async with living_house(tmp_path) as house:
         live = house.cortex.live_health
