@@ -147,7 +147,7 @@ def setup_link() -> None:
 @people.command("add")
 def add(
     name: Name,
-    is_admin: Annotated[bool, typer.Option("--admin", help="May also change the house.")] = False,
+    is_admin: Annotated[bool, typer.Option("--admin", help="May also change what holds for everybody.")] = False,
     password_from_input: Annotated[bool, typer.Option("--password-stdin", help="Read it from the first line.")] = False,
 ) -> None:
     """Add a person; prints the link that sets their password, unless one is given."""

@@ -45,7 +45,7 @@ def ranked(index: Index, query: str, names: Collection[str], most: int) -> tuple
     for name, vote in evidence.phrases(index, query, allowed).items():
         score = round(BY_WORDING * vote.p, 4) if vote.is_own else 0.0
         if score > (hits[name].score if name in hits else 0.0):
-            hits[name] = ToolHit(name=name, score=score, how="a phrase of this house")
+            hits[name] = ToolHit(name=name, score=score, how="a phrase of this server")
     for hit in _named(index, query, allowed, tuple(hits)):
         if hit.name not in hits or hits[hit.name].score < hit.score:
             hits[hit.name] = hit

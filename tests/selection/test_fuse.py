@@ -73,7 +73,7 @@ def test_a_closed_gate_sets_aside_what_is_weak(gates: dict[str, float]) -> None:
         (0.05, (vote(0.6, "lexical", is_own=True),)),
         (0.05, (vote(0.6, "context"),)),
     ],
-    ids=["a strong chance", "a phrase of this house", "an utterance of this house", "the conversation"],
+    ids=["a strong chance", "a phrase of this server", "an utterance of this house", "the conversation"],
 )
 def test_a_closed_gate_does_not_stop(chance: float, votes: tuple[Vote, ...]) -> None:
     assert fused(chance, votes, {**TALK, **WORDS}).wanted == ("pump_stop",)

@@ -29,7 +29,7 @@ class DevicesContext(Context):
     """The list."""
 
     devices: Sequence[DeviceView] = described("the person's devices, the oldest first")
-    key: PushKey = described("whether there is push in this house, and what it lacks")
+    key: PushKey = described("whether there is push on this server, and what it lacks")
     is_plain: bool = described("whether the page came without https from another machine: no browser does push then")
 
 

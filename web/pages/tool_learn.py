@@ -43,7 +43,7 @@ class LearnContext(Context):
 
     learned: LearningPage = described("suggestions, tools sent for nothing, answers")
     versions: Sequence[Version] = described("refits, the newest first")
-    own_cases: int = described("messages of this house that a refit would learn from")
+    own_cases: int = described("messages of this server that a refit would learn from")
     least: int = described("how many it needs", default=CASES_LEAST)
     came: Mapping[str, str] = described("how a tool came -> words", default_factory=lambda: CAME)
     refused: Report | None = described("the figures of a refit that was refused", default=None)

@@ -13,7 +13,7 @@ from cortex.selection.types import PlanInput, SentTool
 
 CHANGED = "this way chooses anew for each request"
 RESCUED = Vote(stage="context", p=0.0, why="found or used in this turn")
-ALWAYS = Vote(stage="pins", p=0.0, why="always sent in this house")
+ALWAYS = Vote(stage="pins", p=0.0, why="always sent on this server")
 CHOSEN = Vote(stage="all", p=0.0, why="chosen by this way")
 
 

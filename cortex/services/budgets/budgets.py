@@ -83,7 +83,7 @@ class Limit:
             "user": "your limit for today",
             "role": f"today's limit for the role {self.subject!r}",
             "job": "today's limit for this job",
-            "house": "today's limit for the whole house",
+            "house": "today's limit for everybody",
         }
         return named[self.kind]
 

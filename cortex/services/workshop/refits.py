@@ -60,7 +60,7 @@ class Report:
     def worse(self) -> str:
         """What got worse, in words; "" for nothing."""
         if self.own_after.recall < self.own_before.recall:
-            return "messages like this house's own get less of what they want"
+            return "messages like this server's own get less of what they want"
         if self.shipped_after.recall < self.shipped_before.recall - RECALL_LOSS:
             return "other messages get less of what they want"
         if self.shipped_after.tools > self.shipped_before.tools * TOOLS_GROWTH:
@@ -163,7 +163,7 @@ def _judged(shipped: Snapshot, cases: Sequence[Any], day: str) -> tuple[RefitRes
     usable = refit.known(base, cases)
     if len(usable) < CASES_LEAST:
         raise UserError(
-            f"There are {len(usable)} messages of this house to learn from; {CASES_LEAST} are needed. "
+            f"There are {len(usable)} messages of this server to learn from; {CASES_LEAST} are needed. "
             "What you accept below counts, and it acts at once without a refit."
         )
     fit, held = refit.held_back(usable)
@@ -224,4 +224,4 @@ def _figure(snapshot: Snapshot, told: Sequence[Example]) -> Figure:
 
 def _admin(user: User) -> None:
     if not user.is_admin:
-        raise NotAllowed("Only an admin fits the model to this house.")
+        raise NotAllowed("Only an admin fits the model to this server.")

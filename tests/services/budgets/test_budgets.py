@@ -226,7 +226,7 @@ async def test_four_fifths_are_told_once(house: LivingHouse) -> None:
     for _ in range(3):
         await house.say(await house.conversation(), "hello")
     told = [event for one in await all_notices(house) for event in one]
-    assert [text for text in told if "of today's limit for the whole house is used" in text] == told
+    assert [text for text in told if "of today's limit for everybody is used" in text] == told
     assert len(told) == 1
 
 
