@@ -12,6 +12,8 @@ from typing import Annotated
 
 import typer
 
+from cortex.base.errors import UserError
+from cortex.base.key_file import stored_key
 from cortex.base.serve_lock import serving
 from cortex.base.settings import Settings
 from cortex.base.start import settings_in_force
@@ -50,7 +52,7 @@ def restore(
     """Put a backup in place of all that is in HOME. Cortex must not be running."""
     settings = settings_in_force()
     given = sys.stdin.readline().rstrip("\n") if passphrase_from_input else settings.backup_passphrase
-    key = Path(key_file).read_text(encoding="ascii").strip() if key_file else ""
+    key = _key(Path(key_file)) if key_file else ""
     if dry_run:
         typer.echo(f"It can be restored: {_words(asyncio.run(_look(settings, file, given, key)))}")
         return
@@ -60,7 +62,18 @@ def restore(
             return
         manifest = asyncio.run(_restore(settings, file, given, key))
     typer.echo(f"Restored: {_words(manifest)}")
+    typer.echo("Everybody logs in again. What was running or waiting to be sent when it was made is not taken up.")
     typer.echo(f"What HOME held before is in {settings.home / restoring.REPLACED}; remove it when all is well.")
+
+
+def _key(path: Path) -> str:
+    try:
+        key = stored_key(path)
+    except OSError as error:
+        raise UserError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
+    if not key:
+        raise UserError(f"{str(path)!r} holds no key.")
+    return key
 
 
 async def _look(settings: Settings, file: str, passphrase: str, key: str) -> Manifest:

@@ -59,6 +59,13 @@ def test_the_command_restores_and_says_what_is_wrong(tmp_path: Path, backup: tup
     env = environment(home, CORTEX_BACKUP_PASSPHRASE=PASSPHRASE)
     tried = run(["restore", str(file), "--dry-run"], env=env, cwd=tmp_path)
     assert (tried.returncode, "another secret key" in tried.stderr) == (1, True)
+    for wrong, said in (
+        (tmp_path, "cannot be read"),
+        (tmp_path / "none", "holds no key"),
+        (file, "does not hold a key"),
+    ):
+        tried = run(["restore", str(file), "--key-file", str(wrong)], env=env, cwd=tmp_path)
+        assert (tried.returncode, said in tried.stderr, "Traceback" in tried.stderr) == (1, True, False), tried.stderr
     words = ["restore", str(file), "--key-file", str(tmp_path / "key")]
     tried = run([*words, "--dry-run"], env=env, cwd=tmp_path)
     assert "It can be restored" in tried.stdout, tried.stderr

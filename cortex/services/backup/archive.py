@@ -66,10 +66,12 @@ def write(
     home: Path,
     passphrase: str,
     earlier: Mapping[str, bytes] | None = None,
+    apart: Iterable[Path] = (),
 ) -> None:
     """Write a new file, readable by its owner alone, and have the disk keep it. OSError as writing raises it.
 
-    `earlier`: files at the top of HOME whose content of before the databases were copied counts.
+    `earlier`: files at the top of HOME whose content of before the databases were copied counts. `apart`: open
+    databases, wherever they are; to read one here would drop the locks that SQLite holds on it.
     """
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, private.FILE)
     sums: dict[str, tuple[int, str]] = {}
@@ -88,7 +90,8 @@ def write(
                     _add(tar, DATABASE + name, opened, private.FILE, sums)
             for name, data in (earlier or {}).items():
                 _add(tar, HOME + name, io.BytesIO(data), private.FILE, sums)
-            _add_home(tar, home, sums)
+            inside = tuple(f"{HOME}{path.relative_to(home)}" for path in apart if path.is_relative_to(home))
+            _add_home(tar, home, sums, inside)
             _add_bytes(tar, SUMS, json.dumps(sums).encode())
         file.flush()
         os.fsync(file.fileno())
@@ -267,7 +270,7 @@ def _add(tar: tarfile.TarFile, name: str, source: IO[bytes], mode: int, sums: di
         sums[name] = (member.size, digest.hexdigest())
 
 
-def _add_home(tar: tarfile.TarFile, home: Path, sums: dict[str, tuple[int, str]]) -> None:
+def _add_home(tar: tarfile.TarFile, home: Path, sums: dict[str, tuple[int, str]], apart: tuple[str, ...]) -> None:
     """Every file, folder and link below HOME; what vanishes meanwhile is not in the backup, devices and pipes never."""
     for folder, folders, files, handle in os.fwalk(home, follow_symlinks=False):
         shown = os.path.relpath(folder, home)
@@ -276,8 +279,8 @@ def _add_home(tar: tarfile.TarFile, home: Path, sums: dict[str, tuple[int, str]]
             files = [name for name in files if not is_left_out(name)]
         for name in sorted([*folders, *files]):
             inside = HOME + (name if shown == "." else f"{shown}/{name}")
-            if inside in sums:
-                continue  # as it was earlier
+            if inside in sums or inside.startswith(apart):
+                continue  # as it was earlier, or a database and what SQLite keeps beside it
             with suppress(FileNotFoundError):
                 _add_entry(tar, inside, name, handle, sums)
         folders.sort()

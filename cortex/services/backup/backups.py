@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -77,32 +77,34 @@ class Backups:
 
         Conflict while another one is made; UserError, told on the pages of health and backups too, when it failed.
         """
-        async with self._alone() as working:
-            try:
+        try:
+            async with self._alone() as working:
                 made = await self._made(working, to)
-            except (UserError, OSError) as error:
-                failed = error if isinstance(error, UserError) else _failed(error)
+                self._tell(made=made)
+                return made
+        except (UserError, OSError) as error:
+            failed = error if isinstance(error, UserError) else _failed(error)
+            with suppress(OSError):  # the disk that refused the backup may refuse this too
                 self._tell(error=failed.message)
-                raise failed from error
-            self._tell(made=made)
-            return made
+            raise failed from error
 
     async def _made(self, working: Path, to: str) -> Stored:
         settings, made_at = self._settings, self._clock()
         place, passphrase = place_of(settings, to), settings.backup_passphrase
         head = await asyncio.to_thread(_head, settings.home)  # before the tables: never ahead of the log that it names
-        copies = await self._copies(working)
+        copy = await self._copied(working)
         kind = databases.kind_of(settings)
         manifest = Manifest(
             made_at=made_at.isoformat(timespec="seconds"),
             version=VERSION,
-            revision=await databases.revision_of(copies[databases.MAIN], kind),
+            revision=await databases.revision_of(copy, kind),
             kind=kind,
-            databases=tuple(copies),
+            databases=(databases.MAIN,),
             key=key_mark(settings.secret_key),
         )
         written = working / "written"
-        await asyncio.to_thread(archive.write, written, manifest, copies, settings.home, passphrase, head)
+        kept, apart = {databases.MAIN: copy}, databases.files(settings)
+        await asyncio.to_thread(archive.write, written, manifest, kept, settings.home, passphrase, head, apart)
         await checked(written, passphrase, working / "checked")
         stored = Stored(name=name_of(made_at), made_at=made_at, size_bytes=os.path.getsize(written))  # noqa: ASYNC240
         await place.put(written, stored.name)
@@ -110,18 +112,14 @@ class Backups:
             await place.remove(one.name)
         return stored
 
-    async def _copies(self, working: Path) -> dict[str, Path]:
-        found: dict[str, Path] = {}
-        for name, url in databases.sources(self._settings).items():
-            if name == databases.ENGINE and not databases.is_there(url):
-                continue  # nothing was ever run here
-            needed = _size(url) + ROOM_BYTES
-            free = shutil.disk_usage(working).free
-            if free < needed:
-                raise UserError(f"The disk has {free // 10**6:,} MB free; a backup needs {needed // 10**6:,} MB.")
-            found[name] = working / name
-            await databases.copy(url, found[name])
-        return found
+    async def _copied(self, working: Path) -> Path:
+        needed = _size(self._settings.database) + ROOM_BYTES
+        free = shutil.disk_usage(working).free
+        if free < needed:
+            raise UserError(f"The disk has {free // 10**6:,} MB free; a backup needs {needed // 10**6:,} MB.")
+        target = working / databases.MAIN
+        await databases.copy(self._settings.database, target)
+        return target
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[Path]:

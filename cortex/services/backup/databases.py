@@ -1,6 +1,7 @@
-"""The databases of a backup: copied while they are written to, looked at, and put back on PostgreSQL.
+"""The database of a backup: copied while it is written to, looked at, and put back on PostgreSQL.
 
 SQLite by its online backup API, PostgreSQL by its own programs (`pg_dump`, `pg_restore`, `psql`), in one transaction.
+The engine's is left out: what ran then is not run again hours later, its turns say that they were interrupted.
 """
 
 import asyncio
@@ -15,27 +16,20 @@ from cortex.base import private
 from cortex.base.errors import ToolFailed, UserError
 from cortex.base.settings import Settings
 from cortex.integrations.process import run
+from cortex.storage.restored import AT_AN_END
 
-MAIN, ENGINE = "cortex", "engine"
+MAIN = "cortex"
 DUMP_S = 3_600.0
 CHECK_S = 600.0
-SCHEMAS = ("public", "dbos")
+ENGINE_SCHEMA = "dbos"
+PLAIN = ("--no-owner", "--no-acl", f"--exclude-schema={ENGINE_SCHEMA}")
+ONCE = ("--single-transaction", "--no-psqlrc", "--quiet", "--output=/dev/null", "--set=ON_ERROR_STOP=1")
 
 
-def sources(settings: Settings) -> dict[str, str]:
-    """URL by name, in the order in which they are to be copied.
-
-    The engine's first: a turn that began in between then stands in our tables without a run and is taken up, while a
-    run without its turn could not be.
-    """
-    main, engine = settings.database, settings.engine_database
-    return {MAIN: main} if engine == main else {ENGINE: engine, MAIN: main}
-
-
-def is_there(url: str) -> bool:
-    """Whether there is something to copy: the file of a SQLite database, and a server's in any case."""
-    parsed = make_url(url)
-    return parsed.get_backend_name() != "sqlite" or Path(parsed.database or "").is_file()
+def files(settings: Settings) -> list[Path]:
+    """The files of the SQLite databases in use."""
+    parsed = [make_url(url) for url in (settings.database, settings.engine_database)]
+    return [Path(url.database or "").absolute() for url in parsed if url.get_backend_name() == "sqlite"]
 
 
 def kind_of(settings: Settings) -> str:
@@ -50,7 +44,7 @@ async def copy(url: str, target: Path) -> None:
     if parsed.get_backend_name() == "sqlite":
         await asyncio.to_thread(_copy_sqlite, Path(parsed.database or ""), target)
     else:
-        await _program("pg_dump", parsed, "--format=custom", "--no-owner", "--no-acl", f"--file={target}")
+        await _program("pg_dump", parsed, "--format=custom", *PLAIN, f"--file={target}")
 
 
 async def revision_of(path: Path, kind: str) -> str:
@@ -67,10 +61,30 @@ async def revision_of(path: Path, kind: str) -> str:
 async def put_back(path: Path, url: str) -> None:
     """Replace all that a PostgreSQL database holds by the copy, in one transaction: done, or nothing changed."""
     script = path.with_suffix(".sql")
-    await _program("pg_restore", None, "--no-owner", "--no-acl", f"--file={script}", str(path))
-    emptied = "".join(f"DROP SCHEMA IF EXISTS {name} CASCADE;" for name in SCHEMAS) + "CREATE SCHEMA public;"
-    once = ("--single-transaction", "--no-psqlrc", "--quiet", "--output=/dev/null", "--set=ON_ERROR_STOP=1")
-    await _program("psql", make_url(url), *once, f"--command={emptied}", f"--file={script}")
+    await _program("pg_restore", None, *PLAIN, f"--file={script}", str(path))
+    ended = [f"--command={statement}" for statement in ("SET search_path TO public", *AT_AN_END)]
+    emptied = "DROP SCHEMA IF EXISTS public CASCADE; CREATE SCHEMA public"
+    await _program("psql", make_url(url), *ONCE, f"--command={emptied}", f"--file={script}", *ended)
+
+
+async def forget_runs(url: str) -> None:
+    """Empty the engine's PostgreSQL database; its next start makes what it needs anew."""
+    await _program("psql", make_url(url), *ONCE, f"--command=DROP SCHEMA IF EXISTS {ENGINE_SCHEMA} CASCADE")
+
+
+async def end_what_is_over(path: Path) -> None:
+    """Have a SQLite copy, about to be put back, hold nothing in force that may have ended since. UserError."""
+    await asyncio.to_thread(_end_what_is_over, path)
+
+
+def _end_what_is_over(path: Path) -> None:
+    try:
+        with closing(sqlite3.connect(path)) as opened, opened:
+            opened.execute("PRAGMA foreign_keys = ON")
+            for statement in AT_AN_END:
+                opened.execute(statement)
+    except sqlite3.Error as error:
+        raise UserError(f"The database in the backup cannot be used: {error}.") from error
 
 
 def _copy_sqlite(source: Path, target: Path) -> None:

@@ -55,10 +55,14 @@ def name_of(made_at: datetime) -> str:
 
 
 def place_of(settings: Settings, to: str = "") -> Place:
-    """The place in force, or the one that `to` names, in the same form as the setting."""
+    """The place in force, or the one that `to` names, in the same form as the setting. UserError where none can be."""
     where = to or settings.backup_to
     if not where.startswith("s3://"):
-        return Folder(Path(where).absolute() if where else settings.home / "backups")
+        own = settings.home / "backups"  # the one folder of HOME that no backup holds
+        folder = Path(where).resolve() if where else own
+        if folder.is_relative_to(settings.home.resolve()) and folder != own.resolve():
+            raise UserError(f"Each backup would hold all earlier ones: keep them outside of HOME, or in {str(own)!r}.")
+        return Folder(folder)
     if not (settings.backup_s3_endpoint and settings.backup_s3_key_id and settings.backup_s3_secret):
         raise UserError("A store needs CORTEX_BACKUP_S3_ENDPOINT, CORTEX_BACKUP_S3_KEY_ID and CORTEX_BACKUP_S3_SECRET.")
     bucket, _, prefix = where.removeprefix("s3://").partition("/")

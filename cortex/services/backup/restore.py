@@ -88,7 +88,7 @@ async def prepare(settings: Settings, file: Path, passphrase: str, *, key: str =
     finally:
         if manifest is None:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-    _decide(folder, {"step": OUT, "kind": manifest.kind, "databases": list(manifest.databases)})
+    _decide(folder, {"step": OUT, "kind": manifest.kind})
     return manifest
 
 
@@ -99,8 +99,8 @@ async def finish(settings: Settings) -> bool:
         return False
     order = json.loads((folder / COMMIT).read_text())
     if order["kind"] == "postgresql" and order["step"] == OUT:
-        for name in order["databases"]:
-            await databases.put_back(folder / NEW / archive.DATABASE / name, databases.sources(settings)[name])
+        await databases.forget_runs(settings.engine_database)
+        await databases.put_back(folder / NEW / archive.DATABASE / databases.MAIN, settings.database)
     await asyncio.to_thread(_move, home, order)
     return True
 
@@ -121,9 +121,9 @@ def _move(home: Path, order: dict[str, object]) -> None:
         _keep(home)
         order = {**order, "step": IN}
         _decide(folder, order)
-    if order["kind"] == "sqlite" and (new / archive.DATABASE).is_dir():
-        for name in os.listdir(new / archive.DATABASE):
-            (new / archive.DATABASE / name).replace(home / f"{name}.db")
+    database = new / archive.DATABASE / databases.MAIN
+    if order["kind"] == "sqlite" and database.is_file():
+        database.replace(home / f"{databases.MAIN}.db")
     for name in sorted(os.listdir(new / archive.HOME)):
         (new / archive.HOME / name).replace(home / name)
     _keep(home)
@@ -138,6 +138,8 @@ async def _unpacked(settings: Settings, file: Path, passphrase: str, key: str) -
     manifest = await asyncio.to_thread(archive.read, file, passphrase, into=new)
     await check_databases(manifest, new)
     _fits(settings, manifest, key)
+    if manifest.kind == "sqlite":
+        await databases.end_what_is_over(new / archive.DATABASE / databases.MAIN)
     if key:
         private.write_beside(new / archive.HOME / KEY_FILE, f"{key}\n".encode())
     await asyncio.to_thread(os.sync)  # names of folders too, before it is decided
@@ -156,12 +158,9 @@ def _fits(settings: Settings, manifest: Manifest, key: str) -> None:
     """UserError when this server could not use what the backup holds."""
     if manifest.kind != databases.kind_of(settings):
         raise UserError(f"The backup is of {manifest.kind}, and CORTEX_DATABASE_URL names another kind of database.")
-    here = databases.sources(settings)
-    in_home = [f"sqlite:///{settings.home / name}.db" for name in here]
-    if manifest.kind == "sqlite" and list(here.values()) != in_home:
+    in_home = (f"sqlite:///{settings.home / 'cortex.db'}", f"sqlite:///{settings.home / 'engine.db'}")
+    if manifest.kind == "sqlite" and (settings.database, settings.engine_database) != in_home:
         raise UserError("A restore puts the database into HOME: leave CORTEX_DATABASE_URL and CORTEX_ENGINE_URL empty.")
-    if not set(manifest.databases) <= set(here):
-        raise UserError("The backup keeps the engine's database in another way; see CORTEX_ENGINE_URL.")
     if manifest.revision > revisions.newest():
         raise UserError(f"The backup is of a newer Cortex ({manifest.version}); install that version first.")
     if key_mark(key or settings.secret_key) != manifest.key:

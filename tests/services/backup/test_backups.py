@@ -24,8 +24,11 @@ from cortex.base.settings import Settings
 from cortex.services.backup import archive, restore
 from cortex.services.backup.backups import Backups
 from cortex.services.backup.places import Stored, name_of, surplus
+from cortex.storage.approvals import GrantsRepository
+from cortex.storage.deliveries import DeliveriesRepository
+from cortex.storage.notices import NoticesRepository, NoticeValues, Way
 from tests.databases import copy_home, house_settings, is_on_postgresql
-from tests.living_house import living_house
+from tests.living_house import PASSWORD, living_house
 from tests.patience import PATIENCE_S
 
 SECRET = "the words of a person"
@@ -130,6 +133,20 @@ async def test_it_holds_no_key_and_is_its_owners_alone(home: Path) -> None:
     assert "home/secret.key" not in names
     assert settings.secret_key.encode() not in b"".join(contents)
     assert any(name.endswith("letter.txt") for name in names)
+
+
+@on_sqlite
+async def test_an_open_database_is_never_read_as_a_file(home: Path) -> None:
+    """Wherever in HOME it is: closing a file that SQLite has open in this process drops its locks."""
+    (home / "tables").mkdir()
+    (home / "cortex.db").rename(home / "tables" / "mine.db")
+    (home / "tables" / "mine.db-shm").write_bytes(b"as SQLite keeps it beside")
+    settings = house_settings(home, database_url=f"sqlite:///{home / 'tables' / 'mine.db'}")
+    made = await Backups(settings).make()
+    with tarfile.open(home / "backups" / made.name) as tar:
+        names = tar.getnames()
+    assert "database/cortex" in names
+    assert [name for name in names if "mine.db" in name] == []
 
 
 async def test_one_without_its_passphrase_says_nothing(home: Path) -> None:
@@ -280,15 +297,14 @@ async def test_a_decided_restore_is_finished_before_anything_opens_home(home: Pa
 @on_sqlite
 async def test_a_damaged_database_makes_no_backup_and_health_tells(home: Path) -> None:
     settings = house_settings(home)
-    with (home / "engine.db").open("r+b") as file:
-        file.seek(4096)
+    with (home / "cortex.db").open("r+b") as file:
+        file.seek(file.seek(0, os.SEEK_END) // 2 // 4096 * 4096)
         file.write(os.urandom(50_000))
-    (home / "engine.db-wal").unlink(missing_ok=True)
     backups = Backups(settings)
     with pytest.raises(UserError, match=r"damaged|malformed|copied|opened"):
         await backups.make()
     assert await backups.kept() == []
-    async with Cortex.at_rest(settings) as cortex:
+    async with Cortex.at_rest(settings, is_migrating=False) as cortex:
         findings = {one.name: one for one in await cortex.doctor.examine()}
     assert findings["backup"].state == "warn"
     assert backups.state().error in findings["backup"].text
@@ -303,6 +319,42 @@ async def test_health_tells_the_age(home: Path) -> None:
         async with Cortex.at_rest(house_settings(home), clock=lambda later=later: later) as cortex:  # type: ignore[misc]
             found = {one.name: one for one in await cortex.doctor.examine()}["backup"]
         assert (found.state, found.text) == (state, f"The last one is {hours} h old.")
+
+
+@pytest.mark.parametrize("inside", ["", "nightly", "backups/../01PERSON"])
+async def test_a_place_in_home_would_hold_itself(home: Path, inside: str) -> None:
+    """Each of them would be as large as all before it together."""
+    with pytest.raises(UserError, match="outside of HOME"):
+        await Backups(house_settings(home, backup_to=str(home / inside))).make()
+    with pytest.raises(UserError, match="outside of HOME"):
+        await Backups(house_settings(home)).make(str(home / inside))
+    assert (await Backups(house_settings(home)).make(str(home / "backups"))).size_bytes
+
+
+async def test_what_has_ended_since_stays_ended(home: Path) -> None:
+    """A cookie that logged out, a yes that was taken back, a delivery that was sent, a turn that was answered."""
+    async with living_house(home, offline_delay_ms=100) as house:
+        ada, db, now = house.admin, house.cortex.runtime.db, house.cortex.runtime.clock()
+        token = await house.cortex.accounts.login("ada", PASSWORD, "127.0.0.1", "a browser")
+        await db.repository(GrantsRepository, ada.id).add("shell_exec", "here", None, now + timedelta(hours=1))
+        morning = (Way(channel="email", not_before=now + timedelta(hours=8)),)
+        await db.repository(NoticesRepository, ada.id).add(
+            None, NoticeValues(kind="system", title="t", text="t"), morning
+        )
+        cid = await house.conversation()
+        turn = await house.cortex.chat.send_message(ada, cid, "hello")
+        await house.until(cid, "turn.start", turn=turn)
+        made = await house.cortex.backups.make()
+        await house.until(cid, "turn.end", turn=turn)
+        settings = house.cortex.settings
+    await restore.prepare(settings, home / "backups" / made.name, "")
+    await restore.finish(settings)
+    async with living_house(home) as house:
+        db = house.cortex.runtime.db
+        assert await house.cortex.accounts.who(token) is None
+        assert await db.repository(GrantsRepository, ada.id).list() == []
+        assert [row.state for row in await db.repository(DeliveriesRepository, ada.id).list()] == ["dropped"]
+        assert (await house.until(cid, "turn.end", turn=turn)).payload["state"] == "interrupted"
 
 
 async def test_two_at_once_are_one(home: Path) -> None:

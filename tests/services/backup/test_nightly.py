@@ -71,3 +71,20 @@ async def test_it_can_be_switched_off(home: Path) -> None:
     settings = house_settings(home, backup_nightly=False)
     await NightlyBackup(settings=settings, backups=Backups(settings), clock=clock, sleep=clock.sleep).keep()
     assert clock.left == 0
+
+
+async def test_a_home_that_takes_no_file_ends_no_later_backup(home: Path) -> None:
+    """A disk that is full refuses the note of the failure as well; the loop goes on, for it fills and empties again."""
+    (home / ".backup-state.json.new").mkdir()
+    (home / "backups").write_text("in the way")
+
+    class Mended(Clock):
+        async def sleep(self, seconds: float) -> None:
+            if self.left == 1:
+                (home / ".backup-state.json.new").rmdir()
+                (home / "backups").unlink()
+            goes_on = super().sleep
+            await goes_on(seconds)
+
+    kept = await _kept(home, Mended(datetime(2026, 11, 23, 12, tzinfo=UTC), most=2))
+    assert kept == ["11-24 03:00"]
