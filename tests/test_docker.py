@@ -46,6 +46,18 @@ def is_pinned(image: str) -> bool:
     return bool(name) and bool(re.search(r"\d", tag) or image == "cortex:local")
 
 
+CLIENTS = {"bookworm": 15, "trixie": 17}  # the major version of each Debian's postgresql-client
+
+
+def test_the_image_can_back_up_the_database_that_it_is_composed_with(steps: list[tuple[str, str]]) -> None:
+    """pg_dump refuses a server that is newer than itself."""
+    release = words(steps, "FROM")[-1].rpartition("-")[2]
+    assert any(" postgresql-client " in one for one in words(steps, "RUN"))
+    server = re.search(r":(\d+)", composed("compose.scale.yml")["database"]["image"])
+    assert server is not None
+    assert int(server[1]) <= CLIENTS[release]
+
+
 def test_the_image_runs_a_command_of_ours_as_nobody_special(steps: list[tuple[str, str]]) -> None:
     assert json.loads(words(steps, "ENTRYPOINT")[-1]) == ["cortex"]
     assert json.loads(words(steps, "CMD")[-1])[0] in COMMANDS
