@@ -20,7 +20,11 @@ from cortex.storage.restored import AT_AN_END
 
 MAIN = "cortex"
 DUMP_S = 3_600.0
-CHECK_S = 600.0
+OTHERS = (
+    "--command=SELECT count(*) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+)
+CONNECTED_WAITS_S = (0.5, 1.0, 2.0, 0.0)
 ENGINE_SCHEMA = "dbos"
 PLAIN = ("--no-owner", "--no-acl", f"--exclude-schema={ENGINE_SCHEMA}")
 ONCE = ("--single-transaction", "--no-psqlrc", "--quiet", "--output=/dev/null", "--set=ON_ERROR_STOP=1")
@@ -65,6 +69,19 @@ async def put_back(path: Path, url: str) -> None:
     ended = [f"--command={statement}" for statement in ("SET search_path TO public", *AT_AN_END)]
     emptied = "DROP SCHEMA IF EXISTS public CASCADE; CREATE SCHEMA public"
     await _program("psql", make_url(url), *ONCE, f"--command={emptied}", f"--file={script}", *ended)
+
+
+async def refuse_while_used(url: str) -> None:
+    """UserError while others are connected to a PostgreSQL database; those of a process that ends go in a moment."""
+    for wait_s in CONNECTED_WAITS_S:
+        connected = int(await _program("psql", make_url(url), "--no-psqlrc", "--tuples-only", OTHERS))
+        if not connected:
+            return
+        await asyncio.sleep(wait_s)
+    raise UserError(
+        f"{connected} connections to the database are open: end every `cortex serve`, `web` and `worker`, and whatever "
+        "else uses it, then give the command again."
+    )
 
 
 async def forget_runs(url: str) -> None:

@@ -93,12 +93,16 @@ async def prepare(settings: Settings, file: Path, passphrase: str, *, key: str =
 
 
 async def finish(settings: Settings) -> bool:
-    """Take what is left of the steps of a decided restore; whether there was one. Only while nobody uses HOME."""
+    """Take what is left of the steps of a decided restore; whether there was one. Only while nobody uses HOME.
+
+    UserError, with the restore still decided, while others use a PostgreSQL database.
+    """
     home, folder = settings.home, settings.home / FOLDER
     if not is_pending(home):
         return False
     order = json.loads((folder / COMMIT).read_text())
     if order["kind"] == "postgresql" and order["step"] == OUT:
+        await databases.refuse_while_used(settings.database)  # the lock of HOME knows of `cortex serve` alone
         await databases.forget_runs(settings.engine_database)
         await databases.put_back(folder / NEW / archive.DATABASE / databases.MAIN, settings.database)
     await asyncio.to_thread(_move, home, order)

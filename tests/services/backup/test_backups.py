@@ -423,3 +423,16 @@ async def test_the_former_home_can_be_had_back(home: Path) -> None:
     assert (home / "replaced-home/01PERSON/files/letter.txt").read_text() == "newer"
     with closing(sqlite3.connect(home / "replaced-home" / "cortex.db")) as opened:
         assert opened.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+@pytest.mark.skipif(not is_on_postgresql(), reason="on SQLite the lock of HOME says whether anybody serves it")
+async def test_nothing_is_put_back_under_those_who_still_use_it(home: Path) -> None:
+    settings = house_settings(home)
+    made = await Backups(settings).make()
+    async with living_house(home) as house:
+        cid = await house.conversation()
+        await restore.prepare(settings, home / "backups" / made.name, "")
+        with pytest.raises(UserError, match="connections to the database are open"):
+            await restore.finish(settings)
+        await house.say(cid, "hello again")
+    assert await restore.finish(settings)
