@@ -12,7 +12,6 @@ import json
 import os
 import stat
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -26,7 +25,8 @@ from cortex.base.errors import UserError
 FORMAT = 1
 MANIFEST, SUMS, DATABASE, HOME = "manifest.json", "sums.json", "database/", "home/"
 PIECE_BYTES = 1 << 20
-IN_MEMORY_BYTES = 8 << 20
+LOOK_BYTES = 16 << 20  # written between two looks at the room on the disk
+ROOM_BYTES = 200_000_000  # left to the server
 JSON_BYTES = 256 << 20
 MOST_MEMBERS = 5_000_000
 MOST_RATIO = 300  # unpacked to packed; past it, and past SMALL_BYTES, it is a bomb
@@ -77,19 +77,19 @@ def write(
     sums: dict[str, tuple[int, str]] = {}
     with os.fdopen(handle, "wb") as file:
         with ExitStack() as stack:
-            sealed: IO[bytes] = file
+            sealed = cast("IO[bytes]", _WithRoom(file))
             if passphrase:
                 sealed = stack.enter_context(
-                    scan.load("cortex.services.backup.envelope").SealingWriter(file, passphrase)
+                    scan.load("cortex.services.backup.envelope").SealingWriter(sealed, passphrase)
                 )
             packed = stack.enter_context(gzip.GzipFile(fileobj=sealed, mode="wb", compresslevel=6, mtime=0))
             tar = stack.enter_context(tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT))
             _add_bytes(tar, MANIFEST, json.dumps(asdict(manifest)).encode())
             for name, source in databases.items():
                 with source.open("rb") as opened:
-                    _add(tar, DATABASE + name, opened, private.FILE, sums)
+                    _add(tar, DATABASE + name, opened, source.stat().st_size, private.FILE, sums)
             for name, data in (earlier or {}).items():
-                _add(tar, HOME + name, io.BytesIO(data), private.FILE, sums)
+                _add_bytes(tar, HOME + name, data, sums)
             inside = tuple(f"{HOME}{path.relative_to(home)}" for path in apart if path.is_relative_to(home))
             _add_home(tar, home, sums, inside)
             _add_bytes(tar, SUMS, json.dumps(sums).encode())
@@ -252,22 +252,53 @@ class _Bounded:
         return self._packed.tell()
 
 
-def _add_bytes(tar: tarfile.TarFile, name: str, data: bytes) -> None:
-    _add(tar, name, io.BytesIO(data), private.FILE, {})
+def _add_bytes(tar: tarfile.TarFile, name: str, data: bytes, sums: dict[str, tuple[int, str]] | None = None) -> None:
+    _add(tar, name, io.BytesIO(data), len(data), private.FILE, {} if sums is None else sums)
 
 
-def _add(tar: tarfile.TarFile, name: str, source: IO[bytes], mode: int, sums: dict[str, tuple[int, str]]) -> None:
-    """Add what `source` holds now; copied first, because a file may grow or shrink meanwhile."""
-    with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES) as copy:
-        digest = hashlib.sha256()
-        while piece := source.read(PIECE_BYTES):
-            digest.update(piece)
-            copy.write(piece)
-        member = tarfile.TarInfo(name)
-        member.size, member.mode = copy.tell(), mode
-        copy.seek(0)
-        tar.addfile(member, cast("IO[bytes]", copy))
-        sums[name] = (member.size, digest.hexdigest())
+def _add(
+    tar: tarfile.TarFile, name: str, source: IO[bytes], size_bytes: int, mode: int, sums: dict[str, tuple[int, str]]
+) -> None:
+    """Add so many bytes of the source, which may grow or shrink meanwhile."""
+    member, held = tarfile.TarInfo(name), _Held(source, size_bytes)
+    member.size, member.mode = size_bytes, mode
+    tar.addfile(member, cast("IO[bytes]", held))
+    sums[name] = (size_bytes, held.digest.hexdigest())
+
+
+class _Held:
+    """A source held to its size of the beginning: what is cut off meanwhile is read as zeros."""
+
+    def __init__(self, source: IO[bytes], size_bytes: int) -> None:
+        self._source, self._left_bytes, self.digest = source, size_bytes, hashlib.sha256()
+
+    def read(self, size: int) -> bytes:
+        size = min(size, self._left_bytes)
+        data = self._source.read(size).ljust(size, b"\0")
+        self._left_bytes -= size
+        self.digest.update(data)
+        return data
+
+
+class _WithRoom:
+    """A file that is written for as long as its disk keeps room for the server itself."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._unseen_bytes = file, 0
+
+    def write(self, data: bytes) -> int:
+        self._unseen_bytes += len(data)
+        if self._unseen_bytes >= LOOK_BYTES:
+            self._unseen_bytes = 0
+            refuse_full(os.fstatvfs(self._file.fileno()), ROOM_BYTES)
+        return self._file.write(data)
+
+
+def refuse_full(disk: os.statvfs_result, needed_bytes: int) -> None:
+    """UserError where the disk has less room than is needed."""
+    free_bytes = disk.f_bavail * disk.f_frsize
+    if free_bytes < needed_bytes:
+        raise UserError(f"The disk has {free_bytes // 10**6:,} MB free; a backup needs {needed_bytes // 10**6:,} MB.")
 
 
 def _add_home(tar: tarfile.TarFile, home: Path, sums: dict[str, tuple[int, str]], apart: tuple[str, ...]) -> None:
@@ -299,4 +330,4 @@ def _add_entry(tar: tarfile.TarFile, inside: str, name: str, within: int, sums: 
     elif stat.S_ISREG(about.st_mode):
         handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=within)
         with os.fdopen(handle, "rb") as file:
-            _add(tar, inside, file, about.st_mode & private.PROGRAM, sums)
+            _add(tar, inside, file, os.fstat(handle).st_size, about.st_mode & private.PROGRAM, sums)

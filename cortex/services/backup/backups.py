@@ -28,7 +28,6 @@ from cortex.storage.audit_head import FILE as HEAD_FILE
 
 WORKING, LOCK, STATE = ".backup-working", ".backup-lock", ".backup-state.json"
 PURPOSE = b"cortex/backup/1"
-ROOM_BYTES = 200_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,10 +112,7 @@ class Backups:
         return stored
 
     async def _copied(self, working: Path) -> Path:
-        needed = _size(self._settings.database) + ROOM_BYTES
-        free = shutil.disk_usage(working).free
-        if free < needed:
-            raise UserError(f"The disk has {free // 10**6:,} MB free; a backup needs {needed // 10**6:,} MB.")
+        archive.refuse_full(os.statvfs(working), _size(self._settings.database) + archive.ROOM_BYTES)
         target = working / databases.MAIN
         await databases.copy(self._settings.database, target)
         return target

@@ -383,6 +383,31 @@ async def test_a_full_disk_is_told_and_leaves_nothing_half(home: Path, small_dis
     assert "No space left" in backups.state().error
 
 
+async def test_the_disk_is_not_filled_to_its_end(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk holds up every turn. Most of what is written is known only as it is packed."""
+    (home / "01PERSON/files/large").write_bytes(os.urandom(3_000_000))
+    monkeypatch.setattr(archive, "LOOK_BYTES", 1_000_000)
+    looks = list[int]()
+    monkeypatch.setattr(archive, "refuse_full", lambda _disk, needed: looks.append(needed))
+    await Backups(house_settings(home)).make()
+    monkeypatch.undo()
+    assert looks[1:] == [archive.ROOM_BYTES] * (len(looks) - 1)
+    assert len(looks) >= 3, "one look ahead of the copy of the database, one a megabyte"
+    with pytest.raises(UserError, match="a backup needs"):
+        archive.refuse_full(os.statvfs(home), 1 << 62)
+
+
+def test_a_file_that_shrinks_or_grows_meanwhile_is_held_to_its_size(tmp_path: Path) -> None:
+    sums: dict[str, tuple[int, str]] = {}
+    with tarfile.open(tmp_path / "tar", "w") as tar:
+        archive._add(tar, "shrunk", io.BytesIO(b"abc"), 5, 0o600, sums)
+        archive._add(tar, "grown", io.BytesIO(b"abcdef"), 5, 0o600, sums)
+    with tarfile.open(tmp_path / "tar") as tar:
+        read = {one.name: file.read() for one in tar if (file := tar.extractfile(one))}
+    assert read == {"shrunk": b"abc\0\0", "grown": b"abcde"}
+    assert sums == {name: (5, hashlib.sha256(data).hexdigest()) for name, data in read.items()}
+
+
 def test_seven_days_and_four_weeks_are_kept() -> None:
     start = datetime(2026, 11, 22, 3, tzinfo=UTC)  # a Sunday
     moments = [start - timedelta(hours=12 * count) for count in range(120)]
