@@ -217,11 +217,14 @@ async def _perform(run: _Run, work: Work) -> list[Performed]:
 
 async def _side_by_side(run: _Run, work: Work) -> list[Performed]:
     """Perform calls at the same time, started in order so that a replay numbers its steps alike."""
-    async with asyncio.TaskGroup() as group:
-        tasks = [
-            group.create_task(run.ports.tool_runner.perform(run.turn, run.number, call, decision, answer))
-            for call, decision, answer in work
-        ]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(run.ports.tool_runner.perform(run.turn, run.number, call, decision, answer))
+                for call, decision, answer in work
+            ]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None  # whoever ends the turn has words for it, and none for a group
     return [task.result() for task in tasks]
 
 

@@ -65,7 +65,7 @@ class Engine:
         version: str,
         outages: Outages,
     ) -> None:
-        """Use `open`."""
+        """Use `create`."""
         self.version = version
         self.executor_id = executor_id
         self.is_worker = is_worker

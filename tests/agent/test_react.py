@@ -1,9 +1,12 @@
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
+
 from cortex.agent.react import LoopPorts, as_text, run_turn
+from cortex.base.errors import DatabaseUnavailable
 from cortex.base.messages import Message, ToolResult, assistant, results, user
-from cortex.base.turn import Outcome, Reply, Turn
+from cortex.base.turn import Outcome, Performed, Reply, Turn
 from tests.plain_world import TURN, PlainPlanner, PlainStory, ScriptedThinker, TableHands, call, schema
 
 
@@ -46,6 +49,17 @@ async def test_neighbouring_reads_run_side_by_side_and_writes_alone_in_order() -
     assert scene.tool_runner.trail[4:] == ["perform read_a", "perform read_b", "perform write_a", "perform write_b"]
     names = [part.name for part in outcome.messages[2].parts if isinstance(part, ToolResult)]
     assert names == ["read_a", "read_b", "write_a", "write_b"]
+
+
+async def test_what_a_call_raises_ends_the_turn_in_its_own_words() -> None:
+    class Away(TableHands):
+        async def perform(self, *_: object) -> Performed:
+            raise DatabaseUnavailable("The database does not answer.")
+
+    scene = Scene(assistant("", call("task_create")))
+    scene.tool_runner = Away()
+    with pytest.raises(DatabaseUnavailable):
+        await scene.run()
 
 
 async def test_all_cards_of_a_round_are_up_before_the_first_wait() -> None:
