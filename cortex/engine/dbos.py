@@ -159,8 +159,7 @@ class Engine:
             )
         if self._recovery is not None:
             self._recovery.watch()
-        if self._is_shared or self.is_worker:
-            self._watcher = asyncio.create_task(self._watch_cancels())
+        self._watcher = asyncio.create_task(self._watch_cancels())
 
     async def close(self, grace_s: float = 5.0) -> None:
         """Let running steps end for so long, then leave the rest to the next start (or to another worker)."""

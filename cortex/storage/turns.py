@@ -171,6 +171,18 @@ class TurnsRepository(Repository):
         turn = await self.get(id)
         return turn if moved else None
 
+    async def ask_to_stop(self, id: str) -> None:
+        """Remember that the turn has to end, for as long as it has not."""
+        change = self._change(TurnTable).where(TurnTable.id == id, TurnTable.stop_asked_at.is_(None))
+        await self.session.execute(change.values(stop_asked_at=self.clock()))
+
+    @reading
+    async def has_to_stop(self, id: str) -> bool:
+        """Whether somebody asked for its end, and it has not ended."""
+        asked = TurnTable.stop_asked_at.is_not(None) & TurnTable.state.in_(LIVING)
+        statement = select(TurnTable.id).where(TurnTable.owner_id == self.owner_id, TurnTable.id == id, asked)
+        return (await self.session.execute(statement)).first() is not None
+
     async def add_reads(self, id: str, reads: Reads) -> None:
         """Remember what a call of the turn brought; never taken back."""
         found = (("has_read_outside", reads.outside), ("has_read_private", reads.private))
@@ -326,8 +338,10 @@ class AllTurnsRepository(SharedRepository):
         return await self._all(TurnRow, ended.order_by(TurnTable.ended_at, TurnTable.id))
 
     @reading
-    async def unfinished(self) -> Sequence[TurnRow]:
-        """Every turn that has not ended, oldest first; `owner_id` says whose."""
+    async def unfinished(self, *, to_stop: bool = False) -> Sequence[TurnRow]:
+        """Every turn that has not ended, oldest first; `owner_id` says whose. `to_stop`: those somebody stopped."""
         columns = [getattr(TurnTable, name) for name in TurnRow.__dataclass_fields__]
         statement = select(*columns).where(TurnTable.state.in_(LIVING))
+        if to_stop:
+            statement = statement.where(TurnTable.stop_asked_at.is_not(None))
         return await self._all(TurnRow, statement.order_by(TurnTable.created_at, TurnTable.ordinal))

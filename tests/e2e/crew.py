@@ -87,6 +87,9 @@ class Heard:
     data: str
 
 
+AWAY, BACK = "The database is away; waiting", "The database is back."
+
+
 class Listener:
     """Follows a live stream of one page in a thread, as a browser does."""
 

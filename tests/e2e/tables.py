@@ -1,7 +1,10 @@
 """What a house's tables hold, asked through its own doors, beside the processes that have it open or behind them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from cortex.app import Cortex
@@ -9,8 +12,21 @@ from cortex.base.user import User
 from tests.databases import database_of, house_settings
 from tests.e2e.caller import PASSWORD
 from tests.e2e.daemon import Daemon
+from tests.patience import PATIENCE_S
 
 T = TypeVar("T")
+
+
+@contextmanager
+def locked(database: Path) -> Iterator[None]:
+    """Hold the write lock of a SQLite file inside the block, as another program would."""
+    holder = sqlite3.connect(database, timeout=PATIENCE_S, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        holder.execute("ROLLBACK")
+        holder.close()
 
 
 def ask(daemon: Daemon, question: Callable[[Cortex, User], Awaitable[T]]) -> T:

@@ -16,18 +16,20 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from tests.children import Program
+from tests.children import Child, Program
+from tests.databases import is_on_postgresql
 from tests.e2e.caller import Caller
-from tests.e2e.crew import Crew, Listener, events_of, until, words
+from tests.e2e.crew import AWAY, BACK, Crew, Listener, events_of, until, words
 from tests.e2e.daemon import Daemon
 from tests.e2e.proxy import Proxy
+from tests.e2e.tables import locked
 from tests.patience import PATIENCE_S
 from tests.postgres import PrivateServer, private_postgres, private_server
 from tests.scripted_server import Fault, ScriptedServer, Use, rule
 
 OWN = pytest.mark.names_its_database("a PostgreSQL of its own, which is stopped")
 CREW = pytest.mark.names_its_database("several processes on a server of their own")
-AWAY, BACK = "The database is away; waiting", "The database is back."
+STOPPED = '<p class="end">Stopped.</p>'
 MILK = "put milk on my list"
 SHELL = "run `echo up-$((40+2))` in the shell"
 DONE = "Milk stands on the list, and there it stays."
@@ -234,7 +236,24 @@ def test_a_turn_goes_on_after_its_process_stood_still(daemon: Daemon, still_s: f
         assert ada.get("/tasks").text.count(">milk<") == 1
 
 
-# --- a page's process is killed between two commits ---------------------------------------------------------------
+# --- a process is killed between two commits ----------------------------------------------------------------------
+
+
+@pytest.mark.skipif(is_on_postgresql(), reason="locks the engine's SQLite file; the crew below does so on PostgreSQL")
+def test_a_stop_whose_daemon_was_killed_before_its_cancel_is_carried_out(daemon: Daemon) -> None:
+    daemon.starts = Child
+    with model() as scripted, Caller(daemon) as ada:
+        daemon.start()
+        settle(ada.set_up(), scripted)
+        scripted.fail(Fault(kind="none"), Fault(kind="stall", after_bytes=300))
+        cid = ada.send("new", MILK)
+        until(lambda: len(scripted.log) == 2 and scripted.log[-1].sent_bytes >= 300)
+        with locked(daemon.home / "engine.db"), posted(ada, f"/c/{cid}/stop"):
+            assert scripted.log[-1].left.wait(PATIENCE_S)
+            daemon.kill9()
+        daemon.start()
+        assert STOPPED in ada.until_idle(cid)
+        assert len(scripted.log) == 2, "the model was asked for what was stopped"
 
 
 @pytest.fixture(scope="module")
@@ -295,6 +314,20 @@ def test_a_stop_whose_page_was_killed_is_carried_out(crew: Crew, ada: Caller) ->
     until(lambda: value(crew, STATE, cid) == "stopped", every_s=0.2)
     crew.pages[0].start()
     assert "Cortex stopped in the middle" not in ada.get(f"/c/{cid}").text
+
+
+@CREW
+def test_a_stop_whose_page_was_killed_before_its_cancel_is_carried_out(crew: Crew, ada: Caller) -> None:
+    cid = ada.send("new", "hello, what can you do?")
+    with Listener(crew.pages[0].origin, ada.token, events_of(cid)) as page:
+        until(lambda: len(words(page.heard)) > 60)
+    with held(crew, "LOCK TABLE dbos.workflow_status IN SHARE MODE"), posted(ada, f"/c/{cid}/stop"):
+        asked = "SELECT count(*) FROM turns WHERE conversation_id = %s AND stop_asked_at IS NOT NULL"
+        until(lambda: value(crew, asked, cid) == 1)
+        crew.pages[0].kill9()
+    until(lambda: value(crew, STATE, cid) == "stopped", every_s=0.2)
+    crew.pages[0].start()
+    assert STOPPED in ada.get(f"/c/{cid}").text
 
 
 @CREW

@@ -9,6 +9,7 @@ from tests.e2e.caller import Caller
 from tests.e2e.crowd import shopping_model
 from tests.e2e.daemon import Daemon
 from tests.e2e.person import poll
+from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault, ScriptedServer
 
 ALLOWED = "CORTEX_ALLOW_SECOND_PROCESS is for tests and commands"
@@ -34,7 +35,7 @@ def test_a_second_daemon_leaves_running_turns_alone_and_takes_up_those_of_a_dead
     with shopping_model() as model, Caller(first) as ada, Caller(second) as beside:
         ada.set_up()
         form = {"provider": "openai", "model": "s", "base_url": model.base_url, "api_key": model.api_key}
-        ada.post("/models", name="shopper", streams="on", tools="on", **form)
+        ada.post("/models", name="shopper", streams="on", tools="on", timeout_s="600", **form)
         model.fail(Fault(kind="pause", after_bytes=1))
         place = ada.send("new", "add bottle 1 to my shopping list and jot it down")
         poll(lambda: asked_about(model, "bottle 1") == 1)
@@ -47,6 +48,14 @@ def test_a_second_daemon_leaves_running_turns_alone_and_takes_up_those_of_a_dead
         model.go_on(10_000)
         assert "It is done: bottle 1" in ada.until_idle(place)
         assert asked_about(model, "bottle 1") == 3
+        model.fail(Fault(kind="hang"))
+        place = ada.send("new", "add bottle 4 to my shopping list and jot it down")
+        poll(lambda: asked_about(model, "bottle 4") == 1)
+        hung = model.log[-1]
+        beside.post(f"/c/{place}/stop")
+        assert hung.left.wait(PATIENCE_S), "the first daemon went on with what was stopped in the second"
+        assert "bottle 4 stands" not in ada.until_idle(place)
+        assert asked_about(model, "bottle 4") == 1
         model.fail(Fault(kind="hang"))
         place = ada.send("new", "add bottle 3 to my shopping list and jot it down")
         poll(lambda: asked_about(model, "bottle 3") == 1)

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain, repeat
 from typing import Any
+from weakref import WeakValueDictionary
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -44,12 +45,18 @@ NO_JOB = "The job was deleted before this began."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnQueue:
-    """Starts and ends the runs of turns. `_left`: turns that the last look found without a living run."""
+    """Starts and ends the runs of turns.
+
+    `_left`: turns that the last look found without a living run; `_asked`: those that somebody had stopped and that
+    lived. `_stops`: held while a turn is stopped here: who stops it second knows nothing of what it said.
+    """
 
     runtime: Runtime
     turn_end: TurnEnd
     approvals: ApprovalsService
     _left: set[str] = field(default_factory=set, init=False)
+    _asked: set[str] = field(default_factory=set, init=False)
+    _stops: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary, init=False)
 
     async def start(self, row: TurnRow, *, is_free: bool = False) -> None:
         """Start the turn's run; a second start of the same turn is a no-op.
@@ -85,40 +92,64 @@ class TurnQueue:
         await self.start(await self.runtime.db.repository(TurnsRepository, user_id).get(turn_id))
 
     async def stop(self, row: TurnRow) -> None:
-        """End a running turn now, keep what it said so far, and go on with what is queued behind it."""
+        """End a running turn now, keep what it said so far, and go on with what is queued behind it.
+
+        That it has to end is written down first: what a kill leaves of it undone, the next look or life does.
+        """
+        await self.runtime.db.repository(TurnsRepository, row.owner_id).ask_to_stop(row.id)
+        async with self._stops.setdefault(row.id, asyncio.Lock()):
+            following = await self._end(row)
+        if following:
+            await self.start_id(row.owner_id, following)
+
+    async def _end(self, row: TurnRow) -> str:
         await self.runtime.hub.changed(row.conversation_id, -1, 0.3)  # what other processes write must be heard first
         partial = self.runtime.hub.open_parts(row.conversation_id)  # ahead of the cancel, by which the hub forgets them
         await self.runtime.runner.cancel(row.id)
-        following = await self.turn_end.stop(row, [part for part in partial if part.turn_id == row.id])
-        if following:
-            await self.start_id(row.owner_id, following)
+        return await self.turn_end.stop(row, [part for part in partial if part.turn_id == row.id])
 
     async def halt_of(self, user_id: str) -> HaltRow | None:
         """What stops this person's work, None where it may go on."""
         return await self.runtime.db.repository(HaltsRepository).of(user_id)
 
-    async def until_released(self, user_id: str) -> None:
-        """Wait for as long as this person's work is stopped; a run that is taken up or begun meanwhile stands here."""
+    async def until_released(self, user_id: str, turn_id: str) -> None:
+        """Wait for as long as this person's work is stopped, or until the turn itself is ended by a stop.
+
+        A run that is taken up or begun meanwhile stands here.
+        """
         for wait_s in repeat(HELD_LOOK_S):
-            if not await self._is_held(user_id):
+            if not await self._is_held(user_id, turn_id):
                 return
             await asyncio.sleep(wait_s)
 
-    async def _is_held(self, user_id: str) -> bool:
+    async def _is_held(self, user_id: str, turn_id: str) -> bool:
+        turns = self.runtime.db.repository(TurnsRepository, user_id)
         try:
-            return await self.halt_of(user_id) is not None
+            return await self.halt_of(user_id) is not None or await turns.has_to_stop(turn_id)
         except (DatabaseUnavailable, SQLAlchemyError) as error:  # who cannot know waits
             log.warning("turn queue: database error, retrying: %s", error)
             return True
 
     async def stop_halted(self) -> Sequence[HaltRow]:
-        """Stop, side by side, whatever runs for people whose work is stopped, but for messages; the stops in force."""
+        """Stop, side by side, whatever runs for people whose work is stopped, but for messages; the stops in force.
+
+        And each turn that somebody stopped who did not live to do it.
+        """
         halts = await self.runtime.db.repository(HaltsRepository).list()
-        rows = await self.to_stop(halts)  # ahead of the group: it would wrap what the database raises
+        # Ahead of the group: it would wrap what the database raises.
+        rows = {row.id: row for row in [*await self.to_stop(halts), *await self._stops_left()]}
         async with asyncio.TaskGroup() as group:
-            for row in rows:
+            for row in rows.values():
                 group.create_task(self._stop_halted(row))
         return halts
+
+    async def _stops_left(self) -> Sequence[TurnRow]:
+        """The turns that somebody stopped and that live, seen twice: at first sight their own stop may be at it."""
+        rows = await self.runtime.db.repository(AllTurnsRepository).unfinished(to_stop=True)
+        left = [row for row in rows if row.id in self._asked]
+        self._asked.clear()
+        self._asked.update(row.id for row in rows)
+        return left
 
     async def to_stop(self, halts: Sequence[HaltRow]) -> Sequence[TurnRow]:
         """The turns that have to end under these stops: all of these people's but messages that are not begun."""

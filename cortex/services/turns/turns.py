@@ -65,7 +65,7 @@ class TurnRuns:
         turn: Turn | None = None
         try:
             if not begins_at_once.get():  # whoever starts a run looks whether work is stopped
-                await self.queue.until_released(argument["user"])
+                await self.queue.until_released(argument["user"], argument["turn"])
             turn = await self.turn_start.start_turn(argument["user"], argument["turn"])
             if turn is None:
                 return

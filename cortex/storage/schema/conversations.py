@@ -82,6 +82,7 @@ class TurnTable(Table):
     is_tainted: Mapped[bool]
     has_read_outside: Mapped[bool]
     has_read_private: Mapped[bool]
+    stop_asked_at: Mapped[datetime | None]
 
 
 class MessageTable(Table):
