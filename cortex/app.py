@@ -169,7 +169,8 @@ async def _opened(
             settings = await _with_key(settings, clock)
         wait_s = WRITE_WAIT_S if is_daemon else BUSY_TIMEOUT_S
         audit_head = AuditHead(settings.home, audit_key(settings.secret_key))
-        db = Database(settings.database, clock=clock, write_wait_s=wait_s, audit_head=audit_head)
+        outages = outages or Outages()
+        db = Database(settings.database, clock=clock, write_wait_s=wait_s, audit_head=audit_head, outages=outages)
         try:
             if is_migrating:
                 await db.migrate()
@@ -200,7 +201,7 @@ async def _services(
     signals: Signals,
     hub: SharedHub,
     access_ended: Sequence[Listener],
-    outages: Outages | None,
+    outages: Outages,
 ) -> AsyncIterator[C]:
     runtime = Runtime(
         settings=settings,
@@ -211,7 +212,7 @@ async def _services(
         registry=tool_files.load(),
         clock=clock,
         ticks_s=ticks_s,
-        outages=outages or Outages(),
+        outages=outages,
     )
     book = LogBook()
     book.setFormatter(LineFormatter(SecretFilter(*settings.known_secrets)))

@@ -4,7 +4,7 @@ One of the three places that may catch any exception; it logs what it catches.
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import quote
 
@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cortex.base.errors import CortexError, DatabaseUnavailable, NotFound, Throttled
+from cortex.base.errors import Busy, CortexError, DatabaseUnavailable, NotFound, Throttled
 from web.deps import ConfirmNeeded, LoginNeeded, login_or_none, services
 from web.frame import frame_of
 from web.render import Context, Frame, described, respond, wants_fragment
@@ -35,6 +35,9 @@ TITLES = {
     502: "A service did not answer",
     503: "Busy",
 }
+AWAY = "The database is away"
+COMES_BACK = "It does not answer now. This page comes back by itself as soon as it does."
+RELOADS_S = 3  # a page that needs the database asks for itself again, until it is back
 TEXTS = {
     404: "There is nothing at this address, or it is not yours.",
     405: "There is nothing at this address, or it is not yours.",
@@ -52,12 +55,14 @@ class ErrorContext(Context):
     text: str = described("what happened and what to do")
     status: int = described("the HTTP status")
     request_id: str = described("what the log calls this request")
+    reloads_s: int = described("after how many seconds the page asks for itself again; 0: never", default=0)
 
 
 def add_handlers(app: FastAPI) -> None:
     """Answer every kind of failure in the one shape."""
     app.add_exception_handler(LoginNeeded, _to_login)
     app.add_exception_handler(ConfirmNeeded, _to_confirm)
+    app.add_exception_handler(DatabaseUnavailable, _away)
     app.add_exception_handler(CortexError, _ours)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
@@ -142,6 +147,21 @@ async def _ours(request: Request, error: Exception) -> Response:
     return answer
 
 
+async def _away(request: Request, error: Exception) -> Response:
+    """The frame is read from the database too: a bare page, which comes back by itself."""
+    assert isinstance(error, DatabaseUnavailable)  # noqa: S101
+    log.warning("request=%s database: %s", request_id(request), error.message)
+    if wants_json(request):
+        answer: Response = _as_json(request, error.status, error.message)
+    else:
+        is_reloading = request.method in SAFE_METHODS and not wants_fragment(request)
+        context = _context(request, Frame(), error.status, COMES_BACK if is_reloading else error.message)
+        context = replace(context, title=AWAY, reloads_s=RELOADS_S if is_reloading else 0)
+        answer = respond(request, "error.html", context, status=error.status)
+    answer.headers["Retry-After"] = str(RELOADS_S)
+    return answer
+
+
 async def _malformed(request: Request, _error: Exception) -> Response:
     return await answer_error(request, 422, TEXTS[422])
 
@@ -172,7 +192,7 @@ async def answer_error(request: Request, status: int, text: str) -> Response:
     """The failure as JSON, fragment or page, whichever the asker reads."""
     if wants_json(request):
         return _as_json(request, status, text)
-    is_bare = wants_fragment(request) or status == DatabaseUnavailable.status  # a frame is read from the database
+    is_bare = wants_fragment(request) or status == Busy.status  # a frame is read from the database
     frame = Frame() if is_bare else await _frame(request)
     return respond(request, "error.html", _context(request, frame, status, text), status=status)
 

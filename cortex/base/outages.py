@@ -1,11 +1,13 @@
 """Waiting for a database that is away: what needs it is tried again for minutes, and who watches learns of it.
 
-Used by the engine for every step, and by services for a commit whose work must not be done twice. It knows no
-database: whoever asks one raises DatabaseUnavailable (`storage/failures.py`).
+Used by the engine for every step, by services for a commit whose work must not be done twice, and by `storage/db.py`
+while another program holds a lock. It knows no database: whoever asks one raises DatabaseUnavailable
+(`storage/failures.py`).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from cortex.base.clock import ticks_s
@@ -41,9 +43,15 @@ class Outages:
             return await action()
         except DatabaseUnavailable:
             pass
+        with self.waiting():
+            return await self._again(action)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Inside the block something waits for the database."""
         self._count(1)
         try:
-            return await self._again(action)
+            yield
         finally:
             self._count(-1)
 

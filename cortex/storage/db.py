@@ -10,12 +10,13 @@ import functools
 import logging
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
-from sqlalchemy import URL, event, make_url
+from sqlalchemy import URL, Connection, event, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
@@ -23,6 +24,7 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 from cortex.base import faults, private, scan
 from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.errors import Busy, ConfigError, DatabaseUnavailable
+from cortex.base.outages import Outages
 from cortex.storage import revisions
 from cortex.storage.audit import AUDIT_KEY, AUDITED, AuditRepository
 from cortex.storage.audit_head import BEGINNING, AuditHead
@@ -36,6 +38,7 @@ log = logging.getLogger(__name__)
 
 BUSY_TIMEOUT_S = 30
 TRY_TO_WRITE_S = 1  # one try to begin; a waiter who gives up leaves a thread behind for no longer than that
+TRIES_IN_SILENCE = 2  # of that length: whoever waits longer for another program's lock says so
 STATEMENT_TIMEOUT_S = 60
 READERS = 6
 POSTGRESQL_CONNECTIONS = 10
@@ -63,8 +66,12 @@ class Database:
         clock: Clock = now,
         write_wait_s: float = BUSY_TIMEOUT_S,
         audit_head: AuditHead | None = None,
+        outages: Outages | None = None,
     ) -> None:
-        """write_wait_s: how long a transaction that writes waits for its turn, unless `writes_within` says less."""
+        """write_wait_s: how long a transaction that writes waits for its turn, unless `writes_within` says less.
+
+        outages: learns that one waits for another program that holds a SQLite file, after some seconds.
+        """
         self.clock = clock
         self.audit_head = audit_head
         self.url = _normal(url)
@@ -74,8 +81,8 @@ class Database:
             self.commits = Commits(None)
         else:
             private.make_database(Path(self.url.database or ""))
-            self.write = _sqlite(self.url, begin="BEGIN IMMEDIATE", pool_size=1, is_reading=False, wait_s=write_wait_s)
-            self.read = _sqlite(self.url, begin="BEGIN", pool_size=READERS, is_reading=True, wait_s=BUSY_TIMEOUT_S)
+            self.write = _sqlite(self.url, pool_size=1, is_reading=False, wait_s=write_wait_s, outages=outages)
+            self.read = _sqlite(self.url, pool_size=READERS, is_reading=True, wait_s=BUSY_TIMEOUT_S)
             self.commits = Commits(Path(self.url.database or ""))
         info = {AUDIT_KEY: audit_head.key if audit_head else b""}
         self._writing = async_sessionmaker(self.write, expire_on_commit=False, info=info)
@@ -286,7 +293,10 @@ def _normal(url: str) -> URL:
     raise ConfigError(f"the database {backend!r} is not known; write sqlite:///path or postgresql://…")
 
 
-def _sqlite(url: URL, *, begin: str, pool_size: int, is_reading: bool, wait_s: float) -> AsyncEngine:
+def _sqlite(
+    url: URL, *, pool_size: int, is_reading: bool, wait_s: float, outages: Outages | None = None
+) -> AsyncEngine:
+    begin = "BEGIN" if is_reading else "BEGIN IMMEDIATE"
     engine = create_async_engine(
         url,
         poolclass=AsyncAdaptedQueuePool,
@@ -319,18 +329,26 @@ def _sqlite(url: URL, *, begin: str, pool_size: int, is_reading: bool, wait_s: f
             driver._tx.put_nowait((None, driver._connection.rollback))
 
     @event.listens_for(engine.sync_engine, "begin")
-    def begin_now(connection: Any) -> None:  # Any: SQLAlchemy types this hook's argument no closer
-        ends_s = ticks_s() + wait_s
-        while True:
+    def begin_now(connection: Connection) -> None:
+        _begin(connection, begin, wait_s, outages or Outages())
+
+    return engine
+
+
+def _begin(connection: Connection, statement: str, wait_s: float, outages: Outages) -> None:
+    """Begin a transaction, once no other program holds the lock."""
+    ends_s = ticks_s() + wait_s
+    with ExitStack() as waiting:
+        for tries in count(1):
             try:
-                connection.exec_driver_sql(begin)
+                connection.exec_driver_sql(statement)
             except OperationalError as error:
                 if getattr(error.orig, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY or ticks_s() > ends_s:
                     raise
             else:
                 return
-
-    return engine
+            if tries == TRIES_IN_SILENCE:
+                waiting.enter_context(outages.waiting())
 
 
 def _postgresql(url: URL) -> AsyncEngine:

@@ -46,6 +46,12 @@ class Caller:
         """A page."""
         return self._http.get(path, follow_redirects=True)
 
+    def pages(self) -> list[str]:
+        """Every page that the sidebar of an admin names."""
+        found = sorted(set(re.findall(r'href="(/[\w/]*)"', self.get("/c/new").text)))
+        assert {"/", "/jobs", "/notifications", "/admin/users"} <= set(found)
+        return found
+
     def post(self, path: str, **fields: str | Sequence[str]) -> httpx.Response:
         """A form; a refusal fails the test."""
         answer = self._http.post(path, data=fields)

@@ -14,11 +14,13 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
+from playwright.sync_api import expect
 from sqlalchemy import make_url
 
 from tests.children import Child, Program
 from tests.databases import is_on_postgresql
 from tests.e2e.caller import Caller
+from tests.e2e.conftest import Opens
 from tests.e2e.crew import AWAY, BACK, Crew, Listener, events_of, until, words
 from tests.e2e.daemon import Daemon
 from tests.e2e.proxy import Proxy
@@ -105,6 +107,27 @@ def test_a_turn_waits_for_postgresql_over_its_socket(daemon: Daemon, away_s: flo
     with private_server() as server:
         daemon.set(database_url=server.url)
         away_in_a_turn(daemon, server, None, away_s)
+
+
+@OWN
+@pytest.mark.browser
+def test_a_page_that_is_loaded_while_the_database_is_away_says_so_and_comes_back(daemon: Daemon, opens: Opens) -> None:
+    daemon.starts = Child
+    with private_server() as server, Caller(daemon) as ada:
+        daemon.set(database_url=server.url)
+        daemon.start()
+        shown = ada.set_up().pages()
+        window = opens(daemon.origin, ada.token)
+        server.stop()
+        for path in shown:
+            answer = ada.get(path)
+            assert (answer.status_code, "The database is away" in answer.text) == (503, True), path
+            assert int(answer.headers["Retry-After"]) > 0
+        window.page.goto(f"{daemon.origin}/tasks")
+        expect(window.page.get_by_role("heading", level=1)).to_have_text("The database is away")
+        server.start()
+        expect(window.page.get_by_role("heading", level=1)).to_have_text("Tasks", timeout=PATIENCE_S * 1000)
+        window.complaints[:] = [line for line in window.complaints if "503" not in line]
 
 
 @OWN

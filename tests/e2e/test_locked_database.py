@@ -1,10 +1,6 @@
 """The real daemon while another process holds the write lock of its database, as a backup or a stuck command would."""
 
-import re
-import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,8 +12,10 @@ from cortex.base.clock import now
 from cortex.storage.schema.accounts import LoginTable
 from tests.databases import is_on_postgresql, rows_of
 from tests.e2e.caller import Caller
+from tests.e2e.crew import AWAY, Listener, events_of
 from tests.e2e.crowd import shopping_model
 from tests.e2e.daemon import Daemon
+from tests.e2e.tables import locked
 from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault
 
@@ -26,29 +24,10 @@ pytestmark = pytest.mark.skipif(is_on_postgresql(), reason="only SQLite locks th
 LONGER_THAN_ANY_WAIT_S = 65
 
 
-@contextmanager
-def locked(home: Path) -> Iterator[None]:
-    """Hold the write lock of the home's database inside the block."""
-    holder = sqlite3.connect(home / "cortex.db", timeout=PATIENCE_S, isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    finally:
-        holder.execute("ROLLBACK")
-        holder.close()
-
-
 def forget_when_logins_were_seen(home: Path) -> None:
     """The next request of each login has something to write down: that it was seen."""
     with rows_of(home) as rows:
         rows.execute(update(LoginTable).values(seen_at=now() - timedelta(days=1)))
-
-
-def pages(caller: Caller) -> list[str]:
-    """Every page that the sidebar of an admin names."""
-    found = sorted(set(re.findall(r'href="(/[\w/]*)"', caller.get("/c/new").text)))
-    assert {"/", "/jobs", "/notifications", "/admin/users"} <= set(found)
-    return found
 
 
 @pytest.mark.parametrize("held_s", [0, pytest.param(LONGER_THAN_ANY_WAIT_S, marks=pytest.mark.full)])
@@ -60,14 +39,16 @@ def test_pages_answer_messages_are_refused_and_a_turn_waits_while_the_database_i
         ada.set_up()
         form = {"provider": "openai", "model": "s", "base_url": model.base_url, "api_key": model.api_key}
         ada.post("/models", name="shopper", streams="on", tools="on", **form)
-        shown = pages(ada)
+        shown = ada.pages()
         model.fail(Fault(kind="pause", after_bytes=1))
         place = ada.send("new", "add bottle 7 to my shopping list and jot it down")
         while not model.log:
             time.sleep(0.05)
         forget_when_logins_were_seen(daemon.home)
-        with locked(daemon.home):
+        with Listener(daemon.origin, ada.token, events_of(place)) as live, locked(daemon.home / "cortex.db"):
+            live.first("", "bottle 7")
             model.go_on(10_000)  # the turn has an answer to store, and waits
+            live.first("", AWAY)
             for path in shown:  # nobody lets the lock go before these have answered
                 assert ada.get(path).status_code in (200, 404), path
             refused = httpx.post(
