@@ -18,8 +18,10 @@ WIRES: dict[str, ModuleType] = {
 }
 FaultKind = Literal[
     "status",  # answer with `status` (and Retry-After: `retry_after`)
+    "none",  # answer as it should be
     "hang",  # accept the request, never answer
-    "cut",  # close the connection after `after_bytes` of the body
+    "drop",  # close the connection instead of an answer
+    "cut",  # close the connection after `after_bytes` of the body, or behind the piece that holds `behind`
     "stall",  # send `after_bytes` of the body, then nothing more
     "pause",  # after each `after_bytes` of the body, wait until the server is told to `go_on`
     "no_finish",  # the stream ends properly, but no finish reason came
@@ -42,6 +44,7 @@ class Fault:
     status: int = 500
     retry_after: str = ""
     after_bytes: int = 0
+    behind: bytes = b""
     seconds: float = 0.0
 
 
@@ -88,7 +91,7 @@ class Pipe:
 
     async def stream(self, pieces: list[bytes], fault: Fault | None, delay_s: float, on: asyncio.Semaphore) -> None:
         """Server-sent events in chunks, with the fault in them; `on` ends a pause each."""
-        limit = fault.after_bytes if fault and fault.kind in ("cut", "stall") else None
+        limit = fault.after_bytes if fault and fault.kind in ("cut", "stall") and not fault.behind else None
         wait_s = fault.seconds if fault and fault.kind == "slow" else delay_s
         self._head(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
         sent = paused = 0
@@ -101,6 +104,8 @@ class Pipe:
             sent += len(part)
             if self.seen is not None:
                 self.seen.sent_bytes = sent
+            if fault is not None and fault.behind and fault.behind in piece:
+                raise Left
             if fault is not None and fault.kind == "pause" and sent - paused >= fault.after_bytes:
                 paused = sent
                 await on.acquire()

@@ -117,7 +117,7 @@ class ScriptedServer:
             await pipe.whole(401, wire.error(401, "Incorrect API key provided."))
             return
         fault = self.faults.popleft() if self.faults else None
-        if fault is not None and fault.kind in ("status", "hang", "garbage"):
+        if fault is not None and fault.kind in ("status", "hang", "drop", "garbage"):
             await self._refuse(fault, pipe, wire)
             return
         seen.problems = wire.problems(seen.body, seen.headers)
@@ -143,6 +143,8 @@ class ScriptedServer:
         match fault.kind:
             case "hang":
                 await pipe.wait_for_client()
+            case "drop":
+                raise Left
             case "garbage":
                 await pipe.whole(200, "<html>not a model</html>")
             case _:

@@ -162,6 +162,44 @@ NO_WAY = {
 }
 
 
+WIRES = ("openai", *(pytest.param(wire, marks=pytest.mark.full) for wire in ("anthropic", "responses")))
+SAME_WORDS = pytest.mark.moves_cache_prefix(reason="several conversations begin with the same words")
+WELL = Fault(kind="none")
+CALL_PHASES = {
+    "before the head": Fault(kind="drop"),
+    "behind the head": Fault(kind="cut"),
+    "before the first word": Fault(kind="cut", behind=b'"assistant"'),
+    "in the text": Fault(kind="cut", behind=b'"put "'),
+    "in the arguments": Fault(kind="cut", behind=rb"ilk\", \"li"),
+    "behind the arguments": Fault(kind="cut", behind=rb"ping\"}"),
+}
+ANSWER_PHASES = {
+    "before the head of the answer": Fault(kind="drop"),
+    "behind the head of the answer": Fault(kind="cut"),
+    "in the answer": Fault(kind="cut", behind=b'"your "'),
+}
+END_PHASES = {  # the answer is whole, and what follows is missing: on two wires the usage
+    "openai": Fault(kind="cut", behind=b'"finish_reason": "tool_calls"'),
+    "anthropic": Fault(kind="cut", behind=b'"stop_reason": "tool_use"'),
+    "responses": Fault(kind="cut", behind=b'"response.output_item.done", "output_index": 1'),
+}
+SAID = {
+    **dict.fromkeys((*CALL_PHASES, *ANSWER_PHASES), ""),
+    "in the text": "I put ",
+    "in the arguments": "I put it down.",
+    "behind the arguments": "I put it down.",
+    "in the answer": "Milk is on your ",
+}
+
+
+async def connect_wire(house: LivingHouse, server: ScriptedServer, wire: str) -> None:
+    if wire != "responses":
+        await connect(house, server, wire)
+        return
+    cache = {"caches": True, "minimum_tokens": 1, "read_factor": 0.1, "late_tools": "native"}
+    await connect(house, server, "openai", model="gpt-5.5", cache=cache)
+
+
 @pytest.mark.parametrize("faults", GETS_THROUGH.values(), ids=GETS_THROUGH)
 @pytest.mark.parametrize("kind", BOTH)
 async def test_a_passing_fault_is_retried_and_told(
@@ -215,6 +253,67 @@ def _broken_once(server: ScriptedServer) -> str:
     """The answer breaks off, twice."""
     server.fail(Fault(kind="status", status=500))
     return ""
+
+
+@SAME_WORDS
+@pytest.mark.parametrize("wire", WIRES)
+async def test_an_answer_that_is_cut_at_any_phase_is_given_again_and_acted_on_once(
+    house: LivingHouse, strict: ScriptedServer, wire: str
+) -> None:
+    await connect_wire(house, strict, wire)
+    for phase, fault in {**CALL_PHASES, "before the end": END_PHASES[wire]}.items():
+        strict.fail(fault)
+        conversation = await house.conversation()
+        turn_id = await house.say(conversation, ASKED)
+        assert await check(house, conversation, turn_id) == "done", phase
+        assert await titles(house) == ["Milk"], phase
+        assert (await transcript_of(house, turn_id))[-1].text == ANSWERED, phase
+        await forget_tasks(house)
+    for phase, fault in ANSWER_PHASES.items():
+        strict.fail(WELL, fault)
+        conversation = await house.conversation()
+        turn_id = await house.say(conversation, ASKED)
+        assert await check(house, conversation, turn_id) == "done", phase
+        assert await titles(house) == ["Milk"], phase
+        assert (await transcript_of(house, turn_id))[-1].text == ANSWERED, phase
+        await forget_tasks(house)
+
+
+@SAME_WORDS
+@pytest.mark.parametrize("wire", WIRES)
+async def test_an_answer_that_is_cut_again_and_again_fails_with_a_sentence_and_keeps_its_words(
+    house: LivingHouse, strict: ScriptedServer, wire: str
+) -> None:
+    await connect_wire(house, strict, wire)
+    for phase, fault in CALL_PHASES.items():
+        strict.fail(fault, fault)
+        conversation = await house.conversation()
+        turn_id = await house.say(conversation, ASKED)
+        assert await check(house, conversation, turn_id) == "failed", phase
+        assert await titles(house) == [], phase
+        assert await broken_off(house, conversation) == SAID[phase], phase
+    for phase, fault in ANSWER_PHASES.items():
+        strict.fail(WELL, fault, fault)
+        conversation = await house.conversation()
+        turn_id = await house.say(conversation, ASKED)
+        assert await check(house, conversation, turn_id) == "failed", phase
+        assert await titles(house) == ["Milk"], phase
+        assert await broken_off(house, conversation) == SAID[phase], phase
+        follow_up = await house.say(conversation, "thank you")
+        assert await check(house, conversation, follow_up) == "done", phase
+        await forget_tasks(house)
+
+
+async def broken_off(house: LivingHouse, conversation: str) -> str:
+    """What the page shows of an answer that did not come whole."""
+    ends = [event.payload for event in await house.events(conversation, "part.end")]
+    return "".join(end["text"] for end in ends if end.get("is_partial"))
+
+
+async def forget_tasks(house: LivingHouse) -> None:
+    tasks = house.cortex.runtime.db.repository(TasksRepository, house.admin.id)
+    for task in await tasks.list():
+        await tasks.remove(task.id)
 
 
 @pytest.mark.parametrize("kind", BOTH)
