@@ -127,6 +127,7 @@ BODIES = {
     "a thousand and more fields": ("application/x-www-form-urlencoded", b"&".join(b"f%d=1" % n for n in range(3000))),
     "two megabytes of empty fields": ("application/x-www-form-urlencoded", b"&" * 1_900_000),
     "half a megabyte of escapes": ("application/x-www-form-urlencoded", b"text=" + b"%41" * 180_000),
+    "broken escapes": ("application/x-www-form-urlencoded", b"text=" + b"%" * 700_000),
     "half of UTF-8": ("application/x-www-form-urlencoded", b"text=%ff%fe%ed%a0%80"),
     "another character set": ("application/x-www-form-urlencoded; charset=utf-7", b"text=+AGE-"),
     "a list of fields": ("application/x-www-form-urlencoded", b"text=a&text=b&text=c"),

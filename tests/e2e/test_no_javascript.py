@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from cortex.services.content.notes import TEXT_CHARS_MAX
 from tests.e2e.caller import PASSWORD, Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
@@ -61,6 +62,18 @@ def test_a_question_is_answered_and_a_call_taken_back_without_script(house: Daem
     page.locator(".undo button").last.click()
     assert "/c/" in page.url
     expect(page.locator("details.tool .tag")).to_have_text("undone")
+
+
+def test_a_note_may_be_as_long_as_it_says_in_any_script(house: Daemon, ada: Caller, opens: Opens) -> None:
+    page = opens(house.origin, ada.token, has_script=False).page
+    ada.post("/notes", name="Harbour")
+    page.goto("/notes/Harbour")
+    lines = ("\U0001f6a2" * 99 + "\n") * (TEXT_CHARS_MAX // 100)
+    page.fill("#f-text", lines)
+    page.click("main form button.primary")
+    expect(page.locator("#toasts")).to_contain_text("Saved.")
+    (file,) = house.home.glob("*/notes/Harbour.md")
+    assert file.read_text(encoding="utf-8") == lines
 
 
 @pytest.mark.full

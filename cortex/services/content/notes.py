@@ -126,6 +126,7 @@ def _path(folder: str, name: str) -> str:
 
 
 def _checked(text: str) -> str:
-    if len(text) > TEXT_CHARS_MAX:
+    words = text.replace("\r\n", "\n")
+    if len(words) > TEXT_CHARS_MAX:
         raise UserError(f"That is too long: at most {TEXT_CHARS_MAX:,} characters.", field="text")
-    return text.replace("\r\n", "\n")
+    return words
