@@ -33,6 +33,7 @@ WAITING_MOST = 256_000  # characters
 # What grows is shown at most this often, a long open block (it is sent again whole) a little less often; the next
 # look sees all that came meanwhile.
 FLUSH_S, FLUSH_MOST_S, SLOW_CHARACTERS_S = 0.08, 0.16, 100_000
+EACH_PAGE_S = 0.002  # longer for each page: to send to one takes a twentieth of that in processor time
 
 
 class OpenPage:
@@ -181,8 +182,8 @@ class ConversationFeed(Feed):
                 text = await self._painter.painted([*events, *parts])
                 self._seq = events[-1].seq if events else self._seq
                 self._push(text, self._seq)
-            if parts:
-                await asyncio.sleep(min(FLUSH_MOST_S, FLUSH_S + len(text) / SLOW_CHARACTERS_S))
+            flush_s = min(FLUSH_MOST_S, FLUSH_S + len(text) / SLOW_CHARACTERS_S) if parts else 0.0
+            await asyncio.sleep(flush_s + EACH_PAGE_S * len(self._pages))
 
     async def _missed(self, after: int, upto: int) -> AsyncGenerator[str, None]:
         page = await self._services.chat.log(self._user, self._cid)

@@ -24,6 +24,7 @@ class Caller:
             base_url=daemon.origin,
             headers={"Origin": daemon.origin, "Accept": "text/html"},
             timeout=PATIENCE_S,
+            limits=httpx.Limits(keepalive_expiry=2.0),  # sooner than the daemon, which resets what comes as it closes
             trust_env=False,
         )
 

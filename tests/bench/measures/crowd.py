@@ -57,16 +57,16 @@ def measure(bench: Bench) -> list[Figure]:
 
 @contextmanager
 def _opened(daemon: Daemon, people: list[Caller], paths: list[str], count: int) -> Iterator[list[socket.socket]]:
-    """That many streams, each greeted."""
+    """That many streams, each greeted: no more of them at once than one address may have without a login."""
     with ExitStack() as stack:
         pages = list[socket.socket]()
-        for number in range(count):
-            person, path = people[number % PEOPLE], paths[number % PEOPLE]
-            page = stack.enter_context(socket.create_connection(("127.0.0.1", daemon.port)))
-            head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{daemon.port}\r\n"
-            page.sendall(f"{head}Cookie: cortex={person.token}\r\nAccept: text/event-stream\r\n\r\n".encode())
-            pages.append(page)
-        _read(pages, b"event: ready")
+        while len(pages) < count:
+            for person, path in zip(people, paths, strict=True):
+                page = stack.enter_context(socket.create_connection(("127.0.0.1", daemon.port)))
+                head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{daemon.port}\r\n"
+                page.sendall(f"{head}Cookie: cortex={person.token}\r\nAccept: text/event-stream\r\n\r\n".encode())
+                pages.append(page)
+            _read(pages[-PEOPLE:], b"event: ready")
         time.sleep(2)  # what is done behind the greeting counts too
         yield pages
 
