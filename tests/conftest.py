@@ -56,6 +56,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """One cache of statements, and a tenth of each property's cases where the whole is not asked for."""
+    if config.getoption("--database") == "postgresql":
+        os.environ[TEMPLATE] = ""  # marks of tests ask for it as they are read, ahead of the server's start
     statements.share()
     settings.load_profile("tenth" if config.option.markexpr == "not full" else "whole")
 
