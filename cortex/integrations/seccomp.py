@@ -105,7 +105,6 @@ PAST_LANDLOCK = {
     "inotify_add_watch": (254, 27),
     "fanotify_mark": (301, 263),
 }
-CHANGES_BY_PATH = ("chmod", "fchmod", "fchmodat", "fchmodat2", "utimensat")
 
 
 @dataclass(frozen=True, slots=True)
