@@ -11,7 +11,7 @@ from datetime import UTC, timedelta
 from zoneinfo import ZoneInfo
 
 from cortex.base.clock import Clock
-from cortex.base.errors import CortexError
+from cortex.base.errors import Conflict, CortexError
 from cortex.base.settings import Settings
 from cortex.services.backup.backups import Backups, age_of
 
@@ -53,6 +53,8 @@ class NightlyBackup:
         try:
             made = await self.backups.make()
             log.info("backup: made %s, %d bytes", made.name, made.size_bytes)
+        except Conflict:
+            log.info("backup: another process makes it")
         except CortexError as error:
             log.warning("backup: failed, next attempt in an hour: %s", error)
 
