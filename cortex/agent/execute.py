@@ -1,19 +1,20 @@
 """The one gate: decides every call from every surface, then performs it.
 
 Kill switch -> known tool and valid arguments -> user, role, channel -> admin only -> discovery cap and loop breaker
--> taint rule -> approval -> intent -> effect -> result. What was sent to a model grants nothing here. Any exception
-is a no.
+-> taint rule -> aim -> approval -> intent -> effect -> result. What was sent to a model grants nothing here. Any
+exception is a no.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel
 
 from cortex.agent.arguments import CheckedCall, brief, check, destination, digest, unknown_tool, visible
 from cortex.base.errors import CortexError, DatabaseUnavailable, ToolFailed, ToolRetry
+from cortex.base.hidden import show_hidden
 from cortex.base.ids import derived_id
 from cortex.base.messages import ToolCall, ToolResult
 from cortex.base.turn import Answer, Decision, Performed, Turn
@@ -71,7 +72,8 @@ class Executor:
         await self.call_log.record(turn, round_number, record)
         why_not = refusal(facts, checked)
         if why_not:
-            return await self._close(turn, call, record, checked.tool, why_not)
+            ending = CallEnding(text=why_not, state="refused")
+            return await self._close(turn, call, record, checked.tool, ending)
         decision = Decision(
             call_id=call_id,
             verdict="run",
@@ -81,6 +83,14 @@ class Executor:
             arguments_hash=record.hash,
         )
         request = question(facts, checked)
+        if request is not None and checked.tool.aim is not None:
+            # Before the person is asked, and kept: a name may mean another place by the time of the answer.
+            aiming = replace(checked.tool, function=checked.tool.aim)
+            aimed, state = await run_tool(aiming, self._ctx(turn, record, checked.tool, facts), checked.arguments)
+            if state != "ok":
+                ending = CallEnding(text=aimed.text, state="err", is_tainted=aimed.is_tainted)
+                return await self._close(turn, call, record, checked.tool, ending)
+            request = replace(request, destination=show_hidden(aimed.text))
         if request is None or (not facts.is_tainted and await self.approvals.granted(turn, record, request)):
             return decision
         approval_id = await self.approvals.ask(turn, record, request)
@@ -142,7 +152,18 @@ class Executor:
     ) -> Performed:
         """The effect and its result; the intent stands already."""
         tool = checked.tool
-        ctx = Ctx(
+        ctx = self._ctx(turn, record, tool, facts, is_again=is_again)
+        started_s = self.ticks_s()
+        output, state = await run_tool(tool, ctx, checked.arguments)
+        ending = await self._ending(turn, record, tool, ctx, output, state, self.ticks_s() - started_s)
+        stored = await self.call_log.end(turn, record, ending)
+        log.debug("call %s: %s ended %s after %d ms", record.id, tool.name, stored.state, stored.ms)
+        result = _result(call, stored.text, is_error=stored.state != "ok", is_tainted=stored.is_tainted)
+        return Performed(result=result, found=(tool.name, *output.found))
+
+    def _ctx(self, turn: Turn, record: CallRecord, tool: Tool, facts: CallFacts, *, is_again: bool = False) -> Ctx:
+        """What the tool's function is given beside its arguments."""
+        return Ctx(
             user=facts.user,
             conversation_id=turn.conversation_id,
             turn_id=turn.id,
@@ -153,14 +174,8 @@ class Executor:
             is_tainted=facts.is_tainted,
             has_read_private=facts.has_read_private,
             is_again=is_again,
+            is_aimed=tool.aim is not None,
         )
-        started_s = self.ticks_s()
-        output, state = await run_tool(tool, ctx, checked.arguments)
-        ending = await self._ending(turn, record, tool, ctx, output, state, self.ticks_s() - started_s)
-        stored = await self.call_log.end(turn, record, ending)
-        log.debug("call %s: %s ended %s after %d ms", record.id, tool.name, stored.state, stored.ms)
-        result = _result(call, stored.text, is_error=stored.state != "ok", is_tainted=stored.is_tainted)
-        return Performed(result=result, found=(tool.name, *output.found))
 
     async def _ending(
         self, turn: Turn, record: CallRecord, tool: Tool, ctx: Ctx, output: Output, state: str, took_s: float
@@ -185,17 +200,19 @@ class Executor:
         """A call that names no tool or has wrong arguments: its card says so, nothing runs."""
         record = _unchecked(call_id, call)
         await self.call_log.record(turn, round_number, record)
-        return await self._close(turn, call, record, None, why)
+        return await self._close(turn, call, record, None, CallEnding(text=why, state="refused"))
 
-    async def _close(self, turn: Turn, call: ToolCall, record: CallRecord, tool: Tool | None, why: str) -> Decision:
+    async def _close(
+        self, turn: Turn, call: ToolCall, record: CallRecord, tool: Tool | None, ending: CallEnding
+    ) -> Decision:
         """End a call that will not run."""
-        ending = await self.call_log.end(turn, record, CallEnding(text=why, state="refused"))
+        ending = await self.call_log.end(turn, record, ending)
         return Decision(
             call_id=record.id,
             verdict="refuse",
             tool=tool.name if tool else "",
             is_free=tool is not None and tool.free,
-            result=_result(call, ending.text, is_error=True),
+            result=_result(call, ending.text, is_error=True, is_tainted=ending.is_tainted),
         )
 
 

@@ -28,7 +28,8 @@ class Ctx:
     `call_id` seeds deterministic primary keys (uuid5), so that a repeated step writes the same row. `is_tainted`,
     `has_read_private`: the turn has read words from outside, or private data; what is written then is marked so.
     `undo_notes` collects what `leave_undo` was given; the executor stores it with the result. `is_again`: an earlier
-    try of this call was killed, ahead of its act or behind it.
+    try of this call was killed, ahead of its act or behind it. `is_aimed`: the gate found what it acts on ahead of its
+    question, or finds it now.
     """
 
     user: User
@@ -41,6 +42,7 @@ class Ctx:
     is_tainted: bool = False
     has_read_private: bool = False
     is_again: bool = False
+    is_aimed: bool = False
     undo_notes: list[UndoNote] = field(default_factory=list)
 
     def use(self, kind: type[T]) -> T:
@@ -53,7 +55,7 @@ class Ctx:
         find: looks it up: portable JSON with ids and versions, never words that may mean another thing by then.
         """
         targets = self.use(Targets)
-        if self.is_again and (kept := await targets.target(self.call_id)) is not None:
+        if (self.is_again or self.is_aimed) and (kept := await targets.target(self.call_id)) is not None:
             return kept
         return await targets.keep_target(self.call_id, await find())
 

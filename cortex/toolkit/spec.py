@@ -14,6 +14,7 @@ Effect = Literal["read", "write"]
 OUTSIDE = frozenset({"CodingAgent", "Mail", "Talk", "Web", "WebSearch"})  # ports that lead out of this server
 RiskOf = Callable[[Mapping[str, Any]], Risk]  # Any: arguments, as pydantic has checked them
 SendsTo = Callable[[Mapping[str, Any]], str]
+Aim = Callable[..., Awaitable[str]]  # called as the tool's function is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,8 @@ class Tool:
     carries data to a place outside. free: not counted as a business call (meta tools). needs: ports that this tool
     needs beside its category's. risk_of: the risk of one call where its arguments decide (a lock is not a lamp); `risk`
     is the least it can be. sends_to: where one call carries data to where its arguments decide, with commas between,
-    "" when all stays here.
+    "" when all stays here. aim: finds what a call acts on ahead of the question, keeps it (`Ctx.target`) and gives its
+    name: what the person is asked about is what is done.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Tool:
     free: bool = False
     risk_of: RiskOf | None = None
     sends_to: SendsTo | None = None
+    aim: Aim | None = None
 
     @property
     def is_outward(self) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -68,7 +68,26 @@ async def email_send(ctx: Ctx, to: str, subject: str, text: str) -> str:
     return f"Sent to {', '.join(addresses)}."
 
 
-@tool(risk="high", sends_out=True, reads_private=True, needs=("Talk",))
+async def _aimed(ctx: Ctx, to: str, text: str) -> dict[str, Any]:
+    """The room that is meant, kept: what the person allows is this room, whatever bears its name by then."""
+    if to.strip().casefold() in OWN:  # the gate takes these words for the user; a room may bear any name
+        raise ToolFailed("Say which room; web_push and email_send reach the user.")
+    _bounded(text, TALK_CHARACTERS, "message")
+
+    async def find() -> dict[str, Any]:
+        # The room of exactly this name: one that only holds it may be anybody's.
+        room = _room(await ctx.use(Talk).rooms(), to, is_whole=True)
+        return {"token": room.token, "name": room.name}
+
+    return await ctx.target(find)
+
+
+async def _place(ctx: Ctx, to: str, text: str) -> str:
+    room = await _aimed(ctx, to, text)
+    return f"{room['name']} (room {room['token']})"
+
+
+@tool(risk="high", sends_out=True, reads_private=True, needs=("Talk",), aim=_place)
 async def nc_talk_send(ctx: Ctx, to: str, text: str) -> str:
     """Post a message in a Nextcloud Talk room.
 
@@ -76,13 +95,8 @@ async def nc_talk_send(ctx: Ctx, to: str, text: str) -> str:
         to: The room's name.
         text: The message.
     """
-    talk = ctx.use(Talk)
-    if to.strip().casefold() in OWN:  # the gate takes these words for the user; a room may bear any name
-        raise ToolFailed("Say which room; web_push and email_send reach the user.")
-    words = _bounded(text, TALK_CHARACTERS, "message")
-    # What the person allowed is the room of exactly this name: one that only holds it may be anybody's.
-    room = _room(await talk.rooms(), to, is_whole=True)
-    await talk.post(derived_id(ctx.call_id, "talk"), room.token, words)
+    room = await _aimed(ctx, to, text)
+    await ctx.use(Talk).post(derived_id(ctx.call_id, "talk"), room["token"], text.strip())
     return f"Posted in {to.strip()!r}."
 
 

@@ -3,7 +3,8 @@ what can be taken back runs unasked.
 """
 
 import json
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar, cast
 
 import pytest
 
@@ -11,14 +12,16 @@ from cortex import tools
 from cortex.agent.execute import Executor
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Turn
-from cortex.ports.loop import ApprovalRequest, CallRecord
+from cortex.ports.loop import ApprovalRequest, CallRecord, Targets
+from cortex.ports.outgoing import Room, Talk
 from cortex.toolkit.spec import Tool
 from tests.plain_book import PlainBook, PlainDesk
 from tests.plain_world import TURN
+from tests.tool_world import KeptTargets
+from tests.values_of_tools import PLACE, called
 
 T = TypeVar("T")
 REGISTRY = tools.load()
-VALUES = {"integer": 1, "number": 1, "boolean": True, "object": {}, "array": []}
 
 
 class Granted(PlainDesk):
@@ -28,20 +31,21 @@ class Granted(PlainDesk):
         return True
 
 
-class NoScope:
+class OneRoom:
+    """What the gate itself asks, ahead of a question: the one room, by the name that every call gives."""
+
+    async def rooms(self) -> Sequence[Room]:
+        return (Room(token="t1", name=PLACE, unread=0),)
+
+
+class Lookups:
+    """What is opened for a lookup; nothing else of a tool runs here."""
+
+    def __init__(self) -> None:
+        self.opened = {Targets: KeptTargets(), Talk: OneRoom()}
+
     def provide(self, kind: type[T], user_id: str) -> T:
-        raise KeyError(kind)
-
-
-def called(tool: Tool) -> ToolCall:
-    """A call with the least that the tool wants."""
-    shape: dict[str, Any] = tool.full.parameters
-    given = {name: value_of(shape["properties"][name]) for name in shape.get("required", ())}
-    return ToolCall(id=tool.name, name=tool.name, arguments=json.dumps(given))
-
-
-def value_of(shape: dict[str, Any]) -> Any:
-    return shape["enum"][0] if "enum" in shape else VALUES.get(shape.get("type", ""), "http://a.example/x")
+        return cast("T", self.opened[kind])
 
 
 @pytest.mark.parametrize("has_read_private", [False, True])
@@ -51,7 +55,7 @@ def value_of(shape: dict[str, Any]) -> Any:
 async def test_no_grant_holds_in_a_tainted_turn(tool: Tool, has_read_private: bool) -> None:
     book, desk = PlainBook(), Granted()
     book.now(permitted=frozenset(REGISTRY.tools), is_tainted=True, taint_source="x", has_read_private=has_read_private)
-    gate = Executor(registry=REGISTRY, call_log=book, approvals=desk, scope=NoScope(), ticks_s=lambda: 0.0)
+    gate = Executor(registry=REGISTRY, call_log=book, approvals=desk, scope=Lookups(), ticks_s=lambda: 0.0)
     decision = await gate.decide(TURN, 1, called(tool))
     risk = book.records[decision.call_id].risk
     is_refused = has_read_private and (tool.sends_out or tool.sends_to is not None)  # the values are all addresses
@@ -81,7 +85,7 @@ async def test_a_device_call_that_reaches_past_the_house_is_no_way_out(
     book = PlainBook()
     typed = frozenset({"radio.example"})
     book.now(permitted=frozenset(REGISTRY.tools), is_tainted=True, has_read_private=True, typed_hosts=typed)
-    gate = Executor(registry=REGISTRY, call_log=book, approvals=PlainDesk(), scope=NoScope(), ticks_s=lambda: 0.0)
+    gate = Executor(registry=REGISTRY, call_log=book, approvals=PlainDesk(), scope=Lookups(), ticks_s=lambda: 0.0)
     arguments = json.dumps({"service": service, "target": "kitchen", "data": data})
     decision = await gate.decide(TURN, 1, ToolCall(id="w", name="ha_call_service", arguments=arguments))
     assert decision.verdict == verdict

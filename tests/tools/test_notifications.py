@@ -1,5 +1,6 @@
 """Words carried away: push to one's own devices, mail, Talk rooms. Nothing is called sent that was not."""
 
+import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,10 +9,14 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import ValidationError
 
+from cortex.agent.execute import Executor
 from cortex.base.errors import ToolFailed
+from cortex.base.messages import ToolCall
 from cortex.base.user import User
 from cortex.ports.outgoing import Mail, Post, Push, PushCount, Room, Talk
+from tests.plain_book import PlainBook, PlainDesk
 from tests.plain_clients import Phones
+from tests.plain_world import TURN
 from tests.tool_world import World
 
 AT = datetime(2026, 11, 20, 8, tzinfo=UTC)
@@ -214,3 +219,45 @@ async def test_the_rooms_are_listed_with_what_is_unread(world: World, ann: User)
     assert (await world.text(ann, "nc_talk_history")).splitlines()[:2] == ["- Family (2 unread)", "- Team north"]
     world.wired[Talk] = Rooms(known=())
     assert await world.text(ann, "nc_talk_history") == "There is no room."
+
+
+def gate_of(world: World, desk: PlainDesk) -> Executor:
+    book = PlainBook()
+    book.now(permitted=frozenset(world.registry.tools))
+    return Executor(registry=world.registry, call_log=book, approvals=desk, scope=world, ticks_s=lambda: 0.0)
+
+
+POST = ToolCall(id="w1", name="nc_talk_send", arguments=json.dumps({"to": "family", "text": "dinner at 7"}))
+
+
+async def test_the_room_that_was_allowed_is_posted_in_whatever_bears_its_name_by_then(world: World) -> None:
+    rooms, desk = Rooms(), PlainDesk()
+    world.wired[Talk] = rooms
+    gate = gate_of(world, desk)
+    decision = await gate.decide(TURN, 1, POST)
+    assert [request.destination for request in desk.pleas.values()] == ["Family (room t1)"]
+    rooms.known = (Room(token="t9", name="Family", unread=0), Room(token="t1", name="Garden", unread=0))
+    again = await gate.decide(TURN, 1, POST)  # killed before the engine had kept the decision
+    assert (again.verdict, [one.destination for one in desk.pleas.values()]) == ("ask", ["Family (room t1)"])
+    made = await gate.perform(TURN, 1, POST, decision, "allowed")
+    assert not made.result.is_error
+    assert list(rooms.got.values()) == [("t1", "dinner at 7")]
+
+
+async def test_a_grant_for_a_room_does_not_hold_for_another_of_its_name(world: World) -> None:
+    rooms, desk = Rooms(), PlainDesk(grants={("nc_talk_send", "Family (room t1)")})
+    world.wired[Talk] = rooms
+    gate = gate_of(world, desk)
+    assert (await gate.decide(TURN, 1, POST)).verdict == "run"
+    rooms.known = (Room(token="t9", name="Family", unread=0),)
+    assert (await gate.decide(TURN, 2, POST)).verdict == "ask"
+
+
+async def test_nobody_is_asked_about_a_room_that_is_not_there(world: World) -> None:
+    rooms, desk = Rooms(known=(Room(token="t2", name="Team", unread=0),)), PlainDesk()
+    world.wired[Talk] = rooms
+    decision = await gate_of(world, desk).decide(TURN, 1, POST)
+    assert decision.result is not None
+    assert "no room 'family'. Rooms: 'Team'" in decision.result.text
+    assert decision.result.tainted, "names of rooms are others' words"
+    assert desk.pleas == {}
