@@ -83,7 +83,7 @@ class CallsRepository(Repository):
         text: str,
         *,
         is_error: bool = False,
-        is_tainted: bool = False,
+        is_tainted: bool,
         ms: int | None = None,
         spill: str | None = None,
     ) -> bool:

@@ -65,7 +65,7 @@ class ConversationsRepository(Repository):
         source: Source = "chat",
         parent_id: str | None = None,
         recipe: str = "",
-        is_title_tainted: bool = False,
+        is_title_tainted: bool,
     ) -> ConversationRow:
         """A new conversation; an `id` that the user already has is handed back as it stands."""
         at = self.clock()
@@ -144,7 +144,7 @@ class ConversationsRepository(Repository):
         statement = self._heads().where(ConversationTable.deleted_at.is_(None), ConversationTable.is_pinned)
         return await self._all(ConversationRow, statement.order_by(ConversationTable.updated_at.desc()))
 
-    async def rename(self, id: str, title: str, by_user: bool = True, *, is_tainted: bool = False) -> None:
+    async def rename(self, id: str, title: str, by_user: bool = True, *, is_tainted: bool) -> None:
         """Set the title. One that the user gave is not replaced by an automatic one any more."""
         change = self._change(ConversationTable).where(ConversationTable.id == id)
         if not by_user:

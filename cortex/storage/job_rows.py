@@ -45,8 +45,8 @@ class JobValues:
     keeps_quiet_hours: bool = True
     pause_after: int = 5
     may_make_jobs: bool = False
-    is_tainted: bool = False
-    is_private: bool = False
+    is_tainted: bool
+    is_private: bool
 
     @property
     def timing(self) -> Timing:

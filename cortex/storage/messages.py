@@ -10,7 +10,7 @@ from sqlalchemy import Select, insert
 
 from cortex.base.errors import NotFound
 from cortex.base.ids import derived_id
-from cortex.base.messages import Message, ToolResult, from_json, to_json
+from cortex.base.messages import Message, from_json, to_json
 from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import MessageTable, TurnTable
 from cortex.storage.turns import Reads
@@ -129,10 +129,8 @@ def by_turn(stored: Sequence[MessageRow]) -> list[tuple[int, tuple[Message, ...]
 
 
 def is_from_outside(message: Message, turn_is_tainted: bool, reads: Reads) -> bool:
-    """Whether a message of a turn holds words from outside; an answer may repeat whatever stood before the model."""
-    if message.speaker == "assistant":
-        return reads.outside
-    return turn_is_tainted or any(isinstance(part, ToolResult) and part.tainted for part in message.parts)
+    """Whether a message of a turn holds words from outside; what is not the person's own may repeat what was read."""
+    return turn_is_tainted if message.speaker == "user" else reads.outside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,7 @@ class NoticeValues:
     urgency: Urgency = "normal"
     actions: tuple[ActionKind, ...] = ()
     subject_id: str = ""
-    is_tainted: bool = False
+    is_tainted: bool
     expires_at: datetime | None = None
 
 

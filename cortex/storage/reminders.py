@@ -35,7 +35,7 @@ class ReminderValues:
     time_zone: str
     words: str
     repeat_s: int | None = None
-    is_tainted: bool = False
+    is_tainted: bool
 
     @property
     def timing(self) -> Timing:

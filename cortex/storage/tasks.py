@@ -90,7 +90,8 @@ class TasksRepository(Repository):
         due: date | None = None,
         priority: int = 0,
         notes: str = "",
-        is_tainted: bool = False,
+        *,
+        is_tainted: bool,
     ) -> TaskRow:
         """A new task at the end of its list (`id` None: a fresh one); one that stands already is handed back."""
         at = self.clock()

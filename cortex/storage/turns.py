@@ -94,12 +94,13 @@ class TurnsRepository(Repository):
         job_id: str = "",
         max_rounds: int | None = None,
         state: TurnState = "queued",
-        is_tainted: bool = False,
-        reads: Reads = NOTHING_READ,
+        is_tainted: bool,
+        reads: Reads,
     ) -> TurnRow:
         """A new turn at the end of the conversation; one that stands already is handed back as it is.
 
-        reads: what its text was written from, such as the conversation that hands a task over.
+        is_tainted: its text is not its person's own. reads: what its text was written from, such as the conversation
+        that hands a task over.
         NotFound for a foreign or deleted conversation, Conflict for an id that another user's turn has.
         """
         known = await self._find(id)

@@ -121,11 +121,15 @@ class Page:
         _, version = await self._now()
         if version != expected:
             raise Conflict(f"The {self.title} was changed since; it was left as it is.")
+        is_marked = bool(before and before["is_marked"])
+        if is_marked:  # first, as in `_put`
+            await self._mark(True)
         if before is None:
             await self.texts.remove(self.path, expected)
         else:
             await self.texts.write(self.path, str(before["text"]), expected)
-        await self._mark(bool(before and before["is_marked"]))
+        if not is_marked:
+            await self._mark(False)
         return f"The {self.title} is as it was."
 
     async def _as_it_is(self) -> dict[str, Any]:

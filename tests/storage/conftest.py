@@ -10,7 +10,7 @@ from cortex.storage.accounts import AccountsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.databases import PostgresTemplate, SqliteTemplate
 from tests.still_clock import StillClock
 
@@ -54,7 +54,7 @@ class Written:
 
     async def turn(self, id: str, *messages: Message) -> str:
         await self.db.repository(TurnsRepository, self.owner_id).create(
-            id, self.id, "hello", mode="auto", role="orchestrator"
+            id, self.id, "hello", mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ
         )
         for number, message in enumerate(messages or (user("hello"),)):
             await self.db.repository(MessagesRepository, self.owner_id).add(id, number, message, False)
@@ -63,5 +63,7 @@ class Written:
 
 @pytest.fixture
 async def talk(db: Database, ann: str) -> Written:
-    conversation = await db.repository(ConversationsRepository, ann).create("orchestrator", "auto", "Garden")
+    conversation = await db.repository(ConversationsRepository, ann).create(
+        "orchestrator", "auto", "Garden", is_title_tainted=False
+    )
     return Written(db, ann, conversation.id)

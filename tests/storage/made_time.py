@@ -21,6 +21,8 @@ NEWS = JobValues(
     expression="0 9 * * *",
     time_zone="Europe/Berlin",
     words="every day at 09:00",
+    is_tainted=False,
+    is_private=False,
 )
 TEA = ReminderValues(
     text="Water the plants",
@@ -28,8 +30,11 @@ TEA = ReminderValues(
     expression="2026-11-21T10:00+01:00",
     time_zone="Europe/Berlin",
     words="on 21 November at 10:00",
+    is_tainted=False,
 )
-TOLD = NoticeValues(kind="job", title="News", text="Nothing happened.", path="/jobs", subject_id="cron:news:1")
+TOLD = NoticeValues(
+    kind="job", title="News", text="Nothing happened.", path="/jobs", subject_id="cron:news:1", is_tainted=False
+)
 
 
 def named(name: str) -> JobValues:

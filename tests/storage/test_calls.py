@@ -183,7 +183,7 @@ async def test_another_user_can_neither_see_nor_answer_nor_use(
     summary = await db.repository(SummariesRepository, ann).add(talk.id, 1, "x", False)
     for attempt in (
         db.repository(CallsRepository, ben).get("call-1"),
-        db.repository(CallsRepository, ben).finish("call-1", "done", ""),
+        db.repository(CallsRepository, ben).finish("call-1", "done", "", is_tainted=False),
         db.repository(CallsRepository, ben).decided(call_of(talk)),
         db.repository(ApprovalsRepository, ben).get(asked.id),
         db.repository(ApprovalsRepository, ben).answer(asked.id, "allowed", "ben"),

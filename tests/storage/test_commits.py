@@ -13,7 +13,7 @@ async def test_a_commit_of_any_process_is_new_once(db: Database, ann: str) -> No
     assert await db.commits.are_new() == db.is_postgresql
     await db.repository(TasksRepository, ann).list()
     assert await db.commits.are_new() == db.is_postgresql
-    await elsewhere.repository(TasksRepository, ann).create(None, "Water the ferns")
+    await elsewhere.repository(TasksRepository, ann).create(None, "Water the ferns", is_tainted=False)
     assert await db.commits.are_new()
     assert await db.commits.are_new() == db.is_postgresql
     await elsewhere.close()

@@ -9,12 +9,14 @@ from cortex.base.role import Channel
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import AllTurnsRepository, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, AllTurnsRepository, TurnsRepository
 from tests.still_clock import StillClock
 
 
 async def test_twenty_appends_at_once_leave_no_gap(db: Database, ann: str) -> None:
-    conversation = await db.repository(ConversationsRepository, ann).create("orchestrator", "auto")
+    conversation = await db.repository(ConversationsRepository, ann).create(
+        "orchestrator", "auto", is_title_tainted=False
+    )
     added = await asyncio.gather(
         *(
             db.repository(ConversationsRepository, ann).append(
@@ -55,7 +57,7 @@ async def test_lists_the_newest_first_without_deleted_ones(db: Database, ann: st
     conversations = db.repository(ConversationsRepository, ann)
     ids = []
     for title in ("100% garden", "Kitchen_lights", "Garden plan"):
-        ids.append((await conversations.create("orchestrator", "auto", title)).id)
+        ids.append((await conversations.create("orchestrator", "auto", title, is_title_tainted=False)).id)
         clock.forward(minutes=1)
     await conversations.append(ids[0], [("message", {}, None)])
     await conversations.delete(ids[2])
@@ -72,11 +74,11 @@ async def test_lists_the_newest_first_without_deleted_ones(db: Database, ann: st
 
 async def test_a_title_that_the_user_gave_stays(db: Database, ann: str) -> None:
     conversations = db.repository(ConversationsRepository, ann)
-    id = (await conversations.create("orchestrator", "auto")).id
-    await conversations.rename(id, "by rule", False)
+    id = (await conversations.create("orchestrator", "auto", is_title_tainted=False)).id
+    await conversations.rename(id, "by rule", False, is_tainted=False)
     assert ((await conversations.get(id)).title, (await conversations.get(id)).is_title_auto) == ("by rule", True)
-    await conversations.rename(id, "mine", True)
-    await conversations.rename(id, "by rule again", False)
+    await conversations.rename(id, "mine", True, is_tainted=False)
+    await conversations.rename(id, "by rule again", False, is_tainted=False)
     assert ((await conversations.get(id)).title, (await conversations.get(id)).is_title_auto) == ("mine", False)
 
 
@@ -106,12 +108,14 @@ async def test_nothing_of_another_users_conversation_can_be_reached(
     for attempt in (
         theirs.get(talk.id),
         theirs.append(talk.id, [("notice", {}, None)]),
-        theirs.rename(talk.id, "x", True),
+        theirs.rename(talk.id, "x", True, is_tainted=False),
         theirs.delete(talk.id),
         theirs.save_selection_state(talk.id, {}),
-        theirs.create("orchestrator", "auto", id=talk.id),
+        theirs.create("orchestrator", "auto", id=talk.id, is_title_tainted=False),
         turns.get("turn:1"),
-        turns.create("turn:2", talk.id, "hello", mode="auto", role="orchestrator"),
+        turns.create(
+            "turn:2", talk.id, "hello", mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ
+        ),
         turns.move("turn:1", "done"),
         db.repository(MessagesRepository, ben).add("turn:1", 5, user("mine now"), False),
     ):
@@ -166,16 +170,32 @@ async def test_a_jobs_run_that_waits_is_not_taken_as_steering(db: Database, talk
     await turns.move("turn:1", "running")
     waiting: list[tuple[str, Channel]] = [("cron:news", "cron"), ("turn:found", "result"), ("turn:2", "chat")]
     for id, channel in waiting:
-        await turns.create(id, talk.id, "hello", mode="auto", role="orchestrator", channel=channel)
+        await turns.create(
+            id,
+            talk.id,
+            "hello",
+            mode="auto",
+            role="orchestrator",
+            channel=channel,
+            is_tainted=False,
+            reads=NOTHING_READ,
+        )
     assert [turn.id for turn in await turns.take_queued(talk.id, "turn:1", 1)] == ["turn:2"]
     assert [turn.id for turn in await turns.queued(talk.id)] == ["cron:news", "turn:found"]
 
 
 async def test_the_engines_start_sees_everybodys_unfinished_turns(db: Database, talk: Any, ann: str, ben: str) -> None:
     await talk.turn("turn:1")
-    other = await db.repository(ConversationsRepository, ben).create("orchestrator", "auto")
+    other = await db.repository(ConversationsRepository, ben).create("orchestrator", "auto", is_title_tainted=False)
     await db.repository(TurnsRepository, ben).create(
-        "turn:2", other.id, "hi", mode="auto", role="orchestrator", state="running"
+        "turn:2",
+        other.id,
+        "hi",
+        mode="auto",
+        role="orchestrator",
+        state="running",
+        is_tainted=False,
+        reads=NOTHING_READ,
     )
     await talk.turn("turn:3")
     await db.repository(TurnsRepository, ann).move("turn:3", "done")

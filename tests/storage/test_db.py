@@ -23,7 +23,7 @@ from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.revisions import newest
 from cortex.storage.schema import PreferenceTable, Table
 from cortex.storage.tasks import TasksRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.databases import PostgresTemplate, migrate
 from tests.patience import PATIENCE_S
 
@@ -62,10 +62,14 @@ async def test_every_earlier_version_is_reached_and_left_again(db: Database, ann
 
 async def test_what_was_read_before_the_marks_were_kept_is_worked_out(db: Database, ann: str) -> None:
     """The second turn fetched a page, the third read a file of the user's own; the others called nothing."""
-    cid = (await db.repository(ConversationsRepository, ann).create("orchestrator", "auto", "Before")).id
+    cid = (
+        await db.repository(ConversationsRepository, ann).create(
+            "orchestrator", "auto", "Before", is_title_tainted=False
+        )
+    ).id
     for ordinal in range(1, 5):
         turn = await db.repository(TurnsRepository, ann).create(
-            f"turn:{ordinal}", cid, "go on", mode="auto", role="admin"
+            f"turn:{ordinal}", cid, "go on", mode="auto", role="admin", is_tainted=False, reads=NOTHING_READ
         )
         for index, message in enumerate((user("go on"), assistant("It says so."))):
             await db.repository(MessagesRepository, ann).add(turn.id, index, message, is_tainted=False)
@@ -118,7 +122,7 @@ async def test_fifty_writers_at_once_lose_nothing(db: Database, ann: str) -> Non
 async def test_what_fails_halfway_leaves_nothing_behind(db: Database, ann: str) -> None:
     async def write_and_fail() -> None:
         async with db.transaction(ann) as repository:
-            await repository(TasksRepository).create("milk", "Milk")
+            await repository(TasksRepository).create("milk", "Milk", is_tainted=False)
             await repository(ConversationsRepository).append("nowhere", [("notice", {}, None)])
 
     with pytest.raises(NotFound):
@@ -127,9 +131,9 @@ async def test_what_fails_halfway_leaves_nothing_behind(db: Database, ann: str) 
 
 
 async def test_readers_are_not_held_up_by_a_writer(db: Database, ann: str) -> None:
-    await db.repository(TasksRepository, ann).create("milk", "Milk")
+    await db.repository(TasksRepository, ann).create("milk", "Milk", is_tainted=False)
     async with db.transaction(ann) as repository:
-        await repository(TasksRepository).create("eggs", "Eggs")
+        await repository(TasksRepository).create("eggs", "Eggs", is_tainted=False)
         async with asyncio.timeout(PATIENCE_S):
             assert [task.title for task in await db.repository(TasksRepository, ann).list()] == ["Milk"]
     assert len(await db.repository(TasksRepository, ann).list()) == 2
@@ -194,7 +198,7 @@ async def test_a_repository_without_its_user_cannot_be_opened(db: Database) -> N
 
 async def test_what_one_view_reads_belongs_together(db: Database, ann: str) -> None:
     tasks = db.repository(TasksRepository, ann)
-    await tasks.create("milk", "Milk")
+    await tasks.create("milk", "Milk", is_tainted=False)
     ended = Counter[str]()
     event.listen(db.read.sync_engine, "rollback", lambda *_: ended.update(["read"]))
     async with db.one_view():
@@ -202,9 +206,11 @@ async def test_what_one_view_reads_belongs_together(db: Database, ann: str) -> N
         async with db.read_transaction(ann) as repository:
             assert len(await repository(TasksRepository).list()) == 1
         assert not ended
-        await tasks.create("eggs", "Eggs")  # what is read next must know it
+        await tasks.create("eggs", "Eggs", is_tainted=False)  # what is read next must know it
         assert len(await tasks.list()) == 2
-        other = asyncio.create_task(tasks.create("ham", "Ham"))  # another task has transactions of its own
+        other = asyncio.create_task(
+            tasks.create("ham", "Ham", is_tainted=False)
+        )  # another task has transactions of its own
         await other
         async with db.one_view():
             assert len(await tasks.list()) == (3 if db.is_postgresql else 2)
@@ -221,7 +227,7 @@ async def test_a_view_goes_on_after_a_read_that_failed(db: Database, ann: str) -
 
 
 async def test_text_that_no_database_can_hold_is_stored_mended(db: Database, ann: str) -> None:
-    task = await db.repository(TasksRepository, ann).create("odd", "a\x00b \ud800 ☃")
+    task = await db.repository(TasksRepository, ann).create("odd", "a\x00b \ud800 ☃", is_tainted=False)
     assert task.title == "a\ufffdb \ufffd ☃"
     await db.repository(PreferencesRepository, ann).set("odd", {"text": "a\x00b \ud800"})
     assert await db.repository(PreferencesRepository, ann).get("odd") == {"text": "a\x00b \ud800"}

@@ -198,7 +198,9 @@ async def test_a_restored_job_that_was_paused_stays_paused(db: Database, ann: st
 async def test_a_job_settles_in_one_conversation_of_its_owner(db: Database, talk: Written, ben: str) -> None:
     jobs = db.repository(JobsRepository, talk.owner_id)
     job = await jobs.add(None, NEWS, NINE)
-    other = await db.repository(ConversationsRepository, talk.owner_id).create("orchestrator", "auto", "Other")
+    other = await db.repository(ConversationsRepository, talk.owner_id).create(
+        "orchestrator", "auto", "Other", is_title_tainted=False
+    )
     assert await jobs.settle_in(job.id, talk.id) == talk.id
     assert await jobs.settle_in(job.id, other.id) == talk.id
     edited = await jobs.change(job.id, job.version, named("Papers"), NINE)

@@ -8,7 +8,7 @@ from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.runs import AllRunsRepository, RunFilter, RunsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 
 ANY = RunFilter()
 
@@ -46,9 +46,19 @@ async def test_sums_and_tools_of_a_turn_stand_beside_each_other(db: Database, ta
 
 async def test_a_person_has_their_own_runs_and_the_house_has_all(db: Database, talk: Any, ann: str, ben: str) -> None:
     await talk.turn("turn:1")
-    other = (await db.repository(ConversationsRepository, ben).create("coder", "auto", "Ben's")).id
+    other = (
+        await db.repository(ConversationsRepository, ben).create("coder", "auto", "Ben's", is_title_tainted=False)
+    ).id
     await db.repository(TurnsRepository, ben).create(
-        "turn:2", other, "hi", mode="auto", role="coder", job_id="backup", state="running"
+        "turn:2",
+        other,
+        "hi",
+        mode="auto",
+        role="coder",
+        job_id="backup",
+        state="running",
+        is_tainted=False,
+        reads=NOTHING_READ,
     )
     assert [row.id for row in await db.repository(RunsRepository, ann).list(ANY, skip=0, limit=9)] == ["turn:1"]
     everybody = db.repository(AllRunsRepository)
@@ -63,9 +73,9 @@ async def test_a_person_has_their_own_runs_and_the_house_has_all(db: Database, t
 
 async def test_a_call_by_hand_is_a_run_and_no_conversation_of_the_list(db: Database, ann: str) -> None:
     conversations = db.repository(ConversationsRepository, ann)
-    made = await conversations.create("orchestrator", "auto", "Tried: git_log", source="try")
+    made = await conversations.create("orchestrator", "auto", "Tried: git_log", source="try", is_title_tainted=False)
     await db.repository(TurnsRepository, ann).create(
-        "turn:1", made.id, "x", mode="auto", role="orchestrator", state="running"
+        "turn:1", made.id, "x", mode="auto", role="orchestrator", state="running", is_tainted=False, reads=NOTHING_READ
     )
     await called(db, ann, made.id, "turn:1", 1, "git_log")
     (row,) = await db.repository(RunsRepository, ann).list(RunFilter(tool="git_log"), skip=0, limit=9)

@@ -13,15 +13,15 @@ from cortex.storage.tasks import TaskListRow, TaskRow, TasksRepository
 
 async def test_a_task_created_twice_is_one_task(db: Database, ann: str) -> None:
     tasks = db.repository(TasksRepository, ann)
-    first = await tasks.create("id-1", "Milk", "shopping", date(2026, 11, 21), 2, "two litres", True)
-    assert await tasks.create("id-1", "Eggs", "shopping") == first
+    first = await tasks.create("id-1", "Milk", "shopping", date(2026, 11, 21), 2, "two litres", is_tainted=True)
+    assert await tasks.create("id-1", "Eggs", "shopping", is_tainted=False) == first
     assert (first.due, first.priority, first.notes, first.is_tainted) == (date(2026, 11, 21), 2, "two litres", True)
     assert await tasks.list() == [first]
 
 
 async def test_a_change_on_an_old_version_overwrites_nothing(db: Database, ann: str) -> None:
     tasks = db.repository(TasksRepository, ann)
-    task = await tasks.create(None, "Milk")
+    task = await tasks.create(None, "Milk", is_tainted=False)
     changed = await tasks.update(task.id, task.version, title="Oat milk", due=date(2026, 12, 1))
     assert (changed.title, changed.version) == ("Oat milk", 2)
     with pytest.raises(Conflict):
@@ -34,7 +34,7 @@ async def test_a_change_on_an_old_version_overwrites_nothing(db: Database, ann: 
 
 async def test_ticking_twice_is_ticking_once(db: Database, ann: str) -> None:
     tasks = db.repository(TasksRepository, ann)
-    task = await tasks.create(None, "Milk")
+    task = await tasks.create(None, "Milk", is_tainted=False)
     done = await tasks.complete(task.id)
     assert done.is_done
     assert done.done_at is not None
@@ -45,7 +45,7 @@ async def test_ticking_twice_is_ticking_once(db: Database, ann: str) -> None:
 
 async def test_a_removed_task_comes_back_as_it_was(db: Database, ann: str) -> None:
     tasks = db.repository(TasksRepository, ann)
-    task = await tasks.create(None, "Milk", "shopping", priority=3)
+    task = await tasks.create(None, "Milk", "shopping", priority=3, is_tainted=False)
     removed = await tasks.remove(task.id)
     with pytest.raises(NotFound):
         await tasks.get(task.id)
@@ -56,8 +56,8 @@ async def test_a_removed_task_comes_back_as_it_was(db: Database, ann: str) -> No
 
 async def test_tasks_are_found_by_list_state_and_words(db: Database, ann: str) -> None:
     tasks = db.repository(TasksRepository, ann)
-    milk = await tasks.create(None, "Oat milk", "Shopping", notes="100% oats")
-    call = await tasks.create(None, "Call Carla", "inbox")
+    milk = await tasks.create(None, "Oat milk", "Shopping", notes="100% oats", is_tainted=False)
+    call = await tasks.create(None, "Call Carla", "inbox", is_tainted=False)
     await tasks.complete(call.id)
     assert await tasks.list("shopping") == [milk]
     assert await tasks.list(query="MILK oat") == [milk]
@@ -72,7 +72,7 @@ async def test_tasks_are_found_by_list_state_and_words(db: Database, ann: str) -
 
 async def test_a_task_moves_to_its_new_place(db: Database, ann: str) -> None:
     tasks = db.repository(TasksRepository, ann)
-    ids = [(await tasks.create(None, title)).id for title in "abcd"]
+    ids = [(await tasks.create(None, title, is_tainted=False)).id for title in "abcd"]
     await tasks.move(ids[3], 1)
     assert "".join(task.title for task in await tasks.list()) == "adbc"
     await tasks.move(ids[0], 99)
@@ -80,7 +80,7 @@ async def test_a_task_moves_to_its_new_place(db: Database, ann: str) -> None:
 
 
 async def test_another_users_tasks_preferences_and_secrets_are_out_of_reach(db: Database, ann: str, ben: str) -> None:
-    task = await db.repository(TasksRepository, ann).create("id-1", "Milk")
+    task = await db.repository(TasksRepository, ann).create("id-1", "Milk", is_tainted=False)
     await db.repository(PreferencesRepository, ann).set("theme", "dark")
     await db.repository(SecretsRepository, ann).put("openai", b"sealed")
     theirs = db.repository(TasksRepository, ben)
@@ -90,7 +90,7 @@ async def test_another_users_tasks_preferences_and_secrets_are_out_of_reach(db: 
         theirs.get(task.id),
         theirs.update(task.id, title="x"),
         theirs.remove(task.id),
-        theirs.create("id-1", "mine"),
+        theirs.create("id-1", "mine", is_tainted=False),
         theirs.put(task),
         theirs.move(task.id, 0),
     ):

@@ -81,7 +81,11 @@ async def test_cases_are_kept_and_removed_once(db: Database) -> None:
 async def test_uses_are_counted_over_everybody_and_without_their_words(
     db: Database, ann: str, ben: str, talk: Written, clock: StillClock
 ) -> None:
-    theirs = Written(db, ben, (await db.repository(ConversationsRepository, ben).create("orchestrator", "auto")).id)
+    theirs = Written(
+        db,
+        ben,
+        (await db.repository(ConversationsRepository, ben).create("orchestrator", "auto", is_title_tainted=False)).id,
+    )
     await _called(db, talk, "a", "web_read", state="done")
     await _called(db, theirs, "b", "web_read", state="failed", is_rescued=True)
     await _called(db, theirs, "c", "web_read", state="refused", is_rescued=True)
@@ -115,7 +119,7 @@ async def _called(
     )
     calls = db.repository(CallsRepository, talk.owner_id)
     await calls.decided(row)
-    await calls.finish(id, state, "what was said", is_error=state != "done")
+    await calls.finish(id, state, "what was said", is_error=state != "done", is_tainted=False)
 
 
 async def test_moving_up_and_down_keeps_what_older_versions_know(db: Database, ann: str) -> None:

@@ -12,7 +12,7 @@ from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from cortex.storage.usage import AllUsageRepository, ExpensiveTurn, Span, ToolUsage, UsageRepository
 from tests.still_clock import StillClock
 
@@ -25,7 +25,9 @@ def receipt(**sent: int) -> dict[str, Any]:
 
 
 async def answered(db: Database, owner: str, cid: str, turn: str, round: int, cost: float | None, **sent: int) -> None:
-    await db.repository(TurnsRepository, owner).create(turn, cid, "x", mode="auto", role="coder")
+    await db.repository(TurnsRepository, owner).create(
+        turn, cid, "x", mode="auto", role="coder", is_tainted=False, reads=NOTHING_READ
+    )
     rounds = db.repository(RoundsRepository, owner)
     await rounds.planned(turn, round, receipt(**sent), 500, "m", "e")
     await rounds.answered(turn, round, f"model-{round}", USED, cost, cache="hit" if round > 1 else "first")
@@ -43,7 +45,7 @@ async def spans(db: Database, talk: Any, ann: str, ben: str, clock: StillClock) 
     clock.forward(days=1)
     await answered(db, ann, talk.id, "turn:2", 1, 0.25, add=40)
     await db.repository(RoundsRepository, ann).failed("turn:2", 2, "m", 5)
-    theirs = await db.repository(ConversationsRepository, ben).create("coder", "auto", "Ben's")
+    theirs = await db.repository(ConversationsRepository, ben).create("coder", "auto", "Ben's", is_title_tainted=False)
     await answered(db, ben, theirs.id, "turn:3", 1, None)
     call = CallRow(
         id="c",

@@ -1,10 +1,14 @@
 """Scratchpad and the assistant's notes: the same page rules, two places."""
 
+from dataclasses import dataclass, field
+
 import pytest
 
 from cortex.base.errors import Conflict, ToolFailed
 from cortex.base.user import User
-from cortex.toolkit.page import KEEP_CHARACTERS
+from cortex.storage.home import Home, HomeFile
+from cortex.storage.preferences import PreferencesRepository
+from cortex.toolkit.page import KEEP_CHARACTERS, Page, mark_of
 from tests.tool_world import World
 
 BOTH = pytest.mark.parametrize(("category", "prefix"), [("scratchpad", "scratch"), ("notes", "agent_notes")])
@@ -65,6 +69,40 @@ async def test_taking_back_a_clean_write_brings_the_mark_back(
     await world.undo(ann, category, note)
     made = await world.run(world.ctx(ann), f"{prefix}_read")
     assert (made.text, made.is_tainted) == ("from a page\n", True)
+
+
+@dataclass
+class Watched:
+    """A home that notes with each write whether the page is marked: what a kill just then would leave."""
+
+    home: Home
+    marks: PreferencesRepository
+    seen: list[bool] = field(default_factory=list)
+
+    async def read(self, path: str) -> HomeFile:
+        return await self.home.read(path)
+
+    async def write(self, path: str, text: str, expected_version: str | None = None) -> str:
+        made = await self.home.write(path, text, expected_version)
+        self.seen.append(bool(await self.marks.get(mark_of(path), False)))
+        return made
+
+    async def remove(self, path: str, expected_version: str | None = None) -> object:
+        return await self.home.remove(path, expected_version)
+
+
+@BOTH
+async def test_words_from_outside_come_back_with_their_mark(
+    world: World, ann: User, category: str, prefix: str
+) -> None:
+    await world.run(world.ctx(ann, is_tainted=True), f"{prefix}_write", text="buy now")
+    _, note = await world.noted(ann, f"{prefix}_write", text="mine")
+    marks = world.db.repository(PreferencesRepository, ann.id)
+    texts = Watched(world.homes.home_of(ann.id), marks)
+    page = Page(ctx=world.ctx(ann), texts=texts, marks=marks, path=note.target, title="page")
+    await page.undo(note.before, note.expected)
+    assert texts.seen == [True]
+    assert (await world.run(world.ctx(ann), f"{prefix}_read")).is_tainted
 
 
 @BOTH

@@ -7,14 +7,18 @@ from cortex.base.messages import Message, ToolCall, ToolResult, assistant, resul
 from cortex.base.user import User
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.tool_world import World
 
 
 async def _talk(world: World, owner: User, title: str, *messages: Message, is_tainted: bool = False) -> str:
-    head = await world.db.repository(ConversationsRepository, owner.id).create("orchestrator", "auto", title)
+    head = await world.db.repository(ConversationsRepository, owner.id).create(
+        "orchestrator", "auto", title, is_title_tainted=False
+    )
     turn = f"turn:{head.id}"
-    await world.db.repository(TurnsRepository, owner.id).create(turn, head.id, "hi", mode="auto", role="orchestrator")
+    await world.db.repository(TurnsRepository, owner.id).create(
+        turn, head.id, "hi", mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ
+    )
     for number, message in enumerate(messages):
         await world.db.repository(MessagesRepository, owner.id).add(
             turn, number, message, is_tainted and message.speaker == "tool"

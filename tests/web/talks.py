@@ -18,7 +18,7 @@ from cortex.base.ids import new_id
 from cortex.services.chat.transcript import Transcript
 from cortex.services.chat.transcript_views import TurnView, key_of
 from cortex.storage.conversations import ConversationsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.databases import copy_home
 from tests.living_house import PASSWORD, LivingHouse, living_house
 from tests.patience import PATIENCE_S
@@ -139,11 +139,18 @@ class Talks:
         made = await living.conversation()
         events = [event for event in await living.events(of) if event.turn_id == f"turn:{key}"]
         async with living.cortex.runtime.db.transaction(user.id) as repository:
-            await repository(ConversationsRepository).rename(made, f"{turns} turns", by_user=True)
+            await repository(ConversationsRepository).rename(made, f"{turns} turns", by_user=True, is_tainted=False)
             for number in range(1, turns + 1):
                 new = new_id()
                 await repository(TurnsRepository).create(
-                    f"turn:{new}", made, f"{LAMP} ({number})", mode="auto", role="orchestrator", state="done"
+                    f"turn:{new}",
+                    made,
+                    f"{LAMP} ({number})",
+                    mode="auto",
+                    role="orchestrator",
+                    state="done",
+                    is_tainted=False,
+                    reads=NOTHING_READ,
                 )
                 rows = [(event.kind, _moved(event.payload, key, new), f"turn:{new}") for event in events]
                 rows[0][1].update(text=f"{LAMP} ({number})", ordinal=number)

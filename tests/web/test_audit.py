@@ -11,7 +11,7 @@ from cortex.app import Cortex
 from cortex.base.ids import new_id
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository, GrantsRepository
 from cortex.storage.audit import AuditRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.web.conftest import Browser
 
 
@@ -66,7 +66,14 @@ async def asked(house: Cortex, person: Browser, command: str) -> ApprovalRow:
     db, turn_id = house.runtime.db, f"turn:{new_id()}"
     async with db.transaction(person.user.id) as repository:
         await repository(TurnsRepository).create(
-            turn_id, conversation.id, "x", mode="auto", role="orchestrator", state="waiting"
+            turn_id,
+            conversation.id,
+            "x",
+            mode="auto",
+            role="orchestrator",
+            state="waiting",
+            is_tainted=False,
+            reads=NOTHING_READ,
         )
         return await repository(ApprovalsRepository).ask(
             call_id=new_id(),

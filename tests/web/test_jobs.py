@@ -18,7 +18,7 @@ from cortex.storage.jobs import JobsRepository
 from cortex.storage.notices import NoticesRepository, NoticeValues, Way
 from cortex.storage.schema import JobTable, SlotTable
 from cortex.storage.slots import SlotRow, SlotsRepository, slot_id
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.web.conftest import Browser
 
 BRIEF = JobForm(name="Brief", prompt="Say what is due.", when="every weekday at half past seven")
@@ -46,10 +46,18 @@ async def ran(house: Cortex, who: Browser, job: JobRow, state: str = "done", ago
     if state not in ("missed", "skipped"):
         async with house.runtime.db.transaction(who.user.id) as repository:
             chat = await repository(ConversationsRepository).create(
-                "orchestrator", "auto", "Brief", id=f"c-{job.id}", source="job"
+                "orchestrator", "auto", "Brief", id=f"c-{job.id}", source="job", is_title_tainted=False
             )
             await repository(TurnsRepository).create(
-                id, chat.id, "x", mode="auto", role="orchestrator", channel="cron", job_id=job.id
+                id,
+                chat.id,
+                "x",
+                mode="auto",
+                role="orchestrator",
+                channel="cron",
+                job_id=job.id,
+                is_tainted=False,
+                reads=NOTHING_READ,
             )
             await repository(JobsRepository).settle_in(job.id, chat.id)
         await slots.start(id, id)
@@ -293,7 +301,7 @@ async def test_the_history_says_how_each_run_ended_and_who_was_told(house: Corte
     failed_slot = await ran(house, ada, job, "failed", 2, "the provider said no")
     await ran(house, ada, job, "missed", 3, "Cortex was off")
     async with house.runtime.db.transaction(ada.user.id) as repository:
-        told = NoticeValues(kind="job", title="Brief", text="done", subject_id=slot.id)
+        told = NoticeValues(kind="job", title="Brief", text="done", subject_id=slot.id, is_tainted=False)
         await repository(NoticesRepository).add(notice_id(ada.user.id, f"slot:{slot.id}"), told, [Way(channel="email")])
         unsent = replace(told, subject_id=failed_slot.id)
         await repository(NoticesRepository).add(notice_id(ada.user.id, f"slot:{failed_slot.id}"), unsent)

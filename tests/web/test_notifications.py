@@ -40,7 +40,9 @@ async def house(tmp_path: Path, seed: Seed, clock: StillClock) -> AsyncIterator[
 
 
 async def told(house: Cortex, person: Browser, title: str = "Water the figs", kind: NoticeKind = "system") -> str:
-    notice = NoticeDraft(key=title, kind=kind, title=title, text="Twice, it is hot.", path="/tasks", actions=("ack",))
+    notice = NoticeDraft(
+        key=title, kind=kind, title=title, text="Twice, it is hot.", path="/tasks", actions=("ack",), is_tainted=False
+    )
     return await house.notices.notify(person.user.id, notice)
 
 
@@ -115,7 +117,7 @@ async def test_all_read_goes_as_far_as_the_page_showed(house: Cortex, ada: Brows
 async def test_who_comes_to_a_page_has_read_what_leads_there(house: Cortex, ada: Browser, bob: Browser) -> None:
     await told(house, ada)
     theirs = await told(house, bob)
-    others = NoticeDraft(key="pot", kind="message", title="A pot", text="", path="/")
+    others = NoticeDraft(key="pot", kind="message", title="A pot", text="", path="/", is_tainted=False)
     notice = await house.notices.notify(ada.user.id, others)
     assert (await ada.http.post("/notifications/seen", data={"path": "/notes"})).status_code == 204
     assert await house.notices.unread(ada.user.id) == 2

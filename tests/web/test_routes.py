@@ -29,7 +29,7 @@ from cortex.storage.plans import PlansRepository
 from cortex.storage.summaries import SummariesRepository
 from cortex.storage.tool_cases import ToolCasesRepository
 from cortex.storage.tool_settings import ToolSettingsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from cortex.storage.undo import UndosRepository
 from tests.notify import browser as push
 from tests.patience import PATIENCE_S
@@ -155,7 +155,14 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     turn_id, call_id = f"turn:{new_id()}", new_id()
     later = db.clock() + timedelta(hours=1)
     await db.repository(TurnsRepository, user.id).create(
-        turn_id, conversation.id, "truffles", mode="auto", role="orchestrator", state="done"
+        turn_id,
+        conversation.id,
+        "truffles",
+        mode="auto",
+        role="orchestrator",
+        state="done",
+        is_tainted=False,
+        reads=NOTHING_READ,
     )
     await house.conversations.rename(user, conversation.id, "Where truffles grow")
     said = {"turn": turn_id, "text": "truffles", "at": later.isoformat(), "mode": "auto", "is_steer": False}
@@ -223,10 +230,17 @@ async def agent_run(house: Cortex, person: Browser, parent_id: str, turn_id: str
     """A background agent that looks for truffles, on paper: no engine runs it."""
     async with house.runtime.db.transaction(person.user.id) as repository:
         made = await repository(ConversationsRepository).create(
-            "truffler", "auto", "Truffles", source="agent", parent_id=parent_id
+            "truffler", "auto", "Truffles", source="agent", parent_id=parent_id, is_title_tainted=False
         )
         await repository(TurnsRepository).create(
-            agent_turn(turn_id, made.id), made.id, "Find truffles", mode="auto", role="truffler", channel="agent"
+            agent_turn(turn_id, made.id),
+            made.id,
+            "Find truffles",
+            mode="auto",
+            role="truffler",
+            channel="agent",
+            is_tainted=False,
+            reads=NOTHING_READ,
         )
     return made.id
 
@@ -244,7 +258,7 @@ async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
         name="Truffle phone",
         agent="",
     )
-    values = NoticeValues(kind="system", title="Truffles are ripe", text="Dig.", actions=("ack",))
+    values = NoticeValues(kind="system", title="Truffles are ripe", text="Dig.", actions=("ack",), is_tainted=False)
     async with db.transaction(user.id) as repository:
         await repository(NoticesRepository).add("n:truffles", values, [Way(channel="email")])
         await repository(ActionLinksRepository).add("t:truffles", "n:truffles", "ack", db.clock() + timedelta(hours=1))

@@ -13,14 +13,16 @@ from cortex.storage.accounts import LoginsRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.living_house import living_house
 from tests.web.conftest import Browser
 
 
 async def conversation(house: Cortex, person: Browser, title: str = "Garden") -> str:
     return (
-        await house.runtime.db.repository(ConversationsRepository, person.user.id).create("orchestrator", "auto", title)
+        await house.runtime.db.repository(ConversationsRepository, person.user.id).create(
+            "orchestrator", "auto", title, is_title_tainted=False
+        )
     ).id
 
 
@@ -40,7 +42,9 @@ async def run(
     db, key = house.runtime.db, re.sub(r"\W", "", text)
     turn_id = f"turn:{key}"
     turns, rounds = db.repository(TurnsRepository, person.user.id), db.repository(RoundsRepository, person.user.id)
-    await turns.create(turn_id, cid, text, mode="auto", role=role, job_id=job_id, state="running")
+    await turns.create(
+        turn_id, cid, text, mode="auto", role=role, job_id=job_id, state="running", is_tainted=False, reads=NOTHING_READ
+    )
     await rounds.answered(turn_id, 1, "m", Usage(input_tokens=1200, output_tokens=34), cost_usd)
     if tool:
         call = CallRow(
@@ -138,7 +142,9 @@ async def test_deleted_conversations_and_messages_that_were_taken_in_are_no_runs
     cid = await conversation(house, ada)
     await run(house, ada, cid, "main", "running")
     turns = house.runtime.db.repository(TurnsRepository, ada.user.id)
-    await turns.create("turn:aside", cid, "aside", mode="auto", role="orchestrator")
+    await turns.create(
+        "turn:aside", cid, "aside", mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ
+    )
     await turns.take_queued(cid, "turn:main", 1)
     assert keys((await ada.get("/runs")).text) == ["main"]
     gone = await conversation(house, ada)

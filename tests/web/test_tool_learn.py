@@ -12,7 +12,7 @@ from cortex.storage.audit import AuditRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.learning import AllCasesRepository, CasesRepository
 from cortex.storage.preferences import PreferencesRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.web.conftest import Browser
 from tests.web.test_tools import sent
 
@@ -24,11 +24,17 @@ TOOL = "task_create"
 async def needed(house: Cortex, person: Browser, said: str, *, tool: str = TOOL, times: int = 1) -> str:
     """Turns in which this message needed a tool that was not sent; the wording's name."""
     db, user = house.runtime.db, person.user.id
-    conversation = (await db.repository(ConversationsRepository, user).create("orchestrator", "auto", "Talk")).id
+    conversation = (
+        await db.repository(ConversationsRepository, user).create(
+            "orchestrator", "auto", "Talk", is_title_tainted=False
+        )
+    ).id
     key = wording_key(house.settings.secret_key, text.normal(said))
     for number in range(times):
         turn = f"{conversation}-{number}"
-        await db.repository(TurnsRepository, user).create(turn, conversation, said, mode="auto", role="orchestrator")
+        await db.repository(TurnsRepository, user).create(
+            turn, conversation, said, mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ
+        )
         shares = await db.repository(PreferencesRepository, user).get(SHARES, False)
         await db.repository(CasesRepository, user).add(
             turn,

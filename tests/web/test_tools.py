@@ -6,7 +6,7 @@ from cortex.app import Cortex
 from cortex.base.errors import NotAllowed
 from cortex.storage.audit import AuditRepository
 from cortex.storage.calls import CallRow, CallsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.web.conftest import Browser
 
 ONE = "/admin/tools/task_create"
@@ -145,7 +145,14 @@ async def called_in_vain(house: Cortex, person: Browser, words: str) -> None:
     conversation = await house.conversations.new(person.user)
     turn_id = f"turn:{words}"
     await db.repository(TurnsRepository, owner).create(
-        turn_id, conversation.id, words, mode="auto", role="orchestrator", state="done"
+        turn_id,
+        conversation.id,
+        words,
+        mode="auto",
+        role="orchestrator",
+        state="done",
+        is_tainted=False,
+        reads=NOTHING_READ,
     )
     call = CallRow(
         id=words,
@@ -158,7 +165,9 @@ async def called_in_vain(house: Cortex, person: Browser, words: str) -> None:
         risk="low",
     )
     await db.repository(CallsRepository, owner).decided(call)
-    await db.repository(CallsRepository, owner).finish(words, "failed", f"No room for {words}.", is_error=True)
+    await db.repository(CallsRepository, owner).finish(
+        words, "failed", f"No room for {words}.", is_error=True, is_tainted=False
+    )
 
 
 POSTED = [ONE, "/admin/tools/in/tasks", "/admin/tools/try", "/admin/roles/coder"]

@@ -17,7 +17,7 @@ from cortex.storage.audit import AuditRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.plans import PlansRepository
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.web.conftest import Browser
 from web.plots import Series, ceiling, largest, stacked
 from web.usage_tables import TableColumn, TableRow, UsageTable, as_csv, dollars, short
@@ -32,7 +32,17 @@ async def spend(
     cid = (await house.conversations.new(person.user)).id
     db, owner = house.runtime.db, person.user.id
     turns = db.repository(TurnsRepository, owner)
-    await turns.create(f"turn:{turn}", cid, text, mode="auto", role="orchestrator", state="done", job_id=job_id)
+    await turns.create(
+        f"turn:{turn}",
+        cid,
+        text,
+        mode="auto",
+        role="orchestrator",
+        state="done",
+        job_id=job_id,
+        is_tainted=False,
+        reads=NOTHING_READ,
+    )
     await db.repository(MessagesRepository, owner).add(f"turn:{turn}", 0, user(text), False)
     receipt = await house.tools.explain(person.user, "orchestrator", "add milk to my shopping list")
     await db.repository(PlansRepository, owner).add(f"turn:{turn}", 1, receipt)
@@ -227,7 +237,7 @@ async def test_anothers_trace_is_hidden_from_members_and_noted_for_admins(
 async def test_a_turn_without_a_call_on_record_says_so(house: Cortex, ada: Browser) -> None:
     cid = (await house.conversations.new(ada.user)).id
     await house.runtime.db.repository(TurnsRepository, ada.user.id).create(
-        "turn:x", cid, "hi", mode="auto", role="chat", state="done"
+        "turn:x", cid, "hi", mode="auto", role="chat", state="done", is_tainted=False, reads=NOTHING_READ
     )
     assert "No model call is on record here." in (await ada.get("/runs/x")).text
 

@@ -73,7 +73,9 @@ class Chat:
                 await repository(ConversationsRepository).set_role(conversation_id, role)
             if is_kept:
                 await _keep_settings(repository(ConversationsRepository), conversation_id, mode, max_rounds)
-            row, is_queued = await _sent(repository, conversation_id, words, mode, max_rounds, is_tainted=is_tainted)
+            row, is_queued = await _sent(
+                repository, conversation_id, words, mode, max_rounds, NOTHING_READ, is_tainted=is_tainted
+            )
         if not is_queued:
             await self.turns.start(row, is_free=True)
         return row.id
@@ -235,8 +237,10 @@ class Chat:
             made, is_queued = await _sent(
                 repository, row.conversation_id, text, mode, row.max_rounds, reads, is_tainted=row.is_tainted
             )
-            for words in meanwhile:
-                await _sent(repository, row.conversation_id, words, mode, row.max_rounds)
+            for words in meanwhile:  # none was marked: the turn would not have taken it in
+                await _sent(
+                    repository, row.conversation_id, words, mode, row.max_rounds, NOTHING_READ, is_tainted=False
+                )
         if not is_queued:
             await self.turns.start(made, is_free=True)
         return made.id
@@ -258,9 +262,9 @@ async def _sent(
     words: str,
     mode: ToolMode | None,
     max_rounds: int | None,
-    reads: Reads = NOTHING_READ,
+    reads: Reads,
     *,
-    is_tainted: bool = False,
+    is_tainted: bool,
 ) -> tuple[TurnRow, bool]:
     """The message as a turn of the conversation, and whether it waits behind another one."""
     conversation = await repository(ConversationsRepository).get(conversation_id)

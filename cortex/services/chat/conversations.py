@@ -64,7 +64,9 @@ class ConversationsService:
 
     async def new(self, user: User, role: str = "orchestrator", mode: ToolMode = "auto") -> ConversationRow:
         """An empty conversation; a form that names no role begins with the usual one."""
-        return await self._db.repository(ConversationsRepository, user.id).create(role or "orchestrator", mode)
+        return await self._db.repository(ConversationsRepository, user.id).create(
+            role or "orchestrator", mode, is_title_tainted=False
+        )
 
     async def rename(self, user: User, conversation_id: str, title: str) -> None:
         """Give it a title of the user's own; UserError for an empty one."""
@@ -72,7 +74,7 @@ class ConversationsService:
         if not words:
             raise UserError("A title needs at least one word.", field="title")
         async with self._db.transaction(user.id) as repository:
-            await repository(ConversationsRepository).rename(conversation_id, words, True)
+            await repository(ConversationsRepository).rename(conversation_id, words, is_tainted=False)
             await repository(ConversationsRepository).append(conversation_id, [("title", {"title": words}, None)])
         self._hub.announce(conversation_id)
 

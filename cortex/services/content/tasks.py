@@ -57,7 +57,7 @@ class TasksService:
         """A new task at the end of its list."""
         fields = _checked({"title": title, "list_name": list_name or INBOX, "priority": priority, "notes": notes})
         return await self._of(user).create(
-            None, fields["title"], fields["list_name"], due, fields["priority"], fields["notes"]
+            None, fields["title"], fields["list_name"], due, fields["priority"], fields["notes"], is_tainted=False
         )
 
     async def update(self, user: User, task_id: str, version: int, fields: TaskFields) -> TaskRow:

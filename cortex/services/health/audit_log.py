@@ -125,6 +125,7 @@ class AuditLog:
             text=f"{text} Its head: {verdict.head}. Keep this; `cortex audit verify --head` checks it later.",
             path="/admin/audit",
             urgency="high" if verdict.problem else "low",
+            is_tainted=False,
             expires_at=now + NOTICE_KEPT,
         )
         for person in await self.accounts.users():

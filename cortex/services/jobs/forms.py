@@ -107,7 +107,7 @@ class JobChoices:
 
 
 def checked(form: JobForm, timing: Timing, known: JobChoices) -> JobValues:
-    """The job that the form says. UserError with its field for what cannot be."""
+    """The job that the form says, in its person's own words. UserError with its field for what cannot be."""
     kind = cast("JobKind", _choice(form, "kind", JobKind))
     prompt = "" if kind == "call" else _text(form.prompt, "prompt", PROMPT_CHARACTERS, "Write what it does or tells.")
     arguments = _arguments(form, known) if kind == "call" else None
@@ -140,6 +140,8 @@ def checked(form: JobForm, timing: Timing, known: JobChoices) -> JobValues:
         keeps_quiet_hours=bool(form.keeps_quiet_hours),
         pause_after=_whole(form, "pause_after"),
         may_make_jobs=bool(form.may_make_jobs),
+        is_tainted=False,
+        is_private=False,
     )
 
 

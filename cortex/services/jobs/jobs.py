@@ -204,9 +204,8 @@ class JobsService:
             found = self.preview(user, form.when, form.time_zone, count=3)
             timing, next_at = found.timing, found.times[0]
         values = checked(form, timing, await self.known(user))
-        words = (before.prompt, before.arguments)
-        if (values.prompt, values.arguments) == words:  # else they are the person's own now
-            values = replace(values, is_tainted=before.is_tainted, is_private=before.is_private)
+        # Changed words of others stay theirs: which of them were typed anew cannot be told.
+        values = replace(values, is_tainted=before.is_tainted, is_private=before.is_private)
         row = await self._jobs(user).change(job_id, version, values, next_at)
         self.changed()
         return await self.tools.settle(row)

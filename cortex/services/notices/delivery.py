@@ -190,6 +190,7 @@ class Delivery:
             title=f"{device.name} no longer takes notifications",
             text="It was removed from your devices. Open Cortex on it and switch notifications on again.",
             path="/account/devices",
+            is_tainted=False,
         )
         return await self.notices.prepare(device.owner_id, told, without=device.id)
 

@@ -4,7 +4,7 @@ Telling them when they are due is `due.py`. No model is asked. Rows: `storage/re
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -103,7 +103,7 @@ class RemindersService:
     async def add(self, user: User, words: str, *, repeat_s: int | None = None) -> ReminderRow:
         """A new one, as `read` reads the words. `repeat_s`: told again so often until it is acknowledged."""
         found = self.read(user, words)
-        values = _values(found.text, found.timing, _repeat(repeat_s))
+        values = _values(found.text, found.timing, _repeat(repeat_s), is_tainted=False)
         row = await self._of(user).add(None, values, found.times[0])
         wake(self.runtime.hub, user.id)
         return row
@@ -119,7 +119,7 @@ class RemindersService:
             next_at = times[0]
         elif next_at is None:
             raise UserError("It was told already; say when to tell it again.", field="when")
-        values = replace(_values(_text(text, "text"), timing, _repeat(repeat_s)), is_tainted=before.is_tainted)
+        values = _values(_text(text, "text"), timing, _repeat(repeat_s), is_tainted=before.is_tainted)
         async with self.runtime.db.transaction(user.id) as repository:
             row = await repository(RemindersRepository).change(reminder_id, version, values, next_at)
             await repository(NoticesRepository).settle(reminder_id)
@@ -220,7 +220,7 @@ class UserReminders:
 
     async def add(self, id: str, text: str, timing: Timing, next_at: datetime, is_tainted: bool) -> Reminder:
         """A new one; the one that stands under this id already is handed back."""
-        row = await self._rows.add(id, replace(_values(text, timing, None), is_tainted=is_tainted), next_at)
+        row = await self._rows.add(id, _values(text, timing, None, is_tainted=is_tainted), next_at)
         wake(self.service.runtime.hub, self.user_id)
         return _reminder(row, row.wakes_at or next_at)
 
@@ -243,7 +243,7 @@ def _reminder(row: ReminderRow, next_at: datetime) -> Reminder:
     )
 
 
-def _values(text: str, timing: Timing, repeat_s: int | None) -> ReminderValues:
+def _values(text: str, timing: Timing, repeat_s: int | None, *, is_tainted: bool) -> ReminderValues:
     return ReminderValues(
         text=text,
         timing_kind=timing.kind,
@@ -251,6 +251,7 @@ def _values(text: str, timing: Timing, repeat_s: int | None) -> ReminderValues:
         time_zone=timing.time_zone,
         words=timing.words,
         repeat_s=repeat_s,
+        is_tainted=is_tainted,
     )
 
 

@@ -22,7 +22,7 @@ from cortex.services.turns.answer_writer import Row, message_row
 from cortex.services.turns.queue import TurnQueue
 from cortex.storage.audit import AuditRepository
 from cortex.storage.conversations import ConversationsRepository
-from cortex.storage.turns import TurnRow, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnRow, TurnsRepository
 
 PATIENCE_S = 3.0
 WIRE_ID = "hand"
@@ -90,10 +90,19 @@ class CallTrials:
         checked = await self._checked(user, name, role, arguments)
         turn_id = f"turn:{new_id()}"
         async with self.runtime.db.transaction(user.id) as repository:
-            made = await repository(ConversationsRepository).create(role, "auto", f"Tried: {name}", source="try")
+            made = await repository(ConversationsRepository).create(
+                role, "auto", f"Tried: {name}", source="try", is_title_tainted=False
+            )
             text = f"Call {name} with {json.dumps(checked.said, ensure_ascii=False)}"
             row = await repository(TurnsRepository).create(
-                turn_id, made.id, text, mode="auto", role=role, state="running"
+                turn_id,
+                made.id,
+                text,
+                mode="auto",
+                role=role,
+                state="running",
+                is_tainted=False,
+                reads=NOTHING_READ,
             )
             await repository(ConversationsRepository).append(made.id, _call_rows(row))
             await repository(AuditRepository).add(user.id, "tool.tried", name, {"turn": turn_id})

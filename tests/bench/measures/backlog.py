@@ -81,6 +81,8 @@ async def _make_due(url: str) -> None:
         expression=f"{at.minute} {at.hour} * * *",
         time_zone="UTC",
         words="every day",
+        is_tainted=False,
+        is_private=False,
     )
     async with db.transaction(by_name["Ada"]) as repository:
         first = await repository(JobsRepository).add("job0", daily, at)

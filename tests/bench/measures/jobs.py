@@ -32,6 +32,8 @@ EVERY_HOUR = JobValues(
     expression="0 * * * *",
     time_zone="Europe/Berlin",
     words="every hour",
+    is_tainted=False,
+    is_private=False,
 )
 
 

@@ -183,6 +183,8 @@ async def test_one_that_a_job_started_may_use_the_jobs_tools_alone(
         time_zone="UTC",
         words="every day at 07:00",
         tools=("spawn_agent",),
+        is_tainted=False,
+        is_private=False,
     )
     jobs = house.cortex.runtime.db.repository(JobsRepository, house.admin.id)
     job = await jobs.add(None, values, datetime(2126, 11, 21, 7, tzinfo=UTC))

@@ -339,7 +339,7 @@ async def test_what_has_ended_since_stays_ended(home: Path) -> None:
         await db.repository(GrantsRepository, ada.id).add("shell_exec", "here", None, now + timedelta(hours=1))
         morning = (Way(channel="email", not_before=now + timedelta(hours=8)),)
         await db.repository(NoticesRepository, ada.id).add(
-            None, NoticeValues(kind="system", title="t", text="t"), morning
+            None, NoticeValues(kind="system", title="t", text="t", is_tainted=False), morning
         )
         cid = await house.conversation()
         turn = await house.cortex.chat.send_message(ada, cid, "hello")

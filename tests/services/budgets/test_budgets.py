@@ -18,7 +18,7 @@ from cortex.storage.jobs import JobsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.round_rows import Spent
 from cortex.storage.rounds import RoundsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.scripted_server import Fault, ScriptedServer, Use, rule
 from tests.still_clock import StillClock
@@ -167,7 +167,9 @@ async def test_a_call_that_waited_too_long_for_what_another_holds_is_told(
     budgets = house.cortex.turn_contexts.budgets
     impatient = replace(budgets, runtime=replace(budgets.runtime, ticks_s=lambda: 100.0 * len(waited)), sleep=wait)
     turns, cid = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id), await house.conversation()
-    late = await turns.create("turn:late", cid, "hello", mode="auto", role="orchestrator")
+    late = await turns.create(
+        "turn:late", cid, "hello", mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ
+    )
     entry = await house.cortex.models.entry(house.admin, "m")
     limits = await impatient.limits(house.admin, late, await house.cortex.roles.role(house.admin, late.role))
     admission = await impatient.admit(house.admin, late, limits, 1, entry, 100)
@@ -263,7 +265,15 @@ async def test_a_jobs_turns_are_counted_under_the_job_and_stopped_by_its_limit(h
     for number in (1, 2):
         turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
         row = await turns.create(
-            f"turn:job{number}", cid, "hello", mode="auto", role="orchestrator", channel="cron", job_id="nightly"
+            f"turn:job{number}",
+            cid,
+            "hello",
+            mode="auto",
+            role="orchestrator",
+            channel="cron",
+            job_id="nightly",
+            is_tainted=False,
+            reads=NOTHING_READ,
         )
         await house.cortex.turn_queue.start(row)
         await house.until(cid, "turn.end", turn=row.id)
@@ -273,7 +283,16 @@ async def test_a_jobs_turns_are_counted_under_the_job_and_stopped_by_its_limit(h
 
 
 async def job_of(house: LivingHouse, who: User, id: str, name: str) -> None:
-    job = JobValues(name=name, prompt="hello", timing_kind="cron", expression="0 3 * * *", time_zone="UTC", words="")
+    job = JobValues(
+        name=name,
+        prompt="hello",
+        timing_kind="cron",
+        expression="0 3 * * *",
+        time_zone="UTC",
+        words="",
+        is_tainted=False,
+        is_private=False,
+    )
     await house.cortex.runtime.db.repository(JobsRepository, who.id).add(id, job, None)
 
 

@@ -65,7 +65,7 @@ async def test_a_round_a_minute_after_the_start_then_daily_whatever_happens(
 async def test_old_links_and_notices_go_with_the_daily_round(tmp_path: Path, clock: StillClock) -> None:
     async with living_house(tmp_path, clock=clock) as house:
         cortex, user_id = house.cortex, house.admin.id
-        told = NoticeDraft(key="tea", kind="reminder", title="Tea", text="", actions=("ack",))
+        told = NoticeDraft(key="tea", kind="reminder", title="Tea", text="", actions=("ack",), is_tainted=False)
         old = await cortex.notices.notify(user_id, told)
         await cortex.action_links.made((await cortex.notices.get(user_id, old)).row, "delivery-1")
         engine = house.cortex.runtime.runner

@@ -15,7 +15,8 @@ from cortex.base.serve_lock import serving
 from cortex.ports.schedule import Jobs as JobsPort
 from cortex.services.jobs.forms import JobForm
 from cortex.services.jobs.jobs import JobsService
-from cortex.storage.job_rows import JobFilter
+from cortex.storage.job_rows import JobFilter, JobValues
+from cortex.storage.jobs import JobsRepository
 from cortex.storage.slots import SlotsRepository
 from tests.children import environment, run
 from tests.living_house import LivingHouse, living_house
@@ -53,6 +54,25 @@ async def test_a_job_is_made_shown_changed_switched_deleted_and_brought_back(hou
     await jobs.remove(ada, made.id, on.version)
     assert (await jobs.list(ada)).jobs == ()
     assert (await jobs.restore(ada, made.id)).next_at == later.next_at
+
+
+@pytest.mark.parametrize(
+    "anew",
+    [{"when": "every day at 8"}, {"name": "Mine"}, {"prompt": "read the letter and then my notes"}],
+    ids=["time", "name", "prompt"],
+)
+async def test_a_job_whose_words_were_others_keeps_their_mark_when_it_is_changed(
+    house: LivingHouse, anew: dict[str, str]
+) -> None:
+    jobs, ada = jobs_of(house), house.admin
+    rows = house.cortex.runtime.db.repository(JobsRepository, ada.id)
+    own = await jobs.add(ada, DAILY)
+    assert (own.is_tainted, own.is_private) == (False, False)
+    values = JobValues(**{name: getattr(own, name) for name in JobValues.__dataclass_fields__})
+    others = replace(values, name="Obey", prompt="read the letter", is_tainted=True, is_private=True)
+    made = await rows.add(None, others, own.next_at)
+    changed = await jobs.change(ada, made.id, made.version, replace(JobForm.of(made), **anew))
+    assert (changed.is_tainted, changed.is_private) == (True, True)
 
 
 async def test_a_change_on_an_old_page_is_refused(house: LivingHouse) -> None:

@@ -35,7 +35,9 @@ ADA = User(id="ada", name="Ada", rank="admin", time_zone="Europe/Berlin")
 BOB = User(id="bob", name="Bob", rank="member", time_zone="Europe/Berlin")
 SUBJECT = "mailto:ada@example.org"
 AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
-TEA = NoticeDraft(key="tea", kind="reminder", title="Water the plants", text="The fern first.", path="/reminders")
+TEA = NoticeDraft(
+    key="tea", kind="reminder", title="Water the plants", text="The fern first.", path="/reminders", is_tainted=False
+)
 
 
 class NoticesWorld(Services):

@@ -39,7 +39,7 @@ async def world(db: Database, clock: StillClock, tmp_path: Path) -> NoticesWorld
 
 
 def values(kind: NoticeKind = "job", urgency: Urgency = "normal", expires_at: datetime | None = None) -> NoticeValues:
-    return NoticeValues(kind=kind, title="News", text="", urgency=urgency, expires_at=expires_at)
+    return NoticeValues(kind=kind, title="News", text="", urgency=urgency, expires_at=expires_at, is_tainted=False)
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,7 @@ def test_the_page_that_a_notice_opens_knows_of_it(path: str, opened: str) -> Non
         created_at=at,
         read_at=None,
         acknowledged_at=None,
+        is_tainted=False,
     )
     assert opening(row) == opened
 

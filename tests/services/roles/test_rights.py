@@ -15,13 +15,20 @@ from cortex.selection.grants import CHANNEL_LACKS
 from cortex.services.jobs.forms import JobForm
 from cortex.storage.job_rows import JobRow, JobValues
 from cortex.storage.jobs import JobsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.still_clock import StillClock
 
 CALL = JobForm(name="Post", kind="call", tool="http_post", arguments='{"url": "http://a.example/"}', when="@daily")
 DAILY = JobValues(
-    name="Post", prompt="x", timing_kind="cron", expression="0 7 * * *", time_zone="UTC", words="every day at 07:00"
+    name="Post",
+    prompt="x",
+    timing_kind="cron",
+    expression="0 7 * * *",
+    time_zone="UTC",
+    words="every day at 07:00",
+    is_tainted=False,
+    is_private=False,
 )
 
 
@@ -103,8 +110,17 @@ async def test_on_every_surface_the_gate_knows_the_tools_that_the_one_rule_permi
     user, cortex = getattr(house, rank), house.cortex
     job_id = (await kept_job(house, user, tools=("all",))).id if has_job else ""
     turns, cid = cortex.runtime.db.repository(TurnsRepository, user.id), await house.conversation(user)
-    where = {"mode": "auto", "role": "orchestrator", "channel": channel, "job_id": job_id}
-    row = await turns.create("turn:1", cid, "x", **where)  # type: ignore[arg-type]
+    row = await turns.create(
+        "turn:1",
+        cid,
+        "x",
+        mode="auto",
+        role="orchestrator",
+        channel=channel,
+        job_id=job_id,
+        is_tainted=False,
+        reads=NOTHING_READ,
+    )
     turn = await cortex.turn_runs.turn_start.start_turn(user.id, row.id)
     assert turn is not None
     permitted = await cortex.tools.permitted(user, "orchestrator", channel=channel, job_id=job_id)

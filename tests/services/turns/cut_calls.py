@@ -33,7 +33,7 @@ from cortex.services.scope import Opening
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.databases import copy_home, every_row, house_settings
 from tests.living_house import peopled_home
 from tests.plain_clients import Folders, Letters, MemoryCoder, MemoryJournals, Phones, PlainMemory
@@ -208,9 +208,11 @@ async def world(home: Path) -> AsyncIterator[World]:
     event.listen(db.write.sync_engine, "commit", _knife.point)
     try:
         made = World(home=home, db=db, user=await _ada(db), clock=clock)
-        await db.repository(ConversationsRepository, made.user.id).create("admin", "auto", id=PLACE)
+        await db.repository(ConversationsRepository, made.user.id).create(
+            "admin", "auto", id=PLACE, is_title_tainted=False
+        )
         await db.repository(TurnsRepository, made.user.id).create(
-            TURN, PLACE, "do it", mode="auto", role="admin", state="running"
+            TURN, PLACE, "do it", mode="auto", role="admin", state="running", is_tainted=False, reads=NOTHING_READ
         )
         yield made
     finally:

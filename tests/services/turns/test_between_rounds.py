@@ -9,7 +9,7 @@ import pytest
 from cortex.base.messages import ToolCall, ToolResult
 from cortex.base.turn import Turn
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.patience import PATIENCE_S
 from tests.scripted_server import Fault, Say, ScriptedServer, Use, rule
@@ -47,7 +47,9 @@ async def opened_turn(house: LivingHouse) -> Turn:
     """A turn that was opened and not run."""
     cid = await house.conversation()
     turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
-    row = await turns.create("turn:1", cid, "write a file", mode="all", role="orchestrator")
+    row = await turns.create(
+        "turn:1", cid, "write a file", mode="all", role="orchestrator", is_tainted=False, reads=NOTHING_READ
+    )
     turn = await house.cortex.turn_runs.turn_start.start_turn(house.admin.id, row.id)
     assert turn is not None
     return turn

@@ -15,7 +15,7 @@ from cortex.ports.loop import ApprovalRequest, CallRecord
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.turns.turn_context import TurnContext
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import TurnRow, TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnRow, TurnsRepository
 from tests.living_house import LivingHouse, living_house
 
 CALL = ToolCall(id="w1", name="task_list", arguments="{}")
@@ -31,7 +31,15 @@ async def opened_turn(house: LivingHouse, *said: Message) -> tuple[Turn, TurnRow
     """A turn in the middle of its work, with these messages kept; nobody runs it."""
     turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
     conversation = await house.conversation()
-    row = await turns.create("turn:1", conversation, "what is on my list?", mode="auto", role="orchestrator")
+    row = await turns.create(
+        "turn:1",
+        conversation,
+        "what is on my list?",
+        mode="auto",
+        role="orchestrator",
+        is_tainted=False,
+        reads=NOTHING_READ,
+    )
     turn = await house.cortex.turn_runs.turn_start.start_turn(house.admin.id, row.id)
     assert turn is not None
     messages = house.cortex.runtime.db.repository(MessagesRepository, house.admin.id)
@@ -51,7 +59,15 @@ async def test_a_message_taken_into_a_turn_that_is_broken_off_is_not_lost(house:
     done = results(ToolResult(call_id="w1", name="task_list", text="Nothing."))
     turn, row = await opened_turn(house, assistant("", CALL), done)
     turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
-    await turns.create("turn:2", turn.conversation_id, "and be brief", mode="auto", role="orchestrator")
+    await turns.create(
+        "turn:2",
+        turn.conversation_id,
+        "and be brief",
+        mode="auto",
+        role="orchestrator",
+        is_tainted=False,
+        reads=NOTHING_READ,
+    )
     await turns.take_queued(turn.conversation_id, turn.id, 1)
     await house.cortex.turn_end.interrupt(row, "Cortex stopped.")
     said = await transcript(house)
@@ -129,7 +145,7 @@ class StoppedMeanwhile:
 async def test_a_turn_that_is_stopped_while_it_begins_is_not_begun(house: LivingHouse) -> None:
     turns = house.cortex.runtime.db.repository(TurnsRepository, house.admin.id)
     cid = await house.conversation()
-    await turns.create("turn:1", cid, "hello", mode="auto", role="orchestrator")
+    await turns.create("turn:1", cid, "hello", mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ)
     meanwhile = StoppedMeanwhile(house)
     start = replace(house.cortex.turn_runs.turn_start, contexts=meanwhile)  # type: ignore[arg-type]
     assert await start.start_turn(house.admin.id, "turn:1") is None

@@ -7,7 +7,7 @@ from cortex.agent.history import SUMMARY_HEAD
 from cortex.base.messages import ToolCall, ToolResult, assistant, results, user
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.summaries import SummariesRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.scripted_server import ScriptedServer, rule
 
@@ -65,10 +65,12 @@ async def test_the_model_reads_the_summary_and_each_later_turn_once(
 async def test_a_message_that_was_taken_in_before_a_kill_is_read_by_the_run_that_goes_on(house: LivingHouse) -> None:
     cid, person = await house.conversation(), house.admin.id
     turns = house.cortex.runtime.db.repository(TurnsRepository, person)
-    await turns.create("turn:1", cid, "hello", mode="auto", role="orchestrator")
+    await turns.create("turn:1", cid, "hello", mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ)
     turn = await house.cortex.turn_runs.turn_start.start_turn(person, "turn:1")
     assert turn is not None
-    await turns.create("turn:2", cid, "and buy milk", mode="auto", role="orchestrator")
+    await turns.create(
+        "turn:2", cid, "and buy milk", mode="auto", role="orchestrator", is_tainted=False, reads=NOTHING_READ
+    )
     history = house.cortex.turn_runs.ports.history
     assert await history.steer(turn, 1) == ("and buy milk",)
     assert await history.steer(turn, 1) == ("and buy milk",)  # killed before the engine had kept the step

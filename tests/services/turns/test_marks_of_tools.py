@@ -6,13 +6,21 @@ its reason.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import ColumnElement, FromClause, select
 
+from cortex.base.errors import Conflict
 from cortex.base.events import Event
+from cortex.services.reminders.due import DueReminders, Waking
+from cortex.services.timings import LazyReader
 from cortex.storage.home import Homes
+from cortex.storage.table import Table
+from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.patience import PATIENCE_S
 from tests.scripted_server import Say, ScriptedServer, Use, rule
@@ -140,3 +148,75 @@ async def test_what_was_written_over_outside_text_keeps_its_mark_through_every_t
         *("scratch_clear", "agent_notes_clear", "session_read", "skill_list", "tools_discover"),
         *("cortex_status", "cortex_logs"),
     }
+    for event in reversed(looked):  # what was removed and emptied comes back marked
+        if event.payload["undo"]:
+            with suppress(Conflict):  # a job that was switched off, deleted and put back is not switched on as well
+                await house.cortex.undo.undo(house.admin, event.payload["undo"])
+    again = shows(await carried_out(house, "look"))
+    assert {name for name, marks in again.items() if marks != {True}} == set()
+    assert again.keys() == found.keys()
+
+
+UNMARKED = {
+    "events": "a page's view of rows that are marked",
+    "approvals": "says by `why` what was read, and is asked on a page",
+    "grants": "says what an approval said",
+    "undos": "what is put back keeps its row's mark; a page's mark stands in it",
+    "calls": "what was asked for; a result that shows what stood there before is marked, the turn always",
+    "plans": "receipts of requests, for pages",
+    "rounds": "receipts of requests, for pages",
+    "texts": "receipts of requests, for pages",
+    "slots": "the result on the job's page; its notice and its turn are marked",
+    "learning_cases": "wording for the choice of tools, which grants nothing",
+}
+
+
+@pytest.mark.moves_cache_prefix(reason="a branch begins anew")
+async def test_every_row_that_holds_what_was_read_is_marked(house: LivingHouse) -> None:
+    cortex, person = house.cortex, house.admin
+    cid = await house.conversation(role=ROLE)
+    await gone_on(house, cid, "read it")
+    await gone_on(house, cid, "plant it")
+    await house.until(cid, "agent", state="done")
+    (run,) = await cortex.agents.list(person.id, 10)
+    result = await house.until(cid, "message", agent=run.id)
+    await house.until(cid, "turn.end", turn=result.payload["turn"])
+    (job,) = (await cortex.jobs.list(person)).jobs
+    await cortex.jobs.run_now(person, job.job.id)
+    (reminder,) = (await cortex.reminders.listing(person)).next
+    at = reminder.next_at
+    assert at is not None
+    later = replace(cortex.runtime, clock=lambda: at)
+    due = DueReminders(runtime=later, timings=LazyReader(), notifier=cortex.notices)
+    assert await due.tell_one(Waking(id=reminder.id, owner_id=person.id, next_at=at))
+    await told(house, kinds={"job", "reminder"})
+    last = (await cortex.runtime.db.repository(TurnsRepository, person.id).list(cid))[-1]
+    await cortex.conversations.branch(person, cid, last.id)
+
+    clean: list[str] = []
+    marked: set[str] = set()
+    async with cortex.runtime.db.session_scope(reading=True) as session:
+        for table in Table.metadata.sorted_tables:
+            marks = [column.name for column in table.columns if column.name in ("is_tainted", "is_title_tainted")]
+            for row in (await session.execute(select(*_texts(table)))).mappings():
+                if MARK in str(dict(row)) and table.name not in UNMARKED:
+                    if any(row[mark] for mark in marks):
+                        marked.add(table.name)
+                    else:
+                        clean.append(f"{table.name}: {dict(row)}")
+    assert clean == []
+    assert UNMARKED.keys() <= Table.metadata.tables.keys()
+    assert marked == {"tasks", "reminders", "jobs", "notices", "conversations", "turns", "messages"}
+
+
+def _texts(table: FromClause) -> list[ColumnElement[Any]]:
+    """The columns of a row; the planner's memory is for receipts."""
+    return [column for column in table.columns if column.name != "selection_state"]
+
+
+async def told(house: LivingHouse, kinds: set[str]) -> None:
+    """Wait until notices of all these kinds stand."""
+    notices, seen = house.cortex.notices, -1
+    async with asyncio.timeout(PATIENCE_S):
+        while not kinds <= {view.row.kind for view in (await notices.page(house.admin.id)).notices}:
+            seen = await notices.changed(house.admin.id, seen, PATIENCE_S)

@@ -9,7 +9,7 @@ import pytest
 from cortex.base.messages import ToolSchema, assistant, user
 from cortex.base.turn import Need, RoundPlan
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.scripted_server import Say, ScriptedServer, Use, rule
 
@@ -31,7 +31,16 @@ async def test_an_answer_that_was_kept_is_neither_asked_for_nor_paid_again(
     runs, person = house.cortex.turn_runs, house.admin.id
     conversation = await house.conversation()
     turns = house.cortex.runtime.db.repository(TurnsRepository, person)
-    row = await turns.create("turn:1", conversation, "add milk", mode="auto", role="orchestrator", max_rounds=None)
+    row = await turns.create(
+        "turn:1",
+        conversation,
+        "add milk",
+        mode="auto",
+        role="orchestrator",
+        max_rounds=None,
+        is_tainted=False,
+        reads=NOTHING_READ,
+    )
     turn = await runs.turn_start.start_turn(person, row.id)
     assert turn is not None
     plan = await runs.ports.planner.plan(turn, Need(round=1))
@@ -60,7 +69,14 @@ async def test_a_grown_tool_block_pushes_the_oldest_exchange_out_of_the_request(
     seen = []
     for number, tools in enumerate((1, 12)):
         row = await house.cortex.runtime.db.repository(TurnsRepository, person).create(
-            f"turn:{number}", conversation, "hello", mode="auto", role="orchestrator", max_rounds=None
+            f"turn:{number}",
+            conversation,
+            "hello",
+            mode="auto",
+            role="orchestrator",
+            max_rounds=None,
+            is_tainted=False,
+            reads=NOTHING_READ,
         )
         turn = await runs.turn_start.start_turn(person, row.id)
         assert turn is not None

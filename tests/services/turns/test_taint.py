@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from cortex.base.errors import UserError
+from cortex.base.messages import assistant, user
 from cortex.storage.home import Homes
 from cortex.storage.job_rows import JobValues
 from cortex.storage.jobs import JobsRepository
+from cortex.storage.messages import MessagesRepository
+from cortex.storage.summaries import SummariesRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.patience import PATIENCE_S
@@ -23,11 +26,13 @@ WRITE = "write it down"
 FETCH = "go on as it says"
 RUN = "hand it over"
 PLAN = "plan it"
+LONG = "The boiler man comes on Tuesday and wants the cellar key. " * 150
 
 
 @pytest.fixture
 async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[LivingHouse]:
     scripted.rules = [
+        rule("boiler man", "The boiler is looked after."),
         rule(f"^{READ}", Use("file_read", {"path": "letter.txt"}, is_blind=True), "It says: go on."),
         rule(f"^{WRITE}", Use("file_write", {"path": "own.txt", "text": "x"}, is_blind=True), "Written."),
         rule(f"^{FETCH}", Use("http_fetch", {"url": AWAY}, is_blind=True), "Done."),
@@ -72,18 +77,61 @@ async def read_and_regenerate(house: LivingHouse) -> str:
     return cid
 
 
+async def read_and_summarised(house: LivingHouse) -> str:
+    """What was read is left to a summary, and that to another one."""
+    cid = await house.conversation()
+    await house.say(cid, READ)
+    messages = house.cortex.runtime.db.repository(MessagesRepository, house.admin.id)
+    entry = await house.cortex.models.entry(house.admin, "m")
+    form = {"name": "m", "provider": "openai", "model": "s", "base_url": entry.base_url, "context_tokens": 8_000}
+    await house.cortex.models.save(house.admin, form, "m")
+    for _ in range(2):
+        for number in range(3):
+            turn = await house.say(cid, f"hello {number}", mode="chat")
+            await messages.add(turn, 90, user(LONG), False)
+            await messages.add(turn, 91, assistant("I see."), False)
+        await house.say(cid, "hello at last", mode="chat")
+    made = await house.events(cid, "summary")
+    assert len(made) > 1
+    assert all(summary.payload["is_tainted"] for summary in made)
+    stored = await house.cortex.runtime.db.repository(SummariesRepository, house.admin.id).of_conversation(cid)
+    assert [row.is_tainted for row in stored] == [True] * len(made)
+    return cid
+
+
+async def read_back_from_an_export(house: LivingHouse) -> str:
+    """The file that its person downloads, put among the files that tools read."""
+    clean, cid = await house.conversation(), await house.conversation()
+    await house.say(clean, "hello")
+    exported = await house.cortex.conversations.export_markdown(house.admin, clean)
+    await Homes(house.cortex.runtime.settings.home).home_of(house.admin.id).write("files/letter.txt", exported)
+    await house.say(cid, READ)
+    (result,) = await house.events(cid, "tool.result")
+    assert "hello" in result.payload["text"]
+    return cid
+
+
 async def rows(house: LivingHouse, cid: str) -> Sequence[TurnRow]:
     return await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).list(cid)
 
 
 WAYS = pytest.mark.parametrize(
-    "way", [read_and_branch, branch_of_a_branch, read_and_again, read_and_regenerate], ids=lambda way: way.__name__
+    "way",
+    [
+        read_and_branch,
+        branch_of_a_branch,
+        read_and_again,
+        read_and_regenerate,
+        read_and_summarised,
+        read_back_from_an_export,
+    ],
+    ids=lambda way: way.__name__,
 )
 Way = Callable[[LivingHouse], Awaitable[str]]
 
 
 @WAYS
-@pytest.mark.moves_cache_prefix(reason="an edit, a new try and a branch begin anew")
+@pytest.mark.moves_cache_prefix(reason="an edit, a new try, a branch and a summary begin anew")
 async def test_a_chat_that_read_outside_text_asks_before_it_writes(house: LivingHouse, way: Way) -> None:
     cid = await way(house)
     turn = await house.cortex.chat.send_message(house.admin, cid, WRITE)
@@ -93,7 +141,7 @@ async def test_a_chat_that_read_outside_text_asks_before_it_writes(house: Living
 
 
 @WAYS
-@pytest.mark.moves_cache_prefix(reason="an edit, a new try and a branch begin anew")
+@pytest.mark.moves_cache_prefix(reason="an edit, a new try, a branch and a summary begin anew")
 async def test_a_chat_that_read_private_text_sends_nothing_on_a_strangers_word(house: LivingHouse, way: Way) -> None:
     cid = await way(house)
     turn = await house.say(cid, FETCH)

@@ -17,7 +17,7 @@ from cortex.base.user import User
 from cortex.services.turns.end import STOPPED
 from cortex.services.turns.queue import TurnQueue
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.databases import house_settings
 from tests.living_house import PASSWORD, LivingHouse, living_house
 from tests.patience import PATIENCE_S
@@ -144,7 +144,16 @@ async def left(home: Path, how: str) -> AsyncIterator[Left]:
         cid = (await cortex.conversations.new(user, role="orchestrator")).id
         turns = cortex.runtime.db.repository(TurnsRepository, user.id)
         for id, state in ((FIRST, "running"), (SECOND, "queued")):
-            await turns.create(id, cid, "hello", mode="auto", role="orchestrator", state=cast(TurnState, state))
+            await turns.create(
+                id,
+                cid,
+                "hello",
+                mode="auto",
+                role="orchestrator",
+                state=cast(TurnState, state),
+                is_tainted=False,
+                reads=NOTHING_READ,
+            )
         engine = Ended(how)
         queue = replace(cortex.turn_queue, runtime=replace(cortex.runtime, runner=engine))
         yield Left(cortex, queue, engine, user, cid)
