@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -175,15 +176,22 @@ COVERED = """part => {
   return Math.max(0, box('.top').bottom - card.top, card.bottom - box('#composer').top) }"""
 COUNT = "() => { window.heard = 0; document.addEventListener('turn', () => window.heard++) }"
 LONG = "and what else is there to say of it? " * 60
-WINDOWS = pytest.mark.parametrize(
-    ("size", "part"),
-    [({"is_phone": True}, ".ask"), ({}, ".ask"), ({"width": 390, "height": 420}, ".ask-row")],
-    ids=["phone", "desk", "lower than the card"],
-)
+WINDOWS = {
+    "phone": ({"is_phone": True}, ".ask"),
+    "desk": ({}, ".ask"),
+    "lower than the card": ({"width": 390, "height": 420}, ".ask-row"),
+}
+QUEUES = {"short": ["in passing"], "long": [LONG], "ten": ["one", LONG, *"23456789"]}
+IN_EVERY_RUN = [("phone", "ten"), ("desk", "short"), ("lower than the card", "long")]
+MEANWHILE = [
+    pytest.param(
+        *WINDOWS[one[0]], QUEUES[one[1]], id=", ".join(one), marks=[pytest.mark.full] * (one not in IN_EVERY_RUN)
+    )
+    for one in product(WINDOWS, QUEUES)
+]
 
 
-@WINDOWS
-@pytest.mark.parametrize("queued", [["in passing"], [LONG], ["one", LONG, *"23456789"]], ids=["short", "long", "ten"])
+@pytest.mark.parametrize(("size", "part", "queued"), MEANWHILE)
 def test_messages_sent_meanwhile_leave_the_approval_in_view(
     browser: Browser, served: Lived, size: dict[str, Any], part: str, queued: list[str]
 ) -> None:
@@ -336,8 +344,15 @@ def test_earlier_messages_come_in_above_without_moving_the_page(chat: Tab, serve
     chat.until("() => scrollY > 1000")
 
 
-@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    ("is_dark", "is_phone"),
+    [
+        pytest.param(False, True, id="light phone"),
+        pytest.param(True, False, id="dark desk", marks=pytest.mark.full),
+        pytest.param(False, False, id="light desk", marks=pytest.mark.full),
+        pytest.param(True, True, id="dark phone", marks=pytest.mark.full),
+    ],
+)
 def test_axe_finds_nothing_in_any_state(browser: Browser, served: Lived, is_dark: bool, is_phone: bool) -> None:
     models, ada = served.talks.living.cortex.models, served.talks.living.admin
     with tab(browser, served.url, served.token, is_dark=is_dark, is_phone=is_phone) as one:

@@ -23,7 +23,7 @@ STRANGER = 12_345
 QUESTION = r'action="/approvals/([\w-]+)"'
 
 
-@pytest.fixture(params=[0o000, 0o022], ids=["umask 000", "umask 022"])
+@pytest.fixture(params=[0o000, pytest.param(0o022, marks=pytest.mark.full)], ids=["umask 000", "umask 022"])
 def loose(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Daemon]:
     """A daemon that is not started yet, in a folder that everybody may enter."""
     made = Daemon(tmp_path / "home", umask=request.param)

@@ -620,9 +620,9 @@ async def test_a_digest_that_came_due_while_cortex_was_down_is_told_at_the_start
     ("since", "hour"),
     [
         (datetime(2027, 3, 26, 12, tzinfo=UTC), "2"),
-        (datetime(2027, 3, 26, 12, tzinfo=UTC), "8"),
+        pytest.param(datetime(2027, 3, 26, 12, tzinfo=UTC), "8", marks=pytest.mark.full),
         (datetime(2027, 10, 29, 12, tzinfo=UTC), "2"),
-        (datetime(2027, 10, 29, 12, tzinfo=UTC), "8"),
+        pytest.param(datetime(2027, 10, 29, 12, tzinfo=UTC), "8", marks=pytest.mark.full),
     ],
     ids=["an hour that is not there", "in spring", "an hour that comes twice", "in autumn"],
 )
