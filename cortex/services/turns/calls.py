@@ -38,7 +38,7 @@ class CallLog:
     homes: Homes
 
     async def facts(self, turn: Turn, call_id: str) -> CallFacts:
-        """The facts the gate decides on this call by. What an admin switched off since the turn began holds at once."""
+        """The facts the gate decides on this call by. A tool switched off, or a rank lost, meanwhile holds at once."""
         context = await self.contexts.context_of(turn)
         async with self.runtime.db.one_view(), self.runtime.db.read_transaction(turn.user_id) as repository:
             rows = await repository(CallsRepository).of_conversation(turn.conversation_id)
@@ -47,7 +47,9 @@ class CallLog:
             state = (await repository(ConversationsRepository).get(turn.conversation_id)).selection_state
             tools = await self.contexts.tools.in_force()
             halt = await repository(HaltsRepository).of(turn.user_id)
-        if tools is not context.ground.settings:  # the same object for as long as nothing was changed
+            rank = (await self.contexts.accounts.user(turn.user_id)).rank
+        # The settings are the same object for as long as nothing was changed.
+        if tools is not context.ground.settings or rank != context.user.rank:
             context = await self.contexts.renewed(turn)
         earlier = [row for row in rows if row.id != call_id]  # its own: left by a try that was cut
         mine = [row for row in earlier if row.turn_id == turn.id]
