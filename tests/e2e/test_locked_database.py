@@ -30,6 +30,18 @@ def forget_when_logins_were_seen(home: Path) -> None:
         rows.execute(update(LoginTable).values(seen_at=now() - timedelta(days=1)))
 
 
+def posted(daemon: Daemon, caller: Caller, path: str, **fields: str) -> httpx.Response:
+    """What a form is answered, refused or not."""
+    return httpx.post(
+        f"{daemon.origin}{path}",
+        data=fields,
+        headers={"Origin": daemon.origin},
+        cookies={"cortex": caller.token},
+        timeout=PATIENCE_S,
+        trust_env=False,
+    )
+
+
 @pytest.mark.parametrize("held_s", [0, pytest.param(LONGER_THAN_ANY_WAIT_S, marks=pytest.mark.full)])
 def test_pages_answer_messages_are_refused_and_a_turn_waits_while_the_database_is_locked(
     daemon: Daemon, held_s: float
@@ -51,14 +63,7 @@ def test_pages_answer_messages_are_refused_and_a_turn_waits_while_the_database_i
             live.first("", AWAY)
             for path in shown:  # nobody lets the lock go before these have answered
                 assert ada.get(path).status_code in (200, 404), path
-            refused = httpx.post(
-                f"{daemon.origin}/c/{place}/messages",
-                data={"text": "and what about bottle 8?"},
-                headers={"Origin": daemon.origin},
-                cookies={"cortex": ada.token},
-                timeout=PATIENCE_S,
-                trust_env=False,
-            )
+            refused = posted(daemon, ada, f"/c/{place}/messages", text="and what about bottle 8?")
             assert refused.status_code == 503
             assert "database is busy" in refused.text
             assert "and what about bottle 8?" in refused.text  # the words are not lost
@@ -68,3 +73,11 @@ def test_pages_answer_messages_are_refused_and_a_turn_waits_while_the_database_i
         assert "bottle 8" not in page
         ada.send(place, "add bottle 9 to my shopping list and jot it down")
         assert "It is done: bottle 9" in ada.until_idle(place)
+        model.fail(Fault(kind="hang"))
+        ada.send(place, "add bottle 10 to my shopping list and jot it down")
+        while "bottle 10" not in str(model.log[-1].body["messages"]):
+            time.sleep(0.05)
+        with locked(daemon.home / "cortex.db"):
+            assert "database is busy" in posted(daemon, ada, f"/c/{place}/stop").text
+            assert model.log[-1].left.is_set(), "what was stopped goes on"
+        assert '<p class="end">Stopped.</p>' in ada.until_idle(place)

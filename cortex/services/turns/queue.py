@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from cortex.base.errors import CortexError, DatabaseUnavailable
+from cortex.base.errors import Busy, CortexError, DatabaseUnavailable
 from cortex.base.messages import ToolCall
 from cortex.base.turn import parent_of
 from cortex.services.runtime import Runtime
@@ -96,7 +96,10 @@ class TurnQueue:
 
         That it has to end is written down first: what a kill leaves of it undone, the next look or life does.
         """
-        await self.runtime.db.repository(TurnsRepository, row.owner_id).ask_to_stop(row.id)
+        try:
+            await self.runtime.db.repository(TurnsRepository, row.owner_id).ask_to_stop(row.id)
+        except (Busy, DatabaseUnavailable) as error:  # what runs may be what fills the disk: it ends all the same
+            log.warning("turn queue: the stop of turn %s cannot be written down: %s", row.id, error)
         async with self._stops.setdefault(row.id, asyncio.Lock()):
             following = await self._end(row)
         if following:
