@@ -18,6 +18,7 @@ HOUSEKEEPING_SHARED_S = 4.0  # PostgreSQL ends the session that holds this lock 
 LISTEN_POLL_S = 0.25  # SQLite only: how soon a signal wakes a waiting run
 STREAM_POLL_S = 0.05
 CANCEL_POLL_S = 0.5  # how soon a cancel made by another process is seen
+RECOVERY_POLL_S = 2.0  # how soon a dead process is
 
 OPEN_STATES = ["PENDING", "ENQUEUED", "DELAYED"]
 STATES = {

@@ -6,8 +6,9 @@ DBOS is one per process, so is an open Engine; close it before another is opened
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from contextvars import Context
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ import sqlalchemy as sa
 from dbos import DBOS, SetEnqueueOptions, SetWorkflowAttributes, SetWorkflowID, WorkflowStatus
 from dbos import error as dbos_error
 
+from cortex.base.background import background_tasks
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
 from cortex.base.outages import Outages
@@ -30,6 +32,7 @@ from cortex.engine.config import (
     HOUSEKEEPING_SHARED_S,
     OPEN_STATES,
     PRUNE_AT_ONCE,
+    RECOVERY_POLL_S,
     STATES,
     STREAM_POLL_S,
     VERSION,
@@ -78,7 +81,7 @@ class Engine:
         self._steps = DurableSteps(self, outages)
         self._lives: Lives
         self._starting: set[asyncio.Task[None]] = set()
-        self._watcher: asyncio.Task[None] | None = None
+        self._looks = AsyncExitStack()
         self._recovery: Recovery | LocalRecovery | None = None
         self._calming: asyncio.TimerHandle | None = None
         self._lost: set[str] = set()
@@ -157,9 +160,10 @@ class Engine:
             self._calming = asyncio.get_running_loop().call_later(
                 EAGER_S, dbos_patches.poll_rarely, instance, self._is_shared
             )
+        looks = [_repeat("cancelled runs", self._stop_cancelled, CANCEL_POLL_S)]
         if self._recovery is not None:
-            self._recovery.watch()
-        self._watcher = asyncio.create_task(self._watch_cancels())
+            looks.append(_repeat("the runs of dead processes", self._recovery.look, RECOVERY_POLL_S))
+        await self._looks.enter_async_context(background_tasks(*looks))
 
     async def close(self, grace_s: float = 5.0) -> None:
         """Let running steps end for so long, then leave the rest to the next start (or to another worker)."""
@@ -173,11 +177,7 @@ class Engine:
     async def _shut_down(self, grace_s: float) -> None:
         wait_no_longer(self._database)
         left = await self._runs.wind_down(grace_s)
-        if self._recovery is not None:
-            await self._recovery.rest()
-        if self._watcher is not None:
-            self._watcher.cancel()
-            await asyncio.wait({self._watcher})
+        await self._looks.aclose()
         if self._calming is not None:
             self._calming.cancel()
         # DBOS made its own pool the loop's default one, and now shuts it down.
@@ -349,19 +349,21 @@ class Engine:
         finally:
             await values.aclose()
 
-    async def _watch_cancels(self) -> None:
+    async def _stop_cancelled(self) -> None:
         """Stop runs that execute here and were cancelled by another process."""
-        while True:
-            await asyncio.sleep(CANCEL_POLL_S)
-            here = self._runs.ids()
-            if not here:
-                continue
-            try:
-                gone = await DBOS.list_workflows_async(
-                    workflow_ids=here, status="CANCELLED", load_input=False, load_output=False
-                )
-            except sa.exc.SQLAlchemyError as error:
-                log.warning("engine: cannot read cancelled runs, retrying: %s", error)
-                continue
+        if here := self._runs.ids():
+            gone = await DBOS.list_workflows_async(
+                workflow_ids=here, status="CANCELLED", load_input=False, load_output=False
+            )
             for state in gone:
                 self._runs.interrupt(state.workflow_id)
+
+
+async def _repeat(what: str, look: Callable[[], Awaitable[None]], every_s: float) -> None:
+    """Look until cancelled; a database error is no end of it."""
+    while True:
+        try:
+            await look()
+        except (sa.exc.SQLAlchemyError, OSError) as error:
+            log.warning("engine: cannot read %s, retrying: %s", what, error)
+        await asyncio.sleep(every_s)

@@ -14,14 +14,12 @@ from itertools import chain, count
 from pathlib import Path
 from typing import IO
 
-import sqlalchemy as sa
 from dbos import DBOS
 
 from cortex.base import private
 from cortex.engine import dbos_patches
 
 ALONE = "local"
-LOOK_EVERY_S = 2.0
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +32,6 @@ class LocalRecovery:
         self.executor_id = executor_id
         self._database = database
         self._file: IO[str] | None = None
-        self._watcher: asyncio.Task[None] | None = None
         self._settled: dict[str, int] = {}  # id of a dead process -> when it was leased last, once its runs are ours
 
     def claim(self) -> str:
@@ -54,28 +51,14 @@ class LocalRecovery:
             file.close()
         raise RuntimeError(f"another engine of this home calls itself {self.executor_id!r}")
 
-    def watch(self) -> None:
-        """Begin to look for the runs of the dead."""
-        self._watcher = asyncio.create_task(self._watch())
-
-    async def rest(self) -> None:
-        """Stop looking; the lease stays until the runs of this process have come to rest."""
-        if self._watcher is not None:
-            self._watcher.cancel()
-            await asyncio.wait({self._watcher})
+    async def look(self) -> None:
+        """Take over the runs of the dead."""
+        await asyncio.to_thread(self._look)
 
     async def release(self) -> None:
         """Let go of the lease: what this process had left is the others' from now on."""
         if self._file is not None:
             self._file.close()
-
-    async def _watch(self) -> None:
-        while True:
-            try:
-                await asyncio.to_thread(self._look)
-            except (sa.exc.SQLAlchemyError, OSError) as error:
-                log.warning("engine: cannot read the runs of dead processes, retrying: %s", error)
-            await asyncio.sleep(LOOK_EVERY_S)
 
     def _look(self) -> None:
         """One look around: the database is asked only about those that died since the last one."""

@@ -15,7 +15,6 @@ from dbos import DBOS
 from cortex.base.errors import ConfigError
 from cortex.engine.runs import Runs
 
-LOOK_EVERY_S = 2.0
 OWN_LOCK_WITHIN_S = 15.0  # a killed owner of the same name: its session ends when the server sees the connection gone
 
 log = logging.getLogger(__name__)
@@ -36,7 +35,6 @@ class Recovery:
         self._version = version
         self._runs = runs
         self._connection: sa.Connection | None = None
-        self._watcher: asyncio.Task[None] | None = None
 
     async def claim(self) -> None:
         """Take this executor's own lock; ConfigError when a living process has it."""
@@ -46,29 +44,14 @@ class Recovery:
             await asyncio.sleep(1)
         raise ConfigError(f"Another running process calls itself {self._executor_id!r}: give each its own name")
 
-    def watch(self) -> None:
-        """Begin to look for the runs of the dead."""
-        self._watcher = asyncio.create_task(self._watch())
-
-    async def rest(self) -> None:
-        """Stop looking; the lock stays until the runs of this process have come to rest."""
-        if self._watcher is not None:
-            self._watcher.cancel()
-            await asyncio.wait({self._watcher})
+    async def look(self) -> None:
+        """Take over the runs of the dead; what another worker took while our lock was lost ends here."""
+        for run_id in await asyncio.to_thread(self._look):
+            self._runs.interrupt(run_id)
 
     async def release(self) -> None:
         """Let go of the lock: what this process had left is the others' from now on."""
         await asyncio.to_thread(self._let_go)
-
-    async def _watch(self) -> None:
-        while True:
-            try:
-                for run_id in await asyncio.to_thread(self._look):
-                    # Our lock was lost and another worker has this run: theirs counts, ours must not go on.
-                    self._runs.interrupt(run_id)
-            except sa.exc.SQLAlchemyError as error:
-                log.warning("engine: cannot read the runs of dead workers, retrying: %s", error)
-            await asyncio.sleep(LOOK_EVERY_S)
 
     def _look(self) -> list[str]:
         """One look around; the runs here that are another worker's by now, which took this process for dead."""
