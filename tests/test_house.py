@@ -323,6 +323,7 @@ PAUSES = {
     "tests/e2e/clockroom.py": "the moment of a kill, drawn by chance",
     "tests/e2e/crowd.py": "the moment of a kill, drawn by chance",
     "tests/e2e/engine_child.py": "a step takes a while, so that a kill meets it",
+    "tests/e2e/engine_poison.py": "a step takes a while, so that a kill meets it",
     "tests/e2e/pages.py": "playwright takes in what comes, at each look",
     "tests/e2e/test_engine_crash.py": "the moment of a kill, drawn by chance",
     "tests/e2e/test_locked_database.py": "the lock is held for longer than anybody waits",

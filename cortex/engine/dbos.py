@@ -191,7 +191,7 @@ class Engine:
             # Ahead of its slot: a run that waits for one can be cancelled too.
             with self._runs.executing(run_id) as current:
                 async with self._slots.slot(queue, key):
-                    current.waits_over = await self._lives.begin(run_id)
+                    await self._lives.begin(current)
                     with self._steps.in_force():
                         await body(run_id, argument)
 
@@ -322,6 +322,7 @@ class Engine:
             run.waits_over -= 1
         elif not is_first_life.get():  # a first one came here by steps that it completed
             await self._lives.forgive(run.run_id)
+            run.let_others_begin()
         value = await DBOS.recv_async(topic, timeout_seconds=timeout_s)
         return None if value is None else str(value)
 
@@ -333,8 +334,18 @@ class Engine:
         if run is None:
             raise RuntimeError("A step belongs into a run")
         run.draw(name)
+        is_kept = True
+
+        async def anew() -> Any:
+            nonlocal is_kept
+            is_kept = False
+            return await action()
+
         async with self._runs.step():
-            return await DBOS.run_step_async({"name": name}, action)
+            result = await DBOS.run_step_async({"name": name}, anew)
+        if not is_kept:
+            run.let_others_begin()
+        return result
 
     async def write(self, key: str, value: str) -> None:
         """Inside a step: append to the run's stream `key`, for readers in other processes."""

@@ -26,6 +26,7 @@ class Run:
         self.is_interrupted = False
         self.has_ended = False
         self.waits_over = 0  # of an earlier life: a replay passes them
+        self.alone: asyncio.Lock | None = None  # held while no other run that was begun in vain may begin
         self._branches: WeakSet[asyncio.Task[object]] = WeakSet()
 
     def draw(self, name: str) -> None:
@@ -38,6 +39,12 @@ class Run:
                 f"{name}: a second durable call in one parallel branch. Gather single calls, go on in the run itself"
             )
         self._branches.add(task)
+
+    def let_others_begin(self) -> None:
+        """It completed a step, waits for somebody, or ended: it was not begun in vain."""
+        if self.alone is not None:
+            self.alone.release()
+            self.alone = None
 
 
 class Runs:
@@ -66,6 +73,7 @@ class Runs:
         finally:
             _current.reset(token)
             run.has_ended = True
+            run.let_others_begin()
 
     def _forget(self, run: Run) -> None:
         if self._runs.get(run.run_id) is run:  # it may have been resumed, and run here a second time

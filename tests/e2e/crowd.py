@@ -3,6 +3,7 @@
 import random
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,8 +13,10 @@ import httpx
 
 from cortex.app import Cortex
 from cortex.base.events import Event
-from cortex.base.messages import Message
+from cortex.base.messages import Message, ToolResult
 from cortex.base.user import User
+from cortex.services.chat.transcript import Transcript
+from cortex.services.chat.transcript_views import TextPart
 from cortex.services.content.notes import SCRATCHPAD
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.tasks import TasksRepository
@@ -160,3 +163,36 @@ def made_again(model: ScriptedServer) -> list[int]:
         for number, messages in enumerate(asked)
         if any(len(messages) < len(one) and one[: len(messages)] == messages for one in asked[:number])
     ]
+
+
+def check_log(story: Story) -> None:
+    """The log has no gap; each turn's beginning, end, calls and finished parts stand in it once."""
+    assert [event.seq for event in story.events] == list(range(1, len(story.events) + 1))
+    once = Counter(
+        (event.kind, event.turn_id, event.payload.get("call", ""))
+        for event in story.events
+        if event.kind in ("message", "turn.start", "turn.end", "tool.call", "tool.result")
+    )
+    assert [key for key, times in once.items() if times > 1] == []
+    parts = Counter(
+        (event.payload["part"], event.payload["attempt"])
+        for event in story.events
+        if event.kind == "part.end" and event.payload["text"]
+    )
+    assert [key for key, times in parts.items() if times > 1] == []
+    for turn in Transcript(story.events).turns:
+        words = [part.text for part in turn.parts if isinstance(part, TextPart)]
+        assert len(words) == len(set(words)), f"an answer is shown twice: {words}"
+        assert turn.ending is not None
+
+
+def check_transcript(turn: TurnRow, messages: list[Message]) -> None:
+    """What the next request will be made of: whole, in order, every call answered."""
+    assert messages, f"{turn.id} ({turn.state}) has no transcript"
+    assert messages[0].speaker == "user"
+    assert any(turn.text in message.text for message in messages if message.speaker == "user")
+    for message, following in zip(messages, [*messages[1:], None], strict=True):
+        if message.calls:
+            assert following is not None
+            answered = [part.call_id for part in following.parts if isinstance(part, ToolResult)]
+            assert answered == [call.id for call in message.calls]

@@ -118,16 +118,20 @@ def test_runs_survive_kills_on_sqlite(tmp_path: Path, crews: list[Crew]) -> None
 
 
 @pytest.mark.parametrize(
-    ("where", "deaths"),
+    ("where", "deaths", "other"),
     # The life in which the wait ended is not in vain.
-    [("at once", 5), pytest.param("behind a wait", 6, marks=pytest.mark.full)],
-    ids=["at once", "behind a wait"],
+    [
+        ("at once", 5, "unknown"),
+        pytest.param("behind a wait", 6, "unknown", marks=pytest.mark.full),
+        ("beside another", 5, "done"),
+    ],
+    ids=["at once", "behind a wait", "beside another"],
 )
-def test_a_run_that_kills_its_process_is_given_up(tmp_path: Path, where: str, deaths: int) -> None:
+def test_a_run_that_kills_its_process_is_given_up_alone(tmp_path: Path, where: str, deaths: int, other: str) -> None:
     lives = [program("engine_poison.py", tmp_path, where) for _ in range(deaths + 1)]
     codes = [subprocess.run(life, **SURROUNDINGS, timeout=PATIENCE_S, check=False).returncode for life in lives]
     assert codes == [-9] * deaths + [0]
-    assert (tmp_path / "log").read_text().split() == ["life"] * deaths + ["failed"]
+    assert (tmp_path / "log").read_text().split() == ["life"] * deaths + ["failed", other]
 
 
 def test_runs_that_wait_or_stand_in_line_outlive_any_number_of_kills(tmp_path: Path) -> None:

@@ -4,19 +4,19 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from cortex.base.messages import Message, ToolResult
 from cortex.base.turn import LOOP_ENDS
-from cortex.services.chat.transcript import Transcript
-from cortex.services.chat.transcript_views import TextPart
-from cortex.storage.turns import TurnRow
-from tests.e2e.crew import Crew
-from tests.e2e.crowd import Crowd, Found, Story, look, made_again, shopping_model
+from cortex.engine.lives import LIVES_MAX
+from cortex.services.turns.queue import LOST
+from tests.e2e.crew import Crew, until
+from tests.e2e.crowd import BOTTLES, Crowd, Found, check_log, check_transcript, look, made_again, shopping_model
 from tests.e2e.daemon import Daemon
 from tests.postgres import private_postgres
+from tests.scripted_server import rule
 
 EFFECTS = {"task_create": "title", "scratch_append": "text"}  # the second adds to a file: it is not idempotent
 
@@ -29,9 +29,9 @@ def check(crowd: Crowd, found: Found) -> None:
         said = Counter(turn.text for turn in story.turns)
         assert all(said[text] >= 1 for text in texts), "an acknowledged message is lost"
         assert all(turn.state in LOOP_ENDS for turn in story.turns), [turn.state for turn in story.turns]
-        _check_log(story)
+        check_log(story)
         for turn in story.turns:
-            _check_transcript(turn, story.messages[turn.taken_by or turn.id])
+            check_transcript(turn, story.messages[turn.taken_by or turn.id])
     _check_effects(found)
 
 
@@ -63,39 +63,6 @@ def _check_effects(found: Found) -> None:
 def _thing(call: dict[str, str]) -> str:
     """What a call writes."""
     return str(json.loads(call["arguments"])[EFFECTS[call["name"]]])
-
-
-def _check_log(story: Story) -> None:
-    """The log has no gap; each turn's beginning, end, calls and finished parts stand in it once."""
-    assert [event.seq for event in story.events] == list(range(1, len(story.events) + 1))
-    once = Counter(
-        (event.kind, event.turn_id, event.payload.get("call", ""))
-        for event in story.events
-        if event.kind in ("message", "turn.start", "turn.end", "tool.call", "tool.result")
-    )
-    assert [key for key, times in once.items() if times > 1] == []
-    parts = Counter(
-        (event.payload["part"], event.payload["attempt"])
-        for event in story.events
-        if event.kind == "part.end" and event.payload["text"]
-    )
-    assert [key for key, times in parts.items() if times > 1] == []
-    for turn in Transcript(story.events).turns:
-        words = [part.text for part in turn.parts if isinstance(part, TextPart)]
-        assert len(words) == len(set(words)), f"an answer is shown twice: {words}"
-        assert turn.ending is not None
-
-
-def _check_transcript(turn: TurnRow, messages: list[Message]) -> None:
-    """What the next request will be made of: whole, in order, every call answered."""
-    assert messages, f"{turn.id} ({turn.state}) has no transcript"
-    assert messages[0].speaker == "user"
-    assert any(turn.text in message.text for message in messages if message.speaker == "user")
-    for message, following in zip(messages, [*messages[1:], None], strict=True):
-        if message.calls:
-            assert following is not None
-            answered = [part.call_id for part in following.parts if isinstance(part, ToolResult)]
-            assert answered == [call.id for call in message.calls]
 
 
 def survive(
@@ -137,6 +104,26 @@ def crew(tmp_path: Path) -> Iterator[Crew]:
 
 def test_turns_survive_kills(dying: Daemon) -> None:
     survive(dying, [dying], turns=6, conversations=2, seed=5)
+
+
+def test_a_message_that_ends_its_process_each_time_is_given_up_and_others_go_on(dying: Daemon) -> None:
+    crowd = Crowd(dying, [dying], seed=0)
+    with shopping_model() as model, crowd.caller:
+        model.rules.append(rule("^Tell me", "and then it rained again, " * 2_000))
+
+        def tales() -> int:
+            return sum(seen.body["messages"][-1]["content"].startswith("Tell me") for seen in model.log)
+
+        crowd.settle(model)
+        deadly = crowd.caller.send("new", "Tell me a tale without an end.")
+        other = crowd.caller.send("new", BOTTLES.format(1))
+        for life in range(1, LIVES_MAX + 2):  # the first completed a step: it was not in vain
+            until(partial(lambda life: tales() == life, life))
+            dying.kill9()
+            dying.start()
+        assert LOST in crowd.caller.until_idle(deadly)
+        assert "It is done: bottle 1" in crowd.caller.until_idle(other)
+        assert tales() == LIVES_MAX + 1
 
 
 @pytest.mark.names_its_database("several processes on a server of their own")
