@@ -1,4 +1,8 @@
-"""What `cortex` loads, loaded once: `tests/children.py` forks its children from a process that has imported this."""
+"""What `cortex` loads, loaded once: `tests/children.py` forks its children from a process that has imported this.
+
+Of the providers' libraries, 2 s of processor each, only the one that most tests talk to; `test_second_daemon.py` takes
+another, so that the watchdog sees where one that is not there yet is loaded.
+"""
 
 import gc
 import os
@@ -9,6 +13,7 @@ os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"  # as `web/__main__.py` does 
 import alembic.command
 import dbos
 
+import cortex.providers.openai
 import web.app
 import web.commands
 import web.serve
@@ -16,7 +21,7 @@ import web.worker
 from cortex.app import shipped_registry
 from cortex.base.tokens import count
 
-__all__ = ["alembic", "dbos", "web"]
+__all__ = ["alembic", "cortex", "dbos", "web"]
 
 shipped_registry()
 count("its vocabulary")

@@ -34,7 +34,7 @@ def test_a_second_daemon_leaves_running_turns_alone_and_takes_up_those_of_a_dead
     first.start()
     with shopping_model() as model, Caller(first) as ada, Caller(second) as beside:
         ada.set_up()
-        form = {"provider": "openai", "model": "s", "base_url": model.base_url, "api_key": model.api_key}
+        form = {"provider": "anthropic", "model": "claude-opus-5", "base_url": model.origin, "api_key": model.api_key}
         ada.post("/models", name="shopper", streams="on", tools="on", timeout_s="600", **form)
         model.fail(Fault(kind="pause", after_bytes=1))
         place = ada.send("new", "add bottle 1 to my shopping list and jot it down")
