@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests import watchdog
+from tests import knife, watchdog
 from tests.databases import database_of
 from tests.patience import PATIENCE_S
 
@@ -137,6 +137,8 @@ def _program(
         os.umask(umask)
     if limit:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    if knife.VARIABLE in env:
+        knife.Knife(Path(env[knife.VARIABLE])).install()
     sys.stdin, sys.stderr = open(0), open(2, "w")  # noqa: SIM115
     sys.stdout = watchdog.output(Path(held))
     sys.argv = ["cortex", *words]

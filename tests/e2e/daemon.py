@@ -46,6 +46,11 @@ class Daemon:
         return self._process.pid
 
     @property
+    def has_ended(self) -> bool:
+        """Whether it is not there any more, by whatever end."""
+        return self._process is None or self._process.poll() is not None
+
+    @property
     def log(self) -> str:
         """Everything it has printed so far, over all its lives."""
         return self.output.read_text(encoding="utf-8", errors="replace") if self.output.exists() else ""
@@ -75,7 +80,7 @@ class Daemon:
 
     def close(self) -> None:
         """Whatever is left of it ends now."""
-        if self._process is not None and self._process.poll() is None:
+        if not self.has_ended:
             self.kill9()
 
     def set(self, **settings: object) -> None:
