@@ -23,7 +23,7 @@ from cortex.storage.slots import SlotRow, SlotsRepository, slot_id
 
 STILL_GOING = "an earlier run was still going"
 QUEUE_FULL = f"{QUEUE_MOST} earlier ones were waiting still"
-ARMED_MOST = 100  # what became due meanwhile, of others, comes behind no more than these
+ARMED_MOST = 25  # what became due meanwhile, of others, comes behind no more than these
 _JUST_BEFORE = timedelta(microseconds=1)
 
 log = logging.getLogger(__name__)
