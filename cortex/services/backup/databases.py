@@ -5,6 +5,7 @@ The engine's is left out: what ran then is not run again hours later, its turns 
 """
 
 import asyncio
+import secrets
 import shutil
 import sqlite3
 from contextlib import closing
@@ -65,7 +66,10 @@ async def revision_of(path: Path, kind: str) -> str:
 async def put_back(path: Path, url: str) -> None:
     """Replace all that a PostgreSQL database holds by the copy, in one transaction: done, or nothing changed."""
     script = path.with_suffix(".sql")
-    await _program("pg_restore", None, *PLAIN, f"--file={script}", str(path))
+    # A hostile dump may hold lines that psql takes for its own commands, `\!` among them (CVE-2025-8714): behind a key
+    # that the dump cannot know it takes none. Programs that are too old for that refuse the option.
+    locked = f"--restrict-key={secrets.token_hex(16)}"
+    await _program("pg_restore", None, *PLAIN, locked, f"--file={script}", str(path))
     ended = [f"--command={statement}" for statement in ("SET search_path TO public", *AT_AN_END)]
     emptied = "DROP SCHEMA IF EXISTS public CASCADE; CREATE SCHEMA public"
     await _program("psql", make_url(url), *ONCE, f"--command={emptied}", f"--file={script}", *ended)

@@ -9,6 +9,7 @@ import os
 import shutil
 import sqlite3
 import stat
+import sys
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -461,3 +462,25 @@ async def test_nothing_is_put_back_under_those_who_still_use_it(home: Path) -> N
             await restore.finish(settings)
         await house.say(cid, "hello again")
     assert await restore.finish(settings)
+
+
+@pytest.mark.skipif(not is_on_postgresql(), reason="psql has no part on SQLite")
+async def test_a_dump_gives_psql_no_commands(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, bin_folder, done = shutil.which("pg_restore"), tmp_path / "bin", tmp_path / "done"
+    bin_folder.mkdir()
+    hostile = bin_folder / "pg_restore"  # what a hostile dump has in it comes behind the script's first command
+    hostile.write_text(
+        f"#!{sys.executable}\n"
+        "import pathlib, subprocess, sys\n"
+        f"subprocess.run([{real!r}, *sys.argv[1:]], check=True)\n"
+        "for path in [pathlib.Path(word[7:]) for word in sys.argv if word.endswith('.sql')]:\n"
+        f"    path.write_text(path.read_text().replace('\\nSET ', '\\n\\\\! touch {done}\\nSET ', 1))\n"
+    )
+    hostile.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
+    settings = house_settings(home)
+    made = await Backups(settings).make()
+    await restore.prepare(settings, home / "backups" / made.name, "")
+    with pytest.raises(UserError, match="psql failed"):
+        await restore.finish(settings)
+    assert not done.exists()
