@@ -54,7 +54,8 @@ class Shift:
     async def job(self, when: str = "every day at 13:00", owner: User | None = None, **values: Any) -> JobRow:
         person = owner or self.admin
         timing = Reader().read(when, self.clock(), values.pop("time_zone", "UTC"))
-        given = {"name": "Brief", "prompt": "hello", "kind": "message", **values}
+        marks = {"is_tainted": False, "is_private": False}
+        given = {"name": "Brief", "prompt": "hello", "kind": "message", **marks, **values}
         kept = JobValues(
             timing_kind=timing.kind,
             expression=timing.expression,
