@@ -99,7 +99,7 @@ async def test_a_plan_sends_and_the_composer_offers_what_the_rule_permits(
         assert all(in_chat >= {*wants[words.casefold()]} for words in offered)
 
 
-@pytest.mark.parametrize(("rank", "role"), [("member", "admin"), ("member", ALL), ("admin", "coder")])
+@pytest.mark.parametrize(("rank", "role"), [("member", "admin"), ("admin", "coder")])
 async def test_the_gate_knows_what_the_rule_permits_in_whatever_role_the_composer_sends(
     house: LivingHouse, rank: str, role: str
 ) -> None:
@@ -116,7 +116,7 @@ async def test_the_gate_knows_what_the_rule_permits_in_whatever_role_the_compose
 async def test_what_may_be_taken_back_is_what_may_be_called(house: LivingHouse, rank: str) -> None:
     user, cortex = getattr(house, rank), house.cortex
     db, registry = cortex.runtime.db, cortex.runtime.registry
-    for number, role in enumerate(("orchestrator", "coder", "nobody_wrote_it")):
+    for number, role in enumerate(("orchestrator", "coder")):
         turn = await opened(house, user, role, id=f"turn:{number}")
         permitted, known = await cortex.tools.permitted(user, role), set()
         undoable = {name for name, tool in registry.tools.items() if registry.categories[tool.category].undo}

@@ -128,8 +128,11 @@ async def granted(talk: Talk, *, is_everywhere: bool) -> list[ToolCall]:
     return found
 
 
-@pytest.mark.parametrize("is_everywhere", [False, True], ids=["here", "everywhere"])
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize(
+    ("way", "is_everywhere"),
+    [*((way, False) for way in WAYS), (own_call, True), (words_of_others, True)],
+    ids=lambda value: "everywhere" if value is True else "" if value is False else value.__name__,
+)
 async def test_no_grant_of_any_kind_holds_in_a_marked_turn(
     house: LivingHouse, way: Callable[[Talk], Awaitable[Turn]], is_everywhere: bool
 ) -> None:
