@@ -191,6 +191,8 @@ class _Changes:
             code = 0
         except OSError as error:
             code = error.errno or errno.EPERM
+        except OverflowError:  # an address past what a signed number holds: a thing of the kernel's
+            code = errno.EFAULT
         with suppress(OSError):
             fcntl.ioctl(listener, SEND, bytearray(struct.pack(REPLY, number, 0, -code, 0)))
 

@@ -37,6 +37,13 @@ CALLS = {
     "fchmodat": (268, 53),
     "fchmodat2": (452, 452),
     "utimensat": (280, 88),
+    "prlimit64": (302, 261),
+    "setpriority": (141, 140),
+    "ioprio_set": (251, 30),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+    "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
 }
 NOT_PERMITTED = {
     "chown": (92, -1),
@@ -192,4 +199,14 @@ def _rules(*, is_landlock: bool) -> list[_Rule]:
     rules += [_Rule(call, not_permitted) for call in NOT_PERMITTED]
     rules += [_Rule(call, _refuse(errno.ENOSYS)) for call in UNKNOWN]
     rules += [_Rule(call, _refuse(errno.EOPNOTSUPP)) for call in UNSUPPORTED]
-    return rules + ([_Rule(call, not_permitted) for call in PAST_LANDLOCK] if is_landlock else [])
+    return rules + (_around_landlock(not_permitted) if is_landlock else [])
+
+
+def _around_landlock(not_permitted: int) -> list[_Rule]:
+    """What Landlock does not look at. Limits and priorities: of the caller alone, for all of Cortex has its user."""
+    own = (_Test(0, EQUAL, 0),)
+    own_priority, own_turn = (*own, _Test(1, EQUAL, 0)), (_Test(0, EQUAL, 1), _Test(1, EQUAL, 0))
+    by_process = ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr")
+    tests = {**dict.fromkeys(by_process, own), "setpriority": own_priority, "ioprio_set": own_turn}
+    of_others = [_Rule(call, ALLOW, test, otherwise=not_permitted) for call, test in tests.items()]
+    return [*of_others, *(_Rule(call, not_permitted) for call in PAST_LANDLOCK)]

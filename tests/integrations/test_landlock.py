@@ -3,6 +3,7 @@
 import os
 import resource
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -122,6 +123,28 @@ async def test_other_processes_and_namespaces_are_out_of_reach(house: Path, comm
     assert (await _bash(house, command.format(pid=os.getpid()))).code != 0
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "prlimit --pid $PPID --nofile=3:3",
+        "renice -n 19 -p $PPID",
+        "renice -n 19 -u $UID",
+        "taskset -pc 0 $PPID",
+        "chrt --idle -p 0 $PPID",
+        "ionice -c 3 -p $PPID",
+    ],
+)
+async def test_limits_and_priorities_of_others_stay(house: Path, command: str) -> None:
+    ended = await _bash(house, f"{command}; echo $?")
+    assert ended.out.splitlines()[-1] != "0"
+    assert "not permitted" in ended.err.lower()
+
+
+async def test_ones_own_limits_and_priority_can_be_set(house: Path) -> None:
+    ended = await _bash(house, "set -e; ulimit -n 20; nice -n 5 true; taskset -c 0 true; ionice -c 3 true; echo done")
+    assert (ended.out, ended.err) == ("done\n", "")
+
+
 async def test_limits_hold(house: Path) -> None:
     ended = await _bash(house, "head -c 5000000 /dev/zero > big; stat -c %s big; python3 -c 'bytearray(10**9)'")
     assert ended.out == "1000000\n"
@@ -144,6 +167,27 @@ def _lives(pid: int) -> bool:
 async def test_what_it_left_in_the_background_ends(house: Path) -> None:
     ended = await _bash(house, "(setsid sleep 300 >/dev/null 2>&1 & echo $! > pid); sleep 0.2; cat pid")
     assert not _lives(int(ended.out))
+
+
+ODD_ADDRESSES = """
+import ctypes
+libc = ctypes.CDLL(None)
+for address in (1, 1 << 47, 1 << 63, (1 << 64) - 1):
+    libc.chmod(ctypes.c_void_p(address), 0o644)
+    libc.fchmodat(-1, ctypes.c_void_p(address), 0o644, 0)
+    libc.utimensat(-100, b".", ctypes.c_void_p(address), 0)
+"""
+
+
+async def test_a_call_with_odd_addresses_does_not_end_the_guard(house: Path) -> None:
+    left = "setsid sleep 300 >/dev/null 2>&1 & echo $! > pid; sleep 0.2"
+    (house / "files" / "odd.py").write_text(ODD_ADDRESSES)
+    ended = await _bash(house, f"{left}; {PYTHON} odd.py; echo done")
+    pid = int((house / "files" / "pid").read_text())
+    is_left = _lives(pid)
+    if is_left:
+        os.kill(pid, signal.SIGKILL)
+    assert (ended.out, ended.err, is_left) == ("done\n", "", False)
 
 
 async def test_what_is_killed_leaves_nothing(house: Path) -> None:
