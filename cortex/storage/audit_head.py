@@ -61,6 +61,11 @@ class AuditHead:
         with self._alone():
             self._write(head)
 
+    def forget(self) -> None:
+        """Keep none: the tables went back to those of a Cortex that kept none."""
+        with self._alone():
+            self._path.unlink(missing_ok=True)
+
     @contextmanager
     def _alone(self) -> Iterator[None]:
         lock = self._path.with_suffix(".lock")

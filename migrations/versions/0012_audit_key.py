@@ -1,8 +1,8 @@
 """The audit log's chain is keyed: every row that holds is hashed again, with the key that the secret key makes.
 
-Rows from the first that does not hold stay as they are: `cortex audit verify` goes on to name it. The head of the new
-chain is kept before the commit; a kill in between leaves the old chain, and the next start does it all again.
-Reversible: `downgrade` goes back to hashes without a key; the file of the head then says nothing.
+From the first that does not hold all stay as they are: `cortex audit verify` names it. The new head is kept before the
+commit, so a kill in between is made good by the next start. Where one is kept already it stays, and nothing past it is
+keyed: who can write to the database could say that its log had no key yet. `downgrade` forgets key and head.
 """
 
 import hashlib
@@ -25,8 +25,9 @@ REFUSED = "BEGIN SELECT RAISE(ABORT, 'audit rows are never changed or deleted');
 def upgrade() -> None:
     """Key what holds."""
     head = context.config.attributes.get("audit_head")
-    last = _rehash(None, head.key if head else b"")
-    if head is not None:
+    kept = head.read() if head else None
+    last = _rehash(None, head.key if head else b"", upto=kept)
+    if head is not None and kept is None:
         head.start(last)
 
 
@@ -34,9 +35,11 @@ def downgrade() -> None:
     """Take the key away."""
     head = context.config.attributes.get("audit_head")
     _rehash(head.key if head else b"", None)
+    if head is not None:
+        head.forget()
 
 
-def _rehash(old: bytes | None, new: bytes | None) -> Head:
+def _rehash(old: bytes | None, new: bytes | None, *, upto: Head | None = None) -> Head:
     """Put the hashes of one key (None: of none) in the place of another's, row by row; the last row that was."""
     audit = sa.table("audit", *map(sa.column, ("number", "at", "actor", "action", "subject", "detail")))
     audit.append_column(sa.column("previous_hash"))
@@ -51,7 +54,8 @@ def _rehash(old: bytes | None, new: bytes | None) -> Head:
         for row in rows:
             said = [row.number, _moment(row.at), row.actor, row.action, row.subject, row.detail]
             is_whole = (row.number, row.previous_hash) == (before.number + 1, before.hash)
-            if not is_whole or row.hash != _hash(old, before.hash, said):
+            is_past = upto is not None and row.number > upto.number
+            if is_past or not is_whole or row.hash != _hash(old, before.hash, said):
                 _refuse_changes()
                 return after
             fresh = _hash(new, after.hash, said)

@@ -15,7 +15,7 @@ from cortex.app import Cortex
 from cortex.base.clock import now
 from cortex.base.errors import UserError
 from cortex.storage.audit import AuditRepository, AuditRow
-from cortex.storage.audit_head import FILE
+from cortex.storage.audit_head import BEGINNING, FILE
 from cortex.storage.notices import NoticesRepository
 from cortex.storage.schema import AuditTable
 from tests.children import environment, run
@@ -65,11 +65,16 @@ def verify(kept: Kept, *more: str) -> tuple[int, str]:
 async def rewritten_without_the_key(kept: Kept, number: int) -> None:
     """Change a row and make the chain fit again, as anybody can who knows how it is made."""
     await kept.behind_the_guard("UPDATE audit SET subject = 'nothing to see' WHERE number = :number", number=number)
+    await hashed_anew_from(kept, number)
+
+
+async def hashed_anew_from(kept: Kept, number: int) -> None:
+    """Have the chain fit again from this row on, without the key."""
     async with kept.cortex.runtime.db.session_scope() as session:
         names = list(AuditRow.__dataclass_fields__)
         statement = select(*(getattr(AuditTable, name) for name in names)).order_by(AuditTable.number)
         rows = [AuditRow(**row) for row in (await session.execute(statement)).mappings()]
-        previous = rows[number - 2].hash
+        previous = rows[number - 2].hash if number > 1 else BEGINNING.hash
         for row in rows[number - 1 :]:
             said = [previous, row.number, row.at.isoformat(), row.actor, row.action, row.subject, row.detail]
             fresh = hashlib.sha256(json.dumps(said).encode()).hexdigest()
@@ -176,6 +181,25 @@ async def test_the_migration_keys_rows_that_hold_and_leaves_the_first_that_does_
     await db.move_to("head")
     found = await kept.cortex.audit_log.verify()
     assert (found.entries, found.at) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("statement", "at"),
+    [
+        ("UPDATE audit SET subject = 'nothing to see' WHERE number = 4", 6),
+        ("DELETE FROM audit WHERE number > 4", 5),
+        ("INSERT INTO audit SELECT 7, at, actor, action, 'Bob', detail, '', '' FROM audit WHERE number = 6", 7),
+    ],
+    ids=["rewritten", "cut", "added"],
+)
+async def test_tables_said_to_be_of_before_the_key_get_no_forged_log_keyed(kept: Kept, statement: str, at: int) -> None:
+    head = (kept.home / FILE).read_bytes()
+    await kept.cortex.runtime.db.move_to("0011")
+    (kept.home / FILE).write_bytes(head)  # who takes the tables back by hand cannot reach it
+    await kept.behind_the_guard(statement)
+    await hashed_anew_from(kept, 1)
+    await kept.cortex.runtime.db.move_to("head")
+    assert (await kept.cortex.audit_log.verify()).at == at
 
 
 async def test_admins_are_told_the_head_once_a_week_and_at_once_what_is_wrong(kept: Kept) -> None:
