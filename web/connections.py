@@ -18,6 +18,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from cortex.base.address import network_of
 from cortex.base.clock import ticks_s
 
 HEAD_S = 10.0  # from the first moment, or from the answer before, until a request's head is whole
@@ -48,7 +49,7 @@ class Connections:
         self._per_address = per_address
         self._proxies = [ipaddress.ip_network(word, strict=False) for word in proxies]
         self._open: set[Connection] = set()
-        self._unproven: dict[Connection, str] = {}  # with its address; first who is longest without a whole head
+        self._unproven: dict[Connection, str] = {}  # with its network; first who is longest without a whole head
         self._held: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -78,6 +79,7 @@ class Connections:
         address = client[0] if client else ""
         if connection not in self._open or self._is_proxy(address):
             return
+        address = network_of(address)
         self._unproven[connection] = address
         self._held[address] += 1
         if self._held[address] > self._per_address:

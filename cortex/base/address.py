@@ -1,6 +1,7 @@
 """The one egress rule: which IP addresses an outgoing connection may reach. Pure; resolves nothing, opens nothing.
 
-Called at the socket, with the address about to be connected to (`base/http.py`, `providers/egress.py`).
+Called at the socket, with the address about to be connected to (`base/http.py`, `providers/egress.py`); besides,
+`network_of` says which addresses of those who come in are one.
 """
 
 import ipaddress
@@ -92,6 +93,20 @@ def vet(address: str | IP, policy: AddressPolicy, *, host: str = "", port: int =
         if any(each in network for each in inner for network in _NEVER):
             raise NotAllowed(f"{host}:{port} leads to {wrapped}, which is never reached.")
     return inner[0] if len(inner) == 1 else wrapped
+
+
+def network_of(address: str) -> str:
+    """Whose tries and connections count together: an IPv4 address, or the /64 of an IPv6 one, which one line has.
+
+    What is no address is given back as it is.
+    """
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    return str(found.ipv4_mapped or ipaddress.IPv6Network((int(found), 64), strict=False))
 
 
 def _plain(host: str) -> str:

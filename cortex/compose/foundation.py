@@ -234,7 +234,10 @@ class Foundation:
     @cached_property
     def accounts(self) -> Accounts:
         listeners = (self.chat.access_ended, *self._access_ended)
-        return Accounts(self.runtime.db, self.settings, self.runtime.clock, access_ended=listeners)
+        end_streams = self.streams.end_streams
+        return Accounts(
+            self.runtime.db, self.settings, self.runtime.clock, access_ended=listeners, logged_out=end_streams
+        )
 
     @cached_property
     def approval_admin(self) -> ApprovalAdmin:

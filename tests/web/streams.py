@@ -21,6 +21,7 @@ class Stream:
         self._asked = [{"type": "http.request", "body": b"", "more_body": False}]
         self._comes = asyncio.Condition()
         self._is_left = asyncio.Event()
+        self.is_closed = asyncio.Event()
 
     async def until(self, words: str, after: int = 0) -> str:
         """What has come after the first so many characters, once it holds these words."""
@@ -74,6 +75,7 @@ async def following(app: App, browser: httpx.AsyncClient, path: str, **headers: 
 
 async def _answered(app: App, scope: dict[str, Any], stream: Stream) -> None:
     await app(scope, stream.receive, stream.send)
+    stream.is_closed.set()
 
 
 async def streamed(app: App, browser: httpx.AsyncClient, path: str, until: str, **headers: str) -> str:

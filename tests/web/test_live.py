@@ -124,6 +124,23 @@ async def test_a_feed_ends_with_its_last_page_and_begins_again_with_the_next(
                 await asyncio.sleep(0.01)
 
 
+async def test_who_logs_out_leaves_no_live_page_open_and_their_work_goes_on(
+    served: FastAPI, talks: Talks, browser: httpx.AsyncClient
+) -> None:
+    talks.model.rules.insert(0, rule("slowly", "slowly told " * 400))
+    talks.model.fail(Fault(kind="pause", after_bytes=2_000))
+    cid = await talks.living.conversation()
+    async with following(served, browser, f"/c/{cid}/events?after=0") as stolen:
+        await browser.post(f"/c/{cid}/messages", data={"text": "say it slowly"})
+        await stolen.until("slowly told slowly")
+        await browser.post("/logout")
+        async with asyncio.timeout(PATIENCE_S):
+            await stolen.is_closed.wait()
+    talks.model.go_on(1_000)
+    ended = await talks.living.until(cid, "turn.end")
+    assert ended.payload["state"] == "done"
+
+
 async def test_a_page_whose_conversation_cannot_be_read_ends_instead_of_breaking(
     served: FastAPI, talks: Talks, caplog: pytest.LogCaptureFixture
 ) -> None:

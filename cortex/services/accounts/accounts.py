@@ -6,12 +6,13 @@ Throttling counts a try before its password is looked at, by account and by addr
 import asyncio
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from cortex.base.address import network_of
 from cortex.base.clock import Clock, now
 from cortex.base.errors import DatabaseUnavailable, NotAllowed, NotFound, Throttled
 from cortex.base.ids import new_id
@@ -55,8 +56,11 @@ class Accounts(People):
         *,
         passwords: Passwords | None = None,
         access_ended: Sequence[Listener] = (),
+        logged_out: Callable[[str], None] = lambda user_id: None,
     ) -> None:
+        """logged_out: called with the id of a user one of whose browsers logged out; their work goes on."""
         super().__init__(db, settings.time_zone, clock, passwords or Passwords(), access_ended)
+        self._logged_out = logged_out
         self._seen: set[str] = set()
         self._was_seen = asyncio.Event()
 
@@ -125,7 +129,7 @@ class Accounts(People):
             login.address == address for login in await self._db.repository(LoginsRepository, account.id).list()
         ):
             account_key += f":{address}"  # strangers' tries do not hold up the owner where the owner is signed in
-        address_key = f"address:{address}"
+        address_key = f"address:{network_of(address)}"
         async with self._db.transaction() as repository:
             accounts = repository(rows.AccountsRepository)
             wait_s = await accounts.try_now(address_key, 20, TRY_WINDOW, timedelta(minutes=15))
@@ -184,10 +188,11 @@ class Accounts(People):
             await self._db.repository(AllLoginsRepository).slide(seen, self._clock() + LOGIN_LIFE)
 
     async def logout(self, token: str) -> None:
-        """End this login; a token that opens none is no error."""
+        """End this login, and what is open by it; a token that opens none is no error."""
         view = await self.who(token)
         if view is not None:
             await self._end(view.user, view.login_id, "logout")
+            self._logged_out(view.user.id)
 
     async def confirm(self, token: str, password: str) -> None:
         """Note for 10 minutes that the person at this login knows the password. NotAllowed, Throttled like `login`."""

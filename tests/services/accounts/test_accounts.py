@@ -249,6 +249,17 @@ async def test_an_address_that_tries_many_names_has_to_wait(
     assert await accounts.login("Ann", PASSWORD, *HERE)
 
 
+async def test_the_addresses_of_one_line_share_their_tries(
+    accounts: Accounts, ann: User, passwords: CountingPasswords
+) -> None:
+    for number in range(30):
+        await refused(accounts, f"name {number}", OTHER, (f"2001:db8:0:7:{number:x}::1", "Firefox"))
+    assert passwords.checks == 20
+    with pytest.raises(NotAllowed):
+        await accounts.login("Ann", OTHER, "2001:db8:0:8::1", "Firefox")
+    assert passwords.checks == 21
+
+
 async def test_strangers_tries_touch_neither_a_live_login_nor_its_address(accounts: Accounts, ann: User) -> None:
     token = await accounts.login("Ann", PASSWORD, *HERE)
     for _ in range(12):
