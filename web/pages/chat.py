@@ -1,5 +1,6 @@
 """The conversation: read it, write into it, stop it, follow it."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Header, Request
@@ -34,8 +35,12 @@ async def home(services: Services, user: CurrentUser) -> Response:
 
 @router.get("/c/new")
 async def new(request: Request, services: Services, user: CurrentUser, role: str = "", text: str = "") -> Response:
-    """An empty conversation; nothing is stored before the first message."""
-    context = await chat_context(request, services, user, None, role=role, draft=text)
+    """An empty conversation, perhaps with an example in the composer; nothing is stored before the first message.
+
+    No other words are taken from a link: whoever made it would speak as the person, and name places for them.
+    """
+    context = await chat_context(request, services, user, None, role=role)
+    context = replace(context, draft=text if text in context.composer.examples else "")
     return respond(request, "chat.html", context)
 
 

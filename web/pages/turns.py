@@ -62,7 +62,7 @@ async def at(services: Services, user: CurrentUser, cid: str, key: str) -> Respo
 
 @router.get("/c/{cid}/edit/{key}")
 async def edit_form(
-    request: Request, services: Services, user: CurrentUser, cid: str, key: str, keep: Number = 0, error: str = ""
+    request: Request, services: Services, user: CurrentUser, cid: str, key: str, keep: Number = 0
 ) -> Response:
     """The message in a form; `keep` gives the message back as it was."""
     turn, _ = await find_turn(services, user, cid, turn_of(key))
@@ -71,7 +71,7 @@ async def edit_form(
         macros = pages.macros("turn.html", TurnViewContext(frame=Frame(user=user), cid=cid, opens={}))
         return HTMLResponse(macros.question_inner(turn) if keep else macros.edit_form(turn))
     frame = await frame_of(request, services, user, conversation_id=cid)
-    return respond(request, "edit.html", EditContext(frame=frame, cid=cid, opens={}, turn=turn, error=error))
+    return respond(request, "edit.html", EditContext(frame=frame, cid=cid, opens={}, turn=turn))
 
 
 @router.post("/c/{cid}/edit/{key}")
