@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -52,9 +52,14 @@ class Web:
         self._opened = opened
         self._read_timeout_s = read_timeout_s
 
-    async def fetch(self, url: str) -> "FetchedPage":
-        """What stands at the address, whatever the status; NotAllowed for inside addresses, ToolFailed else."""
+    async def fetch(self, url: str, *, stays: bool = False) -> "FetchedPage":
+        """What stands at the address, whatever the status; NotAllowed for inside addresses, ToolFailed else.
+
+        `stays`: what the address carries is for its host alone, so a redirect to another one is refused.
+        """
         async with self._opened() as client:
+            if stays:
+                client.event_hooks = {"request": [_one_host()]}
             return cast("FetchedPage", await scan.load("cortex.base.http").fetch(client, checked_url(url)))
 
     async def request(
@@ -72,9 +77,9 @@ class Web:
             )
             return cast("FetchedPage", await fetched)
 
-    async def read(self, url: str) -> WebPage:
-        """The readable text of a page or a plain text; ToolFailed when there is none to read."""
-        got = await self.fetch(url)
+    async def read(self, url: str, *, stays: bool = False) -> WebPage:
+        """The readable text of a page or a plain text; ToolFailed when there is none to read. `stays`: as `fetch`."""
+        got = await self.fetch(url, stays=stays)
         kind = got.headers.get("content-type", "").partition(";")[0].strip().lower()
         if got.status >= 400:
             raise ToolFailed(f"{url} answered with status {got.status}.")
@@ -94,6 +99,21 @@ class Web:
         if not text:
             raise ToolFailed(f"{got.url} has no readable text; http_fetch shows its source.")
         return WebPage(url=got.url, title=title, text=text)
+
+
+def _one_host() -> "Callable[[httpx.Request], Awaitable[None]]":
+    """Called with each request of a fetch: ToolFailed for one to another host than the first, `www.` apart."""
+    hosts: set[str] = set()
+
+    async def check(request: "httpx.Request") -> None:
+        hosts.add(request.url.host.removeprefix("www."))
+        if len(hosts) > 1:
+            raise ToolFailed(
+                f"It leads on to {request.url.host}, which was not followed: this turn has read text from outside and "
+                "private data, and only places that the user named are reached. Tell the user where it leads."
+            )
+
+    return check
 
 
 def checked_url(url: str) -> str:

@@ -41,7 +41,7 @@ async def web_read(ctx: Ctx, url: str, offset: int = 0) -> str:
         url: Its address.
         offset: Character to start at; a long page says how to go on.
     """
-    page = await ctx.use(Web).read(url)
+    page = await ctx.use(Web).read(url, stays=_stays(ctx))
     title = f"# {page.title}\n" if page.title and not offset else ""
     return title + stretch(page.text, offset, "web_read")
 
@@ -54,12 +54,17 @@ async def http_fetch(ctx: Ctx, url: str, offset: int = 0) -> str:
         url: The address.
         offset: Character to start at.
     """
-    got = await ctx.use(Web).fetch(url)
+    got = await ctx.use(Web).fetch(url, stays=_stays(ctx))
     kind = got.headers.get("content-type", "unknown kind")
     if b"\0" in got.body[:1_000]:
         return f"Status {got.status}, {kind}, {len(got.body)} bytes of binary data."
     cut = " The rest was left out: it is too large." if got.is_cut else ""
     return f"Status {got.status}, {kind}.{cut}\n{stretch(got.text, offset, 'http_fetch')}"
+
+
+def _stays(ctx: Ctx) -> bool:
+    """Whether only the host that the gate has seen may get what the address carries: a redirect leads past the gate."""
+    return ctx.is_tainted and ctx.has_read_private
 
 
 PHRASES = (

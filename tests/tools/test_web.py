@@ -2,6 +2,7 @@
 
 import socket
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,12 @@ def _answers(request: httpx.Request) -> httpx.Response:
             return streamed(200, "x" * 7_000 + "the end")
         case "/data.json":
             return streamed(200, '{"a":1}', "application/json")
+        case "/away":
+            return httpx.Response(
+                302, headers={"Location": f"https://elsewhere.example/data.json?{request.url.query.decode()}"}
+            )
+        case "/near":
+            return httpx.Response(302, headers={"Location": "https://www.example.org/data.json"})
         case "/photo":
             return streamed(200, b"\x89PNG\0\0", "image/png")
         case "/tangled":
@@ -57,7 +64,7 @@ def _answers(request: httpx.Request) -> httpx.Response:
 
 @pytest.fixture
 def online(world: World) -> World:
-    world.wired[Web] = Web(lambda: httpx.AsyncClient(transport=httpx.MockTransport(_answers)))
+    world.wired[Web] = Web(lambda: httpx.AsyncClient(transport=httpx.MockTransport(_answers), follow_redirects=True))
     return world
 
 
@@ -85,6 +92,17 @@ async def test_without_an_engine_there_is_no_search(world: World, ann: User) -> 
         await world.text(ann, "web_search", query="otters")
     assert world.registry.missing("web_search", {"Web"}) == ("WebSearch",)
     assert world.registry.missing("web_read", {"Web"}) == ()
+
+
+@pytest.mark.parametrize("name", ["web_read", "http_fetch"])
+async def test_what_may_go_to_a_named_place_alone_follows_no_redirect_from_there(
+    online: World, ann: User, name: str
+) -> None:
+    ctx = replace(online.ctx(ann, is_tainted=True), has_read_private=True)
+    with pytest.raises(ToolFailed, match=r"leads on to elsewhere\.example"):
+        await online.run(ctx, name, url="https://example.org/away?the-diary")
+    assert '{"a":1}' in (await online.run(ctx, name, url="https://example.org/near")).text
+    assert '{"a":1}' in (await online.run(online.ctx(ann), name, url="https://example.org/away?otters")).text
 
 
 async def test_a_page_is_read_without_its_menus(online: World, ann: User) -> None:
