@@ -181,6 +181,8 @@ def _safe(member: tarfile.TarInfo) -> str:
     parts = rest.split("/")
     is_file = member.isreg() and not member.issparse()  # a hole is written in full, and no byte of it was read
     is_plain = is_file or member.isdir() or (member.issym() and top == "home")
+    if member.size < 0:  # tarfile goes back by it, and meets the same member again without end
+        raise ValueError("a member of less than nothing")
     if top not in ("database", "home") or not is_plain or any(part in ("", ".", "..") for part in parts):
         raise ValueError("a member that leads elsewhere")
     if "\0" in member.name or (top == "database" and len(parts) > 1) or (top == "home" and is_left_out(parts[0])):

@@ -242,6 +242,22 @@ def test_a_hostile_one_writes_nothing_outside(tmp_path: Path, members: list[tupl
     assert not Path("/tmp/outside").exists()  # noqa: S108 - the place that the hostile member names
 
 
+def test_a_member_of_negative_size_does_not_come_again_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each member begins where the one before ends: for tarfile, this one in front of itself."""
+    monkeypatch.setattr(archive, "MOST_MEMBERS", 200)
+    _hostile(tmp_path / "good", (_member("home/x"), b""))
+    member = _member("home/x")
+    member.size = -512
+    with gzip.open(tmp_path / "good") as packed:
+        data = packed.read().replace(_member("home/x").tobuf(), member.tobuf(tarfile.GNU_FORMAT))
+    (tmp_path / "bad").write_bytes(gzip.compress(data))
+    with pytest.raises(UserError) as refused:
+        archive.read(tmp_path / "bad", "")
+    assert "less than nothing" in str(refused.value.__cause__)
+
+
 def test_a_bomb_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "SMALL_BYTES", 8 << 20)
     (tmp_path / "into").mkdir()
