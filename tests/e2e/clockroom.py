@@ -70,6 +70,8 @@ class Clockroom:
                     time_zone="UTC",
                     words="all the time",
                     pause_after=0,
+                    is_tainted=False,
+                    is_private=False,
                     **(POLICIES[0] if is_prompt else POLICIES[number % len(POLICIES)]),
                 )
                 await jobs.add(f"job{number}", values, first)
