@@ -128,7 +128,9 @@ async def _running(
             housekeeping = Housekeeping(
                 runtime=cortex.runtime, accounts=cortex.accounts, audit_log=cortex.audit_log, prune=engine.prune
             )
-            nightly = NightlyBackup(settings=settings, backups=cortex.backups, clock=clock)
+            nightly = NightlyBackup(
+                settings=settings, backups=cortex.backups, has_users=cortex.accounts.has_users, clock=clock
+            )
             async with background_tasks(
                 housekeeping.clean_daily(),
                 cortex.accounts.keep_logins(),

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, timedelta
 from zoneinfo import ZoneInfo
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from cortex.base.clock import Clock
 from cortex.base.errors import Conflict, CortexError
 from cortex.base.settings import Settings
@@ -26,10 +28,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightlyBackup:
-    """The loop."""
+    """The loop. Before set-up it makes none: where an earlier home's are kept, an empty one would replace the day's."""
 
     settings: Settings
     backups: Backups
+    has_users: Callable[[], Awaitable[bool]]
     clock: Clock
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
@@ -38,16 +41,22 @@ class NightlyBackup:
         if not self.settings.backup_nightly:
             return
         await self.sleep(FIRST_AFTER_S)
-        if self._age_h() > LATE_H:
+        if self._age_h() > LATE_H and await self._is_set_up():
             await self._try()
         while True:
             await self.sleep(self._wait_s())
-            if self._age_h() > FRESH_H:
+            if self._age_h() > FRESH_H and await self._is_set_up():
                 await self._try()
 
     def _age_h(self) -> float:
         age_h = age_of(self.backups.state(), self.clock())
         return float("inf") if age_h is None else age_h
+
+    async def _is_set_up(self) -> bool:
+        try:
+            return await self.has_users()
+        except SQLAlchemyError:
+            return True  # the backup will say what is wrong, and is tried again
 
     async def _try(self) -> None:
         try:
