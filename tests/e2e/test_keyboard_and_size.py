@@ -168,6 +168,32 @@ def test_no_page_scrolls_sideways_on_a_narrow_window(house: Daemon, ada: Caller,
     assert wide == {}
 
 
+HEAD_IN_SIGHT = """() => {
+  const at = document.querySelector('header.top [href="/stop-all"]').getBoundingClientRect();
+  const seen = document.elementFromPoint(at.left + at.width / 2, at.top + at.height / 2);
+  return scrollY > 0 && seen?.closest('[href="/stop-all"]') !== null;
+}"""
+
+
+@pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
+def test_the_banner_of_a_stop_stays_in_sight_and_leaves_the_head_to_be_pressed(
+    house: Daemon, ada: Caller, opens: Opens, is_phone: bool
+) -> None:
+    window = opens(house.origin, ada.token, is_phone=is_phone)
+    page = window.page
+    page.goto(f"/c/{ada.send('new', 'add milk to my shopping list')}")
+    wait_for_end(page)
+    ada.post("/stop-all", whom="mine")
+    page.reload()
+    page.evaluate("() => { document.querySelector('#log').style.paddingBlockEnd = '2000px'; scrollTo(0, 1000); }")
+    poll(lambda: page.evaluate(HEAD_IN_SIGHT))
+    lift = page.get_by_role("link", name="Lift it")
+    expect(lift).to_be_in_viewport()
+    lift.click()
+    page.get_by_role("button", name="Lift it").click()
+    expect(lift).to_be_hidden()
+
+
 def _overflow_of(page: Page, path: str) -> int:
     page.goto(path)
     if "/confirm" in page.url:
