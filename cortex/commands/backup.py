@@ -42,7 +42,7 @@ def backup(to: To = "", as_json: Json = False) -> None:
         facts = {"name": made.name, "place": to or backups.place, "size_bytes": made.size_bytes}
         typer.echo(json.dumps({**facts, "is_encrypted": backups.is_encrypted}, indent=2))
         return
-    sealed = "encrypted" if backups.is_encrypted else "not encrypted: set CORTEX_BACKUP_PASSPHRASE"
+    sealed = "encrypted" if backups.is_encrypted else "not encrypted (CORTEX_BACKUP_PASSPHRASE is not set)"
     typer.echo(f"{made.name}, {made.size_bytes:,} bytes, {sealed}, in {to or backups.place}\n{KEY_APART}")
 
 

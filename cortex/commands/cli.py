@@ -5,6 +5,7 @@ Each opens the services at rest (no engine, no timers), asks one service and pri
 
 import asyncio
 import json
+import shlex
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
@@ -13,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import typer
 
 from cortex.app import Cortex
-from cortex.base.errors import UserError
+from cortex.base.errors import NotFound, UserError
 from cortex.base.role import ToolMode
 from cortex.base.settings import load_settings
 from cortex.base.start import settings_in_force
@@ -100,14 +101,18 @@ async def _stop_all(cortex: Cortex, name: str, is_outward: bool, is_release: boo
     whom = await cortex.accounts.named(name) if name else None
     stops = cortex.stop_all
     if is_release:
-        await stops.lift(None, OUTWARD if is_outward else whom.id if whom else EVERYBODY)
-        left = [f"{one.what}. {one.meaning} Lift it: {one.command}" for one in await stops.all(None)]
+        scope = OUTWARD if is_outward else whom.id if whom else EVERYBODY
+        found = await stops.all(None)
+        left = [f"{one.what}. {one.meaning} Lift it: {one.command}" for one in found if one.scope != scope]
+        if left and len(left) == len(found):
+            raise NotFound("\n".join(["That is not stopped. What is:", *left]))
+        await stops.lift(None, scope)
         return ["Lifted.", *left] if left else ["Lifted: nothing is stopped any more."]
     if is_outward:
         await stops.switch_outward_off(None)
         return ["Tools that reach outside are switched off. Lift it: cortex stop-all --outward --release"]
     await stops.order(None, whom)
-    again = f"Lift it: cortex stop-all{f' --user {whom.name!r}' if whom else ''} --release"
+    again = f"Lift it: cortex stop-all{f' --user {shlex.quote(whom.name)}' if whom else ''} --release"
     for _ in range(STOPPED_WITHIN_LOOKS):
         if not await stops.running():
             return [f"Everything is stopped {f'for {whom.name}' if whom else 'for everybody'}. {again}"]

@@ -12,6 +12,7 @@ from tests.plain_world import TURN
 from tests.web.conftest import Browser
 
 BANNER = "Everything was stopped"
+BY_COMMAND = '{"by":"the command line"}'
 
 
 @pytest.mark.parametrize("page", ["/tasks", "/c/new", "/health", "/account"])
@@ -23,6 +24,19 @@ async def test_every_page_has_the_button_and_says_who_stopped_what_and_how_to_li
     shown = (await ada.get(page)).text
     assert "Everything was stopped for you by Ada, " in shown
     assert "Lift it" in shown
+
+
+async def test_the_page_offers_to_lift_first_and_not_to_stop_what_is_stopped(ada: Browser, bob: Browser) -> None:
+    await bob.post("/stop-all")
+    shown = (await bob.get("/stop-all")).text
+    assert "Stop everything now?" not in shown
+    assert shown.count("Lift it") == 2, "in the banner, and on the page"
+    await ada.post("/stop-all", whom="mine")
+    shown = (await ada.get("/stop-all")).text
+    assert 'value="mine"' not in shown
+    assert shown.index('action="/stop-all/release"') < shown.index('value="everybody">Stop')
+    await ada.post("/stop-all", whom="everybody")
+    assert "Stop everything now?" not in (await ada.get("/stop-all")).text
 
 
 async def test_a_member_stops_and_lifts_their_own_work_and_nobody_elses(ada: Browser, bob: Browser) -> None:
@@ -74,6 +88,13 @@ async def test_outward_tools_are_off_for_everybody_and_all_else_goes_on(
     assert await house.turn_queue.halt_of(bob.user.id) is None
     await ada.post("/stop-all/release", scope="outward")
     assert await house.tools.permitted(ada.user, "orchestrator") == before
+
+
+async def test_the_log_says_that_the_command_line_ordered_and_lifted_a_stop(house: Cortex) -> None:
+    await house.stop_all.switch_outward_off(None)
+    await house.stop_all.lift(None, "outward")
+    details = [(row.action, row.detail) for row in await house.runtime.db.repository(AuditRepository).list(2)]
+    assert details == [("work.released", BY_COMMAND), ("work.stopped", BY_COMMAND)]
 
 
 async def test_a_message_waits_and_the_gate_lets_no_call_through(house: Cortex, ada: Browser) -> None:

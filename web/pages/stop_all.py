@@ -29,6 +29,8 @@ class StopAllContext(Context):
     """The question, and what is stopped already."""
 
     halts: Sequence[HaltView] = described("the stops in force: for an admin all, else those that this person meets")
+    is_mine_stopped: bool = described("whether this person's own work is stopped")
+    is_everybody_stopped: bool = described("whether everybody's work is stopped")
     is_outward_off: bool = described("whether the tools that reach outside are switched off")
 
 
@@ -37,9 +39,12 @@ async def show(request: Request, services: Services, user: CurrentUser) -> Respo
     """Stop everything?"""
     stops = services.stop_all
     halts = await (stops.all(user) if user.is_admin else stops.shown(user))
+    scopes = {halt.scope for halt in halts}
     context = StopAllContext(
         frame=await frame_of(request, services, user, here=HERE),
         halts=halts,
+        is_mine_stopped=user.id in scopes,
+        is_everybody_stopped=EVERYBODY in scopes,
         is_outward_off=any(halt.is_outward for halt in halts),
     )
     return respond(request, "stop_all.html", context)

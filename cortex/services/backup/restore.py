@@ -170,7 +170,7 @@ def _fits(settings: Settings, manifest: Manifest, key: str) -> None:
     if key_mark(key or settings.secret_key) != manifest.key:
         raise UserError(
             "The backup belongs to another secret key: with this one no stored password or API key can be read. "
-            "Give the file secret.key of the home that was backed up.",
+            "Give the file secret.key of the home that was backed up: --key-file, or the field on the set-up page.",
             field="key",
         )
 

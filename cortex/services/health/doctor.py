@@ -212,7 +212,9 @@ class Doctor:
             return Finding(
                 name="database",
                 state="bad",
-                text=f"{kind} answers, but its tables are at {here or 'nothing'!r} and should be at {newest!r}.",
+                text=f"{kind} answers, but its tables are at {here!r} and should be at {newest!r}."
+                if here
+                else f"{kind} answers, but has no tables yet.",
                 mend="Run `cortex migrate`; `cortex serve` does it too.",
             )
         return Finding(name="database", state="good", text=f"{kind} answers; its tables are at {here!r}.")

@@ -112,7 +112,7 @@ class StopAll:
         """
         halt = next((one for one in await self._in_force() if one.scope == scope), None)
         if halt is None or not (by is None or by.is_admin or scope == by.id):
-            raise NotFound("Nothing of that is stopped.")
+            raise NotFound("That is not stopped, or was lifted already.")
         if not _may_lift(by, halt):
             raise NotAllowed("An admin stopped this; an admin has to lift it.")
         if scope == EVERYBODY:  # first: it would stop everything again
@@ -121,7 +121,9 @@ class StopAll:
             if await repository(HaltsRepository).lift(scope):
                 await self._noted(repository(ToolSettingsRepository), scope)
                 subject = await self._subject(repository(AccountsRepository), scope)
-                await repository(AuditRepository).add(by.id if by else "", "work.released", subject)
+                await repository(AuditRepository).add(
+                    by.id if by else "", "work.released", subject, {} if by else {"by": COMMAND}
+                )
 
     async def switch_outward_off(self, by: User | None, *, who: str = COMMAND) -> None:
         """Let nobody have the tools that reach outside, from the next call on. Only admins; all else goes on."""
@@ -130,7 +132,9 @@ class StopAll:
         async with self.runtime.db.transaction() as repository:
             if await repository(HaltsRepository).add(OUTWARD, by.id if by else "", by.name if by else who):
                 await self._noted(repository(ToolSettingsRepository), OUTWARD)
-                await repository(AuditRepository).add(by.id if by else "", "work.stopped", OUTWARD)
+                await repository(AuditRepository).add(
+                    by.id if by else "", "work.stopped", OUTWARD, {} if by else {"by": who}
+                )
 
     async def shown(self, user: User) -> Sequence[HaltView]:
         """The stops that this person has to know of, for the head of every page."""
