@@ -59,6 +59,8 @@ async def test_what_an_admin_stopped_an_admin_lifts_with_the_password_given_of_l
     assert f'name="whom" value="{bob.user.id}" aria-label="Stop all work of {bob.user.name}"' in people
     assert people.count('action="/stop-all"') == 1, "one's own work is stopped from the head of the page"
     await ada.post("/stop-all", whom=bob.user.id)
+    people = (await ada.get("/admin/users")).text
+    assert (people.count("work stopped"), people.count('action="/stop-all"')) == (1, 0)
     await ada.post("/stop-all", whom="everybody")
     shown = (await bob.get("/stop-all")).text
     assert shown.count("An admin can lift it.") == 4, "two in the banner, two on the page"

@@ -1,6 +1,6 @@
 """Admin: the people of this server. Every change asks for the password again and is in the audit log."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -27,6 +27,7 @@ class UsersContext(Context):
     """The people."""
 
     people: Sequence[AccountRow] = described("every account, closed ones too")
+    stopped: Collection[str] = described("the accounts whose work is stopped, by id")
     link: str = described("a fresh password link, shown this once, or empty", default="")
     link_name: str = described("whom the link is for", default="")
     draft: str = described("a name that was refused", default="")
@@ -128,6 +129,7 @@ async def _page(
     context = UsersContext(
         frame=await frame_of(request, services, user, here="/admin/users"),
         people=await services.accounts.all_accounts(),
+        stopped=frozenset(halt.scope for halt in await services.stop_all.all(user)),
         link=link,
         link_name=link_name,
         draft=draft,
