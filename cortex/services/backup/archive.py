@@ -225,7 +225,10 @@ def _opened(path: Path, passphrase: str) -> Iterator[tarfile.TarFile]:
         file: BinaryIO = stack.enter_context(path.open("rb"))
         if envelope.is_sealed(path):
             if not passphrase:
-                raise UserError("The backup is encrypted: give its passphrase.", field="passphrase")
+                raise UserError(
+                    "The backup is encrypted: give its passphrase by CORTEX_BACKUP_PASSPHRASE or --passphrase-stdin.",
+                    field="passphrase",
+                )
             file = stack.enter_context(io.BufferedReader(envelope.OpeningReader(file, passphrase)))
         packed = stack.enter_context(gzip.GzipFile(fileobj=file, mode="rb"))
         bounded = _Bounded(packed, max(SMALL_BYTES, MOST_RATIO * path.stat().st_size))
