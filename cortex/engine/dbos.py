@@ -283,6 +283,17 @@ class Engine:
             dbos_patches.wake()
         return len(lost)
 
+    async def hold(self) -> None:
+        """Inside a run: it may not go on yet, and a process that ends meanwhile is no fault of its own."""
+        run = runs.current()
+        if run is None:
+            raise RuntimeError("only a run is held")
+        run.let_others_begin()
+        try:
+            await self._lives.forgive(run.run_id)
+        except sa.exc.SQLAlchemyError as error:
+            log.warning("engine: run %s is held, which cannot be written down: %s", run.run_id, error)
+
     async def prune(self, before: datetime) -> int:
         """Forget the runs, with their steps and streams, that ended before this moment; how many."""
         forgotten = 0
@@ -321,8 +332,7 @@ class Engine:
         if run.waits_over:
             run.waits_over -= 1
         elif not is_first_life.get():  # a first one came here by steps that it completed
-            await self._lives.forgive(run.run_id)
-            run.let_others_begin()
+            await self.hold()
         value = await DBOS.recv_async(topic, timeout_seconds=timeout_s)
         return None if value is None else str(value)
 

@@ -25,6 +25,9 @@ class NullEngine:
         """None of ours."""
         return []
 
+    async def hold(self) -> None:
+        """Nothing runs."""
+
     async def signal(self, run_id: str, topic: str, value: str) -> None:
         """Refuse."""
         raise Conflict("Cortex is not running: start it with `cortex serve`.")

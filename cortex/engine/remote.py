@@ -87,6 +87,10 @@ class Remote:
         states = await self._client.list_workflows_async(status=OPEN_STATES, load_input=False, load_output=False)
         return [state.workflow_id for state in states]
 
+    async def hold(self) -> None:
+        """Never called here: a run is held, and runs are the workers'."""
+        raise RuntimeError("only a run is held, and none runs in this process")
+
     async def signal(self, run_id: str, topic: str, value: str) -> None:
         """Deliver a topic's one value to a run, wherever it runs. NotFound for an unknown one."""
         try:

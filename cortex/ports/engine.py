@@ -28,6 +28,10 @@ class Runner(Protocol):
         """Ids of the runs that have not ended."""
         ...
 
+    async def hold(self) -> None:
+        """Inside a run: it may not go on yet, and a process that ends meanwhile is no fault of its own."""
+        ...
+
 
 class Signals(Protocol):
     """Durable messages to a run."""

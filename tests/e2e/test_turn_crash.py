@@ -65,9 +65,7 @@ def _thing(call: dict[str, str]) -> str:
     return str(json.loads(call["arguments"])[EFFECTS[call["name"]]])
 
 
-def survive(
-    page: Daemon, mortals: Sequence[Daemon], *, turns: int, conversations: int, seed: int, kills: int | None = None
-) -> None:
+def survive(page: Daemon, mortals: Sequence[Daemon], *, turns: int, conversations: int, seed: int, kills: int) -> None:
     crowd = Crowd(page, mortals, seed)
     with shopping_model() as model, crowd.caller:
         crowd.settle(model)
@@ -78,8 +76,8 @@ def survive(
         found = look(page, list(crowd.acknowledged))
         check(crowd, found)
         ends = {turn.state for story in found.stories.values() for turn in story.turns}
-        assert ends == {"done"}, "a turn was given up that did nothing but wait or be killed"
         log.info("%d requests, %d kills, ends: %s", len(model.log), crowd.kills, _ends(found))
+        assert ends == {"done"}, "a turn was given up that did nothing but wait or be killed"
 
 
 def _ends(found: Found) -> dict[str, int]:
@@ -103,7 +101,7 @@ def crew(tmp_path: Path) -> Iterator[Crew]:
 
 
 def test_turns_survive_kills(dying: Daemon) -> None:
-    survive(dying, [dying], turns=6, conversations=2, seed=5)
+    survive(dying, [dying], turns=6, conversations=2, seed=5, kills=LIVES_MAX - 1)
 
 
 def test_a_message_that_ends_its_process_each_time_is_given_up_and_others_go_on(dying: Daemon) -> None:
@@ -128,23 +126,18 @@ def test_a_message_that_ends_its_process_each_time_is_given_up_and_others_go_on(
 
 @pytest.mark.names_its_database("several processes on a server of their own")
 def test_turns_survive_kills_of_two_workers(crew: Crew) -> None:
-    survive(crew.pages[0], crew.workers, turns=4, conversations=2, seed=6)
+    survive(crew.pages[0], crew.workers, turns=4, conversations=2, seed=6, kills=4)
 
 
 @pytest.mark.full
 @pytest.mark.timeout(1800)
-def test_fifty_turns_survive_kills(dying: Daemon) -> None:
-    survive(dying, [dying], turns=50, conversations=5, seed=11)
-
-
-@pytest.mark.full
-@pytest.mark.timeout(1800)
-def test_fifty_turns_all_end_well_under_fifteen_kills(dying: Daemon) -> None:
-    survive(dying, [dying], turns=50, conversations=5, seed=12, kills=15)
+@pytest.mark.parametrize("seed", [11, 12])
+def test_fifty_turns_all_end_well_under_fifteen_kills(dying: Daemon, seed: int) -> None:
+    survive(dying, [dying], turns=50, conversations=5, seed=seed, kills=15)
 
 
 @pytest.mark.full
 @pytest.mark.timeout(1800)
 @pytest.mark.names_its_database("several processes on a server of their own")
 def test_fifty_turns_survive_kills_of_two_workers_and_the_page(crew: Crew) -> None:
-    survive(crew.pages[0], [*crew.workers, *crew.pages], turns=50, conversations=5, seed=21)
+    survive(crew.pages[0], [*crew.workers, *crew.pages], turns=50, conversations=5, seed=21, kills=15)

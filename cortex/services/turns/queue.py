@@ -120,10 +120,13 @@ class TurnQueue:
 
         A run that is taken up or begun meanwhile stands here.
         """
+        if not await self._is_held(user_id, turn_id):
+            return
+        await self.runtime.runner.hold()
         for wait_s in repeat(HELD_LOOK_S):
+            await asyncio.sleep(wait_s)
             if not await self._is_held(user_id, turn_id):
                 return
-            await asyncio.sleep(wait_s)
 
     async def _is_held(self, user_id: str, turn_id: str) -> bool:
         turns = self.runtime.db.repository(TurnsRepository, user_id)

@@ -107,6 +107,9 @@ class Runs:
     async def unfinished(self) -> list[str]:
         return []
 
+    async def hold(self) -> None:
+        """Nothing runs."""
+
     async def signal(self, run_id: str, topic: str, value: str) -> None:
         """Nobody waits."""
 

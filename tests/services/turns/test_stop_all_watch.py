@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from cortex.engine.config import AT_ONCE
+from cortex.engine.dbos import Engine
+from cortex.engine.lives import LIVES_MAX
 from cortex.storage.halts import HaltsRepository
+from tests.databases import wear_out_open_runs
 from tests.living_house import LivingHouse, living_house
 from tests.patience import PATIENCE_S
 
@@ -41,3 +45,32 @@ async def test_a_stop_is_heeded_after_a_look_that_failed(tmp_path: Path, caplog:
         await stops.release(house.admin, "everybody")
         await stops.release(house.admin, house.member.id)
         await house.say(await house.conversation(), "hello")
+
+
+async def test_restarts_while_everything_is_stopped_end_no_message_that_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, is_held = tmp_path / "home", asyncio.Event()
+    async with living_house(home, offline_delay_ms=300) as house:
+        for _ in range(AT_ONCE["chat"]):
+            cid = await house.conversation()
+            await house.cortex.chat.send_message(house.admin, cid, "hello")
+            await house.until(cid, "part.start")
+        waits = await house.conversation()
+        await house.cortex.chat.send_message(house.admin, waits, "hello")
+        await house.cortex.stop_all.order(house.admin, None)
+    hold = Engine.hold
+
+    async def noted(engine: Engine) -> None:
+        await hold(engine)
+        is_held.set()
+
+    monkeypatch.setattr(Engine, "hold", noted)
+    wear_out_open_runs(home, LIVES_MAX - 1)
+    for _ in range(2):
+        is_held.clear()
+        async with living_house(home):
+            await asyncio.wait_for(is_held.wait(), PATIENCE_S)
+    async with living_house(home) as house:
+        await house.cortex.stop_all.release(house.admin, "everybody")
+        await house.until(waits, "turn.end", state="done")

@@ -120,6 +120,9 @@ class Ended:
         """None."""
         return []
 
+    async def hold(self) -> None:
+        """Nothing runs."""
+
 
 @dataclass(frozen=True)
 class Left:
