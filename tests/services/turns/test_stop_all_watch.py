@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import shutil
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,7 @@ async def test_a_stop_is_heeded_after_a_look_that_failed(tmp_path: Path, caplog:
         await house.say(await house.conversation(), "hello")
 
 
+@pytest.mark.names_its_database("a kill is a copy of the files of SQLite")
 async def test_restarts_while_everything_is_stopped_end_no_message_that_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,10 +69,11 @@ async def test_restarts_while_everything_is_stopped_end_no_message_that_waits(
 
     monkeypatch.setattr(Engine, "hold", noted)
     wear_out_open_runs(home, LIVES_MAX - 1)
-    for _ in range(2):
+    for life in range(2):
         is_held.clear()
         async with living_house(home):
             await asyncio.wait_for(is_held.wait(), PATIENCE_S)
+            home = Path(shutil.copytree(home, tmp_path / f"killed {life}"))
     async with living_house(home) as house:
         await house.cortex.stop_all.release(house.admin, "everybody")
         await house.until(waits, "turn.end", state="done")
