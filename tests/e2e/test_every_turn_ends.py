@@ -328,7 +328,7 @@ def test_a_stop_whose_page_was_killed_is_carried_out(crew: Crew, ada: Caller) ->
     cid = ada.send("new", "hello, what can you do?")
     with Listener(crew.pages[0].origin, ada.token, events_of(cid)) as page:
         until(lambda: len(words(page.heard)) > 60)
-    row = "SELECT 1 FROM turns WHERE conversation_id = %s FOR UPDATE"
+    row = "SELECT 1 FROM conversations WHERE id = %s FOR UPDATE"  # its end is written there too, its stop is not
     with held(crew, row, cid), posted(ada, f"/c/{cid}/stop"):
         cancelled = """SELECT count(*) FROM dbos.workflow_status JOIN turns ON turns.id = workflow_uuid
             WHERE turns.conversation_id = %s AND status = 'CANCELLED'"""
