@@ -53,7 +53,7 @@ def opened(made: World, kind: type[Any]) -> Any:
 
 async def tasks(made: World) -> None:
     for id, title in (("task-1", "milk"), ("task-2", "oat milk")):
-        await opened(made, TasksRepository).create(id, title=title)
+        await opened(made, TasksRepository).create(id, title=title, is_tainted=False)
 
 
 async def reminders(made: World) -> None:

@@ -117,7 +117,7 @@ async def tasks(shop: Shop) -> dict[str, bool]:
 
 async def test_a_task_is_ticked_off_once_and_no_other_in_its_place(shop: Shop) -> None:
     for id, title in (("1", "milk"), ("2", "oat milk")):
-        await shop.open(TasksRepository).create(id, title=title)
+        await shop.open(TasksRepository).create(id, title=title, is_tainted=False)
     made = await shop.cut_and_again("task_complete", task="milk")
     assert made.result.text.startswith("Done: milk")
     assert await tasks(shop) == {"milk": True, "oat milk": False}
@@ -127,7 +127,7 @@ async def test_a_task_is_ticked_off_once_and_no_other_in_its_place(shop: Shop) -
 
 async def test_a_task_is_changed_once_and_no_other_in_its_place(shop: Shop) -> None:
     for id, title in (("1", "milk"), ("2", "oat milk")):
-        await shop.open(TasksRepository).create(id, title=title)
+        await shop.open(TasksRepository).create(id, title=title, is_tainted=False)
     made = await shop.cut_and_again("task_update", task="milk", title="bread", due="2026-12-01")
     assert made.result.text.startswith("Changed: bread")
     assert set(await tasks(shop)) == {"bread", "oat milk"}
@@ -136,7 +136,7 @@ async def test_a_task_is_changed_once_and_no_other_in_its_place(shop: Shop) -> N
 
 
 async def test_a_task_that_somebody_changed_meanwhile_is_left_as_it_is(shop: Shop) -> None:
-    await shop.open(TasksRepository).create("1", title="milk")
+    await shop.open(TasksRepository).create("1", title="milk", is_tainted=False)
 
     async def reopened() -> None:
         await shop.open(TasksRepository).reopen("1")
