@@ -340,6 +340,7 @@ def test_a_stop_whose_page_was_killed_is_carried_out(crew: Crew, ada: Caller) ->
 
 
 @CREW
+@pytest.mark.full  # on a busy machine it waits in vain at times for the stop to be noted, why is not known yet
 def test_a_stop_whose_page_was_killed_before_its_cancel_is_carried_out(crew: Crew, ada: Caller) -> None:
     cid = ada.send("new", "hello, what can you do?")
     with Listener(crew.pages[0].origin, ada.token, events_of(cid)) as page:
