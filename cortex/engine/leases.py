@@ -30,6 +30,7 @@ class LocalRecovery:
     def __init__(self, database: Path, executor_id: str = "") -> None:
         """executor_id: the one to lease; by default the first that no living process has."""
         self.executor_id = executor_id
+        self.has_others = False  # whether another process lived at the last look
         self._database = database
         self._file: IO[str] | None = None
         self._settled: dict[str, int] = {}  # id of a dead process -> when it was leased last, once its runs are ours
@@ -62,17 +63,20 @@ class LocalRecovery:
 
     def _look(self) -> None:
         """One look around: the database is asked only about those that died since the last one."""
+        has_others = False
         for path in self._database.parent.glob(self._path("*").name):
             name, leased_at = self._name(path), path.stat().st_mtime_ns
             if name == self.executor_id or self._settled.get(name) == leased_at:
                 continue
             with _held(path) as is_dead:
+                has_others |= not is_dead
                 if is_dead:
                     taken = DBOS._recover_pending_workflows([name])
                     self._settled[name] = leased_at
             if is_dead and taken:
                 log.info("engine: process %s is gone, took over %d runs", name, len(taken))
                 dbos_patches.wake()
+        self.has_others = has_others
 
     def _path(self, name: str) -> Path:
         return self._database.with_name(f"{self._database.name}.{name}.lease")

@@ -29,6 +29,8 @@ def lock_key(executor_id: str) -> int:
 class Recovery:
     """Holds this executor's lock and watches the others'."""
 
+    has_others = True  # pages, at least
+
     def __init__(self, database: sa.Engine, executor_id: str, version: str, runs: Runs) -> None:
         self._database = database
         self._executor_id = executor_id
