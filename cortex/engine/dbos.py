@@ -373,7 +373,7 @@ class Engine:
     async def _stop_cancelled(self) -> None:
         """Stop runs that execute here and were cancelled by another process, where there is one."""
         here = self._runs.ids()
-        if here and self._recovery is not None and self._recovery.has_others:
+        if here and (self.is_worker or (self._recovery is not None and self._recovery.has_others)):
             gone = await DBOS.list_workflows_async(
                 workflow_ids=here, status="CANCELLED", load_input=False, load_output=False
             )
