@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -40,6 +41,20 @@ class PrivateServer:
         """Listen again, in the same place."""
         self._server.ensure_postgres_running()
         assert str(self._server.get_uri()) == self.url
+
+    def freeze(self) -> None:
+        """Let it stand still, with all its sessions: it accepts connections and answers nothing."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        postmaster = int((Path(self._server.pgdata) / "postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+        for pid in (postmaster, *map(int, children)):
+            os.kill(pid, number)
 
     def close(self) -> None:
         """Stop it for good."""

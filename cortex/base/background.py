@@ -5,6 +5,8 @@ import logging
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 
+AGAIN_S = 5.0
+
 log = logging.getLogger(__name__)
 
 
@@ -17,10 +19,11 @@ async def background_tasks(*bodies: Coroutine[None, None, None]) -> AsyncIterato
     try:
         yield
     finally:
-        for worker in workers:
-            worker.cancel()
-        if workers:
-            await asyncio.wait(workers)
+        left = set(workers)
+        while left:
+            for worker in left:
+                worker.cancel()  # more than once: a cancel that a library swallows must not hold up the end
+            _, left = await asyncio.wait(left, timeout=AGAIN_S)
 
 
 def _log_failure(worker: "asyncio.Task[None]") -> None:

@@ -28,8 +28,10 @@ def is_postgres(url: str) -> bool:
 def open_database(url: str) -> sa.Engine:
     """A synchronous SQLAlchemy engine with our pragmas, or a small PostgreSQL pool."""
     if is_postgres(url):
+        from cortex.base import postgresql  # noqa: PLC0415 - its driver is an extra
+
         address = sa.make_url(url).set(drivername="postgresql+psycopg")
-        return sa.create_engine(
+        engine = sa.create_engine(
             address,
             pool_size=POSTGRES_POOL,
             max_overflow=0,
@@ -38,6 +40,8 @@ def open_database(url: str) -> sa.Engine:
             hide_parameters=True,
             connect_args={"connect_timeout": 10, "application_name": "cortex-engine"},
         )
+        sa.event.listen(engine, "do_connect", postgresql.connect)
+        return engine
     address = sa.make_url(url).set(drivername="sqlite")
     engine = sa.create_engine(
         address,

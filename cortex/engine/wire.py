@@ -13,6 +13,8 @@ from typing import LiteralString
 import psycopg
 from sqlalchemy import make_url
 
+from cortex.base.postgresql import TimedAsyncConnection
+
 CHANNEL = "cortex"
 BATCH = 64  # texts sent in one transaction
 WAITING_MAX = 2_000  # while the line is down; the oldest go first
@@ -82,8 +84,8 @@ class NotifyConnection:
                 log.warning("relay: cannot notify the other processes: %s", error)
             await asyncio.sleep(AGAIN_AFTER_S)
 
-    async def _connected(self) -> psycopg.AsyncConnection[tuple[object, ...]]:
-        return await psycopg.AsyncConnection.connect(
+    async def _connected(self) -> TimedAsyncConnection:
+        return await TimedAsyncConnection.connect(
             self._address,
             autocommit=True,
             connect_timeout=10,

@@ -264,7 +264,7 @@ class _View:
             self._session = self.database._reading()
         try:
             yield self._session
-        except SQLAlchemyError:
+        except (SQLAlchemyError, asyncio.CancelledError):  # a cancel breaks the connection
             await self.end()
             raise
 
@@ -353,6 +353,8 @@ def _begin(connection: Connection, statement: str, wait_s: float, outages: Outag
 
 def _postgresql(url: URL) -> AsyncEngine:
     try:
+        from cortex.base.postgresql import TimedAsyncConnection  # noqa: PLC0415 - its driver is an extra
+
         return create_async_engine(
             url,
             pool_size=POSTGRESQL_CONNECTIONS,
@@ -361,6 +363,7 @@ def _postgresql(url: URL) -> AsyncEngine:
             pool_pre_ping=True,
             hide_parameters=True,
             connect_args={
+                "async_creator_fn": TimedAsyncConnection.connect,
                 "connect_timeout": 10,
                 "options": f"-c statement_timeout={STATEMENT_TIMEOUT_S * 1000} -c timezone=UTC",
             },

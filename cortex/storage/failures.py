@@ -1,10 +1,11 @@
 """Which errors of a database pass by themselves: it is away, locked by another, or its disk is full for now."""
 
+import asyncio
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, PendingRollbackError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
 
 from cortex.base.errors import DatabaseUnavailable
@@ -17,15 +18,23 @@ PASSING = {
     sqlite3.SQLITE_CANTOPEN: "its file cannot be opened",
 }
 PRIMARY = 0xFF  # the low byte of SQLite's extended codes
-# Of PostgreSQL: connection lost, resources (disk, memory, connections), server stops or starts, deadlock.
-PASSING_STATES = ("08", "53", "57P", "40P01")
+# Of PostgreSQL: connection lost, resources (disk, memory, connections), server stops or starts, too slow, deadlock.
+PASSING_STATES = ("08", "53", "57P", "57014", "40P01")
 
 
 @contextmanager
 def unavailable() -> Iterator[None]:
-    """Inside the block, an error that passes by itself is DatabaseUnavailable; others stay what they are."""
+    """Inside the block, an error that passes by itself is DatabaseUnavailable; others stay what they are.
+
+    A cancel breaks the connection, and what SQLAlchemy says of that must not take the cancel's place: it would be lost.
+    """
     try:
         yield
+    except PendingRollbackError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError from error
+        raise
     except SQLAlchemyError as error:
         reason = passing(error)
         if reason:
@@ -42,6 +51,7 @@ def passing(error: SQLAlchemyError) -> str:
     if isinstance(error.orig, sqlite3.OperationalError):
         return PASSING.get(error.orig.sqlite_errorcode & PRIMARY, "")
     state = getattr(error.orig, "sqlstate", None)
-    # Without a state it never came to a statement: a refused or broken connection.
-    is_lost = error.connection_invalidated or (state is None and type(error.orig).__name__ == "OperationalError")
+    # Without a state it never came to a statement: a refused, broken or silent connection.
+    is_operational = any(kind.__name__ == "OperationalError" for kind in type(error.orig).__mro__)
+    is_lost = error.connection_invalidated or (state is None and is_operational)
     return "the connection is lost" if is_lost or str(state).startswith(PASSING_STATES) else ""

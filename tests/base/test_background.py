@@ -3,6 +3,7 @@ import logging
 
 import pytest
 
+from cortex.base import background
 from cortex.base.background import background_tasks
 from tests.patience import PATIENCE_S
 
@@ -31,3 +32,20 @@ async def test_a_failure_is_told_and_the_block_goes_on(caplog: pytest.LogCapture
         async with asyncio.timeout(PATIENCE_S), background_tasks(fails()):
             while "out of cheese" not in caplog.text:  # noqa: ASYNC110 - a log tells nobody
                 await asyncio.sleep(0.01)
+
+
+async def test_one_whose_cancel_is_swallowed_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "AGAIN_S", 0.01)
+    swallowed = 0
+
+    async def deaf() -> None:
+        nonlocal swallowed
+        while swallowed < 2:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                swallowed += 1
+
+    async with background_tasks(deaf()):
+        await asyncio.sleep(0)
+    assert swallowed == 2

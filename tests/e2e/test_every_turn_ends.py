@@ -110,6 +110,35 @@ def test_a_turn_waits_for_postgresql_over_its_socket(daemon: Daemon, away_s: flo
 
 
 @OWN
+@pytest.mark.full
+@pytest.mark.timeout(900)
+def test_a_turn_waits_for_a_postgresql_that_is_frozen(daemon: Daemon) -> None:
+    """Its machine answers for it, so no line breaks: what is asked is given up after a while, and asked again."""
+    with private_server() as server, model() as scripted, Caller(daemon) as ada:
+        daemon.set(database_url=server.url)
+        daemon.start()
+        settle(ada.set_up(), scripted)
+        cid = halfway(scripted, ada)
+        with Listener(daemon.origin, ada.token, events_of(cid)) as page:
+            page.first("", MILK)
+            server.freeze()
+            try:
+                scripted.go_on(99)
+                page.first("", AWAY)
+                assert ada.get("/tasks").status_code == 503
+            finally:
+                server.thaw()
+            page.first("", BACK)
+            assert page.first("ended").data.strip() == "done"
+        check_whole(ada, scripted, cid)
+        server.freeze()
+        try:
+            assert daemon.stop() == 0
+        finally:
+            server.thaw()
+
+
+@OWN
 @pytest.mark.browser
 def test_a_page_that_is_loaded_while_the_database_is_away_says_so_and_comes_back(daemon: Daemon, opens: Opens) -> None:
     daemon.starts = Child

@@ -1,12 +1,15 @@
 """Errors that pass by themselves, raised by the databases themselves."""
 
+import asyncio
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from sqlalchemy import event, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from cortex.base import postgresql
 from cortex.base.errors import DatabaseUnavailable
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
@@ -74,7 +77,54 @@ async def test_a_postgresql_that_is_stopped_is_away_and_comes_back() -> None:
         await db.close()
 
 
+async def test_a_postgresql_that_is_frozen_is_away_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgresql, "ANSWER_S", 0.5)
+    with private_server() as server:
+        db = Database(PostgresTemplate(server.url).fresh())
+        accounts = db.repository(AccountsRepository)
+        await accounts.add("ann", "Ann", "admin", None, "UTC")
+        server.freeze()
+        with pytest.raises(DatabaseUnavailable, match="connection is lost"):
+            await accounts.list()
+        server.thaw()
+        assert [one.name for one in await accounts.list()] == ["Ann"]
+        await db.close()
+
+
 async def test_a_wrong_statement_stays_an_error(db: Database) -> None:
     async with db.session_scope() as session:
         with pytest.raises(SQLAlchemyError):
             await session.execute(text("SELECT nothing FROM nowhere"))
+
+
+async def test_a_cancel_stays_one_whatever_is_said_of_the_connection_that_it_broke(db: Database, ann: str) -> None:
+    is_open = asyncio.Event()
+
+    async def body() -> None:
+        async with db.session_scope() as session:
+            await session.execute(text("SELECT 1"))
+            is_open.set()
+            try:
+                await asyncio.Event().wait()
+            finally:  # as when a statement is cut
+                await (await session.connection()).invalidate()
+                await session.execute(text("SELECT 1"))
+
+    cut = asyncio.create_task(body())
+    await is_open.wait()
+    cut.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cut
+
+
+async def test_what_is_read_in_a_view_after_a_read_that_was_given_up_is_read_anew(db: Database, ann: str) -> None:
+    reader = asyncio.current_task()
+    assert reader is not None
+    async with db.one_view():
+        with suppress(asyncio.CancelledError):
+            async with db.session_scope(reading=True) as session:
+                await (await session.connection()).invalidate()  # as when a statement is cut
+                reader.cancel()
+                await asyncio.Event().wait()
+        reader.uncancel()
+        assert [one.id for one in await db.repository(AccountsRepository).list()] == [ann]
