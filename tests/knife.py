@@ -42,9 +42,11 @@ class Knife:
         """Count from here on; let the process die ahead of its write number `at`."""
         NUMBERS.pack_into(self._shared, 0, at, 0)
 
-    def disarm(self) -> None:
-        """Count no more."""
-        NUMBERS.pack_into(self._shared, 0, 0, self.writes)
+    def disarm(self) -> bool:
+        """Count no more. Whether the process has come to the write ahead of which it dies."""
+        at, seen = NUMBERS.unpack(self._shared)
+        NUMBERS.pack_into(self._shared, 0, 0, seen)
+        return bool(seen >= at > 0)
 
     def install(self) -> None:
         """In the process that is to die: look at each write from now on."""

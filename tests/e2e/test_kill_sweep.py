@@ -120,8 +120,11 @@ class Sweep:
             place = self._send(WORDS.format(name))
             self._wait_for_end(place)
         finally:
-            self.knife.disarm()
             self._coming.clear()
+            is_dying = self.knife.disarm()
+        if is_dying:  # after the turn, of what comes behind it
+            self._rise()
+            self.knife.disarm()
         return place
 
     def _arm(self) -> None:
