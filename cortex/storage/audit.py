@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, insert, or_, select, text
+from sqlalchemy import Select, func, insert, or_, select, text
 
 from cortex.storage.audit_head import BEGINNING, Head
 from cortex.storage.repository import SharedRepository, reading
 from cortex.storage.schema import AuditTable
+from cortex.storage.table import StorableText
 
 AUDIT_KEY, AUDITED = "audit_key", "audited"  # of a session: the chain's key, and the first row that it added
 _LOCK = 0x0C07_7E31
@@ -99,8 +100,8 @@ class AuditRepository(SharedRepository):
         if which.person:
             statement = statement.where(or_(AuditTable.actor == which.person, AuditTable.subject == which.name))
         if which.kind:
-            begun = AuditTable.action.startswith(f"{which.kind}.", autoescape=True)
-            statement = statement.where(or_(AuditTable.action == which.kind, begun))
+            begins_with = func.substr(AuditTable.action, 1, len(which.kind) + 1, type_=StorableText())
+            statement = statement.where(or_(AuditTable.action == which.kind, begins_with == f"{which.kind}."))
         if which.since is not None:
             statement = statement.where(AuditTable.at >= which.since)
         if which.until is not None:

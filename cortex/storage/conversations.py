@@ -13,6 +13,7 @@ from cortex.base.ids import new_id
 from cortex.base.role import ToolMode
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import ConversationTable, EventTable, TurnTable
+from cortex.storage.table import each_word
 
 Source = Literal["chat", "job", "try", "agent"]
 NewEvent = tuple[EventKind, dict[str, Any], str | None]
@@ -124,9 +125,8 @@ class ConversationsRepository(Repository):
         Without a `source` all but calls by hand ("try") and background agents, which nobody talks in.
         """
         is_asked = ConversationTable.source == source if source else ConversationTable.source.not_in(("try", "agent"))
-        statement = self._heads().where(ConversationTable.deleted_at.is_(None), is_asked)
-        for word in query.split():
-            statement = statement.where(ConversationTable.title.icontains(word, autoescape=True))
+        is_wanted = each_word(query, ConversationTable.title)
+        statement = self._heads().where(ConversationTable.deleted_at.is_(None), is_asked, *is_wanted)
         if before is not None:
             statement = statement.where(ConversationTable.updated_at < before)
         order = (ConversationTable.updated_at.desc(), ConversationTable.id.desc())

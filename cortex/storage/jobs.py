@@ -8,14 +8,14 @@ from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Select, case, delete, func, or_, select
+from sqlalchemy import ColumnElement, Select, case, delete, func, select
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
 from cortex.storage.job_rows import ArmedJob, JobCounts, JobFilter, JobName, JobRow, JobValues
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import AccountTable, ConversationTable, JobTable, SlotTable
-from cortex.storage.table import moment
+from cortex.storage.table import each_word, moment
 
 KEPT_FOR_RESTORE = timedelta(days=1)
 
@@ -237,10 +237,7 @@ _STATES: dict[str, ColumnElement[bool]] = {
 
 def _narrowed(wanted: JobFilter) -> list[ColumnElement[bool]]:
     found = [_STATES[wanted.state]] if wanted.state else []
-    columns = (JobTable.name, JobTable.prompt, JobTable.tool, JobTable.words)
-    for word in wanted.words.split():
-        found.append(or_(*(column.icontains(word, autoescape=True) for column in columns)))
-    return found
+    return [*found, *each_word(wanted.words, JobTable.name, JobTable.prompt, JobTable.tool, JobTable.words)]
 
 
 def _sum(condition: ColumnElement[bool]) -> ColumnElement[int]:

@@ -16,6 +16,7 @@ from cortex.base.job import ReminderState, TimingKind
 from cortex.ports.schedule import Timing
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import AccountTable, ReminderTable
+from cortex.storage.table import each_word
 
 KEPT_FOR_RESTORE = timedelta(days=1)
 DONE_KEPT_FOR = timedelta(days=90)
@@ -93,12 +94,9 @@ class RemindersRepository(Repository):
         self, states: Sequence[ReminderState] = (), words: str = "", *, skip: int = 0, limit: int | None = None
     ) -> Sequence[ReminderRow]:
         """The reminders in these states (none: all) with all words: by when they are due, then the last notified."""
-        statement = self._standing()
+        statement = self._standing().where(*each_word(words, ReminderTable.text, ReminderTable.words))
         if states:
             statement = statement.where(ReminderTable.state.in_(states))
-        for word in words.split():
-            in_text = ReminderTable.text.icontains(word, autoescape=True)
-            statement = statement.where(or_(in_text, ReminderTable.words.icontains(word, autoescape=True)))
         wakes = _wakes()
         order = (wakes.is_(None), wakes, ReminderTable.told_at.desc(), ReminderTable.id)
         return await self._all(ReminderRow, statement.order_by(*order).offset(skip).limit(limit))

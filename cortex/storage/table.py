@@ -11,6 +11,7 @@ from sqlalchemy import (
     JSON,
     BigInteger,
     BindParameter,
+    ColumnElement,
     Date,
     DateTime,
     Dialect,
@@ -21,9 +22,12 @@ from sqlalchemy import (
     MetaData,
     Text,
     literal,
+    or_,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
+
+from cortex.storage.words import pieces
 
 # PostgreSQL refuses U+0000 in text, and neither database can encode half of a surrogate pair.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -71,6 +75,11 @@ class Moment(TypeDecorator[datetime]):
 def moment(at: datetime | None) -> BindParameter[Any]:
     """The moment as a part of an expression, such as a `case`, in which SQLAlchemy would not keep it as columns do."""
     return literal(at, Moment())
+
+
+def each_word(query: str, *columns: InstrumentedAttribute[str]) -> list[ColumnElement[bool]]:
+    """A condition for each word of a search: one of the columns holds it somewhere, whatever its case."""
+    return [or_(*(column.icontains(word, autoescape=True) for column in columns)) for word in pieces(query)]
 
 
 class Names(TypeDecorator[tuple[str, ...]]):

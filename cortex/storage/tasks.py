@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, TypedDict, Unpack
 
-from sqlalchemy import case, func, or_, select
+from sqlalchemy import case, func, select
 
 from cortex.base.errors import Conflict, NotFound
 from cortex.base.ids import new_id
 from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import TaskTable
+from cortex.storage.table import each_word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,15 +63,11 @@ class TasksRepository(Repository):
         self, list_name: str | None = None, is_done: bool | None = None, query: str = "", *, limit: int | None = None
     ) -> Sequence[TaskRow]:
         """The tasks list by list, in their order; `query`: words of title or notes, all of them; case is ignored."""
-        statement = self._mine(TaskRow, TaskTable)
+        statement = self._mine(TaskRow, TaskTable).where(*each_word(query, TaskTable.title, TaskTable.notes))
         if list_name is not None:
             statement = statement.where(func.lower(TaskTable.list_name) == list_name.lower())
         if is_done is not None:
             statement = statement.where(TaskTable.is_done == is_done)
-        for word in query.split():
-            statement = statement.where(
-                or_(TaskTable.title.icontains(word, autoescape=True), TaskTable.notes.icontains(word, autoescape=True))
-            )
         order = (TaskTable.list_name, TaskTable.position, TaskTable.id)
         return await self._all(TaskRow, statement.order_by(*order).limit(limit))
 

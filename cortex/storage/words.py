@@ -33,6 +33,11 @@ def terms(query: str) -> list[str]:
     return list(dict.fromkeys(words(query)))[:_MOST_TERMS]
 
 
+def pieces(query: str) -> list[str]:
+    """The words of a search as they were written, as many and as much of each as a database bears."""
+    return [word[:_WORD_LENGTH] for word in query.split()[:_MOST_TERMS]]
+
+
 def snippet(text: str, wanted: list[str], width: int = 160) -> str:
     """A piece of `text` on one line, about `width` signs long, round the first wanted word."""
     flat = " ".join(text.split())

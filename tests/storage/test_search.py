@@ -3,9 +3,14 @@ from typing import Any
 import pytest
 
 from cortex.base.messages import Message, Text, ToolResult, assistant, results, user
+from cortex.storage.audit import AuditFilter, AuditRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Database
+from cortex.storage.job_rows import JobFilter
+from cortex.storage.jobs import JobsRepository
+from cortex.storage.reminders import RemindersRepository
 from cortex.storage.search import SearchRepository
+from cortex.storage.tasks import TasksRepository
 from cortex.storage.turns import TurnsRepository
 
 NASTY = [
@@ -28,6 +33,7 @@ NASTY = [
     "🙂",
     "é" * 3000,
     "a " * 3000,
+    "%" * 60_000,
 ]
 
 
@@ -73,3 +79,13 @@ async def test_the_newest_come_first_and_what_is_gone_is_not_found(db: Database,
     assert await db.repository(SearchRepository, ben).messages_matching("garden") == []
     await db.repository(ConversationsRepository, ann).delete(talk.id)
     assert await search.messages_matching("garden") == []
+
+
+@pytest.mark.parametrize("query", NASTY, ids=range(len(NASTY)))
+async def test_every_list_is_narrowed_by_whatever_is_typed(db: Database, ann: str, query: str) -> None:
+    for words in (query, f"{query} xyzzy"):
+        await db.repository(TasksRepository, ann).list(query=words)
+        await db.repository(RemindersRepository, ann).list(words=words)
+        await db.repository(ConversationsRepository, ann).list(words)
+        await db.repository(JobsRepository, ann).list(JobFilter(words=words))
+        await db.repository(AuditRepository).list(which=AuditFilter(kind=words))
