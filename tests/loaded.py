@@ -10,8 +10,11 @@ import threading
 
 os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"  # as `web/__main__.py` does before it loads anything
 
+import aiosqlite
 import alembic.command
 import dbos
+import dbos._sys_db_sqlite
+from sqlalchemy.orm import configure_mappers
 
 import cortex.providers.openai
 import web.app
@@ -19,11 +22,15 @@ import web.commands
 import web.serve
 import web.worker
 from cortex.app import shipped_registry
+from cortex.base import scan
 from cortex.base.tokens import count
 
-__all__ = ["alembic", "cortex", "dbos", "web"]
+__all__ = ["aiosqlite", "alembic", "cortex", "dbos", "web"]
 
 shipped_registry()
+for page in scan.modules("web.pages"):
+    scan.load(f"web.pages.{page}")
+configure_mappers()
 count("its vocabulary")
 assert threading.active_count() == 1, threading.enumerate()  # a fork takes none but this one along
 gc.freeze()

@@ -18,7 +18,10 @@ from tests.e2e.fuzzed import NONSENSE, document
 from tests.patience import PATIENCE_S
 
 logging.getLogger("schemathesis").setLevel(logging.ERROR)
-BUDGET = [pytest.param(80, id="sample"), pytest.param(10_000, id="whole", marks=pytest.mark.full)]
+BUDGET = [
+    pytest.param(80, id="sample"),
+    pytest.param(10_000, id="whole", marks=[pytest.mark.full, pytest.mark.timeout(3_600)]),
+]
 
 
 @pytest.fixture(scope="module")

@@ -338,7 +338,7 @@ async def test_no_id_of_anothers_opens_anything_in_any_place(
         tried += len(answered)
         opened |= {f"{route} {one}": code for route, code in answered.items() if code not in (403, 404, 422)}
     assert opened == {}
-    assert tried > 2_400 / step  # a tenth of those that an attack tried are a quarter of all
+    assert tried > 2_000 / step  # a third of what an attack tried: every id in every place there is
     assert await state_of(house, ada, ids) == before
 
 
