@@ -6,7 +6,7 @@ One of the three places that may catch any exception; it logs what it catches.
 import logging
 from dataclasses import dataclass, replace
 from typing import Literal
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -124,16 +124,24 @@ def _send_to(request: Request, place: str) -> Response:
     if wants_json(request) or is_stream:
         return _as_json(request, 401, "Log in first.")
     is_htmx = request.headers.get("HX-Request") == "true"
-    here = _shown(request) if is_htmx else request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    is_page = is_htmx or request.method in SAFE_METHODS  # where a form is posted to there may be nothing to see
-    if is_page and place != "/setup" and here != "/":
-        place += f"?next={quote(here, safe='/')}"
+    here, back = _shown(request, is_htmx=is_htmx), {}
+    if here != "/" and place != "/setup":
+        back["next"] = here
+    if request.method not in SAFE_METHODS and place == "/confirm":
+        back["again"] = "1"
+    if back:
+        place += f"?{urlencode(back, safe='/')}"
     return Response(status_code=401, headers={"HX-Redirect": place}) if is_htmx else RedirectResponse(place, 303)
 
 
-def _shown(request: Request) -> str:
-    """The path of the page that htmx asks for; "/" when it does not say. Cut by hand: a parser raises on some."""
-    address = request.headers.get("HX-Current-URL", "").partition("#")[0]
+def _shown(request: Request, *, is_htmx: bool) -> str:
+    """The path of the page that was looked at; "/" when the browser does not say. Cut by hand: a parser raises on some.
+
+    Where a form is posted to there may be nothing to see, so it is the page with the form.
+    """
+    if not is_htmx and request.method in SAFE_METHODS:
+        return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    address = request.headers.get("HX-Current-URL" if is_htmx else "Referer", "").partition("#")[0]
     return "/" + address.partition("://")[2].partition("/")[2]
 
 

@@ -10,6 +10,7 @@ from tests.children import Program, environment, run
 from tests.databases import house_settings, is_on_postgresql
 from tests.e2e.caller import Caller
 from tests.e2e.daemon import Daemon
+from tests.e2e.walled import run_walled
 from tests.living_house import living_house
 from tests.patience import PATIENCE_S
 
@@ -82,3 +83,16 @@ def test_the_command_restores_and_says_what_is_wrong(tmp_path: Path, backup: tup
         assert (tried.returncode, "already serves" in tried.stderr) == (1, True)
     finally:
         with_daemon.close()
+
+
+def test_a_folder_that_is_mounted_in_home_is_named_before_anything_is_moved(
+    tmp_path: Path, backup: tuple[Path, str]
+) -> None:
+    home = tmp_path / "new" / "home"
+    (home / "my skills").mkdir(parents=True)
+    (home / "roles.txt").write_text("kept")
+    ((code, said),) = run_walled(home, f"mount -t tmpfs none '{home}/my skills'", f"restore {backup[0]}")
+    assert code == 1
+    assert "my skills in" in " ".join(said.split())
+    assert "Unmount it" in said
+    assert sorted(path.name for path in home.iterdir() if not path.name.endswith(".lock")) == ["my skills", "roles.txt"]

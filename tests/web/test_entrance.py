@@ -61,8 +61,9 @@ async def test_a_refused_set_up_says_which_field_and_keeps_the_code(
 
 async def test_set_up_is_closed_once_there_is_an_account(house: Cortex, visitor: httpx.AsyncClient) -> None:
     assert (await visitor.get("/setup")).headers["location"] == "/login"
-    answer = await visitor.post("/setup", data={"token": "x", "name": "Eve", "password": PASSWORD})
-    assert answer.status_code == 422
+    for address in ("/setup", "/setup/restore"):
+        answer = await visitor.post(address, data={"token": "x", "name": "Eve", "password": PASSWORD})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/login")
     assert len(await house.accounts.users()) == 2
 
 
@@ -162,6 +163,21 @@ async def test_admin_pages_ask_for_the_password_after_a_while(house: Cortex, app
         right = await person.post("/confirm", password=PASSWORD, next="/admin/users")
         assert right.headers["location"] == "/admin/users"
         assert (await person.get("/admin/users")).status_code == 200
+
+
+async def test_a_press_that_met_the_question_for_the_password_is_said_to_be_lost(
+    house: Cortex, app: FastAPI, ada: Browser
+) -> None:
+    person = await logged_in(app, house, "Ada")
+    view = await house.accounts.who(person.http.cookies[COOKIE])
+    assert view
+    async with person.http:
+        await _forget_confirmation(house, view.user.id, view.login_id)
+        headers = {"Referer": "http://test/stop-all"}
+        pressed = await person.http.post("/stop-all/outward", headers=headers)
+        assert pressed.headers["location"] == "/confirm?next=/stop-all&again=1"
+        assert "press the button once more" in (await person.get(pressed.headers["location"])).text
+        assert "press the button" not in (await person.get("/confirm?next=/stop-all")).text
 
 
 async def _forget_confirmation(house: Cortex, user_id: str, login_id: str) -> None:

@@ -32,6 +32,7 @@ class PasswordAgainContext(Context):
     """The page that asks for the password again."""
 
     next: str = described("where to go afterwards, a path of ours", default="/")
+    again: bool = described("whether a button was pressed that has to be pressed again afterwards", default=False)
     error: str = described("why the last try was refused", default="")
 
 
@@ -78,10 +79,14 @@ async def log_out(request: Request, services: Services) -> Response:
 
 
 @router.get("/confirm")
-async def ask_again(request: Request, services: Services, user: CurrentUser, next: str = "/") -> Response:
+async def ask_again(
+    request: Request, services: Services, user: CurrentUser, next: str = "/", again: bool = False
+) -> Response:
     """Asks for the password before an admin page."""
     frame = await frame_of(request, services, user)
-    return respond(request, "password_again.html", PasswordAgainContext(frame=frame, next=local_path(next)))
+    return respond(
+        request, "password_again.html", PasswordAgainContext(frame=frame, next=local_path(next), again=again)
+    )
 
 
 @router.post("/confirm")

@@ -44,7 +44,9 @@ async def show(request: Request, services: Services) -> Response:
 async def set_up(
     request: Request, services: Services, token: Text = "", name: Text = "", password: Text = "", time_zone: Text = ""
 ) -> Response:
-    """Make the admin, log them in, and go on to the models."""
+    """Make the admin, log them in, and go on to the models; once an account exists, to the login page."""
+    if await services.accounts.has_users():
+        return RedirectResponse("/login", 303)
     try:
         user = await services.accounts.redeem_setup(token.strip().removeprefix("#"), name, password)
         cookie = await services.accounts.login(user.name, password, *client(request), time_zone=time_zone)
@@ -60,7 +62,9 @@ async def set_up(
 async def restore(
     request: Request, services: Services, token: Text = "", backup: Text = "", passphrase: Text = "", key: Text = ""
 ) -> Response:
-    """Put a backup in place of this empty home, and start anew with it."""
+    """Put a backup in place of this empty home, and start anew with it; once an account exists, to the login page."""
+    if await services.accounts.has_users():
+        return RedirectResponse("/login", 303)
     try:
         await services.accounts.check_setup(token.strip().removeprefix("#"))
         made = await services.restores.prepare(backup.strip(), passphrase, key)

@@ -8,6 +8,7 @@ can be taken twice. HOME itself is not moved: it may be a mounted disk.
 import asyncio
 import json
 import os
+import re
 import shutil
 from collections.abc import Awaitable
 from pathlib import Path
@@ -27,6 +28,7 @@ from cortex.storage import revisions
 FOLDER, NEW, COMMIT = ".restore", "new", "commit"
 REPLACED = "replaced-home"
 OUT, IN = "out", "in"
+MOUNTS = Path("/proc/self/mountinfo")  # proc_pid_mountinfo(5); blanks in names stand there as \\040
 STAYS = (FOLDER, REPLACED, "backups", "serve.lock", "lost+found", ".backup-lock", ".backup-state.json")
 
 
@@ -69,6 +71,7 @@ async def look(settings: Settings, file: Path, passphrase: str, *, key: str = ""
     with TemporaryDirectory(prefix=".backup-look-", dir=settings.home) as folder:
         manifest = await _guarded(checked(file, passphrase, Path(folder)))
     _fits(settings, manifest, key)
+    await asyncio.to_thread(_refuse_mounts, settings.home)
     return manifest
 
 
@@ -80,6 +83,7 @@ async def prepare(settings: Settings, file: Path, passphrase: str, *, key: str =
     home = settings.home
     if is_pending(home):
         raise UserError("An earlier restore is not finished; start Cortex, or give the command again.")
+    await asyncio.to_thread(_refuse_mounts, home)
     folder = home / FOLDER
     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     manifest: Manifest | None = None
@@ -156,6 +160,21 @@ async def _guarded(reading: Awaitable[Manifest]) -> Manifest:
         return await reading
     except OSError as error:
         raise UserError(f"The backup could not be read: {error.strerror or error} ({error.filename}).") from error
+
+
+def _refuse_mounts(home: Path) -> None:
+    """UserError for what is mounted right inside HOME: a mount cannot be moved aside, so a restore would stop there."""
+    if not MOUNTS.exists():  # not Linux
+        return
+    lines = MOUNTS.read_text(errors="surrogateescape").splitlines()
+    mounted = {re.sub(r"\\(\d{3})", lambda blank: chr(int(blank[1], 8)), line.split()[4]) for line in lines}
+    names = (name for name in sorted(os.listdir(home)) if name not in STAYS)
+    in_the_way = [name for name in names if str(home.resolve() / name) in mounted]
+    if in_the_way:
+        raise UserError(
+            f"{', '.join(in_the_way)} in {str(home)!r} cannot be moved aside, because something is mounted there. "
+            "Unmount it for the time of the restore (in a container: leave that volume out, and mount HOME as one)."
+        )
 
 
 def _fits(settings: Settings, manifest: Manifest, key: str) -> None:
