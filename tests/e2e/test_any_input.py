@@ -18,6 +18,7 @@ from tests.e2e.fuzzed import NONSENSE, document
 from tests.patience import PATIENCE_S
 
 logging.getLogger("schemathesis").setLevel(logging.ERROR)
+HEAD_BYTES = 65_000
 BUDGET = [
     pytest.param(80, id="sample"),
     pytest.param(10_000, id="whole", marks=[pytest.mark.full, pytest.mark.timeout(3_600)]),
@@ -70,10 +71,10 @@ def test_no_route_fails_on_any_input(house: Daemon, ada: Caller, ids: dict[str, 
         )
         @given(case=st.one_of(operations))
         def ask(case: Any) -> None:
-            answer = session.request(
-                **case.as_transport_kwargs(base_url=house.origin)
-                | {"cookies": {"cortex": ada.token}, "allow_redirects": False, "timeout": PATIENCE_S},
-            )
+            request = case.as_transport_kwargs(base_url=house.origin) | {"cookies": {"cortex": ada.token}}
+            if len(session.prepare_request(requests.Request(**request)).url or "") > HEAD_BYTES:
+                return  # h11 reads no more of a head than this, and closes what it was sent on: no answer is sure
+            answer = session.request(**request, allow_redirects=False, timeout=PATIENCE_S)
             assert is_sound(answer.status_code, answer.text), (
                 answer.status_code,
                 answer.request.url,
