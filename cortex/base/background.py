@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Collection, Coroutine
 from contextlib import asynccontextmanager
 
 AGAIN_S = 5.0
@@ -19,11 +19,21 @@ async def background_tasks(*bodies: Coroutine[None, None, None]) -> AsyncIterato
     try:
         yield
     finally:
-        left = set(workers)
-        while left:
-            for worker in left:
-                worker.cancel()  # more than once: a cancel that a library swallows must not hold up the end
+        await _end(workers)
+
+
+async def _end(workers: Collection["asyncio.Task[None]"]) -> None:
+    """Cancel them until they are over, more than once: a cancel that a library swallows must not hold up the end."""
+    left, cancelled = set(workers), None
+    while left:
+        for worker in left:
+            worker.cancel()
+        try:
             _, left = await asyncio.wait(left, timeout=AGAIN_S)
+        except asyncio.CancelledError as error:  # whoever waits for us is cancelled anew: nobody is left behind
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
 
 
 def _log_failure(worker: "asyncio.Task[None]") -> None:

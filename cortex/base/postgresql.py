@@ -14,7 +14,7 @@ from psycopg.rows import TupleRow
 
 RV = TypeVar("RV")
 
-ANSWER_S = 70.0  # longer than any statement of ours may take on a server that lives (`statement_timeout`)
+ANSWER_S = 70.0  # longer than any statement of ours may take on a server that lives (`storage/db.py`: 60 s)
 LISTEN_S = 1e9  # who listens waits for others, not for the server
 LOOK_S = 0.1  # as psycopg does by itself
 SILENT = f"the server has not answered for {ANSWER_S:.0f} s"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import sqlalchemy as sa
-from dbos import DBOS, SetEnqueueOptions, SetWorkflowAttributes, SetWorkflowID, WorkflowStatus
+from dbos import DBOS, DBOSClient, SetEnqueueOptions, SetWorkflowAttributes, SetWorkflowID, WorkflowStatus
 from dbos import error as dbos_error
 
 from cortex.base.background import background_tasks
@@ -43,7 +43,7 @@ from cortex.engine.durable import DurableSteps
 from cortex.engine.leases import LocalRecovery
 from cortex.engine.lives import FIRST, Lives
 from cortex.engine.recover import Recovery
-from cortex.engine.remote import client_of, hand_over
+from cortex.engine.remote import client_of, hand_over, make_tables
 from cortex.engine.slots import QueueSlots
 from cortex.ports.steps import begins_at_once, is_first_life
 
@@ -79,6 +79,7 @@ class Engine:
         self._runs = runs.Runs()
         self._slots = QueueSlots()
         self._steps = DurableSteps(self, outages)
+        self._client: DBOSClient | None = None
         self._lives: Lives
         self._starting: set[asyncio.Task[None]] = set()
         self._looks = AsyncExitStack()
@@ -145,8 +146,10 @@ class Engine:
             self._recovery = Recovery(self._database, self.executor_id, self.version, self._runs)
             # Ahead of the launch, which gives runs our name: a name whose lock is free counts as dead.
             await self._recovery.claim()
+            await asyncio.to_thread(make_tables, self._database)  # over connections of its own: an index takes its time
         DBOS.launch()
-        self._lives = Lives(client_of(self._database))  # ahead of the first run, which this loop begins later
+        self._client = client_of(self._database)
+        self._lives = Lives(self._client)  # ahead of the first run, which this loop begins later
         wait_for_room(self._database)
         dbos_patches.wake_at_end(instance)
         dbos_patches.look_up_resumed_runs_only(instance, is_first_life.get)
@@ -177,6 +180,8 @@ class Engine:
     async def _shut_down(self, grace_s: float) -> None:
         wait_no_longer(self._database)
         left = await self._runs.wind_down(grace_s)
+        if self._client is not None:
+            dbos_patches.retry_no_longer(self._client)
         await self._looks.aclose()
         if self._calming is not None:
             self._calming.cancel()
@@ -184,7 +189,10 @@ class Engine:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
         left += await self._runs.wind_down(0)  # taken from a queue meanwhile
-        await asyncio.to_thread(hand_over, self._database, left)
+        try:
+            await asyncio.to_thread(hand_over, self._database, left)
+        except (sa.exc.SQLAlchemyError, dbos_error.DBOSException) as error:
+            log.warning("engine: %d runs stay as they are, for the next start to take up: %s", len(left), error)
 
     def _guarded(self, body: Body) -> Workflow:
         async def run(run_id: str, argument: dict[str, Any], queue: str, key: str) -> None:

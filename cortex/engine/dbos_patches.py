@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any, cast
 from weakref import WeakSet
 
-from dbos import DBOS, Queue, _dbos, _queue, _scheduler, _sys_db, _workflow_commands
+from dbos import DBOS, DBOSClient, Queue, _dbos, _queue, _scheduler, _sys_db, _workflow_commands
 from dbos import error as dbos_error
 from dbos._utils import INTERNAL_QUEUE_NAME
 
@@ -111,6 +111,12 @@ class _Time:
 def retry_soon() -> None:
     """Let DBOS try again every five seconds while its database is away, where it would wait up to a minute."""
     _sys_db.time = _Time()  # type: ignore[assignment,attr-defined]  # it sleeps there and nowhere else for so long
+
+
+def retry_no_longer(client: DBOSClient) -> None:
+    """Let what waits for a database that is away fail: a thread that tries again for ever keeps the process alive."""
+    for system in (_dbos._get_dbos_instance()._sys_db, client._sys_db):
+        system._retry_connection_errors = False
 
 
 class _Wakeable:

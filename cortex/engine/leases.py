@@ -30,7 +30,7 @@ class LocalRecovery:
     def __init__(self, database: Path, executor_id: str = "") -> None:
         """executor_id: the one to lease; by default the first that no living process has."""
         self.executor_id = executor_id
-        self.has_others = False  # whether another process lived at the last look
+        self.has_others = False  # whether another process lived between the last two looks
         self._database = database
         self._file: IO[str] | None = None
         self._settled: dict[str, int] = {}  # id of a dead process -> when it was leased last, once its runs are ours
@@ -68,8 +68,8 @@ class LocalRecovery:
             name, leased_at = self._name(path), path.stat().st_mtime_ns
             if name == self.executor_id or self._settled.get(name) == leased_at:
                 continue
+            has_others = True  # one that has just died too: what it cancelled last is still looked for
             with _held(path) as is_dead:
-                has_others |= not is_dead
                 if is_dead:
                     taken = DBOS._recover_pending_workflows([name])
                     self._settled[name] = leased_at

@@ -18,8 +18,14 @@ PASSING = {
     sqlite3.SQLITE_CANTOPEN: "its file cannot be opened",
 }
 PRIMARY = 0xFF  # the low byte of SQLite's extended codes
-# Of PostgreSQL: connection lost, resources (disk, memory, connections), server stops or starts, too slow, deadlock.
-PASSING_STATES = ("08", "53", "57P", "57014", "40P01")
+LOST = "the connection is lost"
+PASSING_STATES = {  # of PostgreSQL, by how the state begins
+    "08": LOST,
+    "53": "it has no disk, memory or connection left",
+    "57P": "it stops or starts",
+    "57014": "it took too long",
+    "40P01": "two changes waited for each other",
+}
 
 
 @contextmanager
@@ -50,8 +56,10 @@ def passing(error: SQLAlchemyError) -> str:
         return ""
     if isinstance(error.orig, sqlite3.OperationalError):
         return PASSING.get(error.orig.sqlite_errorcode & PRIMARY, "")
-    state = getattr(error.orig, "sqlstate", None)
+    state: str | None = getattr(error.orig, "sqlstate", None)
     # Without a state it never came to a statement: a refused, broken or silent connection.
     is_operational = any(kind.__name__ == "OperationalError" for kind in type(error.orig).__mro__)
-    is_lost = error.connection_invalidated or (state is None and is_operational)
-    return "the connection is lost" if is_lost or str(state).startswith(PASSING_STATES) else ""
+    if state is None:
+        return LOST if error.connection_invalidated or is_operational else ""
+    said = next((words for prefix, words in PASSING_STATES.items() if state.startswith(prefix)), "")
+    return said or (LOST if error.connection_invalidated else "")

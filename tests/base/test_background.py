@@ -34,18 +34,39 @@ async def test_a_failure_is_told_and_the_block_goes_on(caplog: pytest.LogCapture
                 await asyncio.sleep(0.01)
 
 
-async def test_one_whose_cancel_is_swallowed_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "AGAIN_S", 0.01)
-    swallowed = 0
+class Deaf:
+    """A worker that swallows so many cancels."""
 
-    async def deaf() -> None:
-        nonlocal swallowed
-        while swallowed < 2:
+    def __init__(self, cancels: int) -> None:
+        self.left = cancels
+
+    async def work(self) -> None:
+        while self.left:
             try:
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
-                swallowed += 1
+                self.left -= 1
 
-    async with background_tasks(deaf()):
+
+async def test_one_whose_cancel_is_swallowed_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "AGAIN_S", 0.01)
+    deaf = Deaf(2)
+    async with background_tasks(deaf.work()):
         await asyncio.sleep(0)
-    assert swallowed == 2
+    assert deaf.left == 0
+
+
+async def test_one_below_another_is_not_left_behind_when_that_is_cancelled_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(background, "AGAIN_S", 0.01)
+    deaf, begun = Deaf(5), asyncio.Event()
+
+    async def owner() -> None:
+        async with background_tasks(deaf.work()):
+            begun.set()
+            await asyncio.Event().wait()
+
+    async with background_tasks(owner()):
+        await begun.wait()
+    assert deaf.left == 0

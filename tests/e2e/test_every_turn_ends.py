@@ -110,6 +110,31 @@ def test_a_turn_waits_for_postgresql_over_its_socket(daemon: Daemon, away_s: flo
 
 
 @OWN
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("is_frozen", [False, pytest.param(True, marks=pytest.mark.full)], ids=["gone", "frozen"])
+def test_a_daemon_ends_while_its_turn_waits_for_postgresql(daemon: Daemon, is_frozen: bool) -> None:
+    """Told to end, it does not wait for the server; the next start finishes the turn."""
+    with private_server() as server, model() as scripted, Caller(daemon) as ada:
+        daemon.set(database_url=server.url)
+        daemon.start()
+        settle(ada.set_up(), scripted)
+        cid = halfway(scripted, ada)
+        with Listener(daemon.origin, ada.token, events_of(cid)) as page:
+            page.first("", MILK)
+            server.freeze() if is_frozen else server.stop()
+            try:
+                scripted.go_on(99)
+                page.first("", AWAY)
+                assert daemon.stop() == 0
+            finally:
+                server.thaw() if is_frozen else server.start()
+        assert "Traceback" not in daemon.log, daemon.log
+        daemon.start()
+        until(lambda: DONE[:40] in ada.get(f"/c/{cid}").text)
+        assert ada.get("/tasks").text.count(">milk<") == 1
+
+
+@OWN
 @pytest.mark.full
 @pytest.mark.timeout(900)
 def test_a_turn_waits_for_a_postgresql_that_is_frozen(daemon: Daemon) -> None:

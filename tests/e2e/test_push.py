@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.databases import rows_of
-from tests.e2e.browser import Window, axe
+from tests.e2e.browser import Window, axe, chromium
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
@@ -24,6 +24,7 @@ from tests.e2e.person import poll
 from tests.notify.browser import Browser as Keys
 from tests.notify.browser import signature
 from tests.notify.loopback import Loopback, Reply
+from web import assets
 
 pytestmark = pytest.mark.browser
 
@@ -54,6 +55,14 @@ KEPT = """async () => {
     for (const { url } of await (await caches.open(name)).keys()) kept.push(new URL(url).pathname);
   return kept;
 }"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The whole one: the headless shell shows no notifications."""
+    assets.make()
+    with chromium(is_whole=True) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")

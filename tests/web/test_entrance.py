@@ -177,6 +177,8 @@ async def test_a_press_that_met_the_question_for_the_password_is_said_to_be_lost
         pressed = await person.http.post("/stop-all/outward", headers=headers)
         assert pressed.headers["location"] == "/confirm?next=/stop-all&again=1"
         assert "press the button once more" in (await person.get(pressed.headers["location"])).text
+        wrong = await person.post("/confirm", password="wrong", next="/stop-all", again="1")
+        assert "press the button once more" in wrong.text
         assert "press the button" not in (await person.get("/confirm?next=/stop-all")).text
 
 

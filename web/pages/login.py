@@ -91,13 +91,18 @@ async def ask_again(
 
 @router.post("/confirm")
 async def confirm(
-    request: Request, services: Services, user: CurrentUser, password: Text = "", next: Text = "/"
+    request: Request,
+    services: Services,
+    user: CurrentUser,
+    password: Text = "",
+    next: Text = "/",
+    again: Annotated[bool, Form()] = False,
 ) -> Response:
     """On to the admin page for 10 minutes, when the password is right."""
     try:
         await services.accounts.confirm(login_token(request), password)
     except (NotAllowed, Throttled) as refused:
         frame = await frame_of(request, services, user)
-        context = PasswordAgainContext(frame=frame, next=local_path(next), error=refused.message)
+        context = PasswordAgainContext(frame=frame, next=local_path(next), again=again, error=refused.message)
         return respond(request, "password_again.html", context, status=429 if isinstance(refused, Throttled) else 422)
     return RedirectResponse(local_path(next), 303)

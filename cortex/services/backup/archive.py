@@ -226,7 +226,8 @@ def _opened(path: Path, passphrase: str) -> Iterator[tarfile.TarFile]:
         if envelope.is_sealed(path):
             if not passphrase:
                 raise UserError(
-                    "The backup is encrypted: give its passphrase by CORTEX_BACKUP_PASSPHRASE or --passphrase-stdin.",
+                    "The backup is encrypted: give its passphrase by CORTEX_BACKUP_PASSPHRASE, by --passphrase-stdin, "
+                    "or in the field on the set-up page.",
                     field="passphrase",
                 )
             file = stack.enter_context(io.BufferedReader(envelope.OpeningReader(file, passphrase)))

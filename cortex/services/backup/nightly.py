@@ -55,7 +55,7 @@ class NightlyBackup:
     async def _is_set_up(self) -> bool:
         try:
             return await self.has_users()
-        except SQLAlchemyError:
+        except (CortexError, SQLAlchemyError):
             return True  # the backup will say what is wrong, and is tried again
 
     async def _try(self) -> None:

@@ -71,7 +71,7 @@ async def look(settings: Settings, file: Path, passphrase: str, *, key: str = ""
     with TemporaryDirectory(prefix=".backup-look-", dir=settings.home) as folder:
         manifest = await _guarded(checked(file, passphrase, Path(folder)))
     _fits(settings, manifest, key)
-    await asyncio.to_thread(_refuse_mounts, settings.home)
+    await asyncio.to_thread(_refuse_mounts, settings.home, moves_key=bool(key))
     return manifest
 
 
@@ -83,7 +83,7 @@ async def prepare(settings: Settings, file: Path, passphrase: str, *, key: str =
     home = settings.home
     if is_pending(home):
         raise UserError("An earlier restore is not finished; start Cortex, or give the command again.")
-    await asyncio.to_thread(_refuse_mounts, home)
+    await asyncio.to_thread(_refuse_mounts, home, moves_key=bool(key))
     folder = home / FOLDER
     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     manifest: Manifest | None = None
@@ -162,13 +162,14 @@ async def _guarded(reading: Awaitable[Manifest]) -> Manifest:
         raise UserError(f"The backup could not be read: {error.strerror or error} ({error.filename}).") from error
 
 
-def _refuse_mounts(home: Path) -> None:
+def _refuse_mounts(home: Path, *, moves_key: bool) -> None:
     """UserError for what is mounted right inside HOME: a mount cannot be moved aside, so a restore would stop there."""
+    stays = STAYS if moves_key else (*STAYS, KEY_FILE)
     if not MOUNTS.exists():  # not Linux
         return
-    lines = MOUNTS.read_text(errors="surrogateescape").splitlines()
-    mounted = {re.sub(r"\\(\d{3})", lambda blank: chr(int(blank[1], 8)), line.split()[4]) for line in lines}
-    names = (name for name in sorted(os.listdir(home)) if name not in STAYS)
+    places = [os.fsdecode(line.split(b" ")[4]) for line in MOUNTS.read_bytes().splitlines()]
+    mounted = {re.sub(r"\\(\d{3})", lambda blank: chr(int(blank[1], 8)), place) for place in places}
+    names = (name for name in sorted(os.listdir(home)) if name not in stays)
     in_the_way = [name for name in names if str(home.resolve() / name) in mounted]
     if in_the_way:
         raise UserError(

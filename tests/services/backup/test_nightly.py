@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cortex.base.errors import DatabaseUnavailable
 from cortex.base.settings import Settings
 from cortex.services.backup.backups import Backups
 from cortex.services.backup.nightly import NightlyBackup
@@ -38,6 +39,10 @@ async def _yes() -> bool:
 
 async def _no() -> bool:
     return False
+
+
+async def _away() -> bool:
+    raise DatabaseUnavailable("The database does not answer.")
 
 
 async def _keep(backups: Backups, settings: Settings, clock: Clock, has_users: Callable[[], Awaitable[bool]]) -> None:
@@ -91,6 +96,11 @@ async def test_a_failure_is_tried_again_in_an_hour(home: Path) -> None:
     with pytest.raises(asyncio.CancelledError):
         await _keep(backups, settings, clock, _yes)
     assert backups.state().error == ""
+
+
+async def test_a_database_that_is_away_at_the_look_ends_no_later_backup(home: Path) -> None:
+    kept = await _kept(home, Clock(datetime(2026, 11, 23, 12, tzinfo=UTC), most=3), _away)
+    assert kept == ["11-25 03:00", "11-23 12:05"]
 
 
 async def test_it_can_be_switched_off(home: Path) -> None:
