@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from tests.scripted_rules import Asked, Spoken, in_pieces
+from tests.scripted_rules import Asked, Spoken, in_cuts, in_pieces
 
 SIGNATURE = "c2NyaXB0ZWQtc2lnbmF0dXJl"
 _NAME = re.compile(r"^[a-zA-Z0-9_-]{1,128}$")
@@ -244,8 +244,7 @@ def chunks(body: dict[str, Any], said: Spoken, usage: dict[str, Any], finish: st
         index += 1
     for call in said.calls:
         events.append(_start(index, {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}))
-        pieces = [call.arguments[at : at + 12] for at in range(0, len(call.arguments), 12)]
-        events += [_delta(index, "input_json_delta", "partial_json", piece) for piece in pieces]
+        events += [_delta(index, "input_json_delta", "partial_json", piece) for piece in in_cuts(call.arguments)]
         events.append(_stop(index))
         index += 1
     if finish is not None:

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from tests.scripted_rules import Asked, Spoken, in_pieces
+from tests.scripted_rules import Asked, Spoken, in_cuts, in_pieces
 
 _NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 _KEYS = {
@@ -195,9 +195,8 @@ def chunks(body: dict[str, Any], said: Spoken, usage: dict[str, Any], finish: st
     for index, call in enumerate(said.calls):
         first = {"index": index, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}}
         events.append(event({"tool_calls": [first]}))
-        for at in range(0, len(call.arguments), 12):
-            piece = {"index": index, "function": {"arguments": call.arguments[at : at + 12]}}
-            events.append(event({"tool_calls": [piece]}))
+        for cut in in_cuts(call.arguments):
+            events.append(event({"tool_calls": [{"index": index, "function": {"arguments": cut}}]}))
     if finish is not None:
         events.append(event({}, finish))
         if (body.get("stream_options") or {}).get("include_usage"):

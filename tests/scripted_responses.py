@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from tests.scripted_openai import error
-from tests.scripted_rules import Asked, Spoken, in_pieces
+from tests.scripted_rules import Asked, Spoken, in_cuts, in_pieces
 
 __all__ = ["chunks", "error", "prefix", "problems", "read", "usage", "whole"]
 
@@ -230,8 +230,8 @@ def _item_events(at: int, item: dict[str, Any]) -> list[dict[str, Any]]:
             events.append({"type": "response.output_text.done", **place, "text": part["text"], "logprobs": []})
             events.append({"type": "response.content_part.done", **place, "part": part})
         case "function_call":
-            pieces = [item["arguments"][cut : cut + 12] for cut in range(0, len(item["arguments"]), 12)]
-            events += [{"type": "response.function_call_arguments.delta", **place, "delta": each} for each in pieces]
+            kind = "response.function_call_arguments.delta"
+            events += [{"type": kind, **place, "delta": cut} for cut in in_cuts(item["arguments"])]
             events.append({"type": "response.function_call_arguments.done", **place, "arguments": item["arguments"]})
     return [*events, {"type": "response.output_item.done", "output_index": at, "item": item}]
 

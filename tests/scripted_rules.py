@@ -102,6 +102,12 @@ def in_pieces(text: str) -> list[str]:
     return [text[at : at + LONG // 10] for at in range(0, len(text), LONG // 10)]
 
 
+def in_cuts(arguments: str) -> list[str]:
+    """The arguments of a call as they are streamed: some letters at a time, long ones in pages."""
+    size = 12 if len(arguments) < LONG else LONG // 10
+    return [arguments[at : at + size] for at in range(0, len(arguments), size)]
+
+
 def _step(asked: Asked, rules: list[Rule]) -> Step:
     for each in rules:
         if re.search(each.when, asked.user, re.IGNORECASE):

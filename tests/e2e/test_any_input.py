@@ -140,7 +140,15 @@ BODIES = {
 
 @pytest.mark.parametrize("kind", BODIES)
 @pytest.mark.parametrize(
-    "path", ["/tasks", "/c/new/messages", "/jobs/new", "/admin/tools/task_create/call", "/push/subscribe"]
+    "path",
+    [
+        "/c/new/messages",
+        "/jobs/new",
+        *(
+            pytest.param(path, marks=pytest.mark.full)
+            for path in ("/tasks", "/admin/tools/task_create/call", "/push/subscribe")
+        ),
+    ],
 )
 def test_a_body_of_another_kind_is_refused_in_a_sentence(ada: Caller, kind: str, path: str) -> None:
     content_type, body = BODIES[kind]

@@ -82,11 +82,11 @@ CUT = Fault(kind="cut", after_bytes=900)
     [
         ("Which nightly job failed?", "What I would do", []),
         ("add milk to my list", "on your shopping list", []),
-        ("read five lists", "Used 5 tools", []),
+        pytest.param("read five lists", "Used 5 tools", [], marks=pytest.mark.full),
         ("please try twice", "came to its end", [CUT]),
-        ("hello", "Try again", [REFUSED]),
+        pytest.param("hello", "Try again", [REFUSED], marks=pytest.mark.full),
         ("look at every shelf", "Continue with 5 more", []),
-        ("a reference", 'href="https://example.org"', []),
+        pytest.param("a reference", 'href="https://example.org"', [], marks=pytest.mark.full),
     ],
     ids=["table and code", "one call", "folded calls", "second attempt", "error", "out of rounds", "reference link"],
 )

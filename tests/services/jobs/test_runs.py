@@ -770,12 +770,13 @@ async def test_somebody_elses_job_is_unknown(shift: Shift) -> None:
         await shift.house.cortex.jobs.run_now(shift.admin, job.id)
 
 
-async def test_an_idle_week_makes_no_model_call(shift: Shift) -> None:
-    """Reminders, plain messages and a job that is only due later: an hour at a time, for a week."""
+@pytest.mark.parametrize("days", [1, pytest.param(7, marks=pytest.mark.full)])
+async def test_idle_days_make_no_model_call(shift: Shift, days: int) -> None:
+    """Reminders, plain messages and a job that is only due later: an hour at a time."""
     await shift.job("every hour", notify_on="never")
     later = await shift.job("every year on 1 March at 9:00", kind="prompt", name="Later")
     await shift.house.cortex.reminders.add(shift.admin, "water the plants every day at 9")
-    for _ in range(7 * 24):
+    for _ in range(days * 24):
         shift.clock.forward(minutes=61)
         await shift.tick()
     assert await shift.slots(later) == []
