@@ -233,10 +233,15 @@ class Foundation:
 
     @cached_property
     def accounts(self) -> Accounts:
-        listeners = (self.chat.access_ended, *self._access_ended)
-        end_streams = self.streams.end_streams
+        async def end_streams(user_id: str) -> None:
+            self.streams.end_streams(user_id)
+
         return Accounts(
-            self.runtime.db, self.settings, self.runtime.clock, access_ended=listeners, logged_out=end_streams
+            self.runtime.db,
+            self.settings,
+            self.runtime.clock,
+            access_ended=(self.chat.access_ended, *self._access_ended),
+            logged_out=(end_streams, *self._access_ended),
         )
 
     @cached_property

@@ -92,6 +92,17 @@ def test_a_queued_message_is_answered_by_whichever_worker_is_free(crew: Crew, ad
         until(lambda: [one.event for one in listener.heard].count("ended") == 2)
 
 
+def test_a_log_out_closes_what_its_login_watches_on_another_page(crew: Crew, ada: Caller) -> None:
+    cid = ada.send("new", "hello")
+    with Caller(crew.pages[0]) as browser:
+        browser.log_in()
+        with Listener(crew.pages[1].origin, browser.token, events_of(cid)) as listener:
+            listener.first("ended")
+            assert listener.is_open
+            browser.post("/logout")
+            until(lambda: not listener.is_open)
+
+
 @pytest.mark.full
 def test_an_ended_login_closes_the_streams_of_every_page(crew: Crew, ada: Caller) -> None:
     with ada.invite("Bob") as bob:

@@ -6,7 +6,7 @@ Throttling counts a try before its password is looked at, by account and by addr
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -56,9 +56,12 @@ class Accounts(People):
         *,
         passwords: Passwords | None = None,
         access_ended: Sequence[Listener] = (),
-        logged_out: Callable[[str], None] = lambda user_id: None,
+        logged_out: Sequence[Listener] = (),
     ) -> None:
-        """logged_out: called with the id of a user one of whose browsers logged out; their work goes on."""
+        """logged_out: called with the id of a user one of whose browsers logged out; their work goes on.
+
+        What is open by their other logins ends too, and is opened again by itself.
+        """
         super().__init__(db, settings.time_zone, clock, passwords or Passwords(), access_ended)
         self._logged_out = logged_out
         self._seen: set[str] = set()
@@ -192,7 +195,8 @@ class Accounts(People):
         view = await self.who(token)
         if view is not None:
             await self._end(view.user, view.login_id, "logout")
-            self._logged_out(view.user.id)
+            for listener in self._logged_out:
+                await listener(view.user.id)
 
     async def confirm(self, token: str, password: str) -> None:
         """Note for 10 minutes that the person at this login knows the password. NotAllowed, Throttled like `login`."""
