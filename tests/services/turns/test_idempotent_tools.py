@@ -201,7 +201,7 @@ async def test_words_to_others_that_may_have_left_are_not_sent_again(
 ) -> None:
     points = await points_of(tmp_path, name, arguments)
     for dies_at in (points - 1, points):  # behind the sending, and ahead of its record
-        async with world(tmp_path / "home") as made:
+        async with world(tmp_path / str(dies_at)) as made:
             call = CutCall(world=made, call=ToolCall(id="c1", name=name, arguments=json.dumps(arguments)))
             with pytest.raises(Killed):
                 await call.live(dies_at)
