@@ -47,6 +47,9 @@ class AgentsService:
     async def start(self, user_id: str, id: str, parent_turn: str, task: str, role: str, is_tainted: bool) -> AgentRun:
         """Start one, once per id. ToolFailed for an unknown role, an agent of an agent, too many, a spent budget."""
         with suppress(NotFound):
+            _, begun = await run_of(reading(self._runtime.db, user_id), id)
+            if begun.state not in LOOP_ENDS:
+                await self._turns.start(begun)  # a kill may have come between the row and its run
             return (await self.view(user_id, id)).run
         parent = await self._runtime.db.repository(TurnsRepository, user_id).get(parent_turn)
         await self._must_be_possible(user_id, parent, role)
@@ -74,7 +77,7 @@ class AgentsService:
             )
             await repository(ConversationsRepository).append(id, [message_row(row, False)])
             await repository(ConversationsRepository).append(parent.conversation_id, [card_row(row, id)])
-        await self._turns.start(row)  # a repeat returns above; if this was cut off, the queue starts the turn
+        await self._turns.start(row)  # where this is cut off and not repeated, the queue starts the turn
         return (await self.view(user_id, id)).run
 
     async def list(self, user_id: str, most: int) -> Sequence[AgentRun]:
