@@ -7,7 +7,7 @@ while another program holds a lock. It knows no database: whoever asks one raise
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
 from cortex.base.clock import ticks_s
@@ -15,6 +15,7 @@ from cortex.base.errors import DatabaseUnavailable
 
 FIRST_WAIT_S = 0.25
 LONGEST_WAIT_S = 5.0
+LATE_S = 2.0  # after which what is not written yet counts as waiting
 GIVE_UP_S = 900.0
 
 T = TypeVar("T")
@@ -54,6 +55,22 @@ class Outages:
             yield
         finally:
             self._count(-1)
+
+    @contextmanager
+    def waiting_when_late(self) -> Iterator[Callable[[], None]]:
+        """Gives what says that writing begins: some seconds later, until the block ends, something waits."""
+        clock: asyncio.TimerHandle | None = None
+        with ExitStack() as late:
+
+            def begin() -> None:
+                nonlocal clock
+                clock = asyncio.get_running_loop().call_later(LATE_S, lambda: late.enter_context(self.waiting()))
+
+            try:
+                yield begin
+            finally:
+                if clock is not None:
+                    clock.cancel()
 
     async def _again(self, action: Callable[[], Awaitable[T]]) -> T:
         ends_s, wait_s = ticks_s() + GIVE_UP_S, FIRST_WAIT_S

@@ -58,8 +58,10 @@ class DurableSteps:
                 return encode_error(error)
             finally:
                 steps.current.reset(token)
+                keeping_begins()  # the engine waits for its database by itself, and tells nobody
 
-        found = await self._engine.step(title, kept)
+        with self._outages.waiting_when_late() as keeping_begins:
+            found = await self._engine.step(title, kept)
         if "error" in found:
             raise decode_error(found)
         # The codec gives back the very class that it was given.

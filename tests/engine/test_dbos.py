@@ -15,6 +15,7 @@ from cortex.engine.dbos import Body, Engine
 from cortex.engine.remote import Remote
 from cortex.ports.steps import is_first_life, step
 from tests.databases import engine_of
+from tests.e2e.tables import locked
 from tests.engine.opening import Opener, is_state, true, until
 from tests.patience import PATIENCE_S
 
@@ -483,6 +484,32 @@ async def test_a_step_waits_for_a_database_that_is_away_and_says_so(tmp_path: Pa
     assert away.lives == [True, False, False, False]  # a later try may find traces of the first
 
 
+@pytest.mark.names_its_database("a file that another program locks")
+async def test_a_step_that_cannot_be_kept_says_that_it_waits(tmp_path: Path) -> None:
+    changes: list[bool] = []
+    outages = Outages()
+    outages.on_change.append(lambda: changes.append(outages.is_waiting))
+    work = Work()
+
+    async def body(run_id: str, argument: dict[str, Any]) -> None:
+        await work.hold("first")
+
+    engine = Engine.create(engine_of(tmp_path), outages=outages)
+    engine.register("turn", body)
+    await engine.launch()
+    try:
+        await engine.start("turn:1", "turn", {})
+        await until(lambda: true(bool(work.open)))
+        with locked(Path(engine._database.url.database or "")):
+            work.gate.set()
+            await until(lambda: true(changes == [True]))
+        await until(lambda: is_state(engine, "turn:1", "done"))
+    finally:
+        await engine.close()
+    assert (work.done, changes) == (["first"], [True, False])
+
+
+@pytest.mark.names_its_database("a file whose disk is full")
 async def test_a_run_waits_for_room_on_the_engines_disk(opened: Opener) -> None:
     work = Work()
 

@@ -14,11 +14,12 @@ from tests.patience import PATIENCE_S
 
 
 async def test_a_process_that_runs_nothing_starts_signals_and_stops_runs(opened: Opener, tmp_path: Path) -> None:
-    closed = asyncio.Event()
+    held, closed = asyncio.Event(), asyncio.Event()
 
     class Model:
         @step("Model.hold")
         async def hold(self) -> None:
+            held.set()
             try:
                 await asyncio.Event().wait()
             finally:
@@ -45,7 +46,8 @@ async def test_a_process_that_runs_nothing_starts_signals_and_stops_runs(opened:
             with pytest.raises(NotFound):
                 await remote.signal("turn:none", "answer", "allowed")
             await until(lambda: is_state(remote, "turn:w", "done"))
-            await until(lambda: is_state(remote, "turn:h", "running"))
+            await asyncio.wait_for(held.wait(), PATIENCE_S)
+            assert await remote.status("turn:h") == "running"
             assert await remote.unfinished() == ["turn:h"]
             await remote.cancel("turn:h")
             await asyncio.wait_for(closed.wait(), PATIENCE_S)
