@@ -81,3 +81,21 @@ def test_pages_answer_messages_are_refused_and_a_turn_waits_while_the_database_i
             assert "database is busy" in posted(daemon, ada, f"/c/{place}/stop").text
             assert model.log[-1].left.is_set(), "what was stopped goes on"
         assert '<p class="end">Stopped.</p>' in ada.until_idle(place)
+
+
+@pytest.mark.full
+def test_a_turn_says_that_it_waits_while_the_engines_database_is_locked(daemon: Daemon) -> None:
+    daemon.start()
+    with shopping_model() as model, Caller(daemon) as ada:
+        ada.set_up()
+        form = {"provider": "openai", "model": "s", "base_url": model.base_url, "api_key": model.api_key}
+        ada.post("/models", name="shopper", streams="on", tools="on", **form)
+        model.fail(Fault(kind="pause", after_bytes=1))
+        place = ada.send("new", "add bottle 7 to my shopping list and jot it down")
+        while not model.log:
+            time.sleep(0.05)
+        with Listener(daemon.origin, ada.token, events_of(place)) as live, locked(daemon.home / "engine.db"):
+            live.first("", "bottle 7")
+            model.go_on(10_000)
+            live.first("", AWAY)
+        assert "It is done: bottle 7" in ada.until_idle(place)
