@@ -68,6 +68,7 @@ def has_sandbox() -> None:
 
 
 @pytest.mark.usefixtures("has_sandbox")
+@pytest.mark.names_its_database("the files of SQLite")
 def test_whatever_a_person_does_leaves_nothing_for_others_to_read(loose: Daemon) -> None:
     loose.start()
     with Caller(loose) as ada:
