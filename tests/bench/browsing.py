@@ -23,7 +23,7 @@ FIRST_PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.
 def browser() -> Iterator[Browser]:
     """The system's Chromium; Unmeasured where there is none."""
     try:
-        with chromium() as found:
+        with chromium(is_whole=True) as found:
             yield found
     except Skipped as reason:
         raise Unmeasured(str(reason)) from reason
