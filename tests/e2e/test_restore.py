@@ -96,3 +96,13 @@ def test_a_folder_that_is_mounted_in_home_is_named_before_anything_is_moved(
     assert "my skills in" in " ".join(said.split())
     assert "Unmount it" in said
     assert sorted(path.name for path in home.iterdir() if not path.name.endswith(".lock")) == ["my skills", "roles.txt"]
+
+
+def test_a_key_that_is_mounted_in_home_stays_there(tmp_path: Path, backup: tuple[Path, str]) -> None:
+    home = tmp_path / "new" / "home"
+    home.mkdir(parents=True)
+    (home / "secret.key").touch(mode=0o600)
+    (tmp_path / "key").write_text(backup[1])
+    ((code, said),) = run_walled(home, f"mount --bind '{tmp_path}/key' '{home}/secret.key'", f"restore {backup[0]}")
+    assert code == 1
+    assert "The backup is encrypted" in said

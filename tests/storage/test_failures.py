@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base import postgresql
 from cortex.base.errors import DatabaseUnavailable
+from cortex.storage import db as db_module
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
 from tests.databases import PostgresTemplate, SqliteTemplate
@@ -74,6 +75,16 @@ async def test_a_postgresql_that_is_stopped_is_away_and_comes_back() -> None:
             await accounts.list()
         server.start()
         assert [one.name for one in await accounts.list()] == ["Ann"]
+        await db.close()
+
+
+async def test_a_query_that_takes_too_long_passes_and_is_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(db_module, "STATEMENT_TIMEOUT_S", 1)
+    with private_server() as server:
+        db = Database(PostgresTemplate(server.url).fresh())
+        with pytest.raises(DatabaseUnavailable, match="it took too long"):
+            async with db.session_scope() as session:
+                await session.execute(text("SELECT pg_sleep(60)"))
         await db.close()
 
 

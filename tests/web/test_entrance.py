@@ -113,9 +113,10 @@ async def test_logging_out_ends_the_login_and_clears_the_browser(ada: Browser) -
     assert (await ada.get("/tasks")).headers["location"].startswith("/login")
 
 
-async def test_login_never_leads_to_another_site(house: Cortex, visitor: httpx.AsyncClient) -> None:
-    answer = await visitor.post("/login", data={"name": "Ada", "password": PASSWORD, "next": "https://evil.example"})
-    assert answer.headers["location"] == "/"
+@pytest.mark.parametrize("next", ["https://evil.example", "//evil.example", "//[", "/\\evil.example", "tasks", ""])
+async def test_login_never_leads_to_another_site(house: Cortex, visitor: httpx.AsyncClient, next: str) -> None:
+    answer = await visitor.post("/login", data={"name": "Ada", "password": PASSWORD, "next": next})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
 
 
 async def test_an_invited_person_chooses_a_password_and_is_in(

@@ -121,9 +121,10 @@ async def test_before_the_first_account_every_route_leads_to_set_up(
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
         {"Sec-Fetch-Site": "", "Origin": "https://evil.example"},
+        {"Sec-Fetch-Site": "", "Origin": "http://["},
         {"Sec-Fetch-Site": ""},
     ],
-    ids=["cross-site", "same-site", "foreign origin", "says nothing"],
+    ids=["cross-site", "same-site", "foreign origin", "no address", "says nothing"],
 )
 async def test_another_site_can_change_nothing_on_any_route(ada: Browser, headers: dict[str, str]) -> None:
     answered = {}
