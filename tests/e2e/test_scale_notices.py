@@ -175,7 +175,7 @@ def test_each_second_comes_once_while_a_worker_is_killed(crew: Crew, here: Calle
     crew.workers[0].kill9()
     room.wait_for_runs(20)
     crew.workers[0].start()
-    room.wait_for_runs(30)
+    room.wait_for_runs(45)  # of three jobs: more than ten of each
     end = datetime.now(UTC)
     kept = room.wait_until(end)
     assert check(kept, room.told(), end)["done"] > 10
