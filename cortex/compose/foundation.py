@@ -233,15 +233,12 @@ class Foundation:
 
     @cached_property
     def accounts(self) -> Accounts:
-        async def end_streams(user_id: str) -> None:
-            self.streams.end_streams(user_id)
-
         return Accounts(
             self.runtime.db,
             self.settings,
             self.runtime.clock,
             access_ended=(self.chat.access_ended, *self._access_ended),
-            logged_out=(end_streams, *self._access_ended),
+            logged_out=(self.chat.logged_out, *self._access_ended),
         )
 
     @cached_property

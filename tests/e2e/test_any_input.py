@@ -72,9 +72,12 @@ def test_no_route_fails_on_any_input(house: Daemon, ada: Caller, ids: dict[str, 
         @given(case=st.one_of(operations))
         def ask(case: Any) -> None:
             request = case.as_transport_kwargs(base_url=house.origin) | {"cookies": {"cortex": ada.token}}
-            if len(session.prepare_request(requests.Request(**request)).url or "") > HEAD_BYTES:
-                return  # h11 reads no more of a head than this, and closes what it was sent on: no answer is sure
-            answer = session.request(**request, allow_redirects=False, timeout=PATIENCE_S)
+            try:
+                answer = session.request(**request, allow_redirects=False, timeout=PATIENCE_S)
+            except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
+                # h11 reads no more of a head than this and closes: its 400 may be lost on the way, nothing else may.
+                assert len(session.prepare_request(requests.Request(**request)).url or "") > HEAD_BYTES
+                return
             assert is_sound(answer.status_code, answer.text), (
                 answer.status_code,
                 answer.request.url,

@@ -20,13 +20,15 @@ def survive(daemons: Sequence[Daemon], *, messages: int, prompts: int, kills: in
     room.add_jobs(messages, prompts)
     for daemon in room.daemons:
         daemon.start()
+    room.wait_for_runs(1)  # else a quick machine is through with the kills before there is anything to lose
     room.die(kills, seed)
-    room.wait_for_runs(10)  # a quick machine is through with the kills before the first slots are
+    room.wait_for_runs(11)
     end = datetime.now(UTC)
     kept = room.wait_until(end)
     for daemon in room.daemons:
         assert daemon.stop() == 0
     states = check(kept, room.told(), end)
+    assert states["done"] > 10
     log.info("%d kills and more; slots: %s", kills, states)
 
 

@@ -58,10 +58,7 @@ class Accounts(People):
         access_ended: Sequence[Listener] = (),
         logged_out: Sequence[Listener] = (),
     ) -> None:
-        """logged_out: called with the id of a user one of whose browsers logged out; their work goes on.
-
-        What is open by their other logins ends too, and is opened again by itself.
-        """
+        """logged_out: called with the id of a user one of whose browsers logged out; their work goes on."""
         super().__init__(db, settings.time_zone, clock, passwords or Passwords(), access_ended)
         self._logged_out = logged_out
         self._seen: set[str] = set()

@@ -165,12 +165,11 @@ async def _guarded(reading: Awaitable[Manifest]) -> Manifest:
 def _refuse_mounts(home: Path, *, moves_key: bool) -> None:
     """UserError for what is mounted right inside HOME: a mount cannot be moved aside, so a restore would stop there."""
     stays = STAYS if moves_key else (*STAYS, KEY_FILE)
-    if not MOUNTS.exists():  # not Linux
-        return
-    places = [os.fsdecode(line.split(b" ")[4]) for line in MOUNTS.read_bytes().splitlines()]
+    lines = MOUNTS.read_bytes().splitlines() if MOUNTS.exists() else []  # a folder of the same disk is seen here alone
+    places = [os.fsdecode(line.split(b" ")[4]) for line in lines]
     mounted = {re.sub(r"\\(\d{3})", lambda blank: chr(int(blank[1], 8)), place) for place in places}
-    names = (name for name in sorted(os.listdir(home)) if name not in stays)
-    in_the_way = [name for name in names if str(home.resolve() / name) in mounted]
+    found = [path for path in sorted(home.resolve().iterdir()) if path.name not in stays]
+    in_the_way = [path.name for path in found if str(path) in mounted or path.is_mount()]
     if in_the_way:
         raise UserError(
             f"{', '.join(in_the_way)} in {str(home)!r} cannot be moved aside, because something is mounted there. "

@@ -183,6 +183,10 @@ class Chat:
         for row in await self.runtime.db.repository(TurnsRepository, user_id).active():
             await self.turns.stop(row)
 
+    async def logged_out(self, user_id: str) -> None:
+        """One of a user's browsers logged out: their streams close, what still may watch opens them anew."""
+        self.streams.end_streams(user_id)
+
     async def receipt(self, user: User, turn_id: str) -> dict[str, object]:
         """The receipt of the turn's first plan, with what came `later` and in which round; NotFound before that."""
         plans = await self.runtime.db.repository(PlansRepository, user.id).of_turn(turn_id)
