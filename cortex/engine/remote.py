@@ -121,16 +121,24 @@ def make_tables(database: sa.Engine) -> None:
     DBOS.migrate(database.url.render_as_string(hide_password=False))
 
 
-def client_of(database: sa.Engine) -> DBOSClient:
-    """A DBOS client on our database; DBOSInitializationError and the like when it cannot be reached."""
-    return DBOSClient(system_database_engine=database, serializer=DBOSPortableJSONSerializer(), application_name=APP)
+def client_of(database: sa.Engine, *, is_patient: bool = True) -> DBOSClient:
+    """A DBOS client on our database; DBOSInitializationError and the like when it cannot be reached.
+
+    is_patient: it waits for a PostgreSQL that goes away later, without end.
+    """
+    return DBOSClient(
+        system_database_engine=database,
+        serializer=DBOSPortableJSONSerializer(),
+        application_name=APP,
+        retry_connection_errors=is_patient,
+    )
 
 
 def hand_over(database: sa.Engine, left: list[str]) -> None:
     """An orderly end is no life in vain: put what is left back in line, its count of lives at zero."""
     if not left:
         return
-    client = client_of(database)
+    client = client_of(database, is_patient=False)
     try:
         # Only those still pending: one may have ended since.
         for state in client.list_workflows(workflow_ids=left, status="PENDING", load_input=False):
