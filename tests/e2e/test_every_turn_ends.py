@@ -66,6 +66,14 @@ def halfway(server: ScriptedServer, ada: Caller) -> str:
     return cid
 
 
+def begun_on(daemon: Daemon, server: PrivateServer, ada: Caller, scripted: ScriptedServer) -> str:
+    """The daemon on this PostgreSQL, in the middle of a turn; its conversation."""
+    daemon.set(database_url=server.url)
+    daemon.start()
+    settle(ada.set_up(), scripted)
+    return halfway(scripted, ada)
+
+
 def check_whole(ada: Caller, server: ScriptedServer, cid: str, answer: str = DONE) -> None:
     """One call, one task, one answer, and nothing was asked twice."""
     assert len(server.log) == 2, "a model was asked again for what it had said"
@@ -115,10 +123,7 @@ def test_a_turn_waits_for_postgresql_over_its_socket(daemon: Daemon, away_s: flo
 def test_a_daemon_ends_while_its_turn_waits_for_postgresql(daemon: Daemon, is_frozen: bool) -> None:
     """Told to end, it does not wait for the server; the next start finishes the turn."""
     with private_server() as server, model() as scripted, Caller(daemon) as ada:
-        daemon.set(database_url=server.url)
-        daemon.start()
-        settle(ada.set_up(), scripted)
-        cid = halfway(scripted, ada)
+        cid = begun_on(daemon, server, ada, scripted)
         with Listener(daemon.origin, ada.token, events_of(cid)) as page:
             page.first("", MILK)
             server.freeze() if is_frozen else server.stop()
@@ -140,10 +145,7 @@ def test_a_daemon_ends_while_its_turn_waits_for_postgresql(daemon: Daemon, is_fr
 def test_a_turn_waits_for_a_postgresql_that_is_frozen(daemon: Daemon) -> None:
     """Its machine answers for it, so no line breaks: what is asked is given up after a while, and asked again."""
     with private_server() as server, model() as scripted, Caller(daemon) as ada:
-        daemon.set(database_url=server.url)
-        daemon.start()
-        settle(ada.set_up(), scripted)
-        cid = halfway(scripted, ada)
+        cid = begun_on(daemon, server, ada, scripted)
         with Listener(daemon.origin, ada.token, events_of(cid)) as page:
             page.first("", MILK)
             server.freeze()
