@@ -7,6 +7,7 @@ that keeps what comes; what was decrypted there goes to the worker by the debugg
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from web import assets
 
 pytestmark = pytest.mark.browser
 
+TRIES = 5
 SUBJECT = "mailto:ada@example.org"
 KINDS = ("job", "reminder", "approval", "agent", "system", "message", "digest")
 # The browser's own subscribe asks a push service that is not reachable here; all else of it is real.
@@ -132,13 +134,14 @@ class Phone:
     def notes(self, count: int = 1) -> list[dict[str, Any]]:
         """The notifications that are shown, as soon as there are so many.
 
-        Of a hundred pushes by the debugger Chromium drops one (1 of 80, 2026-11-21): it is handed over once more then.
+        Of pushes by the debugger Chromium drops some (1 of 80, 2026-11-21; two in a row on a busy machine, 2026-11-23;
+        0 of 240 beside three others): what is not shown is handed over again.
         """
-        try:
-            return self._shown(count)
-        except AssertionError:
+        for _ in range(TRIES - 1):
+            with suppress(AssertionError):
+                return self._shown(count)
             self.deliver(self._delivered)
-            return self._shown(count)
+        return self._shown(count)
 
     def _shown(self, count: int) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = poll(lambda: len(one := self.page.evaluate(NOTES)) >= count and one, 6)
