@@ -62,12 +62,14 @@ class LivingHouse:
 
 
 @asynccontextmanager
-async def living_house(home: Path, *, clock: Clock = now, **settings: Any) -> AsyncIterator[LivingHouse]:
-    """Open a house; on a home that was used before, its people are found again."""
+async def living_house(
+    home: Path, *, clock: Clock = now, of: type[Cortex] = Cortex, **settings: Any
+) -> AsyncIterator[LivingHouse]:
+    """Open a house; on a home that was used before, its people are found again. of: a Cortex with other parts."""
     if not (home / "secret.key").exists():
         copy_home(await peopled_home(), home)
     given = {"home": home, "port": 0, "offline_delay_ms": 0, "shutdown_grace_s": 1.0, **settings}
-    async with Cortex.open(house_settings(**given), clock=clock) as cortex:
+    async with of.open(house_settings(**given), clock=clock) as cortex:
         yield LivingHouse(cortex, await cortex.accounts.named("ada"), await cortex.accounts.named("bob"))
 
 

@@ -17,6 +17,8 @@ from tests.children import environment, run
 from tests.file_server import file_server
 from tests.patience import PATIENCE_S
 
+SEARCH_CARD = "/admin/integrations#web_search"
+
 
 def cortex(home: Path, *words: str, given: str = "", **more: str) -> subprocess.CompletedProcess[str]:
     return run(words, env=environment(home, **more), cwd=home.parent, given=given)
@@ -78,7 +80,7 @@ def test_a_member_is_never_given_the_shell(tmp_path: Path) -> None:
 
 def test_tools_lists_every_tool_with_its_price(tmp_path: Path) -> None:
     rows = parsed(cortex(tmp_path / "home", "tools", "--json"))
-    keys = {"name", "category", "risk", "admin", "confirm", "tokens_full", "tokens_stub", "configured", "missing"}
+    keys = {"name", "category", "risk", "admin", "confirm", "tokens_full", "tokens_stub", "configured", "setup"}
     assert all(row.keys() == keys for row in rows)
     shell = next(row for row in rows if row["name"] == "shell_exec")
     assert (shell["risk"], shell["admin"], shell["confirm"]) == ("high", True, True)
@@ -86,12 +88,15 @@ def test_tools_lists_every_tool_with_its_price(tmp_path: Path) -> None:
 
 def test_tools_says_what_a_category_still_needs(tmp_path: Path) -> None:
     rows = {row["name"]: row for row in parsed(cortex(tmp_path / "home", "tools", "--json"))}
-    assert (rows["ha_get_state"]["configured"], rows["ha_get_state"]["missing"]) == (False, ["HomeAssistant"])
-    assert (rows["cron_add"]["configured"], rows["cron_add"]["missing"]) == (True, [])
-    assert (rows["ae_task_list"]["configured"], rows["ae_task_list"]["missing"]) == (True, [])
+    search = {"text": "Web search is not set up. An admin can do it under Integrations.", "page": SEARCH_CARD}
+    assert (rows["web_search"]["configured"], rows["web_search"]["setup"]) == (False, search)
+    later = {"text": "Not available in this version yet.", "page": ""}
+    assert (rows["aider_run"]["configured"], rows["aider_run"]["setup"]) == (False, later)
+    assert (rows["cron_add"]["configured"], rows["cron_add"]["setup"]) == (True, None)
+    assert (rows["ae_task_list"]["configured"], rows["ae_task_list"]["setup"]) == (True, None)
     words = cortex(tmp_path / "home", "tools").stdout
     assert words.splitlines()[0].split()[:5] == ["category", "tool", "risk", "full", "stub"]
-    assert "not set up: needs HomeAssistant" in words
+    assert search["text"] in words
 
 
 def test_tools_lists_what_a_role_may_use_as_if_all_were_set_up(tmp_path: Path) -> None:

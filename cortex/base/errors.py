@@ -9,6 +9,7 @@ CortexError(message, status)
 ├── Throttled        too many tries; `wait_s` says how long (429)
 ├── DatabaseUnavailable  away, locked or its disk full: the same may be tried again (503)
 ├── ToolFailed       a tool could not do it: the model reads the message and adapts
+│   └── ServiceDown  an outside system is away, too slow, or refuses its key
 ├── ToolRetry        a tool call's arguments are wrong: the model gets them explained
 ├── ProviderError    a model endpoint failed; `is_retryable` says whether another try is safe
 ├── EncoderFailed    the sentence model gave no answer in time: the choice goes on without it
@@ -89,6 +90,10 @@ class ToolFailed(CortexError):
         """Keep the mark, so that the turn carries it."""
         super().__init__(message)
         self.is_tainted = is_tainted
+
+
+class ServiceDown(ToolFailed):
+    """An outside system did not answer, or not in time, or takes its key no more: nothing that other words mend."""
 
 
 class ToolRetry(CortexError):

@@ -13,7 +13,7 @@ tool.result  {turn, call, name, state, text, ms, undo, spill, is_tainted}   stat
 approval     {turn, call, approval, state, tool, verb, destination, detail, why, risk, expires_at, can_be_granted}
              state asked | allowed | denied | expired
 usage        {turn, round, model, input, output, cached, written, cost_usd, request_tokens}
-notice       {turn, level, text}                        level info | warn: retries, fallbacks, limits met
+notice       {turn, level, text, page}                  level info | warn: retries, limits met; page: to change it
 error        {turn, text, kind, can_retry}
 turn.end     {turn, state, rounds, seconds, tools_sent, tokens_sent, tokens_saved, can_continue}
              state done | stopped | failed | interrupted | out_of_rounds

@@ -32,7 +32,7 @@ _SECRET = (
     "backup_passphrase",
     "backup_s3_secret",
 )
-_HIDDEN = (*_SECRET, "database_url", "engine_url")
+HIDDEN = (*_SECRET, "database_url", "engine_url")
 
 
 class Settings(NotificationSettings):
@@ -318,7 +318,7 @@ def _one_line(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=True)[0]
     name = str(first["loc"][0]) if first["loc"] else "?"
     message = str(first["msg"]).removeprefix("Value error, ")
-    given = "" if name in _HIDDEN else f" (it is {first.get('input')!r})"
+    given = "" if name in HIDDEN else f" (it is {first.get('input')!r})"
     return f"{PREFIX}{name.upper()}: {message}{given}"
 
 

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from cortex.base.crypto import Vault
 from cortex.base.logbook import LogBook
 from cortex.base.settings import Settings
+from cortex.compose import integrations
 from cortex.engine.database import examine
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.engine import SharedHub
@@ -29,6 +30,8 @@ from cortex.services.health.home_files import HomeFiles
 from cortex.services.health.live import LiveHealth
 from cortex.services.health.metrics import MetricsService
 from cortex.services.health.sealed import SealedValues
+from cortex.services.integrations.clients import IntegrationClients
+from cortex.services.integrations.integrations import Integrations
 from cortex.services.jobs.runs import SlotSignal
 from cortex.services.models.models import Connect, Models
 from cortex.services.models.profiles import Profiles
@@ -152,6 +155,19 @@ class Foundation:
         return Channels(settings=self.settings, keys=self.push_keys, clock=self.runtime.clock)
 
     @cached_property
+    def integrations(self) -> Integrations:
+        return Integrations(
+            db=self.runtime.db,
+            vault=self.vault,
+            clock=self.runtime.clock,
+            kinds=integrations.kinds(self.settings, self.channels, lambda: self._is_boxed),
+        )
+
+    @cached_property
+    def integration_clients(self) -> IntegrationClients:
+        return IntegrationClients(integrations=self.integrations)
+
+    @cached_property
     def addresses(self) -> Addresses:
         return Addresses(db=self.runtime.db, vault=self.vault, channels=self.channels)
 
@@ -263,6 +279,7 @@ class Foundation:
             self.sealed_values,
             partial(examine, self.settings.engine_database),
             self.backups,
+            self.integrations,
         )
 
     @cached_property

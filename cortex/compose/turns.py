@@ -52,7 +52,7 @@ class TurnServices(Foundation):
 
     @cached_property
     def tool_settings(self) -> ToolSettingsService:
-        return ToolSettingsService(self.runtime.db, self.runtime.registry)
+        return ToolSettingsService(self.runtime.db, self.runtime.registry, self.integrations)
 
     @cached_property
     def encoders(self) -> Encoders:
@@ -60,8 +60,8 @@ class TurnServices(Foundation):
 
     @property
     def wired(self) -> frozenset[str]:
-        """Names of all that tools may open here."""
-        return names_of([*self.tool_clients, Discovery, Agents])
+        """Names of all that tools may open here, but for what an admin sets up on a page."""
+        return names_of([*self.tool_clients, Discovery, Agents]) - self.integrations.ports
 
     @cached_property
     def tool_clients(self) -> Mapping[type[Any], Opening]:

@@ -64,6 +64,16 @@ class ServerSecretsRepository(SharedRepository):
         statement = self._upsert(ServerSecretTable, row).on_conflict_do_nothing().returning(ServerSecretTable.name)
         return (await self.session.execute(statement)).first() is not None
 
+    async def put(self, name: str, ciphertext: bytes) -> None:
+        """Keep a sealed secret, in place of the one of that name."""
+        row = {"ciphertext": ciphertext, "updated_at": self.clock()}
+        statement = self._upsert(ServerSecretTable, {"name": name, **row})
+        await self.session.execute(statement.on_conflict_do_update(index_elements=["name"], set_=row))
+
+    async def remove(self, names: Sequence[str]) -> None:
+        """Forget those of these names that are there."""
+        await self.session.execute(delete(ServerSecretTable).where(ServerSecretTable.name.in_(names)))
+
     async def replace(self, name: str, former: bytes, ciphertext: bytes) -> bool:
         """Put it in place of the former one; False when that one does not stand any more."""
         change = update(ServerSecretTable).where(ServerSecretTable.name == name, ServerSecretTable.ciphertext == former)

@@ -48,6 +48,12 @@ class Registry:
         needs = (*self.categories[tool.category].needs, *tool.needs)
         return tuple(dict.fromkeys(need for need in needs if need not in wired))
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """Every port that some tool needs."""
+        own = (need for tool in self.tools.values() for need in tool.needs)
+        return frozenset(own) | {need for category in self.categories.values() for need in category.needs}
+
     def configured(self, wired: AbstractSet[str]) -> frozenset[str]:
         """Names of the tools whose every port is in `wired` (class names of what `ctx.use` opens)."""
         return frozenset(name for name in self.tools if not self.missing(name, wired))

@@ -131,7 +131,7 @@ class Gate:
         self.registry = Registry([Category(name=name, summary="AgentDojo", tools=tools)])
         cortex = house.cortex
         runtime = replace(cortex.runtime, registry=self.registry, signals=Unheard())
-        settings = ToolSettingsService(runtime.db, self.registry)
+        settings = ToolSettingsService(runtime.db, self.registry, cortex.integrations)
         shown = ToolsService(registry=self.registry, wired=frozenset(), roles=cortex.roles, settings=settings)
         contexts = replace(cortex.turn_contexts, runtime=runtime, tools=shown, held={})
         self.runtime, self.approvals = runtime, ApprovalsService(runtime=runtime)

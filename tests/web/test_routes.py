@@ -23,6 +23,7 @@ from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.deliveries import AllDeliveriesRepository, DeliveriesRepository
 from cortex.storage.devices import ActionLinksRepository, DevicesRepository
 from cortex.storage.home import Home
+from cortex.storage.integrations import IntegrationRow, IntegrationsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.notices import NoticesRepository, NoticeValues, Way
 from cortex.storage.plans import PlansRepository
@@ -82,7 +83,12 @@ def filled(path: str, ids: dict[str, str]) -> str:
     return path
 
 
-OF_THE_HOUSE = {"tool": "task_create", "category": "tasks", "number": "1"}  # these are everybody's
+OF_THE_HOUSE = {  # these are everybody's
+    "tool": "task_create",
+    "category": "tasks",
+    "number": "1",
+    "kind": "web_search",
+}
 IDS = (
     "cid key task_id job_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id "
     "notice_id delivery_id device_id token reminder_id run_id"
@@ -170,6 +176,8 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     await db.repository(ConversationsRepository, user.id).append(conversation.id, [("message", said, turn_id)])
     receipt = await house.tools.explain(user, "orchestrator", "hello")
     await db.repository(PlansRepository, user.id).add(turn_id, 1, receipt)
+    lamps = IntegrationRow(kind="web_search", settings={})
+    await db.repository(IntegrationsRepository).save(lamps, user.id)
     call = CallRow(
         id=call_id,
         turn_id=turn_id,
@@ -294,6 +302,7 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await db.repository(SummariesRepository, user.id).latest(ids["cid"]),
         await db.repository(ToolSettingsRepository).number(),
         await db.repository(ToolCasesRepository).all(),
+        await db.repository(IntegrationsRepository).list(),
         await house.roles.in_force(user, "truffler"),
         await house.budget_admin.list(),
         await house.notices.page(user.id),

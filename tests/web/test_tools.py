@@ -22,13 +22,13 @@ async def test_every_tool_stands_on_the_page_with_its_price_and_what_it_waits_fo
     page = (await ada.get("/admin/tools")).text
     missing = [name for name in house.runtime.registry.tools if f'href="/admin/tools/{name}"' not in page]
     assert missing == []
-    assert "they wait for <code>HomeAssistant</code>" in page
+    assert 'Web search is not set up. An admin can do it under Integrations. <a href="/admin/integrations#web' in page
     assert f"{len(house.runtime.registry.tools) - 2} tools" in page
 
 
-async def test_a_tool_that_waits_for_a_setting_names_it(ada: Browser) -> None:
-    assert "<code>Mail</code> (set <code>CORTEX_SMTP_HOST</code>)" in (await ada.get("/admin/tools/email_send")).text
-    assert "<code>Push</code> (set <code>CORTEX_PUSH_SUBJECT</code>)" in (await ada.get("/admin/tools/web_push")).text
+async def test_a_tool_that_is_not_set_up_says_where_it_is_done(ada: Browser) -> None:
+    assert 'href="/admin/integrations#email"' in (await ada.get("/admin/tools/email_send")).text
+    assert "Not available in this version yet." in (await ada.get("/admin/tools/aider_run")).text
 
 
 @pytest.mark.parametrize(

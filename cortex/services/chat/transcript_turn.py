@@ -117,7 +117,10 @@ def part_ended(turn: TurnView, event: Event) -> Folded:
 def noticed(turn: TurnView, event: Event) -> Folded:
     """A word of Cortex itself."""
     data = event.payload
-    return _add(turn, NoticePart(id=f"note-{event.seq}", level=data.get("level") or "info", text=data["text"]))
+    part = NoticePart(
+        id=f"note-{event.seq}", level=data.get("level") or "info", text=data["text"], page=data.get("page") or ""
+    )
+    return _add(turn, part)
 
 
 def failed(turn: TurnView, event: Event) -> Folded:

@@ -109,11 +109,12 @@ class SteerPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticePart:
-    """A word of Cortex itself: a retry, a limit met."""
+    """A word of Cortex itself: a retry, a limit met. `page`: where its reader can change that, "" = nowhere."""
 
     id: str
     level: Literal["info", "warn"]
     text: str
+    page: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ from cortex.services.backup.backups import Backups, age_of
 from cortex.services.health.audit_log import MEND, AuditLog
 from cortex.services.health.home_files import HomeFiles
 from cortex.services.health.sealed import SealedValues, ways_out
+from cortex.services.integrations.integrations import Integrations
 from cortex.services.turns.stop_all import StopAll
 from cortex.storage import revisions
 from cortex.storage.db import Database
@@ -79,6 +80,7 @@ class Doctor:
         sealed: SealedValues,
         examine_engine: ExamineEngine,
         backups: Backups,
+        integrations: Integrations,
     ) -> None:
         """`settings` as in force; the other parts as `compose/` made them."""
         self._settings = settings
@@ -91,6 +93,7 @@ class Doctor:
         self._sealed = sealed
         self._examine_engine = examine_engine
         self._backups = backups
+        self._integrations = integrations
         self._looked_at: tuple[float, bool] | None = None
 
     async def is_ready(self) -> bool:
@@ -120,7 +123,7 @@ class Doctor:
         found += [database, await self._engine(is_whole=of is None), self._key_file()]
         if database.state == "good":
             found += [await self._audit(), *await self._stops()]
-            found += [*await self._secrets(), *await self._people_and_models(of)]
+            found += [*await self._secrets(), *await self._people_and_models(of), *await self._systems()]
         return [*found, self._backup(), await self._shut_in(), self._page(), *([] if of else [self._port()])]
 
     def _disk(self) -> Finding:
@@ -296,6 +299,19 @@ class Doctor:
                 name="backup", state="warn", text=text, mend="`cortex backup`, or set CORTEX_BACKUP_NIGHTLY."
             )
         return Finding(name="backup", state="good", text=text)
+
+    async def _systems(self) -> list[Finding]:
+        """How each outside system stood when it was last used; none is asked now."""
+        return [
+            Finding(
+                name=card.title,
+                state="warn" if card.is_failing else "good",
+                text=card.state,
+                mend="Test it under Integrations." if card.is_failing else "",
+            )
+            for card in await self._integrations.cards()
+            if card.is_shown_by_doctor
+        ]
 
     async def _shut_in(self) -> Finding:
         probe = await self._sandbox.probe()

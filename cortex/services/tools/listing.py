@@ -12,6 +12,7 @@ from cortex.base.messages import ToolSchema
 from cortex.base.user import User
 from cortex.selection.edits import Sending, sending_of
 from cortex.selection.types import META, Domain, Example, ToolEntry, Trigger
+from cortex.services.integrations.kinds import Setup
 from cortex.services.runtime import Runtime
 from cortex.services.tools.settings import ToolSettingsService, asks_itself, shipped_sending
 from cortex.services.tools.tools import PlanGround, ToolsService
@@ -29,7 +30,7 @@ PHRASES_SHOWN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolLine:
-    """One tool. `changed`: the settings that are not as it ships; `missing`: what must be set up before it can run."""
+    """One tool. `changed`: the settings that are not as it ships; `setup`: why it is not configured, None = it is."""
 
     name: str
     category: str
@@ -44,7 +45,7 @@ class ToolLine:
     changed: tuple[str, ...]
     tokens_full: int
     tokens_stub: int
-    missing: tuple[str, ...]
+    setup: Setup | None
     calls: int = 0
     rescued: int = 0
     failures: int = 0
@@ -53,16 +54,16 @@ class ToolLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryLines:
-    """A category with those of its tools that are shown. `missing`: what must be set up before any of them can run.
+    """A category with those of its tools that are shown. `setups`: why none of them is configured, () where one is.
 
-    partly: where some can run, those that cannot, each with what it waits for.
+    partly: where some are configured, those that are not, each with the reason.
     """
 
     name: str
     summary: str
     phrases: tuple[str, ...]
-    missing: tuple[str, ...]
-    partly: tuple[tuple[str, tuple[str, ...]], ...]
+    setups: tuple[Setup, ...]
+    partly: tuple[tuple[str, Setup], ...]
     tools: tuple[ToolLine, ...]
 
 
@@ -100,13 +101,13 @@ class ToolSheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryWords:
-    """A category for its page of words. `phrases`: those that ship; `missing`: as in `CategoryLines`."""
+    """A category for its page of words. `phrases`: those that ship; `setups`: as in `CategoryLines`."""
 
     name: str
     summary: str
     tools: tuple[str, ...]
     phrases: tuple[TriggerPhrase, ...]
-    missing: tuple[str, ...]
+    setups: tuple[Setup, ...]
     rivals: tuple[Rival, ...]
 
 
@@ -129,10 +130,10 @@ class ToolListing:
             categories=self._by_category(ground, shown),
             names=tuple(name for name in self.runtime.registry.categories if name != META),
             tools=sum(not line.is_meta for line in lines),
-            ready=sum(not line.is_meta and line.is_on and not line.missing for line in lines),
-            tokens=sum(line.tokens_full for line in lines if line.is_on and not line.missing and not line.is_meta),
+            ready=sum(not line.is_meta and line.is_on and not line.setup for line in lines),
+            tokens=sum(line.tokens_full for line in lines if line.is_on and not line.setup and not line.is_meta),
             core_tokens=sum(line.tokens_full for line in lines if _is_core(line)),
-            never_called=sum(line.is_on and not (line.calls or line.missing or line.is_meta) for line in lines),
+            never_called=sum(line.is_on and not (line.calls or line.setup or line.is_meta) for line in lines),
             found=len(fit),
             page=at,
             pages=pages,
@@ -149,7 +150,7 @@ class ToolListing:
             summary=category.summary,
             tools=tuple(tool.name for tool in category.tools),
             phrases=category.phrases,
-            missing=_missing([line for line in lines if line.category == name]),
+            setups=_setups([line for line in lines if line.category == name]),
             rivals=rivals(ground.snapshot.domains, name),
         )
 
@@ -182,10 +183,10 @@ class ToolListing:
         settings: Mapping[str, ToolSettingRow] = await self.settings.all()
         since = self.runtime.clock() - timedelta(days=DAYS)
         uses = {use.name: use for use in await self.runtime.db.repository(ToolUsesRepository).by_tool(since)}
-        missing = {row["name"]: tuple(row["missing"]) for row in await self.tools.listing()}
+        setups = await self.tools.setups()
         entries = {entry.name: entry for entry in ground.snapshot.entries}
         return ground, tuple(
-            _line(tool, entries[tool.name], settings.get(tool.name), uses.get(tool.name), missing[tool.name])
+            _line(tool, entries[tool.name], settings.get(tool.name), uses.get(tool.name), setups.get(tool.name))
             for tool in self.runtime.registry.tools.values()
         )
 
@@ -199,13 +200,13 @@ class ToolListing:
 
     def _category(self, ground: PlanGround, category: Category, lines: Sequence[ToolLine]) -> CategoryLines:
         domain = _domain(ground, category.name)
-        missing = _missing(lines)
+        setups = _setups(lines)
         return CategoryLines(
             name=category.name,
             summary=category.summary,
             phrases=tuple(each.text for each in domain.triggers[:PHRASES_SHOWN]) if domain else (),
-            missing=missing,
-            partly=() if missing else tuple((line.name, line.missing) for line in lines if line.missing),
+            setups=setups,
+            partly=() if setups else tuple((line.name, line.setup) for line in lines if line.setup),
             tools=tuple(lines),
         )
 
@@ -215,7 +216,7 @@ class ToolListing:
 
 
 def _line(
-    tool: Tool, entry: ToolEntry, setting: ToolSettingRow | None, use: ToolOutcomes | None, missing: tuple[str, ...]
+    tool: Tool, entry: ToolEntry, setting: ToolSettingRow | None, use: ToolOutcomes | None, setup: Setup | None
 ) -> ToolLine:
     kept = setting or ToolSettingRow(tool=tool.name)
     sending = sending_of(entry)
@@ -239,7 +240,7 @@ def _line(
         changed=tuple(name for name, is_changed in changed.items() if is_changed),
         tokens_full=entry.tokens_full,
         tokens_stub=entry.tokens_stub,
-        missing=missing,
+        setup=setup,
         calls=use.calls if use else 0,
         rescued=use.rescued if use else 0,
         failures=use.failures if use else 0,
@@ -247,10 +248,10 @@ def _line(
     )
 
 
-def _missing(lines: Sequence[ToolLine]) -> tuple[str, ...]:
-    """What none of these tools can do without, each once; () when one of them can run."""
-    is_whole = all(line.missing for line in lines)
-    return tuple(dict.fromkeys(one for line in lines for one in line.missing)) if is_whole else ()
+def _setups(lines: Sequence[ToolLine]) -> tuple[Setup, ...]:
+    """Why none of these tools is configured, each reason once; () when one of them is."""
+    found = [line.setup for line in lines if line.setup]
+    return tuple(dict.fromkeys(found)) if len(found) == len(lines) else ()
 
 
 def _fits(line: ToolLine, phrases: str, query: str, category: str, risk: str) -> bool:
@@ -262,7 +263,7 @@ def _fits(line: ToolLine, phrases: str, query: str, category: str, risk: str) ->
 
 
 def _is_core(line: ToolLine) -> bool:
-    return line.sending == "always" and line.is_on and not line.missing and not line.is_meta
+    return line.sending == "always" and line.is_on and not line.setup and not line.is_meta
 
 
 def _domain(ground: PlanGround, category: str) -> Domain | None:

@@ -4,9 +4,10 @@
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from cortex.agent.arguments import behind_bridge
@@ -25,6 +26,8 @@ from cortex.selection.receipt import receipt
 from cortex.selection.semantic_votes import in_time
 from cortex.selection.skill_search import listing
 from cortex.selection.types import PastTurn, PlanInput, PlannerMemory, RoleView, Snapshot, ToolPlan
+from cortex.selection.unset import wanted_unset
+from cortex.services.integrations.kinds import Setup
 
 PAST_TURNS = 4
 PLANNED_FOR = "planned for"  # label of the receipts that read first what was sent while the turn ran
@@ -73,16 +76,27 @@ class PlannedRound:
     plan: ToolPlan
 
 
-def planned(asked: PlanRequest, snapshot: Snapshot, ready: Sequence[str], persona: str) -> PlannedRound:
-    """The round that this is asked for; UserError for an unknown recipe. Counts tokens: run it off the event loop."""
+def planned(
+    asked: PlanRequest,
+    snapshot: Snapshot,
+    ready: Sequence[str],
+    persona: str,
+    unset: Mapping[str, Setup] = MappingProxyType({}),
+) -> PlannedRound:
+    """The round that this is asked for; UserError for an unknown recipe. Counts tokens: run it off the event loop.
+
+    unset: tools that are not configured here, with the reason: one that the message wants is named in the tail.
+    """
     bare = system_prompt(persona, asked.role.prompt, "")
     bare_tokens = tokens.count_text_message("system", bare)
     message_tokens = tokens.count_text_message("user", asked.message)
     given = in_time(plan_input(asked, snapshot, ready, bare_tokens + asked.history_tokens + message_tokens))
     made = plan(given)
+    lacking = unset.get(wanted_unset(given, unset.keys()))
+    behind = "\n".join(filter(None, (made.notes, f"({lacking.sentence})" if lacking else "")))
     system = system_prompt(persona, asked.role.prompt, made.catalog)
     shown = listing(made.skills) if asked.need.round == 1 or given.is_heard else ""
-    notes, skills = tokens.count(made.notes), tokens.count(shown)
+    notes, skills = tokens.count(behind), tokens.count(shown)
     catalog = tokens.count_text_message("system", system) - bare_tokens
     costs = replace(made.costs, catalog=catalog, notes=notes, skills=skills)
     made = replace(made, costs=costs)
@@ -90,7 +104,7 @@ def planned(asked: PlanRequest, snapshot: Snapshot, ready: Sequence[str], person
         asked.now,
         asked.user.time_zone,
         round_number=asked.need.round,
-        notes=f"{shown}\n{made.notes}".strip(),
+        notes=f"{shown}\n{behind}".strip(),
         is_last=asked.need.is_last,
     )
     said = f"{asked.message}\n\n{moving}" if moving else asked.message
@@ -103,6 +117,8 @@ def planned(asked: PlanRequest, snapshot: Snapshot, ready: Sequence[str], person
         "message_tokens": tokens.count_text_message("user", said) - notes - skills,
         "history_tokens": asked.history_tokens,
     }
+    if lacking:
+        told["setup"] = {"text": lacking.sentence, "page": lacking.page}
     if given.is_heard:
         told["labels"] = {**told["labels"], PLANNED_FOR: "what was sent meanwhile"}
     out = RoundPlan(

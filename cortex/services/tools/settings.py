@@ -13,6 +13,8 @@ from cortex.base.errors import Conflict, NotAllowed, NotFound, UserError
 from cortex.base.user import User
 from cortex.selection.edits import NO_EDITS, Edits, Sending
 from cortex.selection.types import META, Snapshot
+from cortex.services.integrations.integrations import Integrations
+from cortex.services.integrations.kinds import NO_ACCESS, PortAccess
 from cortex.services.tools.own_weights import is_loaded, with_own_model
 from cortex.services.tools.words import read_description, words_of
 from cortex.storage.audit import AuditRepository
@@ -30,7 +32,8 @@ Field = Literal["is_on", "sending", "asks_first", "description"]
 class ToolSettings:
     """What holds on this server. `asks_first`: tools that ask although they ship without; it only ever tightens.
 
-    `refit`: the fitted model of its own that is in force, None = the shipped one.
+    `refit`: the fitted model of its own that is in force, None = the shipped one. `access`: what the outside systems
+    that are set up open to whom.
     """
 
     number: int = 0
@@ -38,6 +41,7 @@ class ToolSettings:
     asks_first: frozenset[str] = frozenset()
     edits: Edits = NO_EDITS
     refit: RefitRow | None = None
+    access: PortAccess = NO_ACCESS
 
 
 AS_SHIPPED = ToolSettings()
@@ -46,9 +50,10 @@ AS_SHIPPED = ToolSettings()
 class ToolSettingsService:
     """Reads and changes the settings of tools; only admins change them."""
 
-    def __init__(self, db: Database, registry: Registry) -> None:
+    def __init__(self, db: Database, registry: Registry, integrations: Integrations) -> None:
         """Nothing is read before it is asked for."""
         self._db = db
+        self._integrations = integrations
         self._registry = registry
         self._kept: list[ToolSettings] = []
 
@@ -170,6 +175,7 @@ class ToolSettingsService:
                 descriptions={each.tool: each.description for each in found if each.description is not None},
             ),
             refit=await self._db.repository(RefitsRepository).in_force(),
+            access=await self._integrations.access(),
         )
 
     async def _outward_off(self) -> frozenset[str]:

@@ -4,7 +4,8 @@ Counting loads the vocabulary, so every way in does its work in a thread, at the
 """
 
 import asyncio
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cortex.base import tokens
@@ -13,12 +14,13 @@ from cortex.base.model import OFFLINE, Profile
 from cortex.base.role import Channel, Role, ToolMode
 from cortex.base.user import User
 from cortex.ports.system import Discovered
-from cortex.selection.discover import discover
+from cortex.selection.discover import discover, rank
 from cortex.selection.edits import edited
 from cortex.selection.grants import ToolGrant, granted, permits
 from cortex.selection.snapshot import snapshot_of
 from cortex.selection.stages.epoch import BRIDGE
 from cortex.selection.types import META, Snapshot
+from cortex.services.integrations.kinds import Setup
 from cortex.services.roles.roles import Roles
 from cortex.services.tools.encoders import Encoders
 from cortex.services.tools.plans import PlannedRound, PlanRequest, planned
@@ -26,6 +28,7 @@ from cortex.services.tools.settings import AS_SHIPPED, ToolSettings, ToolSetting
 from cortex.services.tools.skill_files import SkillFiles
 from cortex.toolkit.registry import Registry
 
+NOT_SET_UP = Setup(text="Not set up on this server.", page="")
 REQUEST_FRAME = '{"messages":[,],"tools":[]}'
 
 
@@ -33,6 +36,7 @@ REQUEST_FRAME = '{"messages":[,],"tools":[]}'
 class PlanGround:
     """What every plan stands on as the server has it now: `snapshot` with the admins' changes laid over `shipped`.
 
+    `ready`: tools that somebody may use. `unset`: those that are on and not configured, with the reason.
     `encoder_skipped`: why the sentence model is not at hand, "" where it is or none is wanted.
     """
 
@@ -40,6 +44,7 @@ class PlanGround:
     shipped: Snapshot
     snapshot: Snapshot
     ready: tuple[str, ...]
+    unset: Mapping[str, Setup] = field(default_factory=dict)
     encoder_skipped: str = ""
 
 
@@ -67,9 +72,7 @@ class ToolsService:
         self._now = clock
         self._settings, self._encoders = settings, encoders
         self.skills = skills or SkillFiles()
-        ready = frozenset(registry.tools) if assume_configured else registry.configured(wired)
-        self._ready = tuple(name for name in registry.tools if name in ready)
-        self._missing = {name: () if name in ready else registry.missing(name, wired) for name in registry.tools}
+        self._wired = wired | registry.needs if assume_configured else wired
         self._shipped: list[Snapshot] = []
         self._ground: list[PlanGround] = []
 
@@ -96,21 +99,22 @@ class ToolsService:
         """As `permitted`, from what was read already."""
         if mode == "chat":
             return frozenset()
-        found = self._open_to(user, granted(role, is_admin=user.is_admin), channel, ground.settings)
-        metas = frozenset(name for name in self._ready if self._registry.tools[name].category == META)
+        ready = self._ready_for(ground, user, role.name)
+        found = self._open_to(user, granted(role, is_admin=user.is_admin), channel, ready)
+        metas = frozenset(name for name in ready if self._registry.tools[name].category == META)
         return found | metas if found else frozenset()
 
     async def grantable(self, user: User, *, channel: Channel = "chat") -> frozenset[str]:
         """Names of all that this user could have in a chat, by some role, less what the channel lacks; no meta tool."""
-        return self._open_to(user, ToolGrant(words=await self._roles.reach(user)), channel, await self.in_force())
+        ready = self._ready_for(await self.ground(), user)
+        return self._open_to(user, ToolGrant(words=await self._roles.reach(user)), channel, ready)
 
-    def _open_to(self, user: User, grant: ToolGrant, channel: Channel, settings: ToolSettings) -> frozenset[str]:
+    def _open_to(self, user: User, grant: ToolGrant, channel: Channel, ready: Sequence[str]) -> frozenset[str]:
         tools, is_admin = self._registry.tools, user.is_admin
         return frozenset(
             name
-            for name in self._ready
+            for name in ready
             if tools[name].category != META
-            and name not in settings.off
             and permits(
                 grant,
                 name=name,
@@ -121,6 +125,18 @@ class ToolsService:
             )
         )
 
+    def _ready_for(self, ground: PlanGround, user: User, role: str = "") -> tuple[str, ...]:
+        """What is ready for this account in this role ("" = in any): an integration may be open to some alone."""
+        access = ground.settings.access
+        ports = access.ports(user.id, role)
+        if ports == access.configured:
+            return ground.ready
+        return tuple(name for name in ground.ready if not self._lacks(name, ports))
+
+    def _lacks(self, name: str, ports: frozenset[str]) -> tuple[str, ...]:
+        """The ports that the tool waits for, where the outside systems open these."""
+        return self._registry.missing(name, self._wired | ports)
+
     async def plan_turn(self, asked: PlanRequest) -> PlannedRound:
         """The plan of one round. Store `receipt` with the round and `memory` as the conversation's state."""
         persona = await self._roles.persona(asked.user)
@@ -130,7 +146,8 @@ class ToolsService:
     async def plan_on(self, ground: PlanGround, asked: PlanRequest, persona: str) -> PlannedRound:
         """As `plan_turn`, from what was read already; `asked` has the skills."""
         asked = replace(asked, encoder_skipped=ground.encoder_skipped)
-        return await asyncio.to_thread(planned, asked, ground.snapshot, ground.ready, persona)
+        ready = self._ready_for(ground, asked.user, asked.role.name)
+        return await asyncio.to_thread(planned, asked, ground.snapshot, ready, persona, ground.unset)
 
     async def discover(
         self,
@@ -144,15 +161,19 @@ class ToolsService:
         job_id: str = "",
     ) -> Discovered:
         """What `tools_discover` answers; `memory` (the conversation's state) tells bridge and recipe in force."""
-        permitted = await self.permitted(user, role_name, channel=channel, mode=mode, job_id=job_id)
+        role, ground = await self._roles.role(user, role_name, job_id), await self.ground()
+        permitted = self.permitted_on(ground, user, role, channel=channel, mode=mode)
         state = memory or {}
         is_bridged = any(item["name"] == BRIDGE for item in state.get("sent", ()))
         recipe = state.get("recipe", "")
-        snapshot = await self.snapshot()
         found = await asyncio.to_thread(
-            discover, query, snapshot, tuple(permitted), is_bridged=is_bridged, recipe=recipe
+            discover, query, ground.snapshot, tuple(permitted), is_bridged=is_bridged, recipe=recipe
         )
-        return Discovered(text=found.text, names=found.names)
+        granted_unset = self._open_to(user, granted(role, is_admin=user.is_admin), channel, tuple(ground.unset))
+        best = await asyncio.to_thread(rank, query, ground.snapshot, (*permitted, *granted_unset), 1)
+        lacking = ground.unset.get(best[0].name) if best and permitted else None
+        text = f"{lacking.sentence} {found.text}" if lacking else found.text
+        return Discovered(text=text, names=found.names)
 
     async def explain(
         self,
@@ -172,9 +193,10 @@ class ToolsService:
         return (await self.plan_turn(asked)).receipt
 
     async def listing(self) -> list[dict[str, Any]]:
-        """Every tool of the registry, for `cortex tools` and the Tools page; `missing`: ports that nobody wired."""
-        snapshot = await self.snapshot()
-        costs = {entry.name: entry for entry in snapshot.entries}
+        """Every tool of the registry, for `cortex tools` and the Tools page; `setup`: why it is not configured."""
+        ground = await self.ground()
+        costs = {entry.name: entry for entry in ground.snapshot.entries}
+        setups = self._setups(ground.settings)
         return [
             {
                 "name": tool.name,
@@ -184,15 +206,23 @@ class ToolsService:
                 "confirm": tool.confirm,
                 "tokens_full": costs[tool.name].tokens_full,
                 "tokens_stub": costs[tool.name].tokens_stub,
-                "configured": not self._missing[tool.name],
-                "missing": list(self._missing[tool.name]),
+                "configured": tool.name not in setups,
+                "setup": setups[tool.name].to_dict() if tool.name in setups else None,
             }
             for tool in self._registry.tools.values()
         ]
 
-    def missing(self, name: str, wired: frozenset[str]) -> tuple[str, ...]:
-        """What a tool still needs before it is ready."""
-        return self._registry.missing(name, wired)
+    async def setups(self) -> Mapping[str, Setup]:
+        """The tools that are not configured, each with the reason."""
+        return self._setups(await self.in_force())
+
+    def _setups(self, settings: ToolSettings) -> Mapping[str, Setup]:
+        access, found = settings.access, dict[str, Setup]()
+        for name in self._registry.tools:
+            lacks = self._lacks(name, access.configured)
+            if lacks:
+                found[name] = next((access.setups[port] for port in lacks if port in access.setups), NOT_SET_UP)
+        return found
 
     async def in_force(self) -> ToolSettings:
         """What admins changed, read now."""
@@ -211,8 +241,13 @@ class ToolsService:
         if not self._ground or self._ground[0].settings is not settings:
             snapshot = await asyncio.to_thread(edited, shipped, settings.edits)
             snapshot = await self._settings.judged(snapshot, settings) if self._settings else snapshot
-            ready = tuple(name for name in self._ready if name not in settings.off)
-            self._ground[:] = [PlanGround(settings=settings, shipped=shipped, snapshot=snapshot, ready=ready)]
+            setups = self._setups(settings)
+            on = [name for name in self._registry.tools if name not in settings.off]
+            ready = tuple(name for name in on if name not in setups)
+            unset = {name: setups[name] for name in on if name in setups}
+            self._ground[:] = [
+                PlanGround(settings=settings, shipped=shipped, snapshot=snapshot, ready=ready, unset=unset)
+            ]
         ground = self._ground[0]
         if self._encoders is None or not self._encoders.is_there:
             return ground

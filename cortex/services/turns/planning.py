@@ -75,7 +75,7 @@ class Planning:
             entry = context.model(admission.model)
             planned = await self._planned(context, turn, need, entry, turn.mode)
             planned = replace(planned, round=replace(planned.round, models=(entry.name,)))
-        await self._keep(turn, need, planned, entry, admission.text)
+        await self._keep(context.user, turn, need, planned, entry, admission.text)
         self.contexts.hold(turn.id, context.remembering(planned.memory))
         return planned.round
 
@@ -117,8 +117,10 @@ class Planning:
             history_tokens=asked.history_tokens + len(turn.text.encode()) // BYTES_A_TOKEN,
         )
 
-    async def _keep(self, turn: Turn, need: Need, planned: PlannedRound, entry: ModelEntry, limited: str) -> None:
-        """Store the receipt, its figures, the texts and the planner's memory; log, once, what limits it."""
+    async def _keep(
+        self, user: User, turn: Turn, need: Need, planned: PlannedRound, entry: ModelEntry, limited: str
+    ) -> None:
+        """Store the receipt, its figures, the texts and the planner's memory; log, once, what limits or lacks."""
         receipt = planned.receipt
         if limited:
             receipt = {**receipt, "labels": {**receipt["labels"], "budget": limited}}
@@ -126,7 +128,14 @@ class Planning:
         rows: list[Row] = [("selection", payload, turn.id)]
         given, texts = recorded(planned)
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
-            earlier = [plan for plan in await repository(PlansRepository).of_turn(turn.id) if plan.round < need.round]
+            kept = await repository(PlansRepository).of_turn(turn.id)
+            earlier = [plan for plan in kept if plan.round < need.round]
+            setup = receipt.get("setup")
+            if setup and not any(plan.round == need.round for plan in kept):  # a plan that is made again says it once
+                page = setup["page"] if user.is_admin else ""
+                rows.append(
+                    ("notice", {"turn": turn.id, "level": "info", "text": setup["text"], "page": page}, turn.id)
+                )
             if limited and not (earlier and earlier[-1].receipt["labels"].get("budget") == limited):
                 rows.append(("notice", {"turn": turn.id, "level": "warn", "text": limited}, turn.id))
             await repository(TextsRepository).keep(*texts)

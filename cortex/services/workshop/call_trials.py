@@ -70,9 +70,9 @@ class CallTrials:
             raise NotFound(f"There is no tool {name!r}.")
         if tool.category == META:
             return "It finds and calls the other tools. Try one of those."
-        missing = next(row["missing"] for row in await self.tools.listing() if row["name"] == name)
-        if missing:
-            return f"It is not set up on this server: it waits for {', '.join(missing)}."
+        setup = (await self.tools.setups()).get(name)
+        if setup:
+            return setup.text
         return "It is switched off. Switch it on to try it." if name in (await self.tools.in_force()).off else ""
 
     async def ask(self, user: User, name: str, role: str, arguments: str) -> TrialCall:

@@ -104,13 +104,13 @@ class RoleEditing:
 
     async def choices(self) -> Sequence[CategoryChoice]:
         """The checklist: every category that a role can have."""
-        missing = {row["name"]: row["missing"] for row in await self.tools.listing()}
+        setups = await self.tools.setups()
         return [
             CategoryChoice(
                 name=category.name,
                 summary=category.summary,
                 tools=tuple(tool.name for tool in category.tools),
-                asleep=tuple(tool.name for tool in category.tools if missing[tool.name]),
+                asleep=tuple(tool.name for tool in category.tools if tool.name in setups),
             )
             for category in self.registry.categories.values()
             if category.name != META

@@ -20,6 +20,7 @@ from cortex.storage.schema.conversations import (
     SummaryTable,
     TurnTable,
 )
+from cortex.storage.schema.integrations import IntegrationTable
 from cortex.storage.schema.learning import LearningAnswerTable, LearningCaseTable, RefitTable
 from cortex.storage.schema.notices import (
     ActionLinkTable,
@@ -47,6 +48,7 @@ __all__ = [
     "EventTable",
     "GrantTable",
     "HaltTable",
+    "IntegrationTable",
     "JobTable",
     "LearningAnswerTable",
     "LearningCaseTable",

@@ -29,7 +29,7 @@ async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
 
 def another_process(house: LivingHouse) -> ToolsService:
     inside = house.cortex.runtime
-    settings = ToolSettingsService(inside.db, inside.registry)
+    settings = ToolSettingsService(inside.db, inside.registry, house.cortex.integrations)
     return ToolsService(
         registry=inside.registry,
         wired=frozenset({"Tasks", "Discovery"}),

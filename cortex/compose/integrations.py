@@ -1,0 +1,68 @@
+"""The outside systems that this version can be set up with, in the order of the page."""
+
+from collections.abc import Callable
+
+from cortex.base.settings import Settings
+from cortex.services.integrations.kinds import IntegrationKind
+from cortex.services.notices.channels import Channels
+
+NO_SEARCH = "Set CORTEX_SEARXNG_URL, CORTEX_BRAVE_API_KEY or CORTEX_DDGS, and restart."
+
+
+def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) -> tuple[IntegrationKind, ...]:
+    """Every kind. is_boxed: whether the sandbox works on this machine."""
+    has_search = settings.searxng_url or settings.brave_api_key or settings.ddgs
+    return (
+        IntegrationKind(
+            name="web_search",
+            title="Web search",
+            about="Searches the web through a SearXNG of your own, Brave or DuckDuckGo.",
+            ports=("WebSearch",),
+            variables=("CORTEX_SEARXNG_URL", "CORTEX_BRAVE_API_KEY", "CORTEX_DDGS"),
+            lacks=lambda: "" if has_search else NO_SEARCH,
+        ),
+        IntegrationKind(
+            name="email",
+            title="E-mail",
+            about="Sends mails: notifications, and what people ask Cortex to send.",
+            ports=("Mail",),
+            variables=("CORTEX_SMTP_HOST", "CORTEX_SMTP_FROM", "CORTEX_SMTP_USER", "CORTEX_SMTP_PASSWORD"),
+            lacks=lambda: channels.lacks("email"),
+        ),
+        IntegrationKind(
+            name="push",
+            title="Push notifications",
+            about="Notifies browsers and phones that people add under Devices.",
+            ports=("Push",),
+            variables=("CORTEX_PUSH_SUBJECT", "CORTEX_PUBLIC_URL"),
+            lacks=lambda: channels.lacks("web_push"),
+        ),
+        IntegrationKind(
+            name="sandbox",
+            title="Sandbox",
+            about="Shuts in what runs on this machine: shell commands and git.",
+            ports=("Sandbox", "Git"),
+            lacks=lambda: "" if is_boxed() else "No sandbox works on this machine: install bubblewrap, and restart.",
+        ),
+        IntegrationKind(
+            name="coding",
+            title="Coding agent",
+            about="Changes code in repositories through aider.",
+            ports=("CodingAgent", "AllowedFolders"),
+            is_available=False,
+        ),
+        IntegrationKind(
+            name="talk",
+            title="Nextcloud Talk",
+            about="Reads and sends messages in Nextcloud Talk.",
+            ports=("Talk",),
+            is_available=False,
+        ),
+        IntegrationKind(
+            name="upkeep",
+            title="Restart and update",
+            about="Restarts and updates Cortex when an admin asks for it.",
+            ports=("Upkeep",),
+            is_available=False,
+        ),
+    )

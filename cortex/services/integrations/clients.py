@@ -1,0 +1,102 @@
+"""The open clients of the systems that are set up: opened at the first need, again when their settings change.
+
+Tools reach them through `using`, which keeps how each call went: that is what the card, the doctor and the health page
+say.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from cortex.base.errors import CortexError, ServiceDown, ToolFailed
+from cortex.ports.integrations import IntegrationClient
+from cortex.services.integrations.forms import checked
+from cortex.services.integrations.integrations import Integrations
+from cortex.services.integrations.kinds import PortRule
+from cortex.storage.integrations import IntegrationRow, IntegrationsRepository
+
+NOTED_EVERY = timedelta(minutes=5)  # successes in a row are kept no more often: each is a commit
+
+
+@dataclass(slots=True)
+class _Opened:
+    version: int
+    client: IntegrationClient
+    worked_at: datetime | None
+    failure: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntegrationClients:
+    """The clients of one process."""
+
+    integrations: Integrations
+    _opened: dict[tuple[str, str], _Opened] = field(default_factory=dict)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @asynccontextmanager
+    async def using(self, kind_name: str, name: str = "", *, user_id: str) -> AsyncIterator[Any]:  # Any: its client
+        """The client of this system. ToolFailed where it is not set up, switched off, or not open to this account.
+
+        A `ServiceDown` that leaves the block is kept as its last failure; however else the block ends, it answered.
+        """
+        opened = await self._open(kind_name, name, user_id)
+        try:
+            yield opened.client
+        except ServiceDown as error:
+            await self._note(kind_name, name, opened, error.message)
+            raise
+        except CortexError:
+            await self._note(kind_name, name, opened, "")
+            raise
+        await self._note(kind_name, name, opened, "")
+
+    async def close(self) -> None:
+        """Close every client."""
+        for opened in list(self._opened.values()):
+            await opened.client.close()
+        self._opened.clear()
+
+    async def _open(self, kind_name: str, name: str, user_id: str) -> _Opened:
+        kind = self.integrations.kind(kind_name)
+        row = await self._rows.get(kind_name, name)
+        if row is None or not row.is_on:
+            await self._let_go(kind_name, name)
+            raise ToolFailed(kind.setup(is_off=row is not None).text)
+        if not PortRule(roles=row.roles, people=row.people).lets(user_id, ""):
+            raise ToolFailed(f"{kind.title} is not open to this account.")
+        async with self._opening:
+            known = self._opened.get((kind_name, name))
+            if known is None or known.version != row.version:
+                self._opened[kind_name, name] = await self._made(row)
+                if known is not None:
+                    await known.client.close()
+            return self._opened[kind_name, name]
+
+    async def _made(self, row: IntegrationRow) -> _Opened:
+        kind = self.integrations.kind(row.kind)
+        form = checked(kind.form, row.settings, await self.integrations.secrets.kept(kind, row.name))
+        return _Opened(version=row.version, client=kind.client(form), worked_at=row.worked_at, failure=row.failure)
+
+    async def _note(self, kind_name: str, name: str, opened: _Opened, failure: str) -> None:
+        """Keep how a call went, unless that is known already."""
+        at = self.integrations.clock()
+        is_old = opened.worked_at is None or at - opened.worked_at > NOTED_EVERY
+        if failure == opened.failure and (failure or not is_old):
+            return
+        opened.failure = failure
+        if not failure:
+            opened.worked_at = at
+        await self._rows.note(kind_name, name, opened.version, failure=failure)
+
+    async def _let_go(self, kind_name: str, name: str) -> None:
+        opened = self._opened.pop((kind_name, name), None)
+        if opened is not None:
+            await opened.client.close()
+
+    @property
+    def _rows(self) -> IntegrationsRepository:
+        return self.integrations.db.repository(IntegrationsRepository)

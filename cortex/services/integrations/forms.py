@@ -1,0 +1,140 @@
+"""The form of an outside system: its fields for a page, the typed values checked, the secrets kept apart.
+
+Fields come from the kind's pydantic model: `title` is the label, `description` the hint, `Literal` a choice.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
+
+from cortex.base.errors import UserError
+
+Input = Literal["text", "lines", "number", "switch", "choice", "secret"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormField:
+    """A field as a page draws it.
+
+    `value`: as typed or stored, "" for every secret; `options`: value and words; `is_kept`: a secret is stored.
+    """
+
+    name: str
+    label: str
+    hint: str
+    input: Input
+    value: str
+    options: tuple[tuple[str, str], ...] = ()
+    is_required: bool = False
+    is_kept: bool = False
+    error: str = ""
+
+
+class FormErrors(UserError):
+    """What is wrong with a form. `fields`: name of the field -> a sentence."""
+
+    def __init__(self, fields: Mapping[str, str]) -> None:
+        super().__init__(" ".join(fields.values()), field=next(iter(fields), ""))
+        self.fields = dict(fields)
+
+
+def secrets_of(form: type[BaseModel]) -> tuple[str, ...]:
+    """Names of the form's secret fields."""
+    return tuple(name for name, field in form.model_fields.items() if field.annotation is SecretStr)
+
+
+def checked(form: type[BaseModel], typed: Mapping[str, Any], kept: Mapping[str, str]) -> BaseModel:
+    """The form with these values, as text from a browser; an empty secret is the stored one of `kept`. FormErrors."""
+    values: dict[str, Any] = {}
+    for name, field in form.model_fields.items():
+        given = typed.get(name, "")
+        given = given.strip() if isinstance(given, str) else given
+        if given == "" and name in kept:
+            given = kept[name]
+        if _input(field) == "switch":
+            values[name] = given in (True, "1", "on", "true")
+        elif _input(field) == "lines":
+            values[name] = tuple(given.replace(",", " ").split()) if isinstance(given, str) else tuple(given)
+        elif given not in ("", None):
+            values[name] = given
+    try:
+        return form.model_validate(values)
+    except ValidationError as error:
+        raise FormErrors(_slips(form, error)) from None  # its text would hold what was typed
+
+
+def plain(form: BaseModel) -> dict[str, Any]:
+    """The values without secrets, as they are stored."""
+    return form.model_dump(mode="json", exclude=set(secrets_of(type(form))))
+
+
+def sealed(form: BaseModel) -> dict[str, str]:
+    """The secrets that are given, by field."""
+    found = {name: getattr(form, name).get_secret_value() for name in secrets_of(type(form))}
+    return {name: value for name, value in found.items() if value}
+
+
+def fields_of(
+    form: type[BaseModel], values: Mapping[str, Any], kept: Sequence[str], errors: Mapping[str, str]
+) -> tuple[FormField, ...]:
+    """The fields in their order. `kept`: secrets that are stored."""
+    return tuple(
+        FormField(
+            name=name,
+            label=field.title or name,
+            hint=field.description or "",
+            input=_input(field),
+            value="" if field.annotation is SecretStr else _shown(values.get(name, _default(field))),
+            options=_options(field),
+            is_required=field.is_required() and name not in kept,
+            is_kept=name in kept,
+            error=errors.get(name, ""),
+        )
+        for name, field in form.model_fields.items()
+    )
+
+
+def _input(field: FieldInfo) -> Input:
+    kind = field.annotation
+    if kind is SecretStr:
+        return "secret"
+    if kind is bool:
+        return "switch"
+    if kind in (int, float):
+        return "number"
+    if get_origin(kind) is Literal:
+        return "choice"
+    return "lines" if get_origin(kind) is tuple else "text"
+
+
+def _options(field: FieldInfo) -> tuple[tuple[str, str], ...]:
+    """What may be chosen: value and words."""
+    found = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    return tuple((str(value), str(value) or "none") for value in found)
+
+
+def _default(field: FieldInfo) -> Any:  # Any: a field's value
+    return "" if field.is_required() else field.get_default(call_default_factory=True)
+
+
+def _shown(value: Any) -> str:  # Any: a field's value
+    if isinstance(value, bool):
+        return "1" if value else ""
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _slips(form: type[BaseModel], error: ValidationError) -> dict[str, str]:
+    """A sentence for each field that is wrong."""
+    found: dict[str, str] = {}
+    for one in error.errors(include_input=False, include_url=False):
+        name = str(one["loc"][0]) if one["loc"] else ""
+        field = form.model_fields.get(name)
+        label = (field.title if field else "") or name
+        said = str(one["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+        words = "is needed" if one["type"] == "missing" else said
+        sentence = f"{label}: {words}." if label else f"{words[:1].upper()}{words[1:]}."
+        found.setdefault(name, sentence.replace("..", "."))
+    return found

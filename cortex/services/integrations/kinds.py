@@ -1,0 +1,119 @@
+"""What can be set up: a kind of outside system with its form, what tools get by it, and how it is opened.
+
+The list of those that this version has is made in `compose/integrations.py`; nothing here knows any of them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from cortex.base.errors import UserError
+from cortex.ports.integrations import IntegrationClient
+
+PAGE = "/admin/integrations"
+NOT_HERE = "Not available in this version yet."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """Why a tool is not configured: a sentence, and the page on which an admin changes that ("" = none does).
+
+    `title`: what it waits for.
+    """
+
+    title: str = ""
+    text: str
+    page: str
+
+    @property
+    def sentence(self) -> str:
+        """The same for whoever does not see what it is said of."""
+        return self.text if self.page or not self.title else f"{self.title}: {self.text[:1].lower()}{self.text[1:]}"
+
+    def to_dict(self) -> dict[str, str]:
+        """For `--json` and receipts."""
+        return {"text": self.text, "page": self.page}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntegrationKind:
+    """A kind of outside system. `name`: in addresses and tables; `about`: what it is good for, in a sentence.
+
+    ports: class names of what tools open by it (`ctx.use`). form: its settings; a `SecretStr` in it is sealed and never
+    shown again. open: the client for a filled-in form. place: fields that say where the secrets travel to: who changes
+    one enters them again. has_many: several may be set up, each with a name. note: what the card says besides.
+
+    A kind without `open` is set up by the server's settings: `variables` names them, `lacks` says what is missing
+    ("" = nothing). One that is not `is_available` belongs to a later version.
+    """
+
+    name: str
+    title: str
+    about: str
+    ports: tuple[str, ...]
+    form: type[BaseModel] = BaseModel
+    open: Callable[[Any], IntegrationClient] | None = None  # Any: a value of `form`
+    place: tuple[str, ...] = ()
+    has_many: bool = False
+    note: str = ""
+    variables: tuple[str, ...] = ()
+    lacks: Callable[[], str] | None = None
+    is_available: bool = True
+
+    @property
+    def has_form(self) -> bool:
+        """Whether it is set up on the page."""
+        return self.open is not None
+
+    def client(self, form: BaseModel) -> IntegrationClient:
+        """Its client for a filled-in form; UserError for a kind that is not set up on the page."""
+        if self.open is None:
+            raise UserError(f"{self.title} is not set up on this page.")
+        return self.open(form)
+
+    @property
+    def page(self) -> str:
+        """Where its card stands."""
+        return f"{PAGE}#{self.name}" if self.is_available else ""
+
+    def setup(self, *, is_off: bool = False) -> Setup:
+        """What is said where it is not set up, or switched off."""
+        if not self.is_available:
+            return Setup(title=self.title, text=NOT_HERE, page="")
+        state = "is switched off" if is_off else "is not set up"
+        text = f"{self.title} {state}. An admin can do it under Integrations."
+        return Setup(title=self.title, text=text, page=self.page)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortRule:
+    """Who may use what one configured system gives: role names and account ids; () = every role, everybody."""
+
+    roles: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
+
+    def lets(self, user_id: str, role: str) -> bool:
+        """Whether this account may in this role. `role` "": in any."""
+        return (not self.people or user_id in self.people) and (not role or not self.roles or role in self.roles)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortAccess:
+    """What outside systems open to tools: the rules of each configured port, for others the reason why they are not."""
+
+    rules: Mapping[str, tuple[PortRule, ...]]
+    setups: Mapping[str, Setup]
+
+    def ports(self, user_id: str, role: str = "") -> frozenset[str]:
+        """The ports that this account may use in this role ("" = in any)."""
+        return frozenset(port for port, rules in self.rules.items() if any(one.lets(user_id, role) for one in rules))
+
+    @property
+    def configured(self) -> frozenset[str]:
+        """The ports that somebody may use."""
+        return frozenset(self.rules)
+
+
+NO_ACCESS = PortAccess(rules={}, setups={})

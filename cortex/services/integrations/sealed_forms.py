@@ -1,0 +1,46 @@
+"""The secrets of integrations: sealed by field, opened only to fill a form for a client."""
+
+import asyncio
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from cortex.base.crypto import Vault
+from cortex.services.integrations.forms import sealed, secrets_of
+from cortex.services.integrations.kinds import IntegrationKind
+from cortex.storage.db import Database
+from cortex.storage.secrets import ServerSecretsRepository
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedForms:
+    """The secret fields of every system, in the table of the server's secrets."""
+
+    db: Database
+    vault: Vault
+
+    def names(self, kind: IntegrationKind, name: str) -> tuple[str, ...]:
+        """What the system's secrets are called there."""
+        return tuple(_called(kind, name, field) for field in secrets_of(kind.form))
+
+    async def sealed(self, kind: IntegrationKind, name: str, form: BaseModel) -> dict[str, bytes]:
+        """The secrets of a form as they are stored, by what they are called."""
+        given = sealed(form).items()
+        return {_called(kind, name, field): await asyncio.to_thread(self.vault.seal, value) for field, value in given}
+
+    async def kept_names(self, kind: IntegrationKind, name: str) -> tuple[str, ...]:
+        """The secret fields that are stored."""
+        found = [(field, await self._stored(kind, name, field)) for field in secrets_of(kind.form)]
+        return tuple(field for field, ciphertext in found if ciphertext is not None)
+
+    async def kept(self, kind: IntegrationKind, name: str) -> dict[str, str]:
+        """The stored secrets, opened, by field. ConfigError where the server's secret key is another one now."""
+        found = [(field, await self._stored(kind, name, field)) for field in secrets_of(kind.form)]
+        return {field: await asyncio.to_thread(self.vault.unseal, one) for field, one in found if one is not None}
+
+    async def _stored(self, kind: IntegrationKind, name: str, field: str) -> bytes | None:
+        return await self.db.repository(ServerSecretsRepository).get(_called(kind, name, field))
+
+
+def _called(kind: IntegrationKind, name: str, field: str) -> str:
+    return f"integration:{kind.name}:{name}:{field}"

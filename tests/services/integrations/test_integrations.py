@@ -1,0 +1,260 @@
+"""An outside system is set up by admins, tested, given to roles and people, switched off; its secret stays in."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from cortex.base.errors import NotAllowed, NotFound, ServiceDown, ToolFailed, UserError
+from cortex.services.integrations.clients import IntegrationClients
+from cortex.services.integrations.forms import FormErrors
+from cortex.services.integrations.integrations import IntegrationCard, Integrations
+from cortex.storage.audit import AuditFilter
+from cortex.storage.secrets import AllSecretsRepository
+from tests.lamps import LampCortex, LampServer
+from tests.living_house import LivingHouse, living_house
+
+TYPED = {"address": "http://lamps.lan", "token": "lamp-token", "rooms": "hall, attic", "is_strict": "1", "level": "70"}
+LAMPS = "lamps"
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
+    async with living_house(tmp_path / "home", of=LampCortex) as opened:
+        yield opened
+
+
+@pytest.fixture
+def server(house: LivingHouse) -> LampServer:
+    found: LampServer = vars(house.cortex).setdefault("lamp_server", LampServer())
+    return found
+
+
+@pytest.fixture
+def systems(house: LivingHouse, server: LampServer) -> Integrations:
+    return house.cortex.integrations
+
+
+@pytest.fixture
+def clients(systems: Integrations) -> IntegrationClients:
+    return IntegrationClients(integrations=systems)
+
+
+async def set_up(systems: Integrations, house: LivingHouse, **other: str) -> None:
+    await systems.save(house.admin, LAMPS, "", {**TYPED, **other}, is_new=True)
+
+
+async def card(systems: Integrations, kind: str = LAMPS) -> IntegrationCard:
+    return next(one for one in await systems.cards() if one.kind.name == kind)
+
+
+async def test_what_is_not_set_up_says_what_it_asks_for(systems: Integrations) -> None:
+    empty = await card(systems)
+    assert (empty.is_set_up, empty.state) == (False, "Not set up.")
+    assert [(one.name, one.input, one.value, one.is_required) for one in empty.fields] == [
+        ("address", "text", "", True),
+        ("token", "secret", "", True),
+        ("level", "number", "50", False),
+        ("mode", "choice", "calm", False),
+        ("is_strict", "switch", "", False),
+        ("rooms", "lines", "", False),
+    ]
+    assert (await card(systems, "later")).state == "Not available in this version yet."
+
+
+async def test_what_is_set_up_is_kept_and_its_secret_is_sealed(systems: Integrations, house: LivingHouse) -> None:
+    await set_up(systems, house)
+    kept = await card(systems)
+    assert kept.row
+    assert kept.row.settings == {
+        "address": "http://lamps.lan",
+        "level": 70,
+        "mode": "calm",
+        "is_strict": True,
+        "rooms": ["hall", "attic"],
+    }
+    token = kept.fields[1]
+    assert (token.value, token.is_kept, token.is_required) == ("", True, False)
+    rows = [one for one in await house.cortex.runtime.db.repository(AllSecretsRepository).list() if "lamps" in one.name]
+    assert [one.name for one in rows] == ["integration:lamps::token"]
+    assert b"lamp-token" not in rows[0].ciphertext
+    audit = [rows async for rows in house.cortex.audit_log.export(house.admin, AuditFilter())]
+    assert "integration.saved" in str(audit)
+    assert "lamp-token" not in str(audit)
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ({"address": ""}, {"address": "Address: is needed."}),
+        ({"address": "lamps"}, {"address": "Address: must begin with http."}),
+        ({"level": "many"}, {"level": "Level: should be a valid integer"}),
+        ({"level": "101"}, {"level": "Level: should be less than or equal to 100."}),
+        ({"mode": "wild"}, {"mode": "Mode: should be 'calm' or 'bright'."}),
+        ({"token": ""}, {"token": "Token: is needed."}),
+    ],
+    ids=["nothing", "no address", "no number", "too much", "no choice", "no secret"],
+)
+async def test_a_slip_is_said_beside_its_field_and_nothing_is_kept(
+    systems: Integrations, house: LivingHouse, typed: dict[str, str], words: dict[str, str]
+) -> None:
+    with pytest.raises(FormErrors) as refused:
+        await set_up(systems, house, **typed)
+    ((field, sentence),) = words.items()
+    assert refused.value.fields[field].startswith(sentence)
+    assert (await card(systems)).row is None
+
+
+async def test_an_empty_secret_is_the_stored_one_but_for_another_place(
+    systems: Integrations, house: LivingHouse, clients: IntegrationClients
+) -> None:
+    await set_up(systems, house)
+    await systems.save(house.admin, LAMPS, "", {**TYPED, "token": "", "level": "10"}, is_new=False)
+    async with clients.using(LAMPS, user_id=house.member.id) as lamps:
+        assert (lamps.form.level, await lamps.count()) == (10, 4)
+    with pytest.raises(UserError, match="enter it again"):
+        await systems.save(house.admin, LAMPS, "", {**TYPED, "token": "", "address": "http://evil"}, is_new=False)
+    with pytest.raises(UserError, match="enter it again"):
+        await systems.test(house.admin, LAMPS, "", {**TYPED, "token": "", "address": "http://evil"})
+
+
+async def test_a_test_says_what_answers_and_keeps_how_it_went(
+    systems: Integrations, house: LivingHouse, server: LampServer
+) -> None:
+    assert await systems.test(house.admin, LAMPS, "", TYPED) == "4 lamps answer at http://lamps.lan."
+    assert (await card(systems)).row is None
+    await set_up(systems, house)
+    server.token = "another"
+    with pytest.raises(UserError, match="refuses the token"):
+        await systems.test(house.admin, LAMPS, "", {**TYPED, "token": ""})
+    assert (await card(systems)).state == (
+        "The last call failed: The lamp server refuses the token. Make a new one there."
+    )
+    assert all(one.is_closed for one in server.opened)
+
+
+async def test_how_calls_went_is_kept(
+    systems: Integrations, house: LivingHouse, clients: IntegrationClients, server: LampServer
+) -> None:
+    await set_up(systems, house)
+    assert (await card(systems)).state == "Set up. Not used yet."
+    async with clients.using(LAMPS, user_id=house.member.id) as lamps:
+        await lamps.count()
+    assert (await card(systems)).state == "Works."
+    server.token = "another"
+    for _ in range(2):
+        with pytest.raises(ServiceDown):
+            async with clients.using(LAMPS, user_id=house.member.id) as lamps:
+                await lamps.count()
+    assert (await card(systems)).is_failing
+    server.token = "lamp-token"
+    async with clients.using(LAMPS, user_id=house.member.id) as lamps:
+        await lamps.count()
+    assert not (await card(systems)).is_failing
+    assert len(server.opened) == 1
+
+
+async def test_a_change_opens_another_client_and_closes_the_former(
+    systems: Integrations, house: LivingHouse, clients: IntegrationClients, server: LampServer
+) -> None:
+    await set_up(systems, house)
+    async with clients.using(LAMPS, user_id=house.member.id) as first:
+        pass
+    await systems.save(house.admin, LAMPS, "", {**TYPED, "level": "1"}, is_new=False)
+    async with clients.using(LAMPS, user_id=house.member.id) as second:
+        assert second.form.level == 1
+    assert (first.is_closed, second.is_closed) == (True, False)
+    await clients.close()
+    assert second.is_closed
+
+
+async def test_tools_follow_what_is_set_up_and_for_whom(systems: Integrations, house: LivingHouse) -> None:
+    tools = house.cortex.tools
+
+    async def has(user: str) -> bool:
+        person = {"admin": house.admin, "member": house.member}[user]
+        return "ha_get_state" in await tools.permitted(person, "orchestrator")
+
+    unset = {row["name"]: row["setup"] for row in await tools.listing()}
+    assert not await has("admin")
+    assert unset["ha_get_state"] == {
+        "text": "Lamp server is not set up. An admin can do it under Integrations.",
+        "page": "/admin/integrations#lamps",
+    }
+    assert unset["nc_talk_send"] == {"text": "Not available in this version yet.", "page": ""}
+    await set_up(systems, house)
+    assert (await has("admin"), await has("member")) == (True, True)
+    await systems.share(house.admin, LAMPS, "", (), (house.admin.id,))
+    assert (await has("admin"), await has("member")) == (True, False)
+    await systems.share(house.admin, LAMPS, "", ("admin",), ())
+    assert (await has("admin"), await has("member")) == (False, False)
+    assert "ha_get_state" in await tools.permitted(house.admin, "admin")
+    await systems.share(house.admin, LAMPS, "", (), ())
+    await systems.switch(house.admin, LAMPS, "", is_on=False)
+    assert not await has("admin")
+    setups = await tools.setups()
+    assert setups["ha_get_state"].text == "Lamp server is switched off. An admin can do it under Integrations."
+
+
+async def test_another_account_is_refused_by_the_client_too(
+    systems: Integrations, house: LivingHouse, clients: IntegrationClients
+) -> None:
+    with pytest.raises(ToolFailed, match="is not set up"):
+        async with clients.using(LAMPS, user_id=house.admin.id):
+            pass
+    await set_up(systems, house)
+    await systems.share(house.admin, LAMPS, "", (), (house.admin.id,))
+    with pytest.raises(ToolFailed, match="not open to this account"):
+        async with clients.using(LAMPS, user_id=house.member.id):
+            pass
+
+
+async def test_several_of_a_kind_have_names(systems: Integrations, house: LivingHouse) -> None:
+    with pytest.raises(UserError, match="Give it a name"):
+        await systems.save(house.admin, "many", "", TYPED, is_new=True)
+    for name in ("Attic", "hall"):
+        await systems.save(house.admin, "many", name, TYPED, is_new=True)
+    with pytest.raises(UserError, match="one of this name already"):
+        await systems.save(house.admin, "many", "ATTIC", TYPED, is_new=True)
+    with pytest.raises(UserError, match="letters, digits"):
+        await systems.save(house.admin, "many", "a/b", TYPED, is_new=True)
+    assert await systems.names("many", house.member.id) == ["attic", "hall"]
+    titles = [one.title for one in await systems.cards() if one.kind.name == "many"]
+    assert titles == ["Lamp servers: attic", "Lamp servers: hall", "Lamp servers"]
+
+
+async def test_only_admins_change_anything(systems: Integrations, house: LivingHouse) -> None:
+    for act in (
+        systems.save(house.member, LAMPS, "", TYPED, is_new=True),
+        systems.test(house.member, LAMPS, "", TYPED),
+        systems.switch(house.member, LAMPS, "", is_on=False),
+        systems.share(house.member, LAMPS, "", (), ()),
+        systems.remove(house.member, LAMPS, ""),
+    ):
+        with pytest.raises(NotAllowed):
+            await act
+    with pytest.raises(NotFound):
+        await systems.remove(house.admin, LAMPS, "")
+
+
+async def test_what_is_removed_leaves_no_secret(systems: Integrations, house: LivingHouse) -> None:
+    await set_up(systems, house)
+    await systems.remove(house.admin, LAMPS, "")
+    names = [one.name for one in await house.cortex.runtime.db.repository(AllSecretsRepository).list()]
+    assert [name for name in names if "lamps" in name] == []
+    assert (await card(systems)).row is None
+
+
+async def test_the_doctor_has_a_line_for_each(systems: Integrations, house: LivingHouse, server: LampServer) -> None:
+    async def line() -> tuple[str, str, str]:
+        found = await house.cortex.doctor.examine(of=house.admin)
+        return next((one.state, one.text, one.mend) for one in found if one.name == "Lamp server")
+
+    assert await line() == ("good", "Not set up.", "")
+    await set_up(systems, house)
+    server.token = "another"
+    with pytest.raises(UserError):
+        await systems.test(house.admin, LAMPS, "", {**TYPED, "token": ""})
+    state, text, mend = await line()
+    assert (state, mend) == ("warn", "Test it under Integrations.")
+    assert "refuses the token" in text

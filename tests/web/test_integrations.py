@@ -1,0 +1,90 @@
+"""The page of integrations: cards, a form with a test, who may use it, on and off; without a script too."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from cortex.app import Cortex
+from tests.databases import copy_home, house_settings
+from tests.lamps import LampCortex
+from tests.web.conftest import Browser, Seed
+
+HREF = "/admin/integrations"
+TYPED = {"address": "http://lamps.lan", "token": "lamp-token", "level": "70", "mode": "bright", "rooms": "hall attic"}
+
+
+@pytest.fixture
+async def house(tmp_path: Path, seed: Seed) -> AsyncIterator[Cortex]:
+    copy_home(seed.home, tmp_path / "home")
+    async with LampCortex.at_rest(house_settings(tmp_path / "home", offline_delay_ms=0)) as cortex:
+        yield cortex
+
+
+async def test_each_system_has_a_card_with_its_form(ada: Browser) -> None:
+    page = (await ada.get(HREF)).text
+    assert 'id="lamps"' in page
+    assert '<input class="field" id="i-lamps--token" name="token" type="password" required' in page
+    assert "Such as http://lamps.lan:8123." in page
+    assert '<option value="bright">' in page
+    assert "Not available in this version yet." in page
+
+
+async def test_a_card_is_filled_tested_and_saved(ada: Browser) -> None:
+    tried = await ada.post(f"{HREF}/lamps/test", **TYPED, is_new="1")
+    assert "4 lamps answer at http://lamps.lan." in tried.text
+    assert "lamp-token" not in tried.text
+    saved = await ada.post(f"{HREF}/lamps", **TYPED, is_new="1")
+    assert (saved.status_code, saved.headers["location"]) == (303, f"{HREF}#lamps")
+    page = (await ada.get(HREF)).text
+    assert 'value="http://lamps.lan"' in page
+    assert "One is stored; leave this empty to keep it." in page
+    assert "lamp-token" not in page
+    again = await ada.post(f"{HREF}/lamps/test", **{**TYPED, "token": ""})
+    assert "4 lamps answer" in again.text
+
+
+async def test_a_test_that_fails_says_why_and_what_was_typed_stays(ada: Browser) -> None:
+    refused = await ada.post(f"{HREF}/lamps/test", **{**TYPED, "token": "wrong"}, is_new="1")
+    assert refused.status_code == 422
+    assert "The lamp server refuses the token. Make a new one there." in refused.text
+    assert 'value="http://lamps.lan"' in refused.text
+    part = await ada.http.post(
+        f"{HREF}/lamps/test",
+        data={**TYPED, "token": "wrong", "is_new": "1"},
+        headers={"HX-Request": "true", "HX-Request-Type": "partial"},
+    )
+    assert part.text.strip().startswith('<p class="say bad"')
+
+
+async def test_a_slip_stands_beside_its_field(ada: Browser) -> None:
+    refused = await ada.post(f"{HREF}/lamps", **{**TYPED, "level": "900"}, is_new="1")
+    assert refused.status_code == 422
+    assert 'id="i-lamps--level-e">Level: should be less than or equal to 100.' in refused.text
+
+
+async def test_it_is_given_to_some_switched_off_and_removed(ada: Browser) -> None:
+    await ada.post(f"{HREF}/lamps", **TYPED, is_new="1")
+    await ada.http.post(f"{HREF}/lamps/share", data={"roles": ["admin"], "people": [ada.user.id]})
+    assert "Who may use it: admin; Ada" in " ".join((await ada.get(HREF)).text.split())
+    await ada.post(f"{HREF}/lamps/switch")
+    assert "Switched off." in (await ada.get(HREF)).text
+    await ada.post(f"{HREF}/lamps/switch", is_on="1")
+    assert "Remove Lamp server?" in (await ada.get(f"{HREF}/lamps/remove")).text
+    await ada.post(f"{HREF}/lamps/remove")
+    assert "Not set up." in (await ada.get(HREF)).text
+
+
+async def test_a_member_sees_none_of_it(bob: Browser) -> None:
+    assert (await bob.get(HREF)).status_code == 403
+    assert (await bob.post(f"{HREF}/lamps", **TYPED)).status_code == 403
+
+
+async def test_the_server_settings_say_where_they_come_from(ada: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CORTEX_BRAVE_API_KEY", "very-secret")
+    page = " ".join((await ada.get("/admin/settings")).text.split())
+    assert "<code>CORTEX_BRAVE_API_KEY</code>" in page
+    assert "very-secret" not in page
+    row = page.split("<code>CORTEX_BRAVE_API_KEY</code>")[1].split("</tr>")[0]
+    assert "environment" in row
+    assert 'data-l="From">default' in page.split("<code>CORTEX_MAX_ROUNDS</code>")[1].split("</tr>")[0]
