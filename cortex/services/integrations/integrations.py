@@ -73,7 +73,7 @@ class IntegrationCard:
         if not self.is_set_up:
             return f"Not set up. {self.lacks}".strip()
         if self.row is None:
-            return "Set up by the server's settings."
+            return "Set up by the server's settings." if self.kind.variables else "Works here."
         if not self.row.is_on:
             return "Switched off."
         if self.row.failure:
