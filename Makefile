@@ -86,7 +86,7 @@ check: install-test audit
 	@$(BIN)/cortex train --check
 	@$(BIN)/python -m tests.bench.baseline
 	@$(BIN)/python -m cortex.base.settings | diff -u .env.example - || (echo ".env.example is old: run make docs"; exit 1)
-	@$(BIN)/python -m cortex.commands.tool_docs | diff -u docs/tools.md - || (echo "docs/tools.md is old: run make docs"; exit 1)
+	@$(BIN)/cortex tools --markdown | diff -u docs/tools.md - || (echo "docs/tools.md is old: run make docs"; exit 1)
 
 audit: install-test
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python .ci/audit.py
@@ -107,4 +107,4 @@ lock: install-test
 
 docs: install
 	@$(BIN)/python -m cortex.base.settings > .env.example
-	@$(BIN)/python -m cortex.commands.tool_docs > docs/tools.md
+	@$(BIN)/cortex tools --markdown > docs/tools.md

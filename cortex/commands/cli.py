@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
-from cortex.app import Cortex
+from cortex.app import Cortex, shipped_registry
 from cortex.base.errors import NotFound, UserError
 from cortex.base.role import ToolMode
 from cortex.base.settings import load_settings
@@ -25,6 +25,7 @@ from cortex.commands.bench import bench, train
 from cortex.commands.encoder import encoder
 from cortex.commands.jobs import jobs
 from cortex.commands.secrets import secrets
+from cortex.commands.tool_docs import tools_page
 from cortex.selection.sentence_models import LABEL as SENTENCE_MODEL
 from cortex.services.health.audit_log import MEND
 from cortex.services.tools.tools import ToolsService, request_tokens
@@ -241,8 +242,12 @@ def list_tools(
     rank: RankName = "admin",
     assume_configured: Configured = False,
     as_json: Json = False,
+    as_page: Annotated[bool, typer.Option("--markdown", help="Print docs/tools.md: what each may do.")] = False,
 ) -> None:
     """List every tool with its risk, its price in tokens and what it still needs."""
+    if as_page:
+        sys.stdout.write(tools_page(shipped_registry()))
+        return
 
     async def listed(tools: ToolsService, user: User) -> list[dict[str, Any]]:
         rows = await tools.listing()

@@ -1,11 +1,8 @@
 """The text of `docs/tools.md`: every tool with its risk, what it sends and reads, its price, and what it is tested on.
 
-`python -m cortex.commands.tool_docs` prints it; `make docs` writes it and `make check` compares.
+`cortex tools --markdown` prints it; `make docs` writes it and `make check` compares.
 """
 
-import sys
-
-from cortex.app import shipped_registry
 from cortex.selection.snapshot import snapshot_of
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Tool
@@ -71,7 +68,3 @@ def _sends(tool: Tool) -> str:
 def _reads(tool: Tool) -> str:
     kinds = {"private": tool.reads_private, "outside": tool.reads_untrusted}
     return ", ".join(name for name, reads in kinds.items() if reads)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(tools_page(shipped_registry()))
