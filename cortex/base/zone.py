@@ -6,10 +6,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 def local(at: datetime, time_zone: str) -> datetime:
     """The same moment in this IANA zone; in UTC when the name is unknown."""
-    try:
-        return at.astimezone(ZoneInfo(time_zone))
-    except (ZoneInfoNotFoundError, ValueError):
-        return at.astimezone(ZoneInfo("UTC"))
+    return at.astimezone(_zone(time_zone))
 
 
 def moment(at: datetime, time_zone: str) -> str:
@@ -31,3 +28,25 @@ def midnight(at: datetime, time_zone: str, days: int = 0) -> datetime:
     there = local(at, time_zone)
     on = there.date() + timedelta(days=days)
     return datetime.combine(on, time(), there.tzinfo).astimezone(UTC)
+
+
+def day_begins(day: date | None, time_zone: str) -> datetime | None:
+    """The first moment of a day there."""
+    return None if day is None else datetime.combine(_near(day), time(), _zone(time_zone))
+
+
+def day_ends(day: date | None, time_zone: str) -> datetime | None:
+    """The first moment behind a day there."""
+    return None if day is None else day_begins(_near(day) + timedelta(days=1), time_zone)
+
+
+def _near(day: date) -> date:
+    """The day, if its moments can be said in every zone; else the first or the last of which that is so."""
+    return min(max(day, date(2, 1, 1)), date(9998, 12, 31))
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        return ZoneInfo("UTC")

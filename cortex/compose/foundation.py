@@ -22,6 +22,7 @@ from cortex.services.backup.backups import Backups
 from cortex.services.backup.restore import Restores
 from cortex.services.chat.chat import Chat
 from cortex.services.chat.streams import OpenStreams
+from cortex.services.content.journals import JournalsService
 from cortex.services.content.notes import NotesService
 from cortex.services.content.tasks import TasksService
 from cortex.services.health.audit_log import AuditLog
@@ -133,6 +134,10 @@ class Foundation:
     @cached_property
     def notes(self) -> NotesService:
         return NotesService(self.homes, self.runtime.db)
+
+    @cached_property
+    def journals(self) -> JournalsService:
+        return JournalsService(self.runtime.db, self.runtime.clock)
 
     @cached_property
     def tasks(self) -> TasksService:

@@ -11,7 +11,7 @@ from cortex.base import scan
 from cortex.base.errors import ConfigError
 from cortex.compose.foundation import Foundation
 from cortex.engine.null_engine import NullEngine
-from cortex.ports.aether import Board
+from cortex.ports.aether import Board, Journals
 from cortex.ports.agents import Agents
 from cortex.ports.loop import Targets
 from cortex.ports.outgoing import Mail, Push
@@ -74,6 +74,7 @@ class TurnServices(Foundation):
         found[Targets] = partial(self.runtime.db.repository, CallsRepository)
         found[Status] = lambda _: status
         found[Board] = lambda user_id: TaskBoard(db=self.runtime.db, user_id=user_id, clock=clock)
+        found[Journals] = self.journals.for_tools
         found[Timings] = lambda _: timings
         found[Reminders] = self.reminders.for_user
         found[Jobs] = lambda user_id: UserJobs(runtime=self.runtime, timings=timings, user_id=user_id)

@@ -8,18 +8,27 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    """A journal of the user with the number of its entries. `is_tainted`: its name holds words from outside."""
+    """A journal of the user with the number of its entries. `is_tainted`: its name holds words from outside.
+
+    `version` guards against lost updates; `disabled_at`, `disabled_by`: since when and by whom it is taken away.
+    """
 
     id: str
     name: str
     entries: int
     changed_at: datetime
     is_tainted: bool
+    version: int = 1
+    disabled_at: datetime | None = None
+    disabled_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalEntry:
-    """An entry of a journal. `is_tainted`: it holds words from outside; `version` guards against lost updates."""
+    """An entry of a journal. `is_tainted`: it holds words from outside; `version` guards against lost updates.
+
+    `changed_at`, `changed_by`: its last change; `disabled_at`, `disabled_by`: since when and by whom it is taken away.
+    """
 
     id: str
     journal_id: str
@@ -29,6 +38,10 @@ class JournalEntry:
     written_at: datetime
     is_tainted: bool
     version: int
+    changed_at: datetime | None = None
+    changed_by: str = ""
+    disabled_at: datetime | None = None
+    disabled_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

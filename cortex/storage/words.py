@@ -47,5 +47,16 @@ def snippet(text: str, wanted: list[str], width: int = 160) -> str:
     return ("…" if start else "") + flat[start:end].strip() + ("…" if end < len(flat) else "")
 
 
+def pieces_of(text: str, wanted: list[str]) -> list[tuple[str, bool]]:
+    """The text cut into stretches: whether each is a word that a search for these terms finds."""
+    found: list[tuple[str, bool]] = []
+    end = 0
+    for match in re.finditer(r"\w+", text):
+        if _begins(match.group(), wanted):
+            found += [(text[end : match.start()], False), (match.group(), True)]
+            end = match.end()
+    return [piece for piece in (*found, (text[end:], False)) if piece[0]]
+
+
 def _begins(word: str, wanted: list[str]) -> bool:
     return any(part.startswith(tuple(wanted)) for part in words(word)) if wanted else False

@@ -21,6 +21,7 @@ from cortex.storage.schema.conversations import (
     TurnTable,
 )
 from cortex.storage.schema.integrations import IntegrationTable
+from cortex.storage.schema.journals import EntryVersionTable, JournalEntryTable, JournalTable
 from cortex.storage.schema.learning import LearningAnswerTable, LearningCaseTable, RefitTable
 from cortex.storage.schema.notices import (
     ActionLinkTable,
@@ -45,11 +46,14 @@ __all__ = [
     "ConversationTable",
     "CounterTable",
     "DeliveryTable",
+    "EntryVersionTable",
     "EventTable",
     "GrantTable",
     "HaltTable",
     "IntegrationTable",
     "JobTable",
+    "JournalEntryTable",
+    "JournalTable",
     "LearningAnswerTable",
     "LearningCaseTable",
     "LoginTable",

@@ -1,0 +1,205 @@
+"""Journals kept on an Aether server, by the contract of `docs/aether.md`, which is Cortex's own.
+
+Each person has a space there under the id of their account. Every request has limits of time and size; whatever goes
+wrong is one sentence, and the next request tries again by itself.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlencode, urlsplit
+
+from pydantic import BaseModel, Field, SecretStr, TypeAdapter, ValidationError, field_validator
+
+from cortex.base import scan
+from cortex.base.address import named
+from cortex.base.clock import ticks_s
+from cortex.base.errors import Conflict, NotFound, ServiceDown, ToolFailed, UserError
+from cortex.base.journal_rules import full
+from cortex.integrations.aether_journals import AetherJournals, read
+
+if TYPE_CHECKING:  # httpx is read with the first request
+    import httpx
+
+    from cortex.base.http import FetchedPage
+
+TOTAL_S = 10.0  # one request
+WAIT_MOST_S = 5.0  # what a server that has too many requests may ask for before the person is told
+PAGE_BYTES = 8_000_000
+_VISIBLE = re.compile(r"[\x21-\x7e]+")
+
+
+class AetherForm(BaseModel):
+    """What an admin enters on the card."""
+
+    address: str = Field(
+        title="Address",
+        description="Such as https://aether.example.org. It may be inside your network. The server must speak the "
+        "contract of docs/aether.md, which is Cortex's own.",
+        max_length=500,
+    )
+    token: SecretStr = Field(title="Token", description="One for the whole server: it opens everybody's journals.")
+
+    @field_validator("address")
+    @classmethod
+    def _is_address(cls, text: str) -> str:
+        try:
+            parts = urlsplit(text)
+            port_is_fine = parts.port is None or 0 < parts.port < 65_536
+        except ValueError:
+            raise ValueError("this is no web address") from None
+        is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and port_is_fine
+        if not is_web or not _VISIBLE.fullmatch(text) or parts.query or parts.fragment or parts.username is not None:
+            raise ValueError("write an address such as https://aether.example.org, without name, query and spaces")
+        return text.rstrip("/")
+
+    @field_validator("token")
+    @classmethod
+    def _is_token(cls, token: SecretStr) -> SecretStr:
+        if not _VISIBLE.fullmatch(token.get_secret_value()):
+            raise ValueError("a token is letters, digits and signs, without spaces")
+        return token
+
+
+class _Hello(BaseModel):
+    name: Literal["aether"]
+    contract: Literal[1]
+
+
+class AetherServer:
+    """The server of a card. `opened` makes an HTTP client; `sleep`: tests have their own."""
+
+    def __init__(
+        self,
+        form: AetherForm,
+        opened: "Callable[[], httpx.AsyncClient] | None" = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        *,
+        total_s: float = TOTAL_S,
+    ) -> None:
+        """total_s: how long one request may take."""
+        parts = urlsplit(form.address)
+        place = (parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
+        self.total_s = total_s
+        self._root = f"{form.address}/v1"
+        self._token = form.token.get_secret_value()
+        self._opened = opened or (lambda: _client(place))
+        self._sleep = sleep
+
+    async def test(self) -> str:
+        """Reach it now: what answered, in a sentence. ToolFailed says what is wrong."""
+        begun_s = ticks_s()
+        got = await self.send("GET", "")
+        read(_Hello, got)
+        return f"An Aether server answered in {(ticks_s() - begun_s) * 1000:.0f} ms and takes the token."
+
+    async def close(self) -> None:
+        """Nothing is held: each call has connections of its own."""
+
+    def journals(self, user_id: str, time_zone: str, by: str) -> AetherJournals:
+        """The journals of one account; `by` is who acts."""
+        return AetherJournals(server=self, user_id=user_id, time_zone=time_zone, by=by)
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        version: int | None = None,
+    ) -> "FetchedPage":
+        """The answer, a good one; NotFound, Conflict, UserError and ToolFailed for the others.
+
+        One that has too many requests is asked once more when it says how soon.
+        """
+        for is_last in (False, True):
+            got = await self._fetch(method, path, query or {}, body, version)
+            wait_s = _retry_after_s(got.headers.get("retry-after", ""))
+            if got.status != 429 or is_last or wait_s is None or wait_s > WAIT_MOST_S:
+                break
+            await self._sleep(wait_s)
+        if not 200 <= got.status < 300:
+            raise self._refused(got)
+        return got
+
+    async def _fetch(
+        self, method: str, path: str, query: Mapping[str, str], body: Mapping[str, Any] | None, version: int | None
+    ) -> "FetchedPage":
+        http = scan.load("cortex.base.http")
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        if version is not None:
+            headers["If-Match"] = f'"{version}"'
+        content = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            content = _JSON.dump_json(body)
+        asked = f"?{urlencode(query, errors='replace')}" if query else ""
+        try:
+            async with self._opened() as client:
+                got: FetchedPage = await http.fetch(
+                    client,
+                    f"{self._root}{path}{asked}",
+                    method=method,
+                    headers=headers,
+                    content=content,
+                    max_bytes=PAGE_BYTES,
+                    total_s=self.total_s,
+                )
+        except ToolFailed as error:  # its words show the whole address
+            if isinstance(error.__cause__, TimeoutError) or "Timeout" in type(error.__cause__).__name__:
+                raise ServiceDown(f"The Aether server did not answer within {self.total_s:g} seconds.") from None
+            raise ServiceDown("The Aether server could not be reached; what is kept there stays there.") from None
+        if got.is_cut:
+            raise ServiceDown("The Aether server sent more than one page may hold.")
+        return got
+
+    def _refused(self, got: "FetchedPage") -> Exception:
+        """What an answer that is no yes means. The server's own words are not repeated: nobody vouches for them."""
+        code = ""
+        with suppress(ValidationError):
+            code = _Refusal.model_validate_json(got.body).error.code
+        match got.status:
+            case 401 | 403:
+                return ServiceDown(
+                    "The Aether server does not accept its token any more. An admin can enter a new one under "
+                    "Integrations."
+                )
+            case 404:
+                return NotFound("There is no such journal or entry.")
+            case 409 if code == "too_many":
+                return full()
+            case 409:
+                return UserError("There is a journal of this name already. Choose another name.", field="name")
+            case 410:
+                return NotFound("There is no such page of entries any more; begin with the newest.")
+            case 412:
+                return Conflict("It was changed in between; look at it again.")
+            case 429:
+                return ServiceDown("The Aether server has too many requests. Try again in a minute.")
+            case status if status >= 500:
+                return ServiceDown(f"The Aether server has trouble of its own (status {status}). Try again later.")
+            case status:
+                return ServiceDown(f"The Aether server refused this (status {status}).")
+
+
+class _Code(BaseModel):
+    code: str = Field(default="", max_length=80)
+
+
+class _Refusal(BaseModel):
+    error: _Code
+
+
+_JSON: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
+
+
+def _client(place: tuple[str, int]) -> "httpx.AsyncClient":
+    opened: httpx.AsyncClient = scan.load("cortex.base.http").open_client(named(place), follow_redirects=False)
+    return opened
+
+
+def _retry_after_s(header: str) -> float | None:
+    return float(header) if re.fullmatch(r"\d{1,6}", header.strip()) else None
