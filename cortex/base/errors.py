@@ -95,6 +95,8 @@ class ToolFailed(CortexError):
 class ServiceDown(ToolFailed):
     """An outside system did not answer, or not in time, or takes its key no more: nothing that other words mend."""
 
+    status = 502
+
 
 class ToolRetry(CortexError):
     """The call's arguments were wrong; nothing ran."""

@@ -71,6 +71,10 @@ def furnish(home: Path, admin: Caller) -> Furnished:
     poll(lambda: 'class="foot"' in admin.get(f"/c/{chat}").text)
     admin.post("/tasks", title="Call the landlord about the boiler", list_name="home", due="2026-01-09")
     admin.post("/notes", name="Garden")
+    admin.post("/journals", name="Garden")
+    journal = re.findall(r'<tr id="journal-(\w+)"', admin.get("/journals").text)[0]
+    admin.post(f"/journals/{journal}/new", key="frost1", title="First frost", text="# Beds\n\nThe *dahlias* are in.")
+    admin.post("/journal-entries/frost1/edit", version="1", title="First frost", text="The *dahlias* are out.")
     admin.post("/skills", example="1")
     admin.post("/models", **MODEL)
     admin.post("/models/chain", names="offline")
@@ -118,6 +122,16 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/notes",
         "/notes/Garden",
         "/notes/Garden/delete",
+        "/journals",
+        "/journals?q=dahlias",
+        f"/journals/{journal}",
+        f"/journals/{journal}?removed=1",
+        f"/journals/{journal}/new",
+        f"/journals/{journal}/rename",
+        "/journal-entries/frost1",
+        "/journal-entries/frost1/edit",
+        "/journal-entries/frost1/history",
+        "/journal-entries/frost1/history/1",
         "/skills",
         "/skills?message=plan+my+week",
         "/skills/weekly-review",

@@ -52,6 +52,11 @@ def plant(ada: Caller, chat: str) -> None:
         ada.post("/reminders", words=f"{one} tomorrow at 9")
         if number % 5 == 0:
             ada.post("/jobs/new", name=one, prompt=one, when="every day at 2:30")
+        ada.post("/journals", name=one[:200])
+    journal = re.findall(r'<tr id="journal-(\w+)"', ada.get("/journals").text)[0]
+    for number, one in enumerate(SHORT):
+        ada.post(f"/journals/{journal}/new", key=f"act{number}", title=one[:200], text=one)
+        ada.post(f"/journal-entries/act{number}/edit", version="1", title=one[:200], text=f"{one}\n{one}")
     every = "\n\n".join(SHORT)
     ada.post("/scratchpad", text=every, version="")
     ada.post("/account/persona", persona=every, version="")
@@ -62,8 +67,10 @@ def plant(ada: Caller, chat: str) -> None:
 
 def added(ada: Caller) -> list[str]:
     """A page of each planted thing by itself."""
-    kinds = {"/tasks": r'<tr id="task-(\w+)"', "/reminders": r'<tr id="next-(\w+)"', "/jobs": r'<tr id="job-(\w+)"'}
-    return [f"{kind}/{re.findall(row, ada.get(kind).text)[-1]}" for kind, row in kinds.items()]
+    kinds = {"/journals": r'<tr id="journal-(\w+)"', "/tasks": r'<tr id="task-(\w+)"', "/reminders": r'<tr id="next-(\w+)"', "/jobs": r'<tr id="job-(\w+)"'}
+    entries = [place for at in range(len(SHORT)) for place in (f"act{at}", f"act{at}/edit", f"act{at}/history/1")]
+    ones = [f"{kind}/{re.findall(row, ada.get(kind).text)[-1]}" for kind, row in kinds.items()]
+    return [*ones, "/journals?q=window", *(f"/journal-entries/{place}" for place in entries)]
 
 
 def watched(window: Window) -> list[str]:

@@ -66,7 +66,6 @@ TOOLS = {
 }
 MISSING = {
     "ha": {"HomeAssistant"},
-    "aether": {"Journals"},
     "aether_db": {"AetherDatabase"},
     "notifications": {"Push", "Mail", "Talk"},
     "coding": {"CodingAgent", "AllowedFolders"},

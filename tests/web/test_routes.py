@@ -91,7 +91,7 @@ OF_THE_HOUSE = {  # these are everybody's
 }
 IDS = (
     "cid key task_id job_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id "
-    "notice_id delivery_id device_id token reminder_id run_id"
+    "notice_id delivery_id device_id token reminder_id run_id journal_id entry_id"
 )
 ANY = dict.fromkeys(IDS.split(), "x")
 
@@ -213,9 +213,13 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     await house.models.save(
         user, {"name": "truffle", "provider": "openai", "model": "m", "base_url": "http://127.0.0.1:9"}
     )
+    journal = await house.journals.create(user, "Truffles")
+    entry = await house.journals.write(user, house.journals.new_key(), journal.id, "Truffles", "Dug two.")
     return {
         "cid": conversation.id,
         "key": turn_id.removeprefix("turn:"),
+        "journal_id": journal.id,
+        "entry_id": entry.id,
         "task_id": (await house.tasks.create(user, "Dig truffles", list_name="truffles")).id,
         "job_id": (await house.jobs.add(user, TRUFFLE_JOB)).id,
         "name": await house.notes.create(user, "Truffles"),
@@ -287,6 +291,8 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await house.jobs.list(user),
         [(note, await house.notes.read(user, note.name)) for note in await house.notes.list(user)],
         await house.notes.scratchpad(user),
+        await house.journals.shelf(user),
+        await house.journals.history(user, ids["entry_id"]),
         await SkillsService(db, house.tools).read(user, ids["skill"]),
         await house.notes.agent_notes(user),
         await house.models.registry(user),
@@ -389,7 +395,7 @@ async def test_no_page_of_ones_own_shows_anything_of_anothers(house: Cortex, ada
     ids = await things_of(house, ada)
     gets = [path for method, path in routes() if method == "GET" and not path.endswith("/events")]
     plain = [path for path in gets if "{" not in path and path not in OPEN]
-    asked = [*plain, "/tasks?q=dig", "/tasks?done=1", "/search?q=grow", "/search?q=where"]
+    asked = [*plain, "/tasks?q=dig", "/tasks?done=1", "/journals?q=dug", "/search?q=grow", "/search?q=where"]
     told: dict[str, list[str]] = {"Ada": [], "Bob": []}
     for name, person in (("Ada", ada), ("Bob", bob)):
         for path in asked:
@@ -398,7 +404,7 @@ async def test_no_page_of_ones_own_shows_anything_of_anothers(house: Cortex, ada
                 told[name].append(path)
     assert told["Bob"] == []
     assert {"/notifications", "/account/devices"} <= set(told["Ada"])
-    assert {"/tasks", "/jobs", "/notes", "/skills", "/scratchpad", "/models", "/account", "/search?q=grow"} <= set(
+    assert {"/tasks", "/jobs", "/notes", "/journals", "/journals?q=dug", "/skills", "/scratchpad", "/models", "/account", "/search?q=grow"} <= set(
         told["Ada"]
     )
 

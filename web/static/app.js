@@ -169,7 +169,7 @@
     next?.focus({ preventScroll: true }); next?.scrollIntoView({ block: 'nearest' });
   };
   const mode = () => { const modes = [...form().mode], at = modes.findIndex(one => one.checked); modes[(at + 1) % modes.length].click(); };
-  const places = { c: '/', t: '/tasks', r: '/reminders', j: '/jobs', n: '/notes', m: '/models', u: '/usage', a: '/account' };
+  const places = { c: '/', t: '/tasks', r: '/reminders', j: '/jobs', n: '/notes', d: '/journals', m: '/models', u: '/usage', a: '/account' };
   const keys = {
     '/': () => text()?.focus(), n: () => location = '/c/new', s: () => $('.find input')?.focus(), j: () => walk(1), k: () => walk(-1),
     y: () => last('.bot [data-copy-turn]')?.click(), e: () => last('[data-edit]')?.click(), r: () => last('[data-again]')?.click(),

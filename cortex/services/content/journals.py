@@ -54,6 +54,7 @@ class ComparedVersion:
     """An earlier version, and how it differs from what stands now, line by line; None: too long to be compared."""
 
     version: EntryVersion
+    now: EntryVersion
     lines: Sequence[tuple[LineKind, str]] | None
 
 
@@ -94,10 +95,18 @@ class JournalsService:
         async with self._book(user.id) as book:
             return await book.change_journal(journal_id, version, JournalChange(name=name))
 
-    async def switch(self, user: User, journal_id: str, version: int, *, is_enabled: bool) -> Journal:
-        """Take a journal with its entries away, or bring it back; Conflict."""
+    async def remove(self, user: User, journal_id: str, version: int) -> Journal:
+        """Take a journal with its entries away; `bring_back` undoes it. Conflict."""
         async with self._book(user.id) as book:
-            return await book.change_journal(journal_id, version, JournalChange(is_enabled=is_enabled))
+            return await book.change_journal(journal_id, version, JournalChange(is_enabled=False))
+
+    async def bring_back(self, user: User, journal_id: str) -> Journal:
+        """The journal in use again; UserError when another one has its name by now."""
+        async with self._book(user.id) as book:
+            found = await book.journal(journal_id)
+            if found.disabled_at is None:
+                return found
+            return await book.change_journal(journal_id, found.version, JournalChange(is_enabled=True))
 
     async def entries(
         self, user: User, journal_id: str | None, query: str = "", after: str = "", *, is_enabled: bool = True
@@ -137,10 +146,18 @@ class JournalsService:
                 return before
             return await book.change(entry_id, version, change)
 
-    async def switch_entry(self, user: User, entry_id: str, version: int, *, is_enabled: bool) -> JournalEntry:
-        """Take an entry away, or bring it back; Conflict."""
+    async def remove_entry(self, user: User, entry_id: str, version: int) -> JournalEntry:
+        """Take an entry away; `bring_back_entry` undoes it. Conflict."""
         async with self._book(user.id) as book:
-            return await book.change(entry_id, version, EntryChange(is_enabled=is_enabled))
+            return await book.change(entry_id, version, EntryChange(is_enabled=False))
+
+    async def bring_back_entry(self, user: User, entry_id: str) -> JournalEntry:
+        """The entry in use again."""
+        async with self._book(user.id) as book:
+            found = await book.look(entry_id)
+            if found.disabled_at is None:
+                return found
+            return await book.change(entry_id, found.version, EntryChange(is_enabled=True))
 
     async def history(self, user: User, entry_id: str) -> Sequence[EntryVersion]:
         """The entry as it stands and as it stood, the newest first; NotFound."""
@@ -152,7 +169,7 @@ class JournalsService:
         found = await self.history(user, entry_id)
         version = _numbered(found, number)
         lines = await asyncio.to_thread(_compare, version.text.split("\n"), found[0].text.split("\n"))
-        return ComparedVersion(version=version, lines=lines)
+        return ComparedVersion(version=version, now=found[0], lines=lines)
 
     async def restore(self, user: User, entry_id: str, version: int, number: int) -> JournalEntry:
         """Let title and text be again what they were in the version of this number; NotFound, Conflict."""
@@ -175,6 +192,8 @@ class JournalsService:
     @asynccontextmanager
     async def _book(self, user_id: str, by: str = PERSON) -> AsyncIterator[JournalBook]:
         async with self._server(user_id, by) as kept_elsewhere:
+            if kept_elsewhere is not None:
+                await self._db.end_view()  # a page that waits for a network holds no connection
             yield kept_elsewhere or OwnJournals(db=self._db, user_id=user_id, by=by)
 
 

@@ -37,6 +37,9 @@ PLANTED: Calls = [
     ("file_write", {"path": f"{MARK}/seeds.txt", "text": f"seeds\n{MARK}"}),
     ("scratch_write", {"text": f"bulbs {MARK}"}),
     ("scratch_append", {"text": MARK}),
+    ("ae_journal_entry_create", {"text": f"pruned {MARK}", "journal": f"{MARK} beds", "title": f"beds {MARK}"}),
+    ("ae_journal_entry_create", {"text": f"weeded {MARK}", "journal": f"{MARK} beds", "title": f"paths {MARK}"}),
+    ("ae_journal_entry_append", {"entry": "paths", "text": MARK}),
     ("agent_notes_write", {"text": f"likes {MARK}"}),
     ("agent_notes_append", {"text": MARK}),
     ("spawn_agent", {"task": f"compare {MARK}"}),
@@ -48,6 +51,15 @@ LOOKS: Calls = [
     ("ae_task_list", {}),
     ("ae_task_list", {"column": "no such"}),
     ("ae_task_list", {"query": "nothing so named"}),
+    ("ae_journal_list", {}),
+    ("ae_journal_entries_list", {}),
+    ("ae_journal_entries_list", {"journal": "no such"}),
+    ("ae_journal_search", {"query": "weeded"}),
+    ("ae_journal_entry_read", {"entry": "paths"}),
+    ("ae_journal_entry_update", {"entry": "paths", "text": "raked"}),
+    ("ae_journal_entry_append", {"entry": "paths", "text": "again"}),
+    ("ae_journal_entry_prepend", {"entry": "paths", "text": "first"}),
+    ("ae_journal_entry_disable", {"entry": "beds"}),
     ("task_complete", {"task": "e"}),
     ("task_complete", {"task": "prune"}),
     ("task_update", {"task": "water", "priority": 2}),
@@ -206,7 +218,7 @@ async def test_every_row_that_holds_what_was_read_is_marked(house: LivingHouse) 
                         clean.append(f"{table.name}: {dict(row)}")
     assert clean == []
     assert UNMARKED.keys() <= Table.metadata.tables.keys()
-    assert marked == {"tasks", "reminders", "jobs", "notices", "conversations", "turns", "messages"}
+    assert marked == {"journals", "journal_entries", "journal_versions", "tasks", "reminders", "jobs", "notices", "conversations", "turns", "messages"}
 
 
 def _texts(table: FromClause) -> list[ColumnElement[Any]]:
