@@ -26,11 +26,12 @@ Count = Annotated[int, Field(ge=1, le=50)]
 
 
 @tool(effect="read", reads_private=True)
-async def ae_journal_list(ctx: Ctx) -> str:
+async def ae_journal_list(ctx: Ctx) -> Output:
     """List the user's journals."""
     journals = await ctx.use(Journals).list()
     lines = [f"- {one.name} ({one.entries} entr{'y' if one.entries == 1 else 'ies'})" for one in journals]
-    return "\n".join(lines) or "There is no journal yet. ae_journal_entry_create makes one with its first entry."
+    text = "\n".join(lines) or "There is no journal yet. ae_journal_entry_create makes one with its first entry."
+    return Output(text=text, is_tainted=any(one.is_tainted for one in journals))
 
 
 @tool(effect="read", reads_private=True)
@@ -75,7 +76,7 @@ async def ae_journal_entry_read(ctx: Ctx, entry: str, offset: int = 0) -> Output
 
 
 @tool(idempotent=True, reads_private=True)
-async def ae_journal_entry_create(ctx: Ctx, text: str, journal: str = "", title: str = "") -> str:
+async def ae_journal_entry_create(ctx: Ctx, text: str, journal: str = "", title: str = "") -> Output:
     """Write a new entry into a journal or diary.
 
     Args:
@@ -88,7 +89,7 @@ async def ae_journal_entry_create(ctx: Ctx, text: str, journal: str = "", title:
     name = await _journal_to_write(journals, journal)
     row = await journals.write(derived_id(ctx.call_id, "entry"), name, head, _text(text), ctx.is_tainted)
     ctx.leave_undo(target=row.id, before={"is_enabled": False}, expected=str(row.version), label="Take the entry back")
-    return f"Written: {_fact(ctx, row)}"
+    return Output(text=f"Written: {_fact(ctx, row)}", is_tainted=row.is_tainted)
 
 
 @tool(idempotent=True, reads_private=True)
