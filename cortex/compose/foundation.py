@@ -33,6 +33,7 @@ from cortex.services.health.metrics import MetricsService
 from cortex.services.health.sealed import SealedValues
 from cortex.services.integrations.clients import IntegrationClients
 from cortex.services.integrations.integrations import Integrations
+from cortex.services.integrations.journals import ServerJournals
 from cortex.services.jobs.runs import SlotSignal
 from cortex.services.models.models import Connect, Models
 from cortex.services.models.profiles import Profiles
@@ -137,7 +138,8 @@ class Foundation:
 
     @cached_property
     def journals(self) -> JournalsService:
-        return JournalsService(self.runtime.db, self.runtime.clock)
+        server = ServerJournals(clients=self.integration_clients)
+        return JournalsService(self.runtime.db, self.runtime.clock, server.open)
 
     @cached_property
     def tasks(self) -> TasksService:

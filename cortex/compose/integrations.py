@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 from cortex.base.settings import Settings
+from cortex.integrations.aether import AetherForm, AetherServer
+from cortex.services.integrations.journals import AETHER
 from cortex.services.integrations.kinds import IntegrationKind
 from cortex.services.notices.channels import Channels
 
@@ -43,6 +45,18 @@ def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) 
             about="Shuts in what runs on this machine: shell commands and git.",
             ports=("Sandbox", "Git"),
             lacks=lambda: "" if is_boxed() else "No sandbox works on this machine: install bubblewrap, and restart.",
+        ),
+        IntegrationKind(
+            name=AETHER,
+            title="Aether server",
+            about="Keeps everybody's journals on another server; without one they are kept here.",
+            ports=(),
+            form=AetherForm,
+            open=AetherServer,
+            place=("address",),
+            note="The contract is Cortex's own: docs/aether.md says what such a server must do. What was written here "
+            "before stays here, and is shown again when the server is switched off. Limit it by people: roles make no "
+            "difference, because a person's journals are in one place.",
         ),
         IntegrationKind(
             name="coding",

@@ -18,8 +18,8 @@ from cortex.services.content.own_journals import OwnJournals
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
 from tests.aether_server import TOKEN, AetherDouble
-from tests.storage.conftest import KINDS
 from tests.still_clock import StillClock
+from tests.storage.conftest import KINDS
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ async def test_writing_twice_is_writing_once(books: Books) -> None:
     assert [one.id for one in await books.ann.list()] == [journal.id]
 
 
-@pytest.mark.parametrize("name", ["garden", "GARDEN", "  Garden ", "ＧＡＲＤＥＮ"])
+@pytest.mark.parametrize("name", ["garden", "GARDEN", "  Garden ", "\uff27ARDEN"])
 async def test_a_journal_is_known_in_any_case(books: Books, name: str) -> None:
     first = await books.ann.write("e1", "Garden", "a", "a", False)
     assert (await books.ann.write("e2", name, "b", "b", False)).journal_id == first.journal_id
