@@ -10,6 +10,19 @@ from cortex.services.notices.channels import Channels
 
 NO_SEARCH = "Set CORTEX_SEARXNG_URL, CORTEX_BRAVE_API_KEY or CORTEX_DDGS, and restart."
 
+_AETHER = IntegrationKind(
+    name=AETHER,
+    title="Aether server",
+    about="Keeps everybody's journals on another server; without one they are kept here.",
+    ports=(),
+    form=AetherForm,
+    open=AetherServer,
+    place=("address",),
+    note="The contract is Cortex's own: docs/aether.md says what such a server must do. What was written here "
+    "before stays here, and is shown again when the server is switched off. Limit it by people: roles make no "
+    "difference, because a person's journals are in one place.",
+)
+
 
 def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) -> tuple[IntegrationKind, ...]:
     """Every kind. is_boxed: whether the sandbox works on this machine."""
@@ -46,18 +59,7 @@ def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) 
             ports=("Sandbox", "Git"),
             lacks=lambda: "" if is_boxed() else "No sandbox works on this machine: install bubblewrap, and restart.",
         ),
-        IntegrationKind(
-            name=AETHER,
-            title="Aether server",
-            about="Keeps everybody's journals on another server; without one they are kept here.",
-            ports=(),
-            form=AetherForm,
-            open=AetherServer,
-            place=("address",),
-            note="The contract is Cortex's own: docs/aether.md says what such a server must do. What was written here "
-            "before stays here, and is shown again when the server is switched off. Limit it by people: roles make no "
-            "difference, because a person's journals are in one place.",
-        ),
+        _AETHER,
         IntegrationKind(
             name="coding",
             title="Coding agent",

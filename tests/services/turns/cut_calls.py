@@ -24,7 +24,6 @@ from cortex.base.user import User
 from cortex.compose.services import Services
 from cortex.engine.hub import LocalHub
 from cortex.integrations.sandbox import Sandbox
-from cortex.ports.aether import Journals
 from cortex.ports.agents import AllowedFolders, CodingAgent
 from cortex.ports.memory import Memory
 from cortex.ports.outgoing import Mail, Push, Talk
@@ -36,7 +35,7 @@ from cortex.storage.db import Database
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
 from tests.databases import copy_home, every_row, house_settings, is_on_postgresql
 from tests.living_house import peopled_home
-from tests.plain_clients import Folders, Letters, MemoryCoder, MemoryJournals, Phones, PlainMemory
+from tests.plain_clients import Folders, Letters, MemoryCoder, Phones, PlainMemory
 from tests.services.turns.admin_turn import admin_turn
 from tests.still_clock import StillClock
 
@@ -158,7 +157,6 @@ class World:
     clients: Mapping[type[Any], object] = field(
         default_factory=lambda: {
             Memory: PlainMemory(),
-            Journals: MemoryJournals(),
             CodingAgent: MemoryCoder(),
             AllowedFolders: Folders(),
             Push: Phones(),

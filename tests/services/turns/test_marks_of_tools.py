@@ -54,7 +54,7 @@ LOOKS: Calls = [
     ("ae_journal_list", {}),
     ("ae_journal_entries_list", {}),
     ("ae_journal_entries_list", {"journal": "no such"}),
-    ("ae_journal_search", {"query": "weeded"}),
+    ("ae_journal_search", {"query": "paths"}),
     ("ae_journal_entry_read", {"entry": "paths"}),
     ("ae_journal_entry_update", {"entry": "paths", "text": "raked"}),
     ("ae_journal_entry_append", {"entry": "paths", "text": "again"}),
@@ -218,7 +218,18 @@ async def test_every_row_that_holds_what_was_read_is_marked(house: LivingHouse) 
                         clean.append(f"{table.name}: {dict(row)}")
     assert clean == []
     assert UNMARKED.keys() <= Table.metadata.tables.keys()
-    assert marked == {"journals", "journal_entries", "journal_versions", "tasks", "reminders", "jobs", "notices", "conversations", "turns", "messages"}
+    assert marked == {
+        "journals",
+        "journal_entries",
+        "journal_versions",
+        "tasks",
+        "reminders",
+        "jobs",
+        "notices",
+        "conversations",
+        "turns",
+        "messages",
+    }
 
 
 def _texts(table: FromClause) -> list[ColumnElement[Any]]:
