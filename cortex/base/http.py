@@ -34,11 +34,16 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
     """httpx's transport over the guarded backend."""
 
     def __init__(
-        self, policy: AddressPolicy, resolver: Resolver = resolve, inner: httpcore.AsyncNetworkBackend | None = None
+        self,
+        policy: AddressPolicy,
+        resolver: Resolver = resolve,
+        inner: httpcore.AsyncNetworkBackend | None = None,
+        context: ssl.SSLContext | None = None,
     ) -> None:
-        super().__init__(verify=certificates(), trust_env=False)
+        trusted = context or certificates()
+        super().__init__(verify=trusted, trust_env=False)
         # httpx offers no parameter for the backend; the pool it has just made holds no connection yet.
-        self._pool = guarded_pool(httpcore, certificates(), policy, resolver, inner)
+        self._pool = guarded_pool(httpcore, trusted, policy, resolver, inner)
 
 
 def open_client(
@@ -46,10 +51,14 @@ def open_client(
     *,
     timeout_s: float = 15.0,
     follow_redirects: bool = True,
+    context: ssl.SSLContext | None = None,
 ) -> httpx.AsyncClient:
-    """A client under this policy; close it with `async with` or `aclose`. NotAllowed is raised by its requests."""
+    """A client under this policy; close it with `async with` or `aclose`. NotAllowed is raised by its requests.
+
+    context: what TLS trusts, where that is not what this machine does.
+    """
     return httpx.AsyncClient(
-        transport=GuardedTransport(policy),
+        transport=GuardedTransport(policy, context=context),
         trust_env=False,
         timeout=httpx.Timeout(timeout_s),
         follow_redirects=follow_redirects,

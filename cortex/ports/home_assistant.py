@@ -38,6 +38,14 @@ class FoundEntities:
     total: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateChange:
+    """A state that an entity took on."""
+
+    state: str
+    at: datetime
+
+
 class HomeAssistant(Protocol):
     """A configured Home Assistant. Raises ToolFailed, within its time limit, when it does not answer or refuses."""
 
@@ -55,4 +63,8 @@ class HomeAssistant(Protocol):
 
     async def call(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> Sequence[Entity]:
         """Call `domain.service` on these entities (none: the service needs no target); how they stand afterwards."""
+        ...
+
+    async def history(self, id: str, hours: int) -> Sequence[StateChange]:
+        """The states that it had over the last hours, oldest first; the first is the one that held when they began."""
         ...

@@ -55,10 +55,15 @@ class HouseEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
-    """All of it at one moment. `labels`: id -> name. `language`: the language of Home Assistant itself, such as de."""
+    """All of it at one moment. `labels`: id -> name. `language`: the language of Home Assistant itself, such as de.
+
+    `edition`: two values of one index with the same one differ in states only, not in ids, names, places or labels;
+    what is built for looking things up may be kept as long as it stays.
+    """
 
     entities: Mapping[str, HouseEntity] = field(default_factory=dict)
     areas: Mapping[str, Area] = field(default_factory=dict)
     floors: Mapping[str, Floor] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     language: str = "en"
+    edition: int = 0

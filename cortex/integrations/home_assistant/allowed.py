@@ -1,0 +1,64 @@
+"""What of the house a person may see and move: by ids, domains, rooms and labels. Pure; an empty list is everything.
+
+A list is a text as an admin writes it: `light`, `area:Kitchen`, `label:Guests`, `lock.front_door`; `-lock` takes away.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cortex.base.errors import UserError
+from cortex.integrations.home_assistant.house import House, HouseEntity
+from cortex.integrations.home_assistant.words import normal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllowList:
+    """What is allowed, and what is taken away from that. Nothing allowed by name: everything but what is taken."""
+
+    given: tuple[str, ...] = ()
+    taken: tuple[str, ...] = ()
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is kept from this person."""
+        return not self.given and not self.taken
+
+    def in_house(self, house: House) -> Callable[[HouseEntity], bool]:
+        """Whether an entity is this person's to see, in this house."""
+        if self.is_everything:
+            return lambda _: True
+        given, taken = [_rule(house, one) for one in self.given], [_rule(house, one) for one in self.taken]
+        return lambda one: (not given or any(fits(one) for fits in given)) and not any(fits(one) for fits in taken)
+
+
+def allow_list(text: str) -> AllowList:
+    """The list that a text says, entries by commas or lines; UserError names the entry that is none."""
+    entries = [entry.strip() for line in text.splitlines() for entry in line.split(",")]
+    for entry in filter(None, entries):
+        kind, colon, rest = entry.lstrip("-").strip().partition(":")
+        if colon and (kind not in ("area", "floor", "label") or not rest.strip()):
+            raise UserError(f"{entry!r} is none of: light, area:Kitchen, floor:Upstairs, label:Guests, lock.front.")
+        if not colon and not kind.replace("_", "a").replace(".", "a", 1).isalnum():
+            raise UserError(f"{entry!r} is no domain and no entity id. Write a room as area:{entry.strip('-')}.")
+    return AllowList(
+        given=tuple(entry for entry in entries if entry and not entry.startswith("-")),
+        taken=tuple(entry[1:].strip() for entry in entries if entry.startswith("-")),
+    )
+
+
+def _rule(house: House, entry: str) -> Callable[[HouseEntity], bool]:
+    kind, colon, name = entry.partition(":")
+    key = normal(name)
+    if not colon:
+        return lambda one: entry in (one.id, one.domain)
+    if kind == "label":
+        labels = {id for id, label in house.labels.items() if key in (normal(label), normal(id))}
+        return lambda one: not labels.isdisjoint(one.labels)
+    areas = {
+        area.id
+        for area in house.areas.values()
+        if kind == "area" and key in map(normal, (area.id, area.name, *area.aliases))
+    }
+    floors = {floor.id for floor in house.floors.values() if key in map(normal, (floor.id, floor.name, *floor.aliases))}
+    areas |= {area.id for area in house.areas.values() if kind == "floor" and area.floor_id in floors}
+    return lambda one: one.area_id in areas

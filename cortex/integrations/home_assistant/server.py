@@ -1,0 +1,105 @@
+"""Where a Home Assistant is and how it is entered: the address in parts, the token, whether its certificate is checked.
+
+Used by the connection, the history reader and the form; opens nothing.
+"""
+
+import ssl
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import urlsplit
+
+from cortex.base.address import AddressPolicy, named
+from cortex.base.errors import ToolFailed, UserError
+
+USUAL_PORT = 8123
+PLACE = "under Integrations"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeServer:
+    """One Home Assistant. `is_checked`: its certificate must be one that this machine trusts."""
+
+    host: str
+    port: int
+    is_tls: bool
+    token: str = field(repr=False)
+    is_checked: bool = True
+
+    @property
+    def place(self) -> str:
+        """Host and port, as a person writes them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """Its own address, without a slash at the end."""
+        return f"{'https' if self.is_tls else 'http'}://{self.place}"
+
+    @property
+    def socket_url(self) -> str:
+        """The address of its websocket."""
+        return f"{'wss' if self.is_tls else 'ws'}://{self.place}/api/websocket"
+
+    @property
+    def policy(self) -> AddressPolicy:
+        """What may be reached for it: exactly this host and port."""
+        return named((self.host, self.port))
+
+    def context(self) -> ssl.SSLContext:
+        """What TLS accepts here, read anew: 30 to 150 ms, so once for each server and in a thread."""
+        context = ssl.create_default_context()
+        if not self.is_checked:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+def server_at(address: str, token: str, *, is_checked: bool = True) -> HomeServer:
+    """The server of an address as people write or paste it: a bare host, or with scheme, port and the path of a page.
+
+    Raises UserError for what is no address and for a token that can't be one.
+    """
+    text = address.strip()
+    bare = "://" not in text
+    try:
+        parts = urlsplit(f"http://{text}" if bare else text)
+        port = parts.port
+    except ValueError as error:
+        raise _no_address() from error
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or " " in parts.netloc:
+        raise _no_address()
+    is_tls = parts.scheme == "https"
+    usual = USUAL_PORT if bare else 443 if is_tls else 80
+    word = token.strip()
+    if not word or not word.isascii() or not word.isprintable() or " " in word:
+        raise UserError("Enter a long-lived access token: in Home Assistant, your profile, Security.", field="token")
+    return HomeServer(host=parts.hostname, port=port or usual, is_tls=is_tls, token=word, is_checked=is_checked)
+
+
+def _no_address() -> UserError:
+    return UserError("Write the address as http://homeassistant.local:8123.", field="address")
+
+
+class HomeTrouble(ToolFailed):
+    """Home Assistant could not be used. `kind`: what is wrong, in closed words, for retries and for the form."""
+
+    def __init__(self, kind: Literal["away", "slow", "refused", "certificate", "not_it", "lost"], message: str) -> None:
+        """Keep the kind; the message holds no word of the other side."""
+        super().__init__(message)
+        self.kind = kind
+
+
+class HomeRefusal(ToolFailed):
+    """Home Assistant answered a command with an error. `code`: its own word for it, such as unknown_command."""
+
+    def __init__(self, code: str, text: str) -> None:
+        """Quote its words, which are from outside."""
+        shown = " ".join(text.split())[:300].rstrip(".")
+        super().__init__(f"Home Assistant refused: {shown or code}.", is_tainted=True)
+        self.code = code
+
+
+def unanswered(seconds: float) -> HomeTrouble:
+    """What to say of an answer that did not come in time."""
+    return HomeTrouble("slow", f"Home Assistant did not answer within {seconds:g} seconds. Try again in a minute.")

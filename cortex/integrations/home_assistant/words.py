@@ -1,0 +1,190 @@
+"""The words for kinds of devices, for all of them, and for states, in English, German, French, Spanish, Italian, Dutch.
+
+A small table; names, rooms and floors are the house's own. Words are written as `normal` gives them.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cortex.integrations.home_assistant.house import HouseEntity
+
+_NOT_DECOMPOSED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "\u0131": "i"})
+_MARKS = re.compile(r"[^\w]+|_+")
+
+
+@lru_cache(maxsize=16_384)
+def normal(text: str) -> str:
+    """Small letters without accents, one blank between words: "Küche, groß!" -> "kuche gross"."""
+    if not text.isascii():
+        folded = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
+        text = "".join(char for char in folded if not unicodedata.combining(char)).translate(_NOT_DECOMPOSED)
+    return _MARKS.sub(" ", text.lower()).strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of device: its domains, and its device classes where it has some ("" = none given, which fits too)."""
+
+    domains: frozenset[str]
+    classes: frozenset[str] = frozenset()
+
+    def fits(self, one: HouseEntity) -> bool:
+        """Whether the entity is of this kind."""
+        return one.domain in self.domains and (
+            not self.classes or str(one.attributes.get("device_class") or "") in self.classes
+        )
+
+
+def _kind(domains: str, classes: str = "", *, or_none: bool = False) -> Kind:
+    return Kind(domains=frozenset(domains.split()), classes=frozenset([*classes.split(), *([""] if or_none else [])]))
+
+
+# Kind, words that mean all of it in a room, words that mean one.
+_TABLE: tuple[tuple[Kind, str, str], ...] = (
+    (
+        _kind("light"),
+        "light lights lighting lamps bulbs licht lichter lichten beleuchtung lampen leuchten verlichting lumiere "
+        "lumieres eclairage lampes luz luces iluminacion lamparas luce luci illuminazione lampade",
+        "lamp bulb lampe leuchte ampoule lampara bombilla lampada lampadina",
+    ),
+    (
+        _kind("switch"),
+        "switches outlets plugs sockets schalter steckdosen interrupteurs prises interruptores enchufes interruttori "
+        "prese schakelaars stopcontacten",
+        "switch outlet plug socket steckdose interrupteur prise interruptor enchufe interruttore presa schakelaar "
+        "stopcontact",
+    ),
+    (
+        _kind("fan"),
+        "fans ventilatoren lufter ventilateurs ventiladores ventilatori",
+        "fan ventilator ventilateur ventilador ventilatore",
+    ),
+    (
+        _kind("cover", "blind shutter curtain shade awning", or_none=True),
+        "blinds shutters curtains shades covers rollladen rolladen jalousien vorhange gardinen rollos volets stores "
+        "rideaux persianas cortinas tapparelle persiane tende rolluiken gordijnen jaloezieen zonwering",
+        "blind shutter curtain shade cover jalousie vorhang gardine rollo volet store rideau persiana cortina "
+        "tapparella tenda rolluik gordijn",
+    ),
+    (_kind("cover", "garage gate door"), "", "garagentor garagedeur gate tor portail"),
+    (
+        _kind("climate water_heater"),
+        "heating heaters thermostats radiators climate heizung heizungen heizkorper thermostate klima klimaanlage "
+        "chauffage radiateurs climatisation calefaccion radiadores climatizacion riscaldamento termosifoni verwarming "
+        "radiatoren airco",
+        "heater thermostat radiator ac boiler radiateur termostato radiador termosifone thermostaat",
+    ),
+    (
+        _kind("media_player"),
+        "speakers music lautsprecher musik enceintes musique altavoces musica altoparlanti luidsprekers muziek",
+        "tv television speaker fernseher tele enceinte altavoz televisor televisore altoparlante televisie luidspreker",
+    ),
+    (
+        _kind("lock"),
+        "locks schlosser serrures cerraduras serrature sloten",
+        "lock schloss serrure verrou cerradura serratura slot",
+    ),
+    (
+        _kind("vacuum"),
+        "vacuums",
+        "vacuum hoover staubsauger saugroboter aspirateur aspiradora aspirapolvere stofzuiger",
+    ),
+    (_kind("scene"), "scenes szenen escenas scenari", "scene szene escena scenario"),
+    (_kind("script"), "scripts skripte", "script skript"),
+    (_kind("automation"), "automations automationen", "automation automatisation"),
+    (_kind("humidifier"), "humidifiers", "humidifier luftbefeuchter humidificateur humidificador umidificatore"),
+    (_kind("valve"), "valves ventile", "valve ventil vanne valvula valvola"),
+    (_kind("siren"), "sirens sirenen", "siren sirene sirena"),
+    (_kind("camera"), "cameras kameras", "camera kamera telecamera"),
+    (_kind("sensor binary_sensor"), "sensors sensoren capteurs sensores sensori", "sensor capteur sensore"),
+    (
+        _kind("sensor", "temperature"),
+        "temperatures temperature temperaturen temperatur temperaturas temperatura temperatuur",
+        "",
+    ),
+    (
+        _kind("sensor", "humidity"),
+        "humidity feuchtigkeit luftfeuchtigkeit humidite humedad umidita vochtigkeit luchtvochtigheid",
+        "",
+    ),
+    (
+        _kind("sensor binary_sensor", "battery"),
+        "batteries battery batterien batterie batterias bateria baterias batteria batterijen batterij",
+        "",
+    ),
+    (_kind("sensor", "power"), "power leistung puissance potencia potenza vermogen", ""),
+    (_kind("sensor", "energy"), "energy energie energia", ""),
+    (_kind("sensor", "illuminance"), "brightness illuminance helligkeit luminosite luminosidad luminosita", ""),
+    (
+        _kind("binary_sensor cover", "window"),
+        "windows fenster fenetres ventanas finestre ramen",
+        "window fenetre ventana finestra raam",
+    ),
+    (
+        _kind("binary_sensor cover lock", "door garage_door opening", or_none=True),
+        "doors turen tueren portes puertas porte deuren",
+        "door tur tuer puerta porta deur",
+    ),
+    (
+        _kind("binary_sensor", "motion occupancy presence"),
+        "motion bewegung mouvement movimiento movimento beweging",
+        "",
+    ),
+    (_kind("binary_sensor", "smoke"), "smoke rauch fumee humo fumo rook", ""),
+    (_kind("binary_sensor", "moisture"), "leak leaks leck fuite fuga perdita lekkage", ""),
+)
+
+
+def _by_word(column: int) -> Mapping[str, tuple[Kind, ...]]:
+    found: dict[str, tuple[Kind, ...]] = {}
+    for row in _TABLE:
+        for word in str(row[column]).split():
+            found[word] = (*found.get(word, ()), row[0])
+    return found
+
+
+ALL_OF: Mapping[str, tuple[Kind, ...]] = _by_word(1)
+ONE_OF: Mapping[str, tuple[Kind, ...]] = _by_word(2)
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+EVERY = _set("all every everything alle alles jede tous toutes tout toute todo todos todas toda tutto tutti tutte")
+STOP = _set(
+    "the my our in on of at for to der die das den dem des ein eine einen im am auf vom von zum zur mein meine unser "
+    "unsere le la les l de du d un une dans sur au aux mon ma mes notre el los las del en una mi mis il lo gli di "
+    "della dello dei delle nel nella het een op van mijn onze"
+)
+NOT = _set(
+    "not no except but without ausser nicht kein keine ohne sauf sans pas excepto menos sin tranne eccetto senza non "
+    "behalve zonder niet geen"
+)
+LINKS = ("", "n", "s", "es", "en", "er", "e")  # between the parts of a German or Dutch compound: Küche-n-licht
+JOINS = re.compile(r"\s*[,;&+]\s*|\s+(?:and|und|et|y|e|ed|en)\s+", re.IGNORECASE)
+
+_STATES = {
+    "on": "on an ein eingeschaltet allume allumee encendido encendida acceso accesa aan",
+    "off": "off aus ausgeschaltet eteint eteinte apagado apagada spento spenta uit",
+    "open": "open offen geoffnet auf ouvert ouverte abierto abierta aperto aperta opening",
+    "closed": "closed zu geschlossen ferme fermee cerrado cerrada chiuso chiusa dicht gesloten closing",
+    "locked": "locked abgeschlossen verriegelt verrouille bloqueado",
+    "unlocked": "unlocked aufgeschlossen entriegelt deverrouille desbloqueado",
+    "unavailable": "unavailable offline dead indisponible unerreichbar",
+    "playing": "playing spielt",
+    "home": "home zuhause",
+}
+STATES: Mapping[str, frozenset[str]] = {
+    word: frozenset({state, *({"opening"} if word == "opening" else ())})
+    for state, words in _STATES.items()
+    for word in words.split()
+}
+
+
+def kinds(word: str) -> tuple[Kind, ...]:
+    """The kinds of device that a word names, in any language; none for another word."""
+    return (*ALL_OF.get(word, ()), *ONE_OF.get(word, ()))

@@ -1,0 +1,47 @@
+"""Starts a real Home Assistant on a folder: only what configuration.yaml names, an admin, and a long-lived token.
+
+Runs under the Python of Home Assistant's own environment, never under Cortex's. `python FILE FOLDER`: the token is
+written to FOLDER/token when it has started; it stops by SIGTERM.
+"""
+
+import asyncio
+import json
+import signal
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+from homeassistant import bootstrap, runner  # type: ignore[import-not-found]
+from homeassistant.auth.const import GROUP_ID_ADMIN  # type: ignore[import-not-found]
+from homeassistant.auth.models import TOKEN_TYPE_LONG_LIVED_ACCESS_TOKEN  # type: ignore[import-not-found]
+
+
+async def _serve(folder: Path) -> None:
+    for name in ("DEFAULT_INTEGRATIONS", "CRITICAL_INTEGRATIONS", "DEFAULT_INTEGRATIONS_RECOVERY_MODE"):
+        setattr(bootstrap, name, set())
+    hass = await bootstrap.async_setup_hass(runner.RuntimeConfig(config_dir=str(folder), skip_pip=True))
+    assert hass is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: hass.async_create_task(hass.async_stop()))
+    owner = await _owner(hass)
+    names = {one.client_name: one for one in owner.refresh_tokens.values()}
+    refresh = names.get("cortex") or await hass.auth.async_create_refresh_token(
+        owner,
+        client_name="cortex",
+        token_type=TOKEN_TYPE_LONG_LIVED_ACCESS_TOKEN,
+        access_token_expiration=timedelta(days=365),
+    )
+    facts = {"token": hass.auth.async_create_access_token(refresh), "refresh_id": refresh.id}
+    (folder / "token.new").write_text(json.dumps(facts), encoding="utf-8")
+    hass.bus.async_listen_once("homeassistant_started", lambda _: (folder / "token.new").rename(folder / "token"))
+    await hass.async_run(attach_signals=False)
+
+
+async def _owner(hass):  # type: ignore[no-untyped-def]
+    for one in await hass.auth.async_get_users():
+        if one.name == "Owner":
+            return one
+    return await hass.auth.async_create_user("Owner", group_ids=[GROUP_ID_ADMIN])
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(Path(sys.argv[1])))
