@@ -17,10 +17,12 @@ from cortex.toolkit.decorator import tool
 from cortex.toolkit.devices import EASY, NEVER, TARGETS, image, risk_of, sends_to, stamp, touched_by, way_back
 from cortex.toolkit.examples import examples_for
 from cortex.toolkit.spec import Output, Risk, TriggerPhrase
+from cortex.toolkit.state_history import told_history
 
 SUMMARY = "Home Assistant: lights, climate, music, locks, sensors"
 NEEDS = ("HomeAssistant",)
 SHOWN = 30
+HOURS = 240  # Home Assistant keeps ten days unless told otherwise
 DATA_CHARACTERS = 4_000
 VALUE_CHARACTERS = 80
 PLAIN = (
@@ -38,11 +40,12 @@ def _place(arguments: Mapping[str, Any]) -> str:
 
 
 @tool(effect="read", reads_private=True, reads_untrusted=True)
-async def ha_get_state(ctx: Ctx, entity: str) -> str:
-    """Tell the state of one device or sensor of the house.
+async def ha_get_state(ctx: Ctx, entity: str, hours: Annotated[int, Field(ge=0, le=HOURS)] = 0) -> str:
+    """Tell the state of a device or sensor of the house, or its history.
 
     Args:
         entity: Its id or name, such as living room temperature.
+        hours: How far back to look, such as 24; 0: only now.
     """
     home = ctx.use(HomeAssistant)
     meant = await home.resolve(entity, ())
@@ -53,10 +56,14 @@ async def ha_get_state(ctx: Ctx, entity: str) -> str:
         return "\n".join(_line(one) for one in shown)
     if not shown:
         raise ToolFailed(f"{entity!r} is gone from Home Assistant. Look with ha_get_states.")
-    since = moment(shown[0].changed_at, ctx.user.time_zone)
-    held = shown[0].attributes
-    facts = [f"{key}: {str(held[key])[:VALUE_CHARACTERS]}" for key in PLAIN.split() if held.get(key) is not None]
-    return "\n".join([f"{_line(shown[0])}, since {since}", *facts])
+    one = shown[0]
+    first = f"{_line(one)}, since {moment(one.changed_at, ctx.user.time_zone)}"
+    if hours:
+        changes = await home.history(one.id, hours)
+        return "\n".join([first, *told_history(changes, one.unit, ctx.now, hours, ctx.user.time_zone)])
+    held = one.attributes
+    facts = [f"{key}: {_short(str(held[key]))}" for key in PLAIN.split() if held.get(key) is not None]
+    return "\n".join([first, *facts])
 
 
 @tool(effect="read", reads_private=True, reads_untrusted=True)
@@ -160,7 +167,11 @@ def _result_text(name: str, target: str, after: Sequence[Entity]) -> Output:
 
 def _line(one: Entity) -> str:
     place = f", {one.area}" if one.area else ""
-    return f"- {one.name} ({one.id}{place}): {one.state[:VALUE_CHARACTERS]}{f' {one.unit}' if one.unit else ''}"
+    return f"- {one.name} ({one.id}{place}): {_short(one.state)}{f' {one.unit}' if one.unit else ''}"
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:VALUE_CHARACTERS]
 
 
 PHRASES = (

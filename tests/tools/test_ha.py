@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from pydantic import ValidationError
 
 from cortex.base.errors import Conflict, ToolFailed
 from cortex.base.user import User
-from cortex.ports.home_assistant import Entity, FoundEntities, HomeAssistant, NamedEntities
+from cortex.ports.home_assistant import Entity, FoundEntities, HomeAssistant, NamedEntities, StateChange
 from cortex.toolkit.devices import risk_of
-from tests.tool_world import World
+from tests.tool_world import NOW, World
 
 SINCE = datetime(2026, 11, 20, 20, tzinfo=UTC)
 
@@ -26,6 +26,7 @@ class SmallHouse:
 
     rows: dict[str, Entity]
     calls: list[tuple[str, tuple[str, ...], dict[str, object]]] = field(default_factory=list)
+    past: dict[str, list[StateChange]] = field(default_factory=dict)
 
     async def find(self, words: str, domain: str, area: str, most: int) -> FoundEntities:
         rows = [
@@ -48,6 +49,9 @@ class SmallHouse:
 
     async def read(self, ids: Sequence[str]) -> Sequence[Entity]:
         return [self.rows[id] for id in ids if id in self.rows]
+
+    async def history(self, id: str, hours: int) -> Sequence[StateChange]:
+        return self.past.get(id, ())
 
     async def call(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> Sequence[Entity]:
         domain, _, verb = service.partition(".")
@@ -98,6 +102,45 @@ async def test_a_state_is_told_with_its_unit_and_since_when(world: World, ann: U
         "device_class: temperature",
     ]
     assert (await world.text(ann, "ha_get_state", entity="kitchen lights")).count("\n") == 1
+
+
+def past(*states: tuple[int, str]) -> list[StateChange]:
+    """Each state with how many minutes ago it began."""
+    return [StateChange(state=state, at=NOW - timedelta(minutes=ago)) for ago, state in states]
+
+
+async def test_the_past_of_a_number_is_told_by_its_ends_and_some_values(
+    world: World, ann: User, house: SmallHouse
+) -> None:
+    house.past["sensor.outside"] = past((480, "2"), (240, "4"), (180, "unavailable"), (120, "8"))
+    text = await world.text(ann, "ha_get_state", entity="outside temperature", hours=8)
+    assert text.splitlines()[1:] == [
+        "last 8 h: lowest 2 °C (2026-11-20 15:30), highest 8 °C (2026-11-20 21:30), mean 4 °C, 3 states kept",
+        "2026-11-20 16:30: 2",
+        "2026-11-20 17:30: 2",
+        "2026-11-20 18:30: 2",
+        "2026-11-20 19:30: 4",
+        "2026-11-20 20:30: 4",
+        "2026-11-20 21:30: 8",
+        "2026-11-20 22:30: 8",
+        "2026-11-20 23:30: 8",
+    ]
+
+
+async def test_the_past_of_a_switch_is_told_by_times_and_durations(world: World, ann: User, house: SmallHouse) -> None:
+    house.past["switch.kettle"] = past((200, "off"), (90, "on"), (60, "off"))
+    text = await world.text(ann, "ha_get_state", entity="kettle", hours=3)
+    assert text.splitlines()[1:] == [
+        "last 3 h: off for 2 h 30 min, on for 30 min; 3 states kept",
+        "2026-11-20 20:30: off",
+        "2026-11-20 22:00: on",
+        "2026-11-20 22:30: off",
+    ]
+    house.past["switch.kettle"] = past(*((100 - each, "on" if each % 2 else "off") for each in range(90)))
+    text = await world.text(ann, "ha_get_state", entity="kettle", hours=3)
+    assert len(text.splitlines()) == 15
+    house.past["switch.kettle"] = []
+    assert "kept no state of the last 24 h" in await world.text(ann, "ha_get_state", entity="kettle", hours=24)
 
 
 @pytest.mark.usefixtures("house")

@@ -64,9 +64,10 @@ class HomeClient:
         if self._socket is not None:
             return self._socket
         self._wanted.set()
-        fresh = ticks_s() - self._failed_at_s < AGAIN_S
-        if self._trouble is not None and (fresh or self._trouble.kind == "refused"):
-            raise self._trouble
+        known = self._trouble
+        is_fresh = ticks_s() - self._failed_at_s < AGAIN_S
+        if known is not None and (known.kind == "refused" or (is_fresh and known.kind != "lost")):
+            raise known.again()
         fails = self._fails
         self._hurry.set()
         try:
@@ -74,9 +75,9 @@ class HomeClient:
                 while self._socket is None and self._fails == fails:
                     await self._news.wait()
         except TimeoutError as error:
-            raise self._trouble or unanswered(READY_S) from error
+            raise unanswered(READY_S) from error
         if self._socket is None:
-            raise self._trouble or unanswered(READY_S)
+            raise self._trouble.again() if self._trouble is not None else unanswered(READY_S)
         return self._socket
 
     async def _run(self) -> None:

@@ -16,7 +16,7 @@ from cortex.integrations.home_assistant.house import House, HouseEntity
 from cortex.integrations.home_assistant.index import HouseIndex
 from cortex.integrations.home_assistant.names import NameBook, name_book
 from cortex.integrations.home_assistant.server import HomeServer, HomeTrouble
-from cortex.integrations.home_assistant.services import Services
+from cortex.integrations.home_assistant.services import Services, check_against
 from cortex.ports.home_assistant import Entity, FoundEntities, NamedEntities, StateChange
 
 CALL_S = 15.0
@@ -75,9 +75,7 @@ class PersonsHome:
         return NamedEntities(entities=entities, near=tuple(_seen(house, id) for id in meant.near))
 
     async def read(self, ids: Sequence[str]) -> Sequence[Entity]:
-        """As they stand, after a question to Home Assistant that it answers behind all that it has told."""
-        socket = await self._connection.index.client.socket()
-        await socket.command("ping")
+        """As they stand: the index asks Home Assistant first, which answers behind all that it has told."""
         house = await self._connection.index.house()
         may = self._may(house)
         return [_seen(house, id) for id in ids if (one := house.entities.get(id)) is not None and may(one)]
@@ -88,6 +86,7 @@ class PersonsHome:
         self._check(house, service, ids, data)
         socket = await self._connection.index.client.socket()
         await self._connection.services.check(socket, service, data)
+        check_against([house.entities[id] for id in ids], data)
         domain, _, verb = service.partition(".")
         fields: dict[str, Any] = {"domain": domain, "service": verb, "service_data": dict(data)}
         target = {"target": {"entity_id": list(ids)}} if ids else {}

@@ -15,9 +15,10 @@ from cortex.integrations.home_assistant import registries
 from cortex.integrations.home_assistant.client import HomeClient
 from cortex.integrations.home_assistant.house import House, HouseEntity
 from cortex.integrations.home_assistant.registries import STATE_CHARACTERS, Registries, moment_of, plain
-from cortex.integrations.home_assistant.server import HomeRefusal, HomeServer, unanswered
+from cortex.integrations.home_assistant.server import HomeRefusal, HomeServer, HomeTrouble, unanswered
 from cortex.integrations.home_assistant.socket import HomeSocket
 
+PING_S = 5.0
 SETTLED_S = 6.0  # how long a question waits for a registry that is being read again
 DEBOUNCE_S = 0.1
 BATCH = 250  # entities at a stretch
@@ -50,8 +51,8 @@ class HouseIndex:
         self._backlog: list[Any] | None = None  # events that came ahead of their turn
 
     async def house(self) -> House:
-        """The house at this moment, with every change of names that Home Assistant has told of. Raises HomeTrouble."""
-        await self.client.socket()
+        """The house at this moment, with every change that Home Assistant has told of until now. Raises HomeTrouble."""
+        await self._listen()
         try:
             async with asyncio.timeout(SETTLED_S):
                 while self._stale or self._is_reading:
@@ -70,6 +71,18 @@ class HouseIndex:
                 edition=self._edition,
             )
         return self._house
+
+    async def _listen(self) -> None:
+        """Ask and hear the answer: what was told ahead of it is here then, and a dead connection is noticed."""
+        for is_last in (False, True):
+            socket = await self.client.socket()
+            try:
+                await socket.command("ping", timeout_s=PING_S)
+            except HomeTrouble as trouble:
+                if is_last or trouble.kind != "lost":
+                    raise
+            else:
+                return
 
     async def wait_until(self, done: Callable[[Mapping[str, HouseEntity]], bool], most_s: float) -> bool:
         """Wait until the states are so, at most that long; whether they are."""

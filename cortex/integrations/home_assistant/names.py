@@ -13,7 +13,18 @@ from rapidfuzz.distance import OSA
 
 from cortex.integrations.home_assistant import words as table
 from cortex.integrations.home_assistant.house import House, HouseEntity
-from cortex.integrations.home_assistant.words import ALL_OF, EVERY, JOINS, LINKS, NOT, ONE_OF, STATES, STOP, normal
+from cortex.integrations.home_assistant.words import (
+    ALL_OF,
+    EVERY,
+    JOINS,
+    LINKS,
+    NOT,
+    ONE_OF,
+    SAME_ROOM,
+    STATES,
+    STOP,
+    normal,
+)
 
 NEAR = 6
 NEAR_SCORE = 62.0
@@ -123,6 +134,7 @@ async def name_book(house: House) -> NameBook:
             _add_place(book, name, Place(areas=on_it))
     for id, name in house.labels.items():
         _add_place(book, name, Place(labels=frozenset({id})))
+    _add_other_words(book, house)
     around = {area.id: _around(house, area.id) for area in house.areas.values()}
     for number, one in enumerate(house.entities.values()):
         _add(book, one, around.get(one.area_id, frozenset()))
@@ -304,6 +316,19 @@ def _add_place(book: NameBook, name: str, place: Place) -> None:
         old = book.places.get(span, _NOWHERE)
         book.places[span] = Place(areas=old.areas | place.areas, labels=old.labels | place.labels)
     book.vocabulary.update(tokens, ("".join(tokens),), (first + second for first, second in pairwise(tokens)))
+
+
+def _add_other_words(book: NameBook, house: House) -> None:
+    """Call rooms with usual names by the words of the other languages too, where these mean one room only."""
+    meant: dict[str, set[str]] = {}
+    for area in house.areas.values():
+        for name in (area.name, *area.aliases):
+            for word in SAME_ROOM.get(normal(name), ()):
+                meant.setdefault(word, set()).add(area.id)
+    own = set(book.places)
+    for word, areas in meant.items():
+        if len(areas) == 1 and _tokens(word) not in own:
+            _add_place(book, word, Place(areas=frozenset(areas)))
 
 
 _NOWHERE = Place()

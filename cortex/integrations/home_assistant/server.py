@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from cortex.base.address import AddressPolicy, named
 from cortex.base.errors import ToolFailed, UserError
 
+TroubleKind = Literal["away", "slow", "refused", "certificate", "not_it", "lost"]
 USUAL_PORT = 8123
 PLACE = "under Integrations"
 
@@ -47,11 +48,12 @@ class HomeServer:
         return named((self.host, self.port))
 
     def context(self) -> ssl.SSLContext:
-        """What TLS accepts here, read anew: 30 to 150 ms, so once for each server and in a thread."""
-        context = ssl.create_default_context()
-        if not self.is_checked:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
+        """What TLS accepts here. Reading what this machine trusts takes 30 to 150 ms: once a server, in a thread."""
+        if self.is_checked:
+            return ssl.create_default_context()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
         return context
 
 
@@ -84,10 +86,14 @@ def _no_address() -> UserError:
 class HomeTrouble(ToolFailed):
     """Home Assistant could not be used. `kind`: what is wrong, in closed words, for retries and for the form."""
 
-    def __init__(self, kind: Literal["away", "slow", "refused", "certificate", "not_it", "lost"], message: str) -> None:
+    def __init__(self, kind: TroubleKind, message: str) -> None:
         """Keep the kind; the message holds no word of the other side."""
         super().__init__(message)
         self.kind = kind
+
+    def again(self) -> "HomeTrouble":
+        """The same, to be raised for somebody else."""
+        return HomeTrouble(self.kind, self.message)
 
 
 class HomeRefusal(ToolFailed):

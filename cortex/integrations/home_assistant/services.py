@@ -3,7 +3,7 @@
 Pure but for the reading. What its description leaves open, Home Assistant itself decides.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,12 +11,28 @@ from rapidfuzz import process
 
 from cortex.base.clock import ticks_s
 from cortex.base.errors import ToolFailed
+from cortex.integrations.home_assistant.house import HouseEntity
 from cortex.integrations.home_assistant.registries import plain
 from cortex.integrations.home_assistant.socket import HomeSocket
 
 KEPT_S = 600.0
 AGAIN_S = 30.0
 NAMED = 20
+RANGES = {
+    "temperature": ("min_temp", "max_temp"),
+    "value": ("min", "max"),
+    "humidity": ("min_humidity", "max_humidity"),
+}
+CHOICES = {
+    "hvac_mode": "hvac_modes",
+    "preset_mode": "preset_modes",
+    "fan_mode": "fan_modes",
+    "swing_mode": "swing_modes",
+    "option": "options",
+    "source": "source_list",
+    "sound_mode": "sound_mode_list",
+    "effect": "effect_list",
+}
 OPTIONS = 12
 
 
@@ -61,6 +77,16 @@ class Services:
     def forget(self) -> None:
         """Read them anew at the next call."""
         self._known = {}
+
+
+def check_against(entities: Sequence[HouseEntity], data: Mapping[str, object]) -> None:
+    """Nothing when each entity takes these values, by the ranges and choices that it tells itself; else ToolFailed."""
+    for one in entities:
+        for key, value in data.items():
+            least, most = (_number(one.attributes.get(name)) for name in RANGES.get(key, ("", "")))
+            listed = one.attributes.get(CHOICES.get(key, ""))
+            options = tuple(str(each) for each in listed) if isinstance(listed, list) else ()
+            _check_value(f"{key} of {one.id}", ServiceField(least=least, most=most, options=options), value)
 
 
 def services_of(rows: object) -> dict[str, Service]:

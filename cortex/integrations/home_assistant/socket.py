@@ -96,7 +96,7 @@ class HomeSocket:
 
     def _next(self) -> tuple[int, "asyncio.Future[Any]"]:
         if self._ended is not None:
-            raise self._ended
+            raise self._ended.again()
         self._last_id += 1
         answer = asyncio.get_running_loop().create_future()
         self._waiting[self._last_id] = answer
@@ -144,7 +144,7 @@ class HomeSocket:
             self._ended = HomeTrouble("lost", words)
         for answer in self._waiting.values():
             if not answer.done():
-                answer.set_exception(self._ended)
+                answer.set_exception(self._ended.again())
                 answer.exception()  # whoever waited may be gone
         return self._ended
 

@@ -188,3 +188,28 @@ STATES: Mapping[str, frozenset[str]] = {
 def kinds(word: str) -> tuple[Kind, ...]:
     """The kinds of device that a word names, in any language; none for another word."""
     return (*ALL_OF.get(word, ()), *ONE_OF.get(word, ()))
+
+
+# Rooms that most houses have, a line each: a house that calls one by one of these words is understood by the others.
+_ROOMS = """
+kitchen|kuche|cuisine|cocina|cucina|keuken
+living room|lounge|sitting room|wohnzimmer|salon|sejour|sala de estar|salotto|soggiorno|woonkamer
+bedroom|schlafzimmer|chambre|dormitorio|camera da letto|slaapkamer
+bathroom|bad|badezimmer|salle de bain|salle de bains|bano|cuarto de bano|bagno|badkamer
+hall|hallway|corridor|flur|diele|couloir|entree|pasillo|corridoio|gang|hal
+office|study|buro|arbeitszimmer|bureau|oficina|despacho|ufficio|kantoor|werkkamer
+dining room|esszimmer|salle a manger|comedor|sala da pranzo|eetkamer
+children s room|kids room|kinderzimmer|chambre d enfant|cuarto de los ninos|cameretta|kinderkamer
+garden|garten|jardin|giardino|tuin
+garage
+cellar|basement|keller|cave|sous sol|sotano|cantina|kelder
+attic|dachboden|grenier|atico|soffitta|zolder
+balcony|balkon|balcon|balcone
+terrace|patio|terrasse|terraza|terrazza|terras
+laundry room|waschkuche|buanderie|lavadero|lavanderia|waskamer
+guest room|gastezimmer|chambre d amis|habitacion de invitados|camera degli ospiti|logeerkamer
+toilet|wc|gaste wc|toilettes|aseo|gabinetto
+"""
+SAME_ROOM: Mapping[str, tuple[str, ...]] = {
+    word: tuple(row.split("|")) for row in _ROOMS.split("\n") for word in row.split("|") if word
+}
