@@ -5,6 +5,7 @@ TESTS  ?= tests
 HOMELESS := agent base bench integrations notify providers schedule selection toolkit
 BIN    := $(VENV)/bin
 DOJO   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/agentdojo
+HASS   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/homeassistant
 UV     := $(shell command -v uv 2>/dev/null)
 RUN_STAMP  := $(VENV)/.run-stamp
 TEST_STAMP := $(VENV)/.test-stamp
@@ -15,7 +16,7 @@ else
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: run install ddgs otel semantic agentdojo test install-test debian test-full test-postgres check format audit bench train lock docs assets
+.PHONY: run install ddgs otel semantic agentdojo homeassistant test install-test debian test-full test-postgres check format audit bench train lock docs assets
 
 run: install assets
 	@$(BIN)/cortex serve
@@ -59,6 +60,14 @@ agentdojo:
 	@$(PYTHON) -m venv "$(DOJO)"
 	@"$(DOJO)/bin/pip" install -q --disable-pip-version-check --no-deps --require-hashes -r requirements/agentdojo.txt
 
+# A real Home Assistant for tests, in an environment of its own; kept as long as its list of packages stays the same.
+homeassistant:
+	@cmp -s requirements/homeassistant.txt "$(HASS)/requirements.txt" || { \
+		rm -rf "$(HASS)" && $(PYTHON) -m venv "$(HASS)" && \
+		"$(HASS)/bin/pip" install -q --disable-pip-version-check --no-deps --require-hashes -r requirements/homeassistant.txt && \
+		cp requirements/homeassistant.txt "$(HASS)/requirements.txt"; } || \
+		echo "******** Home Assistant cannot be installed here: its tests will be skipped ********"
+
 assets: install
 	@$(BIN)/python web/assets.py
 
@@ -70,7 +79,7 @@ debian:
 test: install-test assets debian
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not full" -r sx $(TESTS)
 
-test-full: install-test assets debian
+test-full: install-test assets debian homeassistant
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -r sx $(TESTS)
 	@$(MAKE) --no-print-directory test-postgres
 

@@ -16,18 +16,28 @@ import yaml
 
 from tests.patience import PATIENCE_S
 
-USUAL = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cortex" / "homeassistant" / "bin" / "python"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cortex"
+VERSIONS = {"2024.3.3": "homeassistant", "2025.1.4": "homeassistant-2025"}  # the second needs Python 3.12
 STARTER = Path(__file__).with_name("home_assistant_starter.py")
 LIGHTS = ("kitchen_sink", "kitchen_table", "hall", "bedroom_left", "bedroom_right", "living_room_floor")
 LIGHT_NAMES = ("Sink", "Table lamp", "Hallway", "Left lamp", "Right lamp", "Stehlampe")
 
 
-def python_of_home_assistant() -> str:
-    """The Python that has Home Assistant; the test is skipped, and says what it needs, where there is none."""
-    found = os.environ.get("CORTEX_HOMEASSISTANT") or str(USUAL)
-    if not Path(found).exists():
-        pytest.skip(f"Home Assistant is not here: `make homeassistant` puts it into {USUAL.parents[1]}")
-    return found
+def pythons_of_home_assistant() -> list[Any]:
+    """The versions as parameters of a test; one that is not installed here is skipped, and says what it needs."""
+    return [
+        pytest.param(
+            version,
+            marks=pytest.mark.skipif(
+                not _python(version).exists(), reason=f"Home Assistant {version} is not here: run `make homeassistant`"
+            ),
+        )
+        for version in VERSIONS
+    ]
+
+
+def _python(version: str) -> Path:
+    return CACHE / VERSIONS[version] / "bin" / "python"
 
 
 def free_port() -> int:
@@ -38,19 +48,19 @@ def free_port() -> int:
 class RealHome:
     """A folder with its configuration, and a Home Assistant that can be started and stopped on it."""
 
-    def __init__(self, folder: Path, python: str) -> None:
+    def __init__(self, folder: Path, version: str) -> None:
         self.folder = folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.token = ""
-        self._python = python
+        self.version = version
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it, and come back when it is ready."""
         (self.folder / "token").unlink(missing_ok=True)
         with (self.folder / "out.log").open("ab") as log:
-            command = [self._python, str(STARTER), str(self.folder)]
+            command = [str(_python(self.version)), str(STARTER), str(self.folder)]
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         until = time.monotonic() + PATIENCE_S
         while not (self.folder / "token").exists():
@@ -75,9 +85,9 @@ class RealHome:
 
 
 @contextmanager
-def real_home(folder: Path, *, more: Sequence[str] = ()) -> Iterator[RealHome]:
+def real_home(folder: Path, version: str = "2024.3.3", *, more: Sequence[str] = ()) -> Iterator[RealHome]:
     """One that runs, with a few rooms' worth of devices; `more`: ids of further input_booleans."""
-    home = RealHome(folder, python_of_home_assistant())
+    home = RealHome(folder, version)
     (folder / "configuration.yaml").write_text(yaml.safe_dump(_configuration(home.port, more)), encoding="utf-8")
     try:
         home.start()

@@ -98,7 +98,7 @@ class NameBook:
         elif domain:
             rows = [one for one in rows if one.domain == domain]
         if area:
-            place = scope.place(_tokens(area))
+            place = scope.place(_tokens(area, self.vocabulary))
             rows = [one for one in rows if place is not None and place.holds(one)]
         said = [token for token in normal(words).split() if token in STATES or token not in STOP]
         tokens = [scope.spelled(token) or token for token in said]
@@ -165,7 +165,7 @@ class _Scope:
         key = normal(text)
         if hits := self._exact(key):
             return hits
-        tokens = _tokens(text)
+        tokens = _tokens(text, self._book.vocabulary)
         if not tokens or len(tokens) > MOST_WORDS:
             return Meant()
         if hits := self._exact(" ".join(tokens)):
@@ -207,11 +207,11 @@ class _Scope:
         return Meant(near=tuple(shown[:NEAR])) if shown else None
 
     def _of_place(self, tokens: Tokens) -> Meant | None:
-        """A place, a kind of device, both, or "all": what is shown of it."""
+        """A place, a kind of device, both, or "all": what is shown of it. A kind without a place is the only one."""
         rest, place = self._without_place(tokens)
         is_every = any(token in EVERY for token in rest)
         named = [token for token in rest if token not in EVERY]
-        if not all(table.kinds(token) for token in named) or (place is None and not is_every):
+        if not all(table.kinds(token) for token in named):
             return None
         fitting = [
             one
@@ -221,9 +221,9 @@ class _Scope:
             and all(any(kind.fits(one) for kind in table.kinds(token)) for token in named)
         ]
         ids = tuple(one.id for one in fitting)
-        are_many = is_every or all(token in ALL_OF for token in named)
         if not ids:
             return None
+        are_many = is_every or (place is not None and all(token in ALL_OF for token in named))
         return Meant(ids=ids) if are_many or len(ids) == 1 else Meant(near=ids[:NEAR])
 
     def _without_place(self, tokens: Tokens) -> tuple[Tokens, Place | None]:
@@ -270,21 +270,24 @@ class _Scope:
         return found
 
     def _apart(self, token: str) -> list[str]:
-        for span in self._book.places:
-            if len(span) == 1 and len(span[0]) > 2 and token.startswith(span[0]):
-                rest = token[len(span[0]) :]
+        for word, span in (
+            (word, span) for word in dict.fromkeys((token, _folded(token))) for span in self._book.places
+        ):
+            if len(span) == 1 and len(span[0]) > 2 and word.startswith(span[0]):
+                rest = word[len(span[0]) :]
                 for link in LINKS:
                     if rest.startswith(link) and table.kinds(rest[len(link) :]):
                         return [span[0], rest[len(link) :]]
         return [token]
 
 
-def _tokens(text: str) -> Tokens:
+def _tokens(text: str, own: Collection[str] = ()) -> Tokens:
+    """The words that tell something. own: the house's words, of which an article may be one: a room called Den."""
     key = normal(text)
     for article in ("a ", "an "):
         key = key.removeprefix(article)
     every = key.split()
-    return tuple(token for token in every if token not in STOP) or tuple(every)
+    return tuple(token for token in every if token not in STOP or token in own) or tuple(every)
 
 
 def _own(name: frozenset[str], one: HouseEntity) -> set[str]:
