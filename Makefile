@@ -60,13 +60,17 @@ agentdojo:
 	@$(PYTHON) -m venv "$(DOJO)"
 	@"$(DOJO)/bin/pip" install -q --disable-pip-version-check --no-deps --require-hashes -r requirements/agentdojo.txt
 
-# A real Home Assistant for tests, in an environment of its own; kept as long as its list of packages stays the same.
-homeassistant:
-	@cmp -s requirements/homeassistant.txt "$(HASS)/requirements.txt" || { \
-		rm -rf "$(HASS)" && $(PYTHON) -m venv "$(HASS)" && \
-		"$(HASS)/bin/pip" install -q --disable-pip-version-check --no-deps --require-hashes -r requirements/homeassistant.txt && \
-		cp requirements/homeassistant.txt "$(HASS)/requirements.txt"; } || \
-		echo "******** Home Assistant cannot be installed here: its tests will be skipped ********"
+# Real Home Assistants for tests, each in an environment of its own that is kept as long as its list of packages stays the
+# same: one for Python 3.11, and a newer one where Python 3.12 is there.
+homeassistant: $(HASS)/requirements.txt $(if $(shell command -v python3.12),$(HASS)-2025/requirements.txt)
+
+$(HASS)/requirements.txt: PYTHON_OF_HASS = python3.11
+$(HASS)-2025/requirements.txt: PYTHON_OF_HASS = python3.12
+$(HASS)/requirements.txt $(HASS)-2025/requirements.txt: $(HASS)%/requirements.txt: requirements/homeassistant%.txt
+	@rm -rf "$(@D)"
+	@{ $(PYTHON_OF_HASS) -m venv "$(@D)" && "$(@D)/bin/pip" install -q --disable-pip-version-check --no-deps \
+		--require-hashes -r $< && cp $< $@; } || \
+		echo "******** Home Assistant cannot be installed here ($<): its tests will be skipped ********"
 
 assets: install
 	@$(BIN)/python web/assets.py

@@ -43,6 +43,7 @@ class HomeDouble:
     token: str = TOKEN
     is_silent: bool = False
     is_banning: bool = False
+    lacks: set[str] = field(default_factory=set)
     ahead: list[str | bytes] = field(default_factory=list)
     past: list[list[dict[str, Any]]] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
@@ -162,7 +163,7 @@ class _Session:
             await self._subscribe(id, kind, message)
         elif kind == "call_service":
             await self._call(id, message)
-        elif (result := self._listed(kind)) is not None:
+        elif kind not in self._home.lacks and (result := self._listed(kind)) is not None:
             await self._tell(id, result)
         else:
             await self._refuse(id, "unknown_command", "Unknown command.")

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 
+from cortex.base import scan
 from cortex.base.settings import Settings
 from cortex.integrations.aether import AetherForm, AetherServer
+from cortex.integrations.home_assistant.form import HomeAssistantForm
 from cortex.services.integrations.journals import AETHER
 from cortex.services.integrations.kinds import IntegrationKind
 from cortex.services.notices.channels import Channels
@@ -28,6 +30,15 @@ def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) 
     """Every kind. is_boxed: whether the sandbox works on this machine."""
     has_search = settings.searxng_url or settings.brave_api_key or settings.ddgs
     return (
+        IntegrationKind(
+            name="home_assistant",
+            title="Home Assistant",
+            about="Looks at the house and moves it: lights, heating, music, blinds, locks, sensors and their history.",
+            ports=("HomeAssistant",),
+            form=HomeAssistantForm,
+            open=lambda form: scan.load("cortex.integrations.home_assistant.system").HomeAssistantSystem(form),
+            place=("address", "verify_certificate"),
+        ),
         IntegrationKind(
             name="web_search",
             title="Web search",

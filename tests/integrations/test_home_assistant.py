@@ -10,14 +10,16 @@ from datetime import UTC, datetime
 import pytest
 
 from cortex.base.errors import ToolFailed, UserError
-from cortex.integrations.home_assistant import client, form, index
+from cortex.integrations.home_assistant import client, index
 from cortex.integrations.home_assistant import socket as home_socket
 from cortex.integrations.home_assistant.allowed import AllowList, allow_list
 from cortex.integrations.home_assistant.form import HomeAssistantForm
 from cortex.integrations.home_assistant.home_assistant import HomeConnection, PersonsHome
 from cortex.integrations.home_assistant.registries import plain
 from cortex.integrations.home_assistant.server import server_at
+from cortex.integrations.home_assistant.system import HomeAssistantSystem
 from cortex.ports.home_assistant import NamedEntities
+from cortex.services.integrations.forms import FormErrors, checked
 from tests.home_assistant_double import TOKEN, HomeDouble, home_double, until
 
 
@@ -46,6 +48,18 @@ class Homes:
 async def homes() -> AsyncIterator[Homes]:
     async with AsyncExitStack() as stack:
         yield Homes(stack)
+
+
+async def tried(form: HomeAssistantForm) -> str:
+    system = HomeAssistantSystem(form)
+    try:
+        return await system.test()
+    finally:
+        await system.close()
+
+
+def filled(**given: str) -> HomeAssistantForm:
+    return HomeAssistantForm.model_validate({"token": TOKEN, **given})
 
 
 def ids(meant: NamedEntities) -> list[str]:
@@ -125,6 +139,12 @@ async def test_what_home_assistant_does_not_take_is_not_sent(
     with pytest.raises(ToolFailed, match=words):
         await home.call(service, [id], data)
     assert double.calls == []
+
+
+async def test_where_services_cannot_be_listed_home_assistant_decides(double: HomeDouble, homes: Homes) -> None:
+    double.lacks = {"get_services"}
+    home = await homes.person(double)
+    assert [one.state for one in await home.call("light.turn_on", ["light.sink"], {"anything": 1})] == ["on"]
 
 
 async def test_a_refusal_is_quoted_on_one_line_and_marked(double: HomeDouble, homes: Homes) -> None:
@@ -243,7 +263,7 @@ async def test_what_is_no_home_assistant_is_told(homes: Homes, monkeypatch: pyte
         server = await asyncio.start_server(manner, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(UserError, match=words):
-            await form.try_out(HomeAssistantForm(address=f"127.0.0.1:{port}", token=TOKEN))
+            await tried(filled(address=f"127.0.0.1:{port}"))
         server.close()
 
 
@@ -291,10 +311,24 @@ async def test_three_thousand_entities_are_taken_in(double: HomeDouble, homes: H
 
 
 async def test_the_form_says_what_is_there(double: HomeDouble) -> None:
-    filled = HomeAssistantForm(address=double.url, token=TOKEN)
-    assert await form.try_out(filled) == "Home Assistant 2024.3.3 answers: 10 entities in 4 areas."
-    narrow = HomeAssistantForm(address=double.url, token=TOKEN, allowed="light")
-    assert await form.try_out(narrow) == "Home Assistant 2024.3.3 answers: 5 of 10 entities in 4 areas."
+    assert await tried(filled(address=double.url)) == "Home Assistant 2024.3.3 answers: 10 entities in 4 areas."
+    assert (
+        await tried(filled(address=double.url, allowed="light"))
+        == "Home Assistant 2024.3.3 answers: 5 of 10 entities in 4 areas."
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "words"),
+    [
+        ({"address": "no.such.host.invalid"}, "address", r"does not know 'no\.such\.host\.invalid'"),
+        ({"token": "another"}, "token", "refused the token"),
+    ],
+)
+async def test_the_test_says_what_is_wrong(double: HomeDouble, given: dict[str, str], field: str, words: str) -> None:
+    with pytest.raises(UserError, match=words) as caught:
+        await tried(filled(**{"address": double.url, **given}))
+    assert caught.value.field == field
 
 
 @pytest.mark.parametrize(
@@ -303,25 +337,37 @@ async def test_the_form_says_what_is_there(double: HomeDouble) -> None:
         ({"address": "ftp://x"}, "address", "Write the address as"),
         ({"address": "http://"}, "address", "Write the address as"),
         ({"address": "http://a:b"}, "address", "Write the address as"),
-        ({"address": "no.such.host.invalid"}, "address", "does not know 'no.such.host.invalid'"),
-        ({"token": " "}, "token", "Enter a long-lived access token"),
-        ({"token": "another"}, "token", "refused the token"),
-        ({"allowed": "Kitchen table"}, "", "is no domain and no entity id"),
-        ({"allowed": "room:Kitchen"}, "", "is none of"),
+        ({"address": "http://me:word@ha"}, "address", "Write the address as"),
+        ({"token": "two words"}, "token", "Enter a long-lived access token"),
+        ({"allowed": "Kitchen table"}, "allowed", "is no domain and no entity id"),
+        ({"allowed": "room:Kitchen"}, "allowed", "is none of"),
+        ({"allowed_for": "light"}, "allowed_for", "names no person"),
+        ({"allowed_for": "bob: two words"}, "allowed_for", "is no domain and no entity id"),
     ],
 )
-async def test_the_form_says_what_is_wrong(double: HomeDouble, given: dict[str, str], field: str, words: str) -> None:
-    filled = HomeAssistantForm.model_validate({"address": double.url, "token": TOKEN, **given})
-    with pytest.raises(UserError, match=words) as caught:
-        await form.try_out(filled)
-    assert caught.value.field == field
+def test_a_slip_in_the_form_is_said_beside_its_field(given: dict[str, str], field: str, words: str) -> None:
+    with pytest.raises(FormErrors) as caught:
+        checked(HomeAssistantForm, {"address": "ha", "token": TOKEN, **given}, {})
+    assert words in caught.value.fields[field]
+    assert "two words" not in caught.value.fields.get("token", "")
+
+
+async def test_a_person_may_be_given_less_than_all_the_others(double: HomeDouble) -> None:
+    system = HomeAssistantSystem(
+        filled(address=double.url, allowed="-lock", allowed_for="bob: light, lock; eve: -light")
+    )
+    try:
+        counts = [(await (await system.home(name)).find("", "", "", 30)).total for name in ("ada", "bob", "Eve")]
+    finally:
+        await system.close()
+    assert counts == [8, 5, 3]
 
 
 async def test_an_address_without_a_server_is_said() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with pytest.raises(UserError, match=f"Nothing answers at 127.0.0.1:{port}"):
-        await form.try_out(HomeAssistantForm(address=f"127.0.0.1:{port}", token="x"))
+        await tried(filled(address=f"127.0.0.1:{port}"))
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from cortex.base.errors import ToolFailed
-from cortex.integrations.home_assistant import client, form, index
+from cortex.integrations.home_assistant import client, index
 from cortex.integrations.home_assistant.allowed import AllowList, allow_list
 from cortex.integrations.home_assistant.form import HomeAssistantForm
 from cortex.integrations.home_assistant.home_assistant import HomeConnection, PersonsHome
 from cortex.integrations.home_assistant.server import HomeRefusal, HomeTrouble, server_at
+from cortex.integrations.home_assistant.system import HomeAssistantSystem
 from cortex.ports.home_assistant import Entity
 from tests.home_assistant_double import until
 from tests.real_home_assistant import RealHome, pythons_of_home_assistant, real_home
@@ -59,7 +60,11 @@ def states(entities: Any) -> dict[str, str]:
 
 
 async def test_the_form_counts_what_stands_in_it(real: RealHome) -> None:
-    text = await form.try_out(HomeAssistantForm(address=real.url, token=real.token))
+    system = HomeAssistantSystem(HomeAssistantForm.model_validate({"address": real.url, "token": real.token}))
+    try:
+        text = await system.test()
+    finally:
+        await system.close()
     assert text.startswith(f"Home Assistant {real.version} answers: ")
 
 

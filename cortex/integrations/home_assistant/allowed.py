@@ -1,9 +1,10 @@
 """What of the house a person may see and move: by ids, domains, rooms and labels. Pure; an empty list is everything.
 
 A list is a text as an admin writes it: `light`, `area:Kitchen`, `label:Guests`, `lock.front_door`; `-lock` takes away.
+By person: `bob: light, area:Kids; eve: -lock`, which only ever takes from what is allowed to all.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cortex.base.errors import UserError
@@ -13,22 +14,29 @@ from cortex.integrations.home_assistant.words import normal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowList:
-    """What is allowed, and what is taken away from that. Nothing allowed by name: everything but what is taken."""
+    """What is allowed, and what is taken away from that. Nothing allowed by name: everything but what is taken.
+
+    within: another list, which must allow it too.
+    """
 
     given: tuple[str, ...] = ()
     taken: tuple[str, ...] = ()
+    within: "AllowList | None" = None
 
     @property
     def is_everything(self) -> bool:
         """Whether nothing is kept from this person."""
-        return not self.given and not self.taken
+        return not self.given and not self.taken and (self.within is None or self.within.is_everything)
 
     def in_house(self, house: House) -> Callable[[HouseEntity], bool]:
         """Whether an entity is this person's to see, in this house."""
         if self.is_everything:
             return lambda _: True
         given, taken = [_rule(house, one) for one in self.given], [_rule(house, one) for one in self.taken]
-        return lambda one: (not given or any(fits(one) for fits in given)) and not any(fits(one) for fits in taken)
+        outer = self.within.in_house(house) if self.within is not None else lambda _: True
+        return lambda one: (
+            outer(one) and (not given or any(fits(one) for fits in given)) and not any(fits(one) for fits in taken)
+        )
 
 
 def allow_list(text: str) -> AllowList:
@@ -44,6 +52,17 @@ def allow_list(text: str) -> AllowList:
         given=tuple(entry for entry in entries if entry and not entry.startswith("-")),
         taken=tuple(entry[1:].strip() for entry in entries if entry.startswith("-")),
     )
+
+
+def allow_lists(text: str) -> Mapping[str, AllowList]:
+    """The lists of single persons, by account name in small letters; UserError for an entry that is none."""
+    found = {}
+    for entry in filter(None, (each.strip() for line in text.splitlines() for each in line.split(";"))):
+        name, colon, rest = entry.partition(":")
+        if not colon or not name.strip() or not rest.strip() or name.strip() in ("area", "floor", "label"):
+            raise UserError(f"{entry[:60]!r} names no person. Write bob: light, area:Kids; eve: -lock.")
+        found[name.strip().casefold()] = allow_list(rest)
+    return found
 
 
 def _rule(house: House, entry: str) -> Callable[[HouseEntity], bool]:

@@ -1,37 +1,33 @@
-"""What the card of Home Assistant asks, and its test: connect, log in, count, and say what is there.
+"""What the card of Home Assistant asks. Opens nothing; `system.py` connects with it."""
 
-Used by the integrations page; the values are kept sealed by `services/integrations`.
-"""
+from collections.abc import Callable
+from dataclasses import replace
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from cortex.base.errors import UserError
-from cortex.integrations.home_assistant.allowed import AllowList, allow_list
-from cortex.integrations.home_assistant.index import HouseIndex
-from cortex.integrations.home_assistant.server import HomeServer, HomeTrouble, server_at
-
-FIELD_OF = {"refused": "token", "certificate": "verify_certificate"}
+from cortex.integrations.home_assistant.allowed import AllowList, allow_list, allow_lists
+from cortex.integrations.home_assistant.server import HomeServer, server_at
 
 
 class HomeAssistantForm(BaseModel):
     """The fields of the card, in their order."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     address: str = Field(
         title="Address",
-        description="As in a browser, such as http://homeassistant.local:8123. A search of the network can find it.",
+        description="As in a browser, such as http://homeassistant.local:8123.",
         max_length=300,
     )
     token: SecretStr = Field(
         title="Long-lived access token",
-        description="In Home Assistant: your profile, Security, Long-lived access tokens. It is kept sealed.",
-        max_length=2_000,
+        description="In Home Assistant: your profile, Security, Long-lived access tokens.",
     )
     verify_certificate: bool = Field(
         default=True,
         title="Check the certificate",
-        description="Switch it off only for a Home Assistant in your own network with a certificate of its own making.",
+        description="Off only for a server in your own network that made its certificate itself.",
     )
     allowed: str = Field(
         default="",
@@ -40,32 +36,53 @@ class HomeAssistantForm(BaseModel):
         " commas between; -lock takes locks away.",
         max_length=4_000,
     )
+    allowed_for: str = Field(
+        default="",
+        title="Less for single people",
+        description="By account name: bob: light, area:Kids; eve: -lock. Nobody gets more than what is allowed above.",
+        max_length=4_000,
+    )
     plain_commands: bool = Field(
         default=True,
         title="Plain commands without a model",
         description='"Turn off the kitchen lights" is done at once, without a model, where its meaning is certain.',
     )
 
+    @field_validator("address")
+    @classmethod
+    def _is_address(cls, value: str) -> str:
+        return _held(value, lambda: server_at(value, "token"))
+
+    @field_validator("token")
+    @classmethod
+    def _is_token(cls, value: SecretStr) -> SecretStr:
+        _held("", lambda: server_at("ha", value.get_secret_value()))
+        return value
+
+    @field_validator("allowed")
+    @classmethod
+    def _is_list(cls, value: str) -> str:
+        return _held(value, lambda: allow_list(value))
+
+    @field_validator("allowed_for")
+    @classmethod
+    def _are_lists(cls, value: str) -> str:
+        return _held(value, lambda: allow_lists(value))
+
     def server(self) -> HomeServer:
-        """Where to connect; UserError for an address or token that is none."""
+        """Where to connect."""
         return server_at(self.address, self.token.get_secret_value(), is_checked=self.verify_certificate)
 
-    def allow_list(self) -> AllowList:
-        """What may be seen and moved; UserError for an entry that is none."""
-        return allow_list(self.allowed)
+    def allow_list(self, person: str) -> AllowList:
+        """What this person, by account name, may see and move."""
+        general, own = allow_list(self.allowed), allow_lists(self.allowed_for).get(person.casefold())
+        return general if own is None else replace(own, within=general)
 
 
-async def try_out(form: HomeAssistantForm) -> str:
-    """What is there, in a sentence; UserError says what is wrong and which field mends it. Within 30 seconds."""
-    form.allow_list()
-    index = HouseIndex(form.server())
+def _held(value: str, read: Callable[[], object]) -> str:
+    """The value, when it can be read; a ValueError with the same words for pydantic when not."""
     try:
-        async with index.client.running() as client:
-            house = await index.house()
-            version = (await client.socket()).version
-    except HomeTrouble as trouble:
-        raise UserError(trouble.message, field=FIELD_OF.get(trouble.kind, "address")) from trouble
-    may = form.allow_list().in_house(house)
-    open_to = sum(may(one) for one in house.entities.values())
-    count = f"{open_to} of {len(house.entities)}" if open_to < len(house.entities) else str(open_to)
-    return f"Home Assistant {version} answers: {count} entities in {len(house.areas)} areas."
+        read()
+    except UserError as error:
+        raise ValueError(error.message) from None  # the value may be a token
+    return value

@@ -29,6 +29,7 @@ from cortex.integrations.home_assistant.words import (
 NEAR = 6
 NEAR_SCORE = 62.0
 BATCH = 250
+MOST_CHARACTERS = 8_000
 MOST_WORDS = 24
 PARTS = 12
 ONE_SLIP, TWO_SLIPS = 6, 10  # letters that a word must have before one or two wrong ones are forgiven
@@ -76,7 +77,7 @@ class NameBook:
 
     def resolve(self, house: House, words: str, domains: Collection[str], allowed: Allowed) -> Meant:
         """What the words mean within these domains (none given: any), lists included."""
-        text = words.strip()[:500]
+        text = words.strip()[:MOST_CHARACTERS]
         scope = _Scope(self, house, domains, allowed)
         whole = scope.one(text)
         parts = [part for part in JOINS.split(text) if part]

@@ -9,7 +9,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from cortex.base.address import AddressPolicy, named
-from cortex.base.errors import ToolFailed, UserError
+from cortex.base.errors import ServiceDown, ToolFailed, UserError
 
 TroubleKind = Literal["away", "slow", "refused", "certificate", "not_it", "lost"]
 USUAL_PORT = 8123
@@ -83,7 +83,7 @@ def _no_address() -> UserError:
     return UserError("Write the address as http://homeassistant.local:8123.", field="address")
 
 
-class HomeTrouble(ToolFailed):
+class HomeTrouble(ServiceDown):
     """Home Assistant could not be used. `kind`: what is wrong, in closed words, for retries and for the form."""
 
     def __init__(self, kind: TroubleKind, message: str) -> None:

@@ -13,6 +13,7 @@ from cortex.base.clock import ticks_s
 from cortex.base.errors import ToolFailed
 from cortex.integrations.home_assistant.house import HouseEntity
 from cortex.integrations.home_assistant.registries import plain
+from cortex.integrations.home_assistant.server import HomeRefusal
 from cortex.integrations.home_assistant.socket import HomeSocket
 
 KEPT_S = 600.0
@@ -60,23 +61,29 @@ class Services:
 
     def __init__(self) -> None:
         self._known: dict[str, Service] = {}
-        self._read_at_s = 0.0
+        self._read_at_s = -KEPT_S
 
     async def check(self, socket: HomeSocket, name: str, data: Mapping[str, object]) -> None:
         """Nothing when `domain.service` is there and takes this data; ToolFailed that says what it does take."""
         age_s = ticks_s() - self._read_at_s
-        if not self._known or age_s > KEPT_S or (name not in self._known and age_s > AGAIN_S):
-            self._known = services_of(await socket.command("get_services"))
+        if age_s > KEPT_S or (name not in self._known and age_s > AGAIN_S):
+            self._known = await _read(socket)
             self._read_at_s = ticks_s()
         service = self._known.get(name)
+        if not self._known:
+            return
         if service is None:
             raise _unknown(name, self._known)
         if service.is_described:
             _check(name, service, data)
 
-    def forget(self) -> None:
-        """Read them anew at the next call."""
-        self._known = {}
+
+async def _read(socket: HomeSocket) -> dict[str, Service]:
+    """The services; none where Home Assistant cannot tell (one broken integration is enough): then it checks alone."""
+    try:
+        return services_of(await socket.command("get_services"))
+    except HomeRefusal:
+        return {}
 
 
 def check_against(entities: Sequence[HouseEntity], data: Mapping[str, object]) -> None:

@@ -1,0 +1,54 @@
+"""Home Assistant as a system that is set up on the integrations page: opened with its form, tested, closed.
+
+Loaded at the first use; `services/integrations/home_assistant.py` reaches it.
+"""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+from cortex.base.errors import UserError
+from cortex.integrations.home_assistant.form import HomeAssistantForm
+from cortex.integrations.home_assistant.home_assistant import HomeConnection, PersonsHome
+from cortex.integrations.home_assistant.server import HomeTrouble
+
+FIELD_OF = {"refused": "token", "certificate": "verify_certificate"}
+
+
+class HomeAssistantSystem:
+    """One connection for everybody, opened at the first question."""
+
+    def __init__(self, form: HomeAssistantForm) -> None:
+        self.form = form
+        self._connection = HomeConnection(form.server())
+        self._background = AsyncExitStack()
+        self._is_running = False
+        self._starting = asyncio.Lock()
+
+    async def home(self, person: str) -> PersonsHome:
+        """The house for this person, by account name."""
+        await self._run()
+        return PersonsHome(self._connection, self.form.allow_list(person))
+
+    async def test(self) -> str:
+        """What answers, in a sentence; UserError says what is wrong, and which field mends it."""
+        await self._run()
+        index = self._connection.index
+        try:
+            house = await index.house()
+            version = (await index.client.socket()).version
+        except HomeTrouble as trouble:
+            raise UserError(trouble.message, field=FIELD_OF.get(trouble.kind, "address")) from trouble
+        may = self.form.allow_list("").in_house(house)
+        open_to = sum(may(one) for one in house.entities.values())
+        count = f"{open_to} of {len(house.entities)}" if open_to < len(house.entities) else str(open_to)
+        return f"Home Assistant {version} answers: {count} entities in {len(house.areas)} areas."
+
+    async def close(self) -> None:
+        """End the connection."""
+        await self._background.aclose()
+
+    async def _run(self) -> None:
+        async with self._starting:
+            if not self._is_running:
+                await self._background.enter_async_context(self._connection.index.client.running())
+                self._is_running = True

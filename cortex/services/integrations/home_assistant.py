@@ -1,0 +1,54 @@
+"""The `HomeAssistant` that tools open for a user: the system of the card, with what this person may see and move of it.
+
+The system is loaded at the first call; this module loads nothing of it.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from cortex.ports.home_assistant import Entity, FoundEntities, HomeAssistant, NamedEntities, StateChange
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.integrations.clients import IntegrationClients
+
+KIND = "home_assistant"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserHome:
+    """Implements `HomeAssistant` for one user. Each call asks anew whether it is set up and open to this account."""
+
+    clients: IntegrationClients
+    accounts: Accounts
+    user_id: str
+
+    async def find(self, words: str, domain: str, area: str, most: int) -> FoundEntities:
+        """Entities that fit all of it, best first."""
+        async with self._home() as home:
+            return await home.find(words, domain, area, most)
+
+    async def resolve(self, words: str, domains: Sequence[str]) -> NamedEntities:
+        """What the words mean for certain, or what comes near."""
+        async with self._home() as home:
+            return await home.resolve(words, domains)
+
+    async def read(self, ids: Sequence[str]) -> Sequence[Entity]:
+        """These as they stand now."""
+        async with self._home() as home:
+            return await home.read(ids)
+
+    async def call(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> Sequence[Entity]:
+        """Call a service; how the entities stand afterwards."""
+        async with self._home() as home:
+            return await home.call(service, ids, data)
+
+    async def history(self, id: str, hours: int) -> Sequence[StateChange]:
+        """Its states over the last hours."""
+        async with self._home() as home:
+            return await home.history(id, hours)
+
+    @asynccontextmanager
+    async def _home(self) -> AsyncIterator[HomeAssistant]:
+        user = await self.accounts.user(self.user_id)
+        async with self.clients.using(KIND, user_id=self.user_id) as system:
+            yield await system.home(user.name)
