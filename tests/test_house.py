@@ -61,6 +61,8 @@ HEAVY = (
     "tiktoken",
     "tokenizers",
     "typer",
+    "websockets",
+    "zeroconf",
 )
 # Folders whose files are found by looking: tools, pages, stages, models, channels, migrations; and what is started.
 REGISTERS = re.compile(

@@ -30,15 +30,7 @@ def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) 
     """Every kind. is_boxed: whether the sandbox works on this machine."""
     has_search = settings.searxng_url or settings.brave_api_key or settings.ddgs
     return (
-        IntegrationKind(
-            name="home_assistant",
-            title="Home Assistant",
-            about="Looks at the house and moves it: lights, heating, music, blinds, locks, sensors and their history.",
-            ports=("HomeAssistant",),
-            form=HomeAssistantForm,
-            open=lambda form: scan.load("cortex.integrations.home_assistant.system").HomeAssistantSystem(form),
-            place=("address", "verify_certificate"),
-        ),
+        _home_assistant(),
         IntegrationKind(
             name="web_search",
             title="Web search",
@@ -93,3 +85,20 @@ def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) 
             is_available=False,
         ),
     )
+
+
+def _home_assistant() -> IntegrationKind:
+    return IntegrationKind(
+        name="home_assistant",
+        title="Home Assistant",
+        about="Looks at the house and moves it: lights, heating, music, blinds, locks, sensors and their history.",
+        ports=("HomeAssistant",),
+        form=HomeAssistantForm,
+        open=lambda form: scan.load("cortex.integrations.home_assistant.system").HomeAssistantSystem(form),
+        place=("address", "verify_certificate"),
+        search=_homes_in_network,
+    )
+
+
+async def _homes_in_network() -> str:
+    return str(await scan.load("cortex.integrations.home_assistant.discovery").found_in_network())

@@ -81,6 +81,21 @@ async def try_connection(
     return await _page(request, services, user, report=report, typed=typed, block="report")
 
 
+@router.post(PAGE + "/{kind}/search")
+async def search(
+    request: Request, services: Services, user: ReauthedAdmin, kind: str, name: Text = "", is_new: Text = ""
+) -> Response:
+    """Look for it in the network; what is typed stays."""
+    typed, name = await _typed(request), "" if is_new else name
+    await services.end_view()  # it takes seconds
+    try:
+        text = await services.integrations.search(user, kind)
+    except UserError as refused:
+        return await _refused(request, services, user, kind, name, typed, refused, block="report")
+    report = CardReport(kind=kind, name=name, text=text, is_ok=True)
+    return await _page(request, services, user, report=report, typed=typed, block="report")
+
+
 @router.post(PAGE + "/{kind}/switch")
 async def switch(
     request: Request, services: Services, user: ReauthedAdmin, kind: str, name: Text = "", is_on: Text = ""

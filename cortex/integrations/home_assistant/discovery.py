@@ -56,6 +56,15 @@ async def homes_in_network(*, look_s: float = LOOK_S, interfaces: tuple[str, ...
     return sorted((found for one in infos if (found := _found(one)) is not None), key=lambda one: one.name)
 
 
+async def found_in_network() -> str:
+    """The same in a sentence for the card."""
+    homes = await homes_in_network()
+    if not homes:
+        return "No Home Assistant announces itself in this network. Enter the address by hand."
+    named = (f"{one.name} at {one.address}{f' ({one.version})' if one.version else ''}" for one in homes)
+    return f"Found: {'; '.join(named)}. Copy the address."
+
+
 def _found(info: AsyncServiceInfo) -> FoundHome | None:
     addresses = info.parsed_addresses(IPVersion.V4Only)
     if not addresses or not info.port:

@@ -16,7 +16,7 @@ from cortex.integrations.home_assistant.house import House, HouseEntity
 from cortex.integrations.home_assistant.index import HouseIndex
 from cortex.integrations.home_assistant.names import NameBook, name_book
 from cortex.integrations.home_assistant.server import HomeServer, HomeTrouble
-from cortex.integrations.home_assistant.services import Services, check_against
+from cortex.integrations.home_assistant.services import ServiceBook, check_against
 from cortex.ports.home_assistant import Entity, FoundEntities, NamedEntities, StateChange
 
 CALL_S = 15.0
@@ -43,7 +43,7 @@ class HomeConnection:
     def __init__(self, server: HomeServer) -> None:
         self.server = server
         self.index = HouseIndex(server)
-        self.services = Services()
+        self.services = ServiceBook()
         self._book: tuple[int, NameBook] | None = None
 
     async def names(self, house: House) -> NameBook:

@@ -47,7 +47,7 @@ class Meant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class NamedPlace:
     """What a place word covers: rooms, and what bears one of these labels."""
 
     areas: frozenset[str] = frozenset()
@@ -72,7 +72,7 @@ class NameBook:
 
     exact: dict[str, list[str]] = field(default_factory=dict)
     known: dict[str, Known] = field(default_factory=dict)
-    places: dict[Tokens, Place] = field(default_factory=dict)
+    places: dict[Tokens, NamedPlace] = field(default_factory=dict)
     vocabulary: set[str] = field(default_factory=set)
 
     def resolve(self, house: House, words: str, domains: Collection[str], allowed: Allowed) -> Meant:
@@ -128,13 +128,13 @@ async def name_book(house: House) -> NameBook:
     book = NameBook()
     for area in house.areas.values():
         for name in (area.name, *area.aliases):
-            _add_place(book, name, Place(areas=frozenset({area.id})))
+            _add_place(book, name, NamedPlace(areas=frozenset({area.id})))
     for floor in house.floors.values():
         on_it = frozenset(area.id for area in house.areas.values() if area.floor_id == floor.id)
         for name in (floor.name, *floor.aliases):
-            _add_place(book, name, Place(areas=on_it))
+            _add_place(book, name, NamedPlace(areas=on_it))
     for id, name in house.labels.items():
-        _add_place(book, name, Place(labels=frozenset({id})))
+        _add_place(book, name, NamedPlace(labels=frozenset({id})))
     _add_other_words(book, house)
     around = {area.id: _around(house, area.id) for area in house.areas.values()}
     for number, one in enumerate(house.entities.values()):
@@ -178,7 +178,7 @@ class _Scope:
             return meant
         return Meant(near=self._near(key, said))
 
-    def place(self, tokens: Tokens) -> Place | None:
+    def place(self, tokens: Tokens) -> NamedPlace | None:
         """The room, floor or label of exactly these words, a slip of the keys allowed."""
         spelled = tuple(self.spelled(token) or token for token in tokens)
         return self._book.places.get(spelled) or self._book.places.get(("".join(spelled),))
@@ -227,7 +227,7 @@ class _Scope:
         are_many = is_every or (place is not None and all(token in ALL_OF for token in named))
         return Meant(ids=ids) if are_many or len(ids) == 1 else Meant(near=ids[:NEAR])
 
-    def _without_place(self, tokens: Tokens) -> tuple[Tokens, Place | None]:
+    def _without_place(self, tokens: Tokens) -> tuple[Tokens, NamedPlace | None]:
         """The tokens without the longest place among them, and that place."""
         for length in range(min(len(tokens), 5), 0, -1):
             for at in range(len(tokens) - length + 1):
@@ -312,13 +312,13 @@ def _around(house: House, area_id: str) -> frozenset[str]:
     return frozenset(token for name in names for token in _tokens(name))
 
 
-def _add_place(book: NameBook, name: str, place: Place) -> None:
+def _add_place(book: NameBook, name: str, place: NamedPlace) -> None:
     tokens = _tokens(name)
     if not tokens:
         return
     for span in {tokens, ("".join(tokens),)}:
         old = book.places.get(span, _NOWHERE)
-        book.places[span] = Place(areas=old.areas | place.areas, labels=old.labels | place.labels)
+        book.places[span] = NamedPlace(areas=old.areas | place.areas, labels=old.labels | place.labels)
     book.vocabulary.update(tokens, ("".join(tokens),), (first + second for first, second in pairwise(tokens)))
 
 
@@ -332,10 +332,10 @@ def _add_other_words(book: NameBook, house: House) -> None:
     own = set(book.places)
     for word, areas in meant.items():
         if len(areas) == 1 and _tokens(word) not in own:
-            _add_place(book, word, Place(areas=frozenset(areas)))
+            _add_place(book, word, NamedPlace(areas=frozenset(areas)))
 
 
-_NOWHERE = Place()
+_NOWHERE = NamedPlace()
 
 
 def _add(book: NameBook, one: HouseEntity, around: frozenset[str]) -> None:

@@ -56,7 +56,7 @@ class Service:
     is_described: bool = False
 
 
-class Services:
+class ServiceBook:
     """The services of one Home Assistant, read when first asked for and again after a while."""
 
     def __init__(self) -> None:

@@ -8,6 +8,7 @@ import json
 import logging
 import ssl
 from collections.abc import Callable
+from contextlib import AsyncExitStack, ExitStack
 from typing import Any, cast
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -43,17 +44,15 @@ class HomeSocket:
     @classmethod
     async def enter(cls, server: HomeServer, context: ssl.SSLContext | None) -> "HomeSocket":
         """Connect and hand over the token. Raises HomeTrouble that says what is wrong, within OPEN_S."""
-        connection: ClientConnection | None = None
         try:
-            async with asyncio.timeout(OPEN_S):
+            async with asyncio.timeout(OPEN_S), AsyncExitStack() as stack:
                 connection = await _connected(server, context)
-                return cls(connection, await _authenticated(connection, server))
+                stack.callback(connection.transport.abort)
+                version = await _authenticated(connection, server)
+                stack.pop_all()
+                return cls(connection, version)
         except TimeoutError as error:
-            await _abandoned(connection)
             raise unanswered(OPEN_S) from error
-        except BaseException:
-            await _abandoned(connection)
-            raise
 
     async def read(self) -> None:
         """Hand out whatever comes until the connection is over; always ends by raising HomeTrouble or by a cancel."""
@@ -80,14 +79,13 @@ class HomeSocket:
     async def subscribe(self, handler: Handler, kind: str, /, **fields: Any) -> None:
         """Hand each event of a subscription to `handler`, beginning ahead of the answer; raises as `command` does."""
         id, answer = self._next()
-        self._handlers[id] = handler
-        try:
-            await self._asked(id, answer, {"type": kind, **fields}, COMMAND_S)
-        except BaseException:
-            self._handlers.pop(id, None)
-            raise
-        finally:
-            self._waiting.pop(id, None)
+        with ExitStack() as stack:
+            stack.callback(self._waiting.pop, id, None)
+            self._handlers[id] = handler
+            with ExitStack() as unless_done:
+                unless_done.callback(self._handlers.pop, id, None)
+                await self._asked(id, answer, {"type": kind, **fields}, COMMAND_S)
+                unless_done.pop_all()
 
     async def close(self) -> None:
         """End it, politely and not for long."""
@@ -235,8 +233,3 @@ def _why_closed(error: ConnectionClosed) -> str:
     if error.sent is not None and error.sent.code == 1009:
         return f"Home Assistant sent more than {MAX_BYTES >> 20} MB at once, which is not read."
     return "The connection to Home Assistant was lost. Cortex connects again by itself; try again in a minute."
-
-
-async def _abandoned(connection: ClientConnection | None) -> None:
-    if connection is not None:
-        connection.transport.abort()

@@ -192,6 +192,17 @@ class Integrations:
             raise UserError(failure)
         return text
 
+    async def search(self, user: User, kind_name: str) -> str:
+        """What of this kind answers in the network, in a sentence; UserError where that can't be searched."""
+        kind = self._changeable(user, kind_name)
+        if kind.search is None:
+            raise UserError(f"{kind.title} is not searched for in the network. Enter its address.")
+        try:
+            async with asyncio.timeout(TEST_S):
+                return await kind.search()
+        except TimeoutError as error:
+            raise UserError(f"The search took longer than {TEST_S:.0f} seconds. Enter the address by hand.") from error
+
     async def names(self, kind_name: str, user_id: str, role: str = "") -> Sequence[str]:
         """Names of the systems of a kind that are on and that this account may use."""
         rows = await self.db.repository(IntegrationsRepository).list()

@@ -3,7 +3,7 @@
 The list of those that this version has is made in `compose/integrations.py`; nothing here knows any of them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,8 @@ class IntegrationKind:
 
     ports: class names of what tools open by it (`ctx.use`). form: its settings; a `SecretStr` in it is sealed and never
     shown again. open: the client for a filled-in form. place: fields that say where the secrets travel to: who changes
-    one enters them again. has_many: several may be set up, each with a name. note: what the card says besides.
+    one enters them again. has_many: several may be set up, each with a name. note: what the card says besides. search:
+    looks for such systems in the network when an admin asks, and says in a sentence what it found.
 
     A kind without `open` is set up by the server's settings: `variables` names them, `lacks` says what is missing
     ("" = nothing). One that is not `is_available` belongs to a later version.
@@ -58,6 +59,7 @@ class IntegrationKind:
     place: tuple[str, ...] = ()
     has_many: bool = False
     note: str = ""
+    search: Callable[[], Awaitable[str]] | None = None
     variables: tuple[str, ...] = ()
     lacks: Callable[[], str] | None = None
     is_available: bool = True
