@@ -18,7 +18,7 @@ TESTED = {
     "cron": "the real scheduler, and accelerated years",
     "file": FILES,
     "git": "real git in the sandbox",
-    "ha": "a double of the port",
+    "ha": "real Home Assistant 2024.3.3 and 2025.1.4; every day a double of its websocket protocol",
     "memory": "a double of the port",
     "meta": "the real registry",
     "notes": FILES,
