@@ -10,6 +10,7 @@ import signal
 import sys
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from homeassistant import bootstrap, runner  # type: ignore[import-not-found]
 from homeassistant.auth.const import GROUP_ID_ADMIN  # type: ignore[import-not-found]
@@ -36,7 +37,7 @@ async def _serve(folder: Path) -> None:
     await hass.async_run(attach_signals=False)
 
 
-async def _owner(hass):  # type: ignore[no-untyped-def]
+async def _owner(hass: Any) -> Any:
     for one in await hass.auth.async_get_users():
         if one.name == "Owner":
             return one

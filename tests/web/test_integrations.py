@@ -88,3 +88,11 @@ async def test_the_server_settings_say_where_they_come_from(ada: Browser, monkey
     row = page.split("<code>CORTEX_BRAVE_API_KEY</code>")[1].split("</tr>")[0]
     assert "environment" in row
     assert 'data-l="From">default' in page.split("<code>CORTEX_MAX_ROUNDS</code>")[1].split("</tr>")[0]
+
+
+async def test_only_what_announces_itself_is_searched_for(ada: Browser) -> None:
+    assert "Search the network" not in (await ada.get(HREF)).text
+    refused = await ada.post(f"{HREF}/lamps/search", **TYPED, is_new="1")
+    assert refused.status_code == 422
+    assert "is not searched for in the network. Enter its address." in refused.text
+    assert 'value="http://lamps.lan"' in refused.text

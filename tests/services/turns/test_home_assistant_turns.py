@@ -1,4 +1,4 @@
-"""Home Assistant through real turns: set up on its page, called by a scripted model, at a double and at the real one."""
+"""Home Assistant through whole turns: set up as on its page, called by a scripted model, a double and the real one."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -46,7 +46,7 @@ async def asked(house: LivingHouse, text: str, *, choice: str = "", user: User |
     turn_id = await house.cortex.chat.send_message(user or house.admin, cid, text)
     if choice:
         request = await house.until(cid, "approval", turn=turn_id, state="asked")
-        await house.cortex.approvals.answer(house.admin, request.payload["approval"], choice)  # type: ignore[arg-type]
+        await house.cortex.approvals.answer(house.admin, request.payload["approval"], choice)
     await house.until(cid, "turn.end", user=user, turn=turn_id)
     stored = await house.cortex.runtime.db.repository(MessagesRepository, (user or house.admin).id).of_turn(turn_id)
     return [part for row in stored for part in row.message.parts if isinstance(part, ToolResult)]
