@@ -1,0 +1,82 @@
+"""The door of plain commands: `Commands.understand` reads a message, or finds it uncertain.
+
+Wrong is the worst that it can be: each word of the message has to be used, all readings have to agree, and what two
+entities could mean is neither. Called through `ports/home_assistant.HouseCommands`.
+"""
+
+from collections.abc import Container
+from dataclasses import dataclass
+
+from cortex.integrations.home_assistant.commands.answers import answer
+from cortex.integrations.home_assistant.commands.directory import Directory, Target, names_of_house
+from cortex.integrations.home_assistant.commands.kinds import DOMAINS
+from cortex.integrations.home_assistant.commands.readings import Reading, readings
+from cortex.integrations.home_assistant.commands.services import HouseOrder, domains_of, orders
+from cortex.integrations.home_assistant.commands.words import heard
+from cortex.integrations.home_assistant.house import House, HouseEntity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Understood:
+    """What a message orders for certain. `done`: what to say, in its language, once that is done."""
+
+    orders: tuple[HouseOrder, ...]
+    done: str
+
+
+class Commands:
+    """Reads commands for one house. Its names are indexed again only when one of them has changed."""
+
+    def __init__(self) -> None:
+        """Nothing is indexed before the first message that sounds like a command."""
+        self._names: object = None
+        self._directory = Directory(House())
+
+    def understand(self, text: str, house: House, allowed: Container[str]) -> Understood | None:
+        """The certain meaning of the message; None for all else. `allowed`: ids that the person may move."""
+        line = heard(text)
+        ways = list(readings(line)) if line else []
+        if not ways:
+            return None
+        directory = self._of(house)
+        found: dict[frozenset[str], Understood] = {}
+        for reading in ways:
+            entities = [house.entities[key] for key in _ids(directory, reading) if key in house.entities]
+            made = orders(reading, entities) if entities else ()
+            if made:
+                found.setdefault(_key(made), Understood(orders=made, done=answer(reading, made, house)))
+        if len(found) != 1:
+            return None
+        only = next(iter(found.values()))
+        is_allowed = all(key in allowed for order in only.orders for key in order.ids)
+        return only if is_allowed else None
+
+    def _of(self, house: House) -> Directory:
+        names = names_of_house(house)
+        if names != self._names:
+            self._names, self._directory = names, Directory(house)
+        return self._directory
+
+
+def _ids(directory: Directory, reading: Reading) -> tuple[str, ...]:
+    domains = domains_of(reading.intent)
+    if reading.is_only and reading.kind:
+        domains &= DOMAINS[reading.kind]
+    found = directory.find(Target(words=reading.target, domains=domains, kind=reading.kind))
+    return () if "" in found else found
+
+
+def _key(made: tuple[HouseOrder, ...]) -> frozenset[str]:
+    """What is alike where two readings order the same."""
+    return frozenset(f"{one.service} {sorted(one.ids)} {sorted(one.data.items())}" for one in made)
+
+
+def may_be_command(text: str) -> bool:
+    """Whether the text sounds like a command for a house, whatever stands in it; fast, and the same for ever."""
+    line = heard(text)
+    return bool(line) and next(readings(line), None) is not None
+
+
+def moved(understood: Understood, house: House) -> tuple[HouseEntity, ...]:
+    """The entities that it moves."""
+    return tuple(house.entities[key] for order in understood.orders for key in order.ids)
