@@ -7,10 +7,11 @@ order of port calls is a function of what they return, so that a run can be repl
 import asyncio
 from dataclasses import dataclass, field
 
+from cortex.agent.plain import run_command
 from cortex.agent.prompt import with_reveal, with_tail
 from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant, results, user
 from cortex.base.turn import Answer, Decision, Need, Outcome, Performed, Reply, RoundPlan, Turn, TurnState
-from cortex.ports.loop import History, ModelCalls, Planner, ToolRunner
+from cortex.ports.loop import History, ModelCalls, PlainCommands, Planner, ToolRunner
 from cortex.selection.lacks_tool import says_missing
 
 MAX_DISCOVERY_ROUNDS = 2
@@ -19,12 +20,13 @@ SAME_MAX = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopPorts:
-    """The four ports a turn reaches the server through."""
+    """The ports a turn reaches the server through. `commands`: what reads orders without a model, None for nothing."""
 
     history: History
     planner: Planner
     model_caller: ModelCalls
     tool_runner: ToolRunner
+    commands: PlainCommands | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,6 +81,9 @@ async def run_turn(turn: Turn, ports: LoopPorts) -> Outcome:
     The outcome always carries a text: the model's, or Cortex's own words for why it stopped. Raises only what a
     port raises (CancelledError when the user stops it).
     """
+    command = await ports.commands.command(turn) if ports.commands else None
+    if command is not None:
+        return await run_command(turn, command, ports.history, ports.tool_runner)
     past = await ports.history.past(turn)
     run = _Run(turn=turn, ports=ports, past=past.messages, added=[user(turn.text)])
     while True:

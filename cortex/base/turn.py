@@ -6,7 +6,7 @@ A turn is a user message until its answer; a round is one model call; a call is 
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cortex.base.messages import Message, ToolResult, ToolSchema, Usage
+from cortex.base.messages import Message, ToolCall, ToolResult, ToolSchema, Usage
 from cortex.base.role import Channel, ToolMode
 
 TurnState = Literal["queued", "running", "waiting", "done", "stopped", "failed", "interrupted", "out_of_rounds"]
@@ -126,6 +126,14 @@ class Decision:
 
 
 Answer = Literal["allowed", "denied", "expired"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainCommand:
+    """What a message orders for certain, so that no model need be asked. `done`: what to say when all of it is."""
+
+    calls: tuple[ToolCall, ...]
+    done: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

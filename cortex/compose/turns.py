@@ -41,6 +41,7 @@ from cortex.services.tools.tools import ToolsService
 from cortex.services.turns.calls import CallLog
 from cortex.services.turns.history import ConversationHistory
 from cortex.services.turns.model_calls import ModelCaller
+from cortex.services.turns.plain_commands import PlainCommandReader
 from cortex.services.turns.planning import Finder, Planning
 from cortex.services.turns.start import TurnStart
 from cortex.services.turns.turn_context import TurnContexts
@@ -151,6 +152,7 @@ class TurnServices(Foundation):
                     planner=self.planning,
                     model_caller=ModelCaller(runtime=self.runtime, contexts=contexts),
                     tool_runner=ToolRuns(executor=self.executor, approvals=self.approvals, contexts=contexts),
+                    commands=PlainCommandReader(runtime=self.runtime, contexts=contexts, scope=self.scope),
                 )
             ),
         )

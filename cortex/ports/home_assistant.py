@@ -4,7 +4,7 @@ A house may have 3,000 entities: nothing here ever hands over all of them, and n
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -67,4 +67,28 @@ class HomeAssistant(Protocol):
 
     async def history(self, id: str, hours: int) -> Sequence[StateChange]:
         """The states that it had over the last hours, oldest first; the first is the one that held when they began."""
+        ...
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HouseOrder:
+    """One service call: `domain.service`, on the entities of these ids, with this data."""
+
+    service: str
+    ids: tuple[str, ...]
+    data: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HouseCommand:
+    """What a message orders for certain. `done`: what to say, in its language, once that is done."""
+
+    orders: tuple[HouseOrder, ...]
+    done: str
+
+
+class HouseCommands(Protocol):
+    """Reads plain commands for one person, from the house as it is known here: nothing outside is asked."""
+
+    async def understand(self, text: str) -> HouseCommand | None:
+        """What the text orders for certain, of what this person may move; None for all else, and where it is off."""
         ...

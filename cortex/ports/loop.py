@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
 
 from cortex.base.messages import Message, ToolCall, ToolSchema, Usage
-from cortex.base.turn import Answer, Decision, Need, Past, Performed, Reply, RoundPlan, Turn
+from cortex.base.turn import Answer, Decision, Need, Past, Performed, PlainCommand, Reply, RoundPlan, Turn
 from cortex.base.user import User
 
 T = TypeVar("T")
@@ -82,6 +82,14 @@ class History(Protocol):
 
     async def say(self, turn: Turn, round_number: int, text: str, kind: str) -> None:
         """Put a notice of Cortex itself (limits met, loop broken) into the log."""
+        ...
+
+
+class PlainCommands(Protocol):
+    """Reads orders that need no model."""
+
+    async def command(self, turn: Turn) -> PlainCommand | None:
+        """What the turn's message orders for certain; None: a model has to read it."""
         ...
 
 

@@ -17,6 +17,7 @@ class StepName(StrEnum):
     OPEN = "Openings.open"
     STEER = "Telling.steer"
     SAY = "Telling.say"
+    COMMAND = "PlainCommands.command"
     PLAN = "Planning.plan"
     ANSWER = "Thinking.answer"
     DECIDE = "Executor.decide"
@@ -44,6 +45,7 @@ VALUES: dict[str, type[Any]] = {
     "Performed": turn.Performed,
     "Outcome": turn.Outcome,
     "Past": turn.Past,
+    "PlainCommand": turn.PlainCommand,
     "Request": loop.Request,
     "Delta": loop.Delta,
     "Finished": loop.StreamEnd,

@@ -6,24 +6,32 @@ from typing import Any
 
 from cortex.integrations.home_assistant.house import Area, Floor, House, HouseEntity
 
+Held = dict[str, Any]
 THEN = datetime(2026, 11, 20, 18, 0, tzinfo=UTC)
-COLOURFUL = {"supported_color_modes": ["color_temp", "hs"], "min_color_temp_kelvin": 2000, "max_color_temp_kelvin": 6500}
-DIMMABLE = {"supported_color_modes": ["brightness"]}
-PLAIN = {"supported_color_modes": ["onoff"]}
-ON = {"brightness": 128}
-SHUTTER = {"device_class": "shutter", "supported_features": 15, "current_position": 100}
-HEATING = {"temperature": 20.0, "current_temperature": 19.4, "min_temp": 5, "max_temp": 30, "supported_features": 385}
-FAN = {"supported_features": 49, "percentage": 50, "percentage_step": 25.0}
-PLAYER = {"supported_features": 22_461, "volume_level": 0.4}
-VACUUM = {"supported_features": 12_316}
+COLOURFUL: Held = {
+    "supported_color_modes": ["color_temp", "hs"],
+    "min_color_temp_kelvin": 2000,
+    "max_color_temp_kelvin": 6500,
+}
+DIMMABLE: Held = {"supported_color_modes": ["brightness"]}
+PLAIN: Held = {"supported_color_modes": ["onoff"]}
+ON: Held = {"brightness": 128}
+SHUTTER: Held = {"device_class": "shutter", "supported_features": 15, "current_position": 100}
+HEATING: Held = {
+    "temperature": 20.0,
+    "current_temperature": 19.4,
+    "min_temp": 5,
+    "max_temp": 30,
+    "supported_features": 385,
+}
+FAN: Held = {"supported_features": 49, "percentage": 50, "percentage_step": 25.0}
+PLAYER: Held = {"supported_features": 22_461, "volume_level": 0.4}
+VACUUM: Held = {"supported_features": 12_316}
 
 
-def entity(
-    entity_id: str, name: str, area: str = "", state: str = "off", *, aliases: tuple[str, ...] = (), **held: Any
-) -> HouseEntity:
-    """One entity as it stands; `held`: its attributes, and `device`, `is_shown`."""
-    is_shown, device = held.pop("is_shown", True), held.pop("device", "")
-    attributes = held.pop("attributes", held)
+def entity(entity_id: str, name: str, area: str = "", state: str = "off", **held: Any) -> HouseEntity:
+    """One entity as it stands; `held`: its attributes, and `aliases`, `device`, `is_shown`."""
+    is_shown, device, aliases = held.pop("is_shown", True), held.pop("device", ""), held.pop("aliases", ())
     return HouseEntity(
         id=entity_id,
         name=name,
@@ -31,7 +39,7 @@ def entity(
         device=device,
         area_id=area,
         state=state,
-        attributes=attributes,
+        attributes=held,
         changed_at=THEN,
         is_shown=is_shown,
     )
@@ -52,7 +60,9 @@ def house_of(
 def rooms(*names: str, floor: str = "") -> list[Area]:
     """Areas of these names; "Bad|Badezimmer" has a second one. The id is the first name in small letters."""
     return [
-        Area(id=re.sub(r"\W", "_", name.split("|")[0].casefold()), name=name.split("|")[0], aliases=more, floor_id=floor)
+        Area(
+            id=re.sub(r"\W", "_", name.split("|")[0].casefold()), name=name.split("|")[0], aliases=more, floor_id=floor
+        )
         for name in names
         for more in [tuple(name.split("|")[1:])]
     ]
@@ -107,4 +117,25 @@ GERMAN = house_of(
     ],
     [Floor(id="eg", name="Erdgeschoss"), Floor(id="og", name="Obergeschoss", aliases=("erster Stock",))],
     language="de",
+)
+
+ENGLISH = house_of(
+    [
+        entity("light.kitchen_ceiling", "Kitchen ceiling", "kitchen", "on", **COLOURFUL, **ON),
+        entity("light.kitchen_counter", "Kitchen counter light", "kitchen", "on", **DIMMABLE, **ON),
+        entity("light.hall", "Hall light", "hall", "on", **PLAIN),
+        entity("light.bedroom_fan_light", "Bedroom fan light", "bedroom", "off", **DIMMABLE),
+        entity("light.reading", "Reading lamp", "bedroom", "off", **COLOURFUL),
+        entity("light.garden", "Garden lights", "garden", "unavailable", **PLAIN),
+        entity("switch.shed", "Shed lights", "garden", "off"),
+        entity("switch.kettle", "Kettle", "kitchen", "off"),
+        entity("cover.blinds", "Kitchen blinds", "kitchen", "open", device_class="blind", supported_features=15),
+        entity("cover.garage", "Garage door", "garage", "closed", device_class="garage", supported_features=11),
+        entity("lock.front", "Front door", "hall", "unlocked"),
+        entity("climate.bedroom", "Bedroom heating", "bedroom", "heat", **HEATING),
+        entity("media_player.tv", "TV", "living_room", "playing", **PLAYER, device_class="tv"),
+        entity("sensor.kettle_power", "Kettle power", "kitchen", "0"),
+        entity("scene.film", "Film", "", "unknown"),
+    ],
+    rooms("Kitchen", "Hall", "Bedroom", "Garden", "Garage", "Living room"),
 )

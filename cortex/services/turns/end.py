@@ -6,6 +6,7 @@ Whoever ends a turn first has ended it: the state moves, ahead of all else, only
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from cortex.agent.plain import WITHOUT_MODEL
 from cortex.base.events import OpenPart
 from cortex.base.ids import derived_id
 from cortex.base.messages import Message, ToolCall, ToolResult, assistant, results, user
@@ -169,7 +170,7 @@ class TurnEnd:
                 {
                     "turn": row.id,
                     "state": row.state,
-                    "rounds": rounds or len(plans),
+                    "rounds": rounds or sum(WITHOUT_MODEL not in plan.receipt.get("labels", {}) for plan in plans),
                     "seconds": round((self.runtime.clock() - started).total_seconds(), 1),
                     "tools_sent": len(carried(plans)),
                     "tools_total": first.get("total", 0),

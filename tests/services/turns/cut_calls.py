@@ -76,6 +76,24 @@ def cutting() -> Iterator[None]:
         _knife.is_out = False
 
 
+@contextmanager
+def dying(at: int) -> Iterator[None]:
+    """Count anew inside the block, and die at this point; 0: at none."""
+    _knife.at, _knife.points = at, 0
+    with cutting():
+        yield
+
+
+def a_point() -> None:
+    """Something lasts that is neither a commit nor a file."""
+    _knife.point()
+
+
+def points_seen() -> int:
+    """How many there were in the last life."""
+    return _knife.points
+
+
 def _on_audit(name: str, _details: tuple[object, ...]) -> None:
     if name in ("os.rename", "os.remove"):
         _knife.point()

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from cortex.integrations.home_assistant.commands.readings import Language, Reading
-from cortex.integrations.home_assistant.commands.services import HouseOrder, whole
+from cortex.integrations.home_assistant.commands.services import whole
 from cortex.integrations.home_assistant.house import House, HouseEntity
+from cortex.ports.home_assistant import HouseOrder
 
 SHOWN = 4
 _DONE: dict[Language, dict[str, str]] = {

@@ -20,12 +20,10 @@ from cortex.integrations.home_assistant.commands.words import name_tokens
 from cortex.integrations.home_assistant.house import House, HouseEntity
 
 Tokens = tuple[str, ...]
-PLACED = frozenset("in im inside at on of for from vom von am auf an bei beim fuer ins unten oben".split()) - {
-    "unten",
-    "oben",
-}
-ALL = frozenset("all alle allen saemtliche saemtlichen".split())
-ALL_OF = frozenset("whole entire ganzen ganze ganzes".split())
+_PLACED = "in im inside at on of for from vom von am auf an bei beim fuer ins"
+PLACED = frozenset(_PLACED.split())
+ALL = frozenset(["all", "alle", "allen", "saemtliche", "saemtlichen"])
+ALL_OF = frozenset(["whole", "entire", "ganzen", "ganze", "ganzes"])
 EVERYWHERE = ("everywhere", "ueberall")
 IN_THE_HOUSE = (("in", "house"), ("im", "haus"), ("in", "haus"))
 ORDERABLE = frozenset().union(*DOMAINS.values())
@@ -151,9 +149,7 @@ class Directory:
     def _of_kind(self, kind: Kind, areas: frozenset[str] | None, target: Target) -> list[_Named]:
         pool = self._by_kind.get(kind, ())
         return [
-            each
-            for each in pool
-            if each.one.domain in target.domains and (areas is None or each.one.area_id in areas)
+            each for each in pool if each.one.domain in target.domains and (areas is None or each.one.area_id in areas)
         ]
 
     # --- places ---------------------------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ Articles are gone from the text already. `readings.py` compiles this.
 """
 
 HEAD = (
-    r"^(?:(?:hey|hi|hello|ok|okay|please|cortex) )*(?:(?:(?:can|could|will|would) (?:you|we)|may i (?:ask|request) you to"
-    r"|i would like you to|i want you to|i need you to) (?:please |kindly )*)?(?:please )?"
+    r"^(?:(?:hey|hi|hello|ok|okay|please|cortex) )*(?:(?:(?:can|could|will|would) (?:you|we)"
+    r"|may i (?:ask|request) you to|i would like you to|i want you to|i need you to) (?:please |kindly )*)?(?:please )?"
 )
 TAIL = r"(?: (?:please|now|right now|immediately|thanks|thank you|for me))*$"
 

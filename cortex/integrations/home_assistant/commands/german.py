@@ -58,7 +58,7 @@ kelvin light!: (?:stelle?|setze?|mache?|schalte?)(?: bitte| mal)* {t} auf {n} ke
 degrees heating!: (?:stelle?|setze?|drehe?|mache?|regle|heize)(?: bitte| mal)* {t} auf {n} degrees(?: celsius)?
 degrees heating!: {t} (?:auf )?{n} degrees(?: celsius)?(?: (?:stellen|setzen|heizen))?
 warmer heating!: (?:mache?|stelle?|drehe?)?(?: bitte| mal)* ?(?:es )?{t} (?:etwas |ein bisschen |ein wenig )?waermer
-cooler heating!: (?:mache?|stelle?|drehe?)?(?: bitte| mal)* ?(?:es )?{t} (?:etwas |ein bisschen |ein wenig )?(?:kaelter|kuehler)
+cooler heating!: (?:mache?|stelle?|drehe?)?(?: bitte| mal)* ?(?:es )?{t} (?:etwas |ein bisschen )?(?:kaelter|kuehler)
 lock lock!: (?:schliesse?|sperre?)(?: bitte| mal)* {t} (?:ab|zu)
 lock lock!: (?:verriegle|verriegele)(?: bitte| mal)* {t}
 lock lock!: {t} (?:abschliessen|absperren|zusperren|verriegeln|zuschliessen)
@@ -76,6 +76,6 @@ mute player!: (?:schalte?|mache?|stelle?)(?: bitte| mal)* {t} stumm
 mute player!: {t} (?:stumm|stummschalten)
 louder player!: (?:mache?|stelle?|drehe?)?(?: bitte| mal)* ?{t} (?:etwas |ein bisschen |ein wenig )?lauter
 quieter player!: (?:mache?|stelle?|drehe?)?(?: bitte| mal)* ?{t} (?:etwas |ein bisschen |ein wenig )?leiser
-dock vacuum!: schicke?(?: bitte| mal)* {t} (?:zurueck |wieder )?(?:zur|zu seiner|in seine|an seine|an|nach) (?:ladestation|basis|station|dockingstation|hause)
+dock vacuum!: schicke?(?: bitte| mal)* {t} (?:zurueck )?(?:zur|zu seiner|an seine) (?:ladestation|basis|station)
 dock vacuum!: schicke?(?: bitte| mal)* {t} zurueck
 """

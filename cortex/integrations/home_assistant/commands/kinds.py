@@ -11,6 +11,7 @@ Kind = Literal[
     "player", "tv", "speaker", "radio", "vacuum", "outlet", "switch",
 ]  # fmt: skip
 Count = Literal["one", "many", "mass"]  # "Licht" is a mass: all of it in the room
+COUNTS: tuple[Count, ...] = ("one", "many", "mass")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ _WORDS: dict[Kind, tuple[str, str, str]] = {  # one, many, mass
 KINDS: dict[str, KindWord] = {
     word: KindWord(kind, count)
     for kind, lists in _WORDS.items()
-    for count, words in zip(("one", "many", "mass"), lists, strict=True)
+    for count, words in zip(COUNTS, lists, strict=True)
     for word in words.split()
 }
 # Two words that are one: joined ahead of everything else, in names too.

@@ -1,24 +1,16 @@
 """From what is ordered, and of which entities, to the service calls of Home Assistant. Pure; None where one cannot."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cortex.integrations.home_assistant.commands.readings import Reading
 from cortex.integrations.home_assistant.house import HouseEntity
+from cortex.ports.home_assistant import HouseOrder
 
 STEP_PERCENT = 20
 DARK_PERCENT = 30  # what is as dim as this is not made dimmer here: the next step would put it out
 DEAD = ("unavailable", "unknown")
 SWITCHED = frozenset({"light", "switch", "input_boolean", "fan", "media_player", "climate"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HouseOrder:
-    """One service call: `domain.service`, on these entities, with this data."""
-
-    service: str
-    ids: tuple[str, ...]
-    data: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +154,9 @@ WAYS: dict[str, dict[str, _Way]] = {
     "quieter": {"media_player": _PLAYER_DOWN},
     "dock": {"vacuum": _Way("vacuum.return_to_base", 16)},
 }
+_COLOURS = "red green blue yellow orange purple pink cyan magenta turquoise violet white"
 COLOURS = {
-    **{name: name for name in "red green blue yellow orange purple pink cyan magenta turquoise violet white".split()},
+    **{name: name for name in _COLOURS.split()},
     "rot": "red",
     "gruen": "green",
     "blau": "blue",

@@ -4,24 +4,16 @@ Wrong is the worst that it can be: each word of the message has to be used, all 
 entities could mean is neither. Called through `ports/home_assistant.HouseCommands`.
 """
 
-from collections.abc import Container
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from cortex.integrations.home_assistant.commands.answers import answer
 from cortex.integrations.home_assistant.commands.directory import Directory, Target, names_of_house
 from cortex.integrations.home_assistant.commands.kinds import DOMAINS
 from cortex.integrations.home_assistant.commands.readings import Reading, readings
-from cortex.integrations.home_assistant.commands.services import HouseOrder, domains_of, orders
+from cortex.integrations.home_assistant.commands.services import domains_of, orders
 from cortex.integrations.home_assistant.commands.words import heard
 from cortex.integrations.home_assistant.house import House, HouseEntity
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Understood:
-    """What a message orders for certain. `done`: what to say, in its language, once that is done."""
-
-    orders: tuple[HouseOrder, ...]
-    done: str
+from cortex.ports.home_assistant import HouseCommand, HouseOrder
 
 
 class Commands:
@@ -32,23 +24,23 @@ class Commands:
         self._names: object = None
         self._directory = Directory(House())
 
-    def understand(self, text: str, house: House, allowed: Container[str]) -> Understood | None:
-        """The certain meaning of the message; None for all else. `allowed`: ids that the person may move."""
+    def understand(self, text: str, house: House, allowed: Callable[[HouseEntity], bool]) -> HouseCommand | None:
+        """The certain meaning of the message; None for all else. `allowed`: what the person may move."""
         line = heard(text)
         ways = list(readings(line)) if line else []
         if not ways:
             return None
         directory = self._of(house)
-        found: dict[frozenset[str], Understood] = {}
+        found: dict[frozenset[str], HouseCommand] = {}
         for reading in ways:
             entities = [house.entities[key] for key in _ids(directory, reading) if key in house.entities]
             made = orders(reading, entities) if entities else ()
             if made:
-                found.setdefault(_key(made), Understood(orders=made, done=answer(reading, made, house)))
+                found.setdefault(_key(made), HouseCommand(orders=made, done=answer(reading, made, house)))
         if len(found) != 1:
             return None
         only = next(iter(found.values()))
-        is_allowed = all(key in allowed for order in only.orders for key in order.ids)
+        is_allowed = all(allowed(house.entities[key]) for order in only.orders for key in order.ids)
         return only if is_allowed else None
 
     def _of(self, house: House) -> Directory:
@@ -75,8 +67,3 @@ def may_be_command(text: str) -> bool:
     """Whether the text sounds like a command for a house, whatever stands in it; fast, and the same for ever."""
     line = heard(text)
     return bool(line) and next(readings(line), None) is not None
-
-
-def moved(understood: Understood, house: House) -> tuple[HouseEntity, ...]:
-    """The entities that it moves."""
-    return tuple(house.entities[key] for order in understood.orders for key in order.ids)

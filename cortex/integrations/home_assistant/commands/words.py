@@ -4,26 +4,30 @@ import re
 import unicodedata
 
 CHARACTERS_MAX = 140
+_ARTICLES = """
+the my our der die das den dem des mein meine meinen meinem meiner unser unsere unseren unserem unserer
+"""
+_DOUBTS = """
+not never no none neither nor dont cannot without except excluding besides but unless if whether when whenever while
+until till once after before because since then later soon tomorrow tonight every each hour hours minute minutes second
+seconds oclock and or maybe perhaps pretend imagine suppose almost nearly why how what where who which instead undo
+cancel forget again always only just also both either half
+nicht nie niemals kein keine keinen keinem keiner keines ohne ausser bis wenn falls sobald sofern solange nachdem nach
+bevor vor waehrend weil damit dann danach anschliessend spaeter bald morgen heute abend uhr stunde stunden minuten
+sekunde sekunden und oder sondern aber vielleicht eventuell fast warum wieso weshalb wie was wo wer welche welcher
+welches statt stattdessen jede jeden jeder jedes immer nur auch beide beiden sowie ob als hatte haette waere wuerde nein
+nee doch
+"""
 # Names and orders are compared without these; "a lamp" and "this lamp" are no certain lamp, so those stay.
-ARTICLES = frozenset(
-    "the my our der die das den dem des mein meine meinen meinem meiner unser unsere unseren unserem unserer".split()
-)
+ARTICLES = frozenset(_ARTICLES.split())
 # One of these, anywhere, even in the name of a device, and the message is not read here.
-DOUBTS = frozenset(
-    "not never no none neither nor dont cannot without except excluding besides but unless if whether when whenever "
-    "while until till once after before because since then later soon tomorrow tonight every each hour hours minute "
-    "minutes second seconds oclock and maybe perhaps pretend imagine suppose almost nearly why how what where who which "
-    "should've would've instead undo cancel forget again always only just also both either half but "
-    "nicht nie niemals kein keine keinen keinem keiner keines ohne ausser bis wenn falls sobald sofern solange "
-    "nachdem nach bevor vor waehrend weil damit dann danach anschliessend spaeter bald morgen heute abend uhr stunde "
-    "stunden minute minuten sekunde sekunden und oder sondern aber vielleicht eventuell fast warum wieso weshalb wie was "
-    "wo wer welche welcher welches statt stattdessen jede jeden jeder jedes immer nur auch beide beiden sowie ob "
-    "als hatte haette waere wuerde nein nee doch".split()
+DOUBTS = frozenset(_DOUBTS.split())
+_SPELLED = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "\N{RIGHT SINGLE QUOTATION MARK}": "'", "\N{EN DASH}": "-"}
 )
-_SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
-_QUOTES = re.compile(r"[\"“”„«»‹›`()\[\]{}<>\n\r…;:/\\|*_#=]|--|['’‘]\s+\S*['’‘]|(?:^|\s)['‘]")
-_SHORT = ((re.compile(r"\bi['’]d\b"), "i would"), (re.compile(r"['’]s\b|['’]"), ""))
-_SHORT_NOT = re.compile(r"n['’]t\b")
+_STRANGE = re.compile(r"[^\w\s.,!?'°%-]|_|--|\n|(?:^|\s)'|(?<!s)'(?=\s|$)")
+_SHORT = ((re.compile(r"\bi'd\b"), "i would"), (re.compile(r"'s\b|'"), ""))
+_SHORT_NOT = re.compile(r"n't\b")
 _COURTESY = re.compile(r",(?=\s*(?:please|thanks|thank you|bitte|danke)\W*$)|(?<=please),|(?<=bitte),")
 _DECIMAL = re.compile(r"(?<=\d)[.,](?=\d)")
 _ASKED = re.compile(
@@ -50,10 +54,8 @@ def name_tokens(name: str) -> tuple[str, ...]:
 
 def heard(text: str) -> str:
     """The message as one line of folded words, or "" where it may be more, or less, than one plain order."""
-    if len(text) > CHARACTERS_MAX or _QUOTES.search(text.strip()):
-        return ""
-    line = folded(text.strip())
-    if _SHORT_NOT.search(line):
+    line = folded(text.strip()) if len(text) <= CHARACTERS_MAX else ""
+    if _STRANGE.search(line) or _SHORT_NOT.search(line):
         return ""
     for pattern, instead in _SHORT:
         line = pattern.sub(instead, line)
@@ -61,12 +63,12 @@ def heard(text: str) -> str:
     if "?" in line[len(body) :] and not _ASKED.match(body):
         return ""
     body = _DECIMAL.sub("\0", _COURTESY.sub("", body))
-    if re.search(r"[.,!?+&~^$€@]", body):
+    if re.search(r"[.,!?]", body):
         return ""
     body = re.sub(r"(?<=\d)\s*(?:%|percent\b|per cent\b|prozent\b)", " percent", body.replace("\0", "."))
     body = re.sub(r"(?<=\d)\s*(?:°\s*[cf]?\b|°|degrees?\b|grad\b)", " degrees", body)
     body = re.sub(r"(?<=\d)\s*(?:k|kelvin)\b", " kelvin", body)
-    words = [word for word in re.sub(r"[-–]", " ", body).split() if word not in ARTICLES]
+    words = [word for word in body.replace("-", " ").split() if word not in ARTICLES]
     return "" if is_doubtful(words) else " ".join(words)
 
 

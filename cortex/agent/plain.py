@@ -1,0 +1,50 @@
+"""An order that needs no model: the same gate, question and effect as a model's calls, then one sentence. Pure."""
+
+from cortex.agent.execute import UNKNOWN
+from cortex.base.messages import ToolResult, assistant, results, user
+from cortex.base.turn import Answer, Outcome, PlainCommand, Turn
+from cortex.ports.loop import History, ToolRunner
+
+ROUND = 1
+WITHOUT_MODEL = "without a model"  # the label of the receipt of such a turn
+DONE_NOTE = "Done without a model: 0 tokens."
+NOT_DONE_NOTE = "No model was asked: 0 tokens."
+CUT = "Cortex was interrupted: it may or may not have happened. Look before you say it again."
+_SAID_NO: dict[Answer | None, str] = {
+    "denied": "Not done: you said no.",
+    "expired": "Not done: nobody answered in time.",
+}
+
+
+async def run_command(turn: Turn, command: PlainCommand, history: History, tool_runner: ToolRunner) -> Outcome:
+    """Decide and perform its calls, one after the other until one fails; the turn is done however they went.
+
+    No model goes on where a call failed: the house may have moved, and nobody may move it twice.
+    """
+    done: list[ToolResult] = []
+    why_not = ""
+    for call in command.calls:
+        if why_not:
+            done.append(
+                ToolResult(call_id=call.id, name=call.name, text="Not run: the call before failed.", is_error=True)
+            )
+            continue
+        decision = await tool_runner.decide(turn, ROUND, call)
+        answer = await tool_runner.wait_for_answer(turn, decision) if decision.verdict == "ask" else None
+        performed = await tool_runner.perform(turn, ROUND, call, decision, answer)
+        done.append(performed.result)
+        why_not = _why_not(performed.result, answer)
+    words = f"{'Partly done. ' if why_not and not done[0].is_error else ''}{why_not}" or command.done
+    await history.say(turn, ROUND, words, "answer")
+    await history.say(turn, ROUND, NOT_DONE_NOTE if why_not else DONE_NOTE, "notice")
+    messages = (user(turn.text), assistant("", *command.calls), results(*done), assistant(words))
+    return Outcome(state="done", rounds=0, messages=messages, text=words)
+
+
+def _why_not(result: ToolResult, answer: Answer | None) -> str:
+    """What the person reads of a call that did not end well; "" for one that did."""
+    if not result.is_error:
+        return ""
+    if result.text == UNKNOWN:
+        return CUT
+    return _SAID_NO.get(answer, f"Not done: {result.text}")

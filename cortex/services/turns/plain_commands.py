@@ -1,0 +1,117 @@
+"""Orders that need no model, read from the message of a turn: "turn off the kitchen lights".
+
+Serves the loop as its `PlainCommands`. Only what a person typed into a chat is read so, and only where the role has
+the tool; what is not certain is left to the model.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from cortex.agent.plain import DONE_NOTE, ROUND, WITHOUT_MODEL
+from cortex.base.errors import ToolFailed
+from cortex.base.ids import derived_id
+from cortex.base.messages import ToolCall, assistant, user
+from cortex.base.turn import PlainCommand, Turn, parent_of
+from cortex.integrations.home_assistant.commands.understand import may_be_command
+from cortex.ports.home_assistant import HouseCommand, HouseCommands, HouseOrder
+from cortex.ports.loop import Scope
+from cortex.ports.steps import is_first_life, step
+from cortex.ports.stored_names import StepName
+from cortex.services.runtime import Runtime
+from cortex.services.turns.turn_context import TurnContext, TurnContexts
+from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.messages import MessagesRepository, is_from_outside
+from cortex.storage.plans import PlansRepository
+from cortex.storage.turns import TurnsRepository
+
+TOOL = "ha_call_service"
+SAID = "answer"  # of the receipt: what to say once all is done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainCommandReader:
+    """Implements the `PlainCommands` port over Home Assistant's."""
+
+    runtime: Runtime
+    contexts: TurnContexts
+    scope: Scope
+
+    async def command(self, turn: Turn) -> PlainCommand | None:
+        """The message's certain order. Whether it is looked at depends on the turn alone: a replay finds its steps."""
+        is_typed = turn.channel == "chat" and not turn.job_id and not parent_of(turn.id) and not turn.is_tainted
+        if not is_typed or turn.mode == "chat" or not may_be_command(turn.text):
+            return None
+        return await self._command(turn)
+
+    @step(StepName.COMMAND)
+    async def _command(self, turn: Turn) -> PlainCommand | None:
+        """Read it, and keep its calls in the transcript ahead of their effect; what was kept first stays."""
+        kept = None if is_first_life.get() else await self._kept(turn)
+        if kept is not None:
+            return kept
+        context = await self.contexts.context_of(turn)
+        if TOOL not in context.permitted:
+            return None
+        try:
+            found = await self.scope.provide(HouseCommands, turn.user_id).understand(turn.text)
+        except ToolFailed:  # not set up, or nobody knows the house now: the model finds out, and says so
+            return None
+        if found is None:
+            return None
+        command = PlainCommand(calls=_calls(turn, found), done=found.done)
+        await self._keep(turn, context, command)
+        return command
+
+    async def _kept(self, turn: Turn) -> PlainCommand | None:
+        """What an earlier try of this step read, and did not live to hand on."""
+        async with self.runtime.db.read_transaction(turn.user_id) as repository:
+            plans = await repository(PlansRepository).of_turn(turn.id)
+            rows = await repository(MessagesRepository).of_turn(turn.id)
+        if not plans or WITHOUT_MODEL not in plans[0].receipt["labels"] or len(rows) < 2:
+            return None
+        return PlainCommand(calls=rows[1].message.calls, done=plans[0].receipt[SAID])
+
+    async def _keep(self, turn: Turn, context: TurnContext, command: PlainCommand) -> None:
+        """One transaction: the message with its calls, and a receipt that says that nothing was sent."""
+        receipt = _receipt(turn, context, command, len(self.runtime.registry.tools))
+        async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
+            reads = await repository(TurnsRepository).reads(await repository(TurnsRepository).get(turn.id))
+            for index, message in enumerate((user(turn.text), assistant("", *command.calls))):
+                is_outside = is_from_outside(message, turn.is_tainted, reads)
+                await repository(MessagesRepository).add(turn.id, index, message, is_outside)
+            await repository(PlansRepository).add(turn.id, ROUND, receipt)
+            payload = {"turn": turn.id, "round": ROUND, "total": receipt["total"]}
+            await repository(ConversationsRepository).append(turn.conversation_id, [("selection", payload, turn.id)])
+
+
+def _calls(turn: Turn, found: HouseCommand) -> tuple[ToolCall, ...]:
+    return tuple(
+        ToolCall(id=f"call_{derived_id(turn.id, TOOL, str(at))[:20]}", name=TOOL, arguments=_arguments(order))
+        for at, order in enumerate(found.orders)
+    )
+
+
+def _arguments(order: HouseOrder) -> str:
+    data = {"data": dict(order.data)} if order.data else {}
+    return json.dumps({"service": order.service, "target": ", ".join(order.ids), **data}, ensure_ascii=False)
+
+
+def _receipt(turn: Turn, context: TurnContext, command: PlainCommand, total: int) -> dict[str, Any]:
+    """A receipt as `selection/receipt.py` writes it, of a request that was never made."""
+    return {
+        "mode": turn.mode,
+        "role": turn.role,
+        "recipe": "",
+        "total": total,
+        "total_tokens": 0,
+        "permitted": len(context.permitted),
+        "permitted_tokens": 0,
+        "sent": [],
+        "tokens": 0,
+        "saved": 0,
+        "decisions": [],
+        "added": [],
+        "labels": {WITHOUT_MODEL: DONE_NOTE},
+        SAID: command.done,
+    }

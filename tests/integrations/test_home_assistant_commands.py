@@ -1,0 +1,205 @@
+"""Plain commands for a house: what is certain becomes calls, all else is left to the model."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cortex.integrations.home_assistant.commands.understand import Commands, may_be_command
+from cortex.integrations.home_assistant.commands.words import DOUBTS, name_tokens
+from cortex.integrations.home_assistant.house import House
+from cortex.ports.home_assistant import HouseCommand
+from tests.integrations.home_assistant_german import TABLE
+from tests.integrations.home_assistant_houses import ENGLISH, GERMAN, entity, house_of, rooms
+
+GERMAN_ROWS = [tuple(row.split(" -> ")) for row in TABLE.strip().splitlines()]
+MODEL = "model"
+
+
+def asked(text: str, house: House) -> HouseCommand | None:
+    return Commands().understand(text, house, lambda _: True)
+
+
+def in_words(command: HouseCommand | None) -> str:
+    if command is None:
+        return MODEL
+    calls = [
+        (one.service, *sorted(one.ids), *([json.dumps(dict(one.data))] if one.data else ())) for one in command.orders
+    ]
+    return "; ".join(" ".join(call) for call in calls)
+
+
+def ordered(wanted: str) -> str:
+    """The wanted call with its ids in order."""
+    head, brace, data = wanted.replace(
+        "ALL_LIGHTS", " ".join(i for i in GERMAN.entities if i.startswith("light."))
+    ).partition(" {")
+    service, *ids = head.split()
+    return " ".join([service, *sorted(ids)]) + brace + data
+
+
+@pytest.mark.parametrize(("text", "wanted"), GERMAN_ROWS, ids=[text for text, _ in GERMAN_ROWS])
+def test_a_german_command_does_what_the_table_says(text: str, wanted: str) -> None:
+    assert in_words(asked(text, GERMAN)) == ordered(wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("turn off the kitchen lights", "light.turn_off light.kitchen_ceiling light.kitchen_counter"),
+        ("Kitchen lights off, please", "light.turn_off light.kitchen_ceiling light.kitchen_counter"),
+        ("Could you please turn the kitchen counter on?", "light.turn_on light.kitchen_counter"),
+        ("turn on the counter light", "light.turn_on light.kitchen_counter"),
+        ("turn off the bedroom fan", MODEL),
+        ("turn off the bedroom fan light", "light.turn_off light.bedroom_fan_light"),
+        ("turn on the bedroom light", MODEL),
+        ("turn off the kitchen", MODEL),
+        ("turn off everything", MODEL),
+        ("turn on the garden lights", MODEL),
+        ("turn on all the lights in the garden", "light.turn_on light.garden; switch.turn_on switch.shed"),
+        ("make the kitchen ceiling blue", "light.turn_on light.kitchen_ceiling {\"color_name\": \"blue\"}"),
+        ("make the kitchen counter light blue", MODEL),
+        (
+            "dim the kitchen lights to 30%",
+            'light.turn_on light.kitchen_ceiling light.kitchen_counter {"brightness_pct": 30}',
+        ),
+        ("dim the hall light to 30%", MODEL),
+        ("set the kitchen ceiling to 130%", MODEL),
+        ("open the garage door", "cover.open_cover cover.garage"),
+        ("close the blinds", "cover.close_cover cover.blinds"),
+        ("lower the kitchen blinds", "cover.close_cover cover.blinds"),
+        ("lock the front door", "lock.lock lock.front"),
+        ("unlock the front door", "lock.unlock lock.front"),
+        ("open the front door", MODEL),
+        ("set the bedroom to 21 degrees", "climate.set_temperature climate.bedroom {\"temperature\": 21}"),
+        ("set the bedroom to 70 degrees", MODEL),
+        ("turn down the tv", "media_player.volume_down media_player.tv"),
+        ("turn the volume of the tv to 30 percent", "media_player.volume_set media_player.tv {\"volume_level\": 0.3}"),
+        ("next song on the tv", "media_player.media_next_track media_player.tv"),
+        ("activate the film scene", MODEL),
+        ("start film", MODEL),
+        ("turn off the kettle", "switch.turn_off switch.kettle"),
+        ("turn off the kettle power", MODEL),
+        ("don't turn off the kettle", MODEL),
+        ("turn off the kettle and the hall light", MODEL),
+        ("turn off the kettle. Then call mum", MODEL),
+        ("turn off the kettle in 5 minutes", MODEL),
+        ("turn off the kettle at 8", MODEL),
+        ("if it boils turn off the kettle", MODEL),
+        ("turn off all lights except the hall light", MODEL),
+        ("is the kettle off?", MODEL),
+        ("how do I turn off the kettle?", MODEL),
+        ("turn off the kettle?", MODEL),
+        ('she said "turn off the kettle"', MODEL),
+        ("write a story: turn off the kettle", MODEL),
+        ("turn off a light", MODEL),
+        ("turn off this light", MODEL),
+        ("turn off", MODEL),
+        ("", MODEL),
+    ],
+)  # fmt: skip
+def test_an_english_command_does_what_is_certain(text: str, wanted: str) -> None:
+    assert in_words(asked(text, ENGLISH)) == wanted
+
+
+def test_what_two_entities_could_mean_is_neither_and_a_room_makes_it_certain() -> None:
+    lamps = [entity(f"light.{room}", "Bedside lamp", room, "on") for room in ("attic", "study")]
+    house = house_of(lamps, rooms("Attic", "Study"))
+    assert asked("turn off the bedside lamp", house) is None
+    assert in_words(asked("turn off the bedside lamp in the study", house)) == "light.turn_off light.study"
+    assert in_words(asked("turn off the attic bedside lamp", house)) == "light.turn_off light.attic"
+
+
+def test_two_rooms_of_one_name_are_no_place() -> None:
+    areas = rooms("Bath", floor="a") + [area for area in rooms("Bath 2|Bath", floor="b")]
+    house = house_of([entity("fan.one", "Fan", "bath"), entity("fan.two", "Fan", "bath_2")], areas)
+    assert asked("turn on the bath fan", house) is None
+
+
+def test_nothing_is_done_to_what_the_person_may_not_move() -> None:
+    may = {"light.kitchen_ceiling"}
+    allowed = lambda one: one.id in may  # noqa: E731  # as the door takes it
+    assert Commands().understand("turn off the kitchen lights", ENGLISH, allowed) is None
+    assert Commands().understand("turn off the kitchen ceiling", ENGLISH, allowed) is not None
+
+
+def test_a_new_name_is_known_at_once() -> None:
+    commands = Commands()
+    before = house_of([entity("light.a", "Ball", "hall")], rooms("Hall"))
+    after = house_of([entity("light.a", "Globe", "hall")], rooms("Hall"))
+    assert commands.understand("turn on ball", before, lambda _: True)
+    assert commands.understand("turn on ball", after, lambda _: True) is None
+    assert commands.understand("turn on globe", after, lambda _: True)
+
+
+def test_the_answer_names_what_was_moved_and_what_does_not_answer() -> None:
+    done = asked("Mach das Licht in der Küche aus", GERMAN)
+    assert done is not None
+    assert done.done == "Ausgeschaltet: Arbeitsplatte (Küche), Deckenlicht (Küche)."
+    garden = asked("turn on all the lights in the garden", ENGLISH)
+    assert garden is not None
+    assert garden.done == "Turned on: Shed lights (Garden). Not reachable: Garden lights."
+
+
+HOUSES = st.sampled_from([ENGLISH, GERMAN])
+WORDS = sorted(
+    {word for house in (ENGLISH, GERMAN) for one in house.entities.values() for word in name_tokens(one.name)}
+    | {
+        "turn",
+        "on",
+        "off",
+        "the",
+        "mach",
+        "an",
+        "aus",
+        "in",
+        "im",
+        "lights",
+        "licht",
+        "all",
+        "alle",
+        "to",
+        "30%",
+        "auf",
+    }
+    | {word for house in (ENGLISH, GERMAN) for area in house.areas.values() for word in name_tokens(area.name)}
+)
+SENTENCES = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
+
+
+@given(HOUSES, st.one_of(st.text(max_size=80), SENTENCES))
+def test_any_text_is_read_without_a_fault(house: House, text: str) -> None:
+    assert asked(text, house) is None or may_be_command(text)
+
+
+@given(HOUSES, SENTENCES, st.sets(st.sampled_from([*ENGLISH.entities, *GERMAN.entities])))
+def test_only_what_is_allowed_is_ever_moved(house: House, text: str, allowed: set[str]) -> None:
+    found = Commands().understand(text, house, lambda one: one.id in allowed)
+    assert found is None or {id for order in found.orders for id in order.ids} <= allowed
+
+
+SURE = [row for row in GERMAN_ROWS if row[1] != MODEL]
+
+
+@given(st.sampled_from(SURE), st.sampled_from(sorted(DOUBTS)), st.data())
+def test_a_word_of_doubt_anywhere_leaves_it_to_the_model(row: tuple[str, str], doubt: str, data: st.DataObject) -> None:
+    words = row[0].split()
+    words.insert(data.draw(st.integers(0, len(words))), doubt)
+    assert asked(" ".join(words), GERMAN) is None
+
+
+@given(st.sampled_from(SURE), st.text("abcdefghijklmnopqrstuvwxyz", min_size=3, max_size=8), st.data())
+def test_a_word_that_nobody_knows_leaves_it_to_the_model(row: tuple[str, str], word: str, data: st.DataObject) -> None:
+    words = row[0].split()
+    words.insert(data.draw(st.integers(0, len(words))), f"x{word}x")
+    assert asked(" ".join(words), GERMAN) is None
+
+
+@given(st.sampled_from([*GERMAN.entities.values()]))
+def test_a_name_alone_moves_nothing_else(one: object) -> None:
+    name = one.name  # type: ignore[attr-defined]
+    found = asked(f"Schalte {name} aus", GERMAN)
+    ids = {id for order in found.orders for id in order.ids} if found else set()
+    told = set(name_tokens(name))
+    assert all(told & ({*name_tokens(GERMAN.entities[id].name)} | {"heizung", "rollladen"}) for id in ids)

@@ -1,0 +1,58 @@
+"""A Home Assistant in memory: answers as the real one does, over a house of values; and what reads commands for it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from cortex.base.errors import ToolFailed
+from cortex.integrations.home_assistant.commands.understand import Commands
+from cortex.integrations.home_assistant.house import House, HouseEntity
+from cortex.ports.home_assistant import Entity, FoundEntities, HouseCommand, NamedEntities
+
+MOVES = {"turn_on": "on", "turn_off": "off", "open_cover": "opening", "close_cover": "closing", "lock": "locked"}
+
+
+@dataclass
+class PlainHomeAssistant:
+    """Implements `HomeAssistant` and `HouseCommands`. `is_away`: it does not answer; `is_off`: no plain commands."""
+
+    house: House
+    allowed: Callable[[HouseEntity], bool] = lambda _: True
+    is_away: bool = False
+    is_off: bool = False
+    calls: list[tuple[str, tuple[str, ...], dict[str, object]]] = field(default_factory=list)
+    commands: Commands = field(default_factory=Commands, repr=False)
+
+    async def understand(self, text: str) -> HouseCommand | None:
+        return None if self.is_off else self.commands.understand(text, self.house, self.allowed)
+
+    async def find(self, words: str, domain: str, area: str, most: int) -> FoundEntities:
+        rows = [self._entity(one) for one in self.house.entities.values() if one.domain.startswith(domain)]
+        return FoundEntities(entities=tuple(rows[:most]), total=len(rows))
+
+    async def resolve(self, words: str, domains: Sequence[str]) -> NamedEntities:
+        ids = [id.strip() for id in words.split(",")]
+        return NamedEntities(entities=tuple(await self.read(ids)))
+
+    async def read(self, ids: Sequence[str]) -> Sequence[Entity]:
+        return [self._entity(self.house.entities[id]) for id in ids if id in self.house.entities]
+
+    async def call(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> Sequence[Entity]:
+        if self.is_away:
+            raise ToolFailed("Home Assistant did not answer within 10 seconds.")
+        self.calls.append((service, tuple(ids), dict(data)))
+        state = MOVES.get(service.partition(".")[2])
+        moved = {id: replace(one, state=state or one.state) for id in ids for one in [self.house.entities[id]]}
+        self.house = replace(self.house, entities={**self.house.entities, **moved})
+        return await self.read(ids)
+
+    def _entity(self, one: HouseEntity) -> Entity:
+        area = self.house.areas.get(one.area_id)
+        return Entity(
+            id=one.id,
+            name=one.name,
+            area=area.name if area else "",
+            state=one.state,
+            unit=one.unit,
+            attributes=one.attributes,
+            changed_at=one.changed_at,
+        )

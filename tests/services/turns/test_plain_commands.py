@@ -1,0 +1,217 @@
+"""An order that needs no model, through a real turn: done by the gate, asked about where it is risky, never twice."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from cortex.agent.plain import CUT, DONE_NOTE, NOT_DONE_NOTE, WITHOUT_MODEL
+from cortex.agent.react import run_turn
+from cortex.app import Cortex
+from cortex.base.messages import ToolResult
+from cortex.base.turn import Outcome
+from cortex.ports.home_assistant import HomeAssistant, HouseCommands
+from cortex.ports.steps import current
+from cortex.services.scope import Opening
+from cortex.storage.messages import MessagesRepository
+from tests.databases import copy_home, house_settings
+from tests.integrations.home_assistant_houses import ENGLISH
+from tests.living_house import LivingHouse, peopled_home
+from tests.plain_home_assistant import PlainHomeAssistant
+from tests.scripted_server import ScriptedServer, rule
+from tests.services.turns.cut_calls import Killed, World, a_point, dying, points_seen, world
+
+OFF = "turn off the kitchen lights"
+LIGHTS = ("light.kitchen_ceiling", "light.kitchen_counter")
+DONE = "Turned off: Kitchen ceiling, Kitchen counter light."
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Opened(LivingHouse):
+    devices: PlainHomeAssistant
+
+
+@asynccontextmanager
+async def opened(home: Path, devices: PlainHomeAssistant) -> AsyncIterator[Opened]:
+    """A daemon whose Home Assistant is this one."""
+
+    class WithHouse(Cortex):
+        @cached_property
+        def tool_clients(self) -> Mapping[type[Any], Opening]:
+            mine = dict.fromkeys((HomeAssistant, HouseCommands), lambda _: devices)
+            return {**super().tool_clients, **mine}
+
+    copy_home(await peopled_home(), home)
+    async with WithHouse.open(house_settings(home=home, port=0, offline_delay_ms=0, shutdown_grace_s=1.0)) as cortex:
+        yield Opened(cortex, await cortex.accounts.named("ada"), await cortex.accounts.named("bob"), devices)
+
+
+@pytest.fixture
+async def house(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Opened]:
+    scripted.rules = [rule("", "A model said this.")]
+    async with opened(tmp_path / "home", PlainHomeAssistant(ENGLISH)) as made:
+        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+        await made.cortex.models.save(made.admin, form)
+        yield made
+
+
+async def answers(house: Opened, cid: str) -> list[str]:
+    return [event.payload["text"] for event in await house.events(cid, "part.end")]
+
+
+async def test_a_plain_command_is_done_without_a_model_and_says_so(house: Opened, scripted: ScriptedServer) -> None:
+    cid = await house.conversation()
+    turn = await house.say(cid, OFF)
+    assert house.devices.calls == [("light.turn_off", LIGHTS, {})]
+    assert scripted.log == []
+    assert await answers(house, cid) == [DONE]
+    assert [event.payload["text"] for event in await house.events(cid, "notice")] == [DONE_NOTE]
+    (result,) = await house.events(cid, "tool.result")
+    assert (result.payload["state"], bool(result.payload["undo"])) == ("ok", True)
+    (end,) = await house.events(cid, "turn.end")
+    assert (end.payload["state"], end.payload["rounds"], end.payload["tokens_sent"]) == ("done", 0, 0)
+    receipt = await house.cortex.chat.receipt(house.admin, turn)
+    assert receipt["labels"] == {WITHOUT_MODEL: DONE_NOTE}
+    await house.cortex.undo.undo(house.admin, result.payload["undo"])
+    assert {house.devices.house.entities[id].state for id in LIGHTS} == {"on"}
+
+
+async def test_the_next_request_has_the_call_its_result_and_the_answer(house: Opened, scripted: ScriptedServer) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "hello")
+    await house.say(cid, OFF)
+    await house.say(cid, "and what did you just do?")
+    assert len(scripted.log) == 2  # the fixture looks at the prefix: the second extends the first
+    messages = scripted.log[-1].body["messages"]
+    told = json.dumps(messages)
+    assert OFF in told
+    assert DONE in told
+    assert "light.turn_off" in told
+    assert DONE_NOTE not in told
+
+
+@pytest.mark.parametrize(
+    "text", ["please think about how to turn off the kitchen lights", "turn off the bedroom light", "hello"]
+)
+async def test_what_is_not_certain_goes_to_the_model(house: Opened, text: str) -> None:
+    cid = await house.conversation()
+    await house.say(cid, text)
+    assert house.devices.calls == []
+    assert await answers(house, cid) == ["A model said this."]
+
+
+async def test_it_is_off_by_one_setting(house: Opened, scripted: ScriptedServer) -> None:
+    house.devices.is_off = True
+    cid = await house.conversation()
+    await house.say(cid, OFF)
+    assert (house.devices.calls, len(scripted.log)) == ([], 1)
+
+
+@pytest.mark.parametrize("how", [{"mode": "chat"}, {"role": "chat"}, {"is_tainted": True}], ids=str)
+async def test_a_role_without_the_tool_and_words_of_others_go_to_the_model(
+    house: Opened, scripted: ScriptedServer, how: dict[str, Any]
+) -> None:
+    cid = await house.conversation()
+    await house.say(cid, OFF, **how)
+    assert (house.devices.calls, len(scripted.log)) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("choice", "said", "moved"), [("once", "Unlocked: Front door (Hall).", 1), ("deny", "Not done: you said no.", 0)]
+)
+async def test_a_lock_is_asked_about_before_it_opens(
+    house: Opened, scripted: ScriptedServer, choice: str, said: str, moved: int
+) -> None:
+    cid = await house.conversation()
+    turn = await house.cortex.chat.send_message(house.admin, cid, "unlock the front door")
+    asked = await house.until(cid, "approval", state="asked")
+    assert house.devices.calls == []
+    await house.cortex.approvals.answer(house.admin, asked.payload["approval"], choice)
+    await house.until(cid, "turn.end", turn=turn)
+    assert (await answers(house, cid), len(house.devices.calls), scripted.log) == ([said], moved, [])
+
+
+async def test_a_house_that_is_away_is_said_in_one_sentence_and_no_model_tries_again(
+    house: Opened, scripted: ScriptedServer
+) -> None:
+    house.devices.is_away = True
+    cid = await house.conversation()
+    await house.say(cid, OFF)
+    assert await answers(house, cid) == ["Not done: Home Assistant did not answer within 10 seconds."]
+    assert [event.payload["text"] for event in await house.events(cid, "notice")] == [NOT_DONE_NOTE]
+    assert scripted.log == []
+
+
+async def test_lights_and_switches_of_one_order_are_two_calls(house: Opened) -> None:
+    await house.say(await house.conversation(), "turn on all the lights in the garden")
+    assert [call[0] for call in house.devices.calls] == ["light.turn_on", "switch.turn_on"]
+
+
+# --- the process dies ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class KeptSteps:
+    """The engine's part: what a step gave is kept once it is over, and given again."""
+
+    kept: list[Any] = field(default_factory=list)
+    at: int = 0
+
+    async def keep(self, title: str, action: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        at, self.at = self.at, self.at + 1
+        if at == len(self.kept):
+            made = await action()
+            a_point()
+            self.kept.append(made)
+        return self.kept[at]  # type: ignore[no-any-return]
+
+
+async def live(made: World, steps: KeptSteps, dies_at: int = 0) -> Outcome:
+    """One life of the turn, up to its end or to its death."""
+    turn = replace(made.turn, text=OFF)
+    steps.at = 0
+    token = current.set(steps)
+    life = made.life()
+    try:
+        with dying(dies_at):
+            outcome = await run_turn(turn, life.turn_runs.ports)
+            await life.turn_queue.turn_end.end_turn(turn, outcome)
+            return outcome
+    finally:
+        current.reset(token)
+
+
+@asynccontextmanager
+async def dark_house(home: Path) -> AsyncIterator[tuple[World, PlainHomeAssistant]]:
+    async with world(home) as made:
+        devices = PlainHomeAssistant(ENGLISH)
+        made.clients = {**made.clients, HomeAssistant: devices, HouseCommands: devices}
+        yield made, devices
+
+
+async def test_a_turn_that_is_killed_anywhere_acts_once_and_says_what_happened(tmp_path: Path) -> None:
+    async with dark_house(tmp_path / "whole") as (made, devices):
+        await live(made, KeptSteps())
+        wholes = points_seen()
+        assert (len(devices.calls), wholes > 8) == (1, True)
+    for at in range(1, wholes + 1):
+        async with dark_house(tmp_path / str(at)) as (made, devices):
+            steps = KeptSteps()
+            with suppress(Killed):
+                await live(made, steps, at)
+            messages = made.db.repository(MessagesRepository, made.user.id)
+            devices.is_off = bool(await messages.of_turn(made.turn.id))  # what was read before it was off stays read
+            outcome = await live(made, steps)
+            assert (len(devices.calls), outcome.text) in {(1, DONE), (1, CUT), (0, CUT)}, at
+            rows = await messages.of_turn(made.turn.id)
+            assert [row.message.speaker for row in rows] == ["user", "assistant", "tool", "assistant"], at
+            assert rows[-1].message.text == outcome.text
+            assert [part.call_id for part in rows[2].message.parts if isinstance(part, ToolResult)] == [
+                call.id for call in rows[1].message.calls
+            ]
