@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from cortex.integrations.home_assistant.commands.readings import Language, Reading
+from cortex.integrations.home_assistant.commands.readings import Language, OrderReading
 from cortex.integrations.home_assistant.commands.services import whole
 from cortex.integrations.home_assistant.house import House, HouseEntity
 from cortex.ports.home_assistant import HouseOrder
@@ -70,7 +70,7 @@ _DONE: dict[Language, dict[str, str]] = {
 }
 
 
-def answer(reading: Reading, orders: Sequence[HouseOrder], house: House) -> str:
+def answer(reading: OrderReading, orders: Sequence[HouseOrder], house: House) -> str:
     """What was done with which entities; those that do not answer are named apart."""
     entities = [(order, house.entities[key]) for order in orders for key in order.ids]
     here = [(order, one) for order, one in entities if one.state != "unavailable"]

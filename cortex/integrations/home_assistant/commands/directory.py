@@ -41,7 +41,7 @@ class _Named:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class OrderTarget:
     """What is looked for: words, the domains that the order can move, the kind meant where only a place is named."""
 
     words: Tokens
@@ -83,7 +83,7 @@ class Directory:
         for kind in named.kinds:
             self._by_kind[kind].append(named)
 
-    def find(self, target: Target) -> tuple[str, ...]:
+    def find(self, target: OrderTarget) -> tuple[str, ...]:
         """The ids that the words surely name, in the house's order; () for none, and where two readings differ."""
         words, is_all = _quantity(joined(target.words))
         if not words and target.kind is None:
@@ -96,7 +96,7 @@ class Directory:
 
     # --- the levels, the surest first ---------------------------------------------------------------------------
 
-    def _exact(self, words: Tokens, target: Target, *, is_all: bool) -> Iterator[set[str]]:
+    def _exact(self, words: Tokens, target: OrderTarget, *, is_all: bool) -> Iterator[set[str]]:
         """The whole name, unless it is one that says nothing but a kind or a place."""
         if is_all or words in self._places or all(word in KINDS for word in words):
             return
@@ -104,7 +104,7 @@ class Directory:
             if spoken and spoken not in self._places:
                 yield from self._one_of(self._by_whole.get(spoken, ()), target)
 
-    def _groups(self, words: Tokens, target: Target, *, is_all: bool) -> Iterator[set[str]]:
+    def _groups(self, words: Tokens, target: OrderTarget, *, is_all: bool) -> Iterator[set[str]]:
         """All of a kind in a place, or in the house where that is said."""
         for phrase, areas in self._split(words):
             kind = _kind_word(phrase, target.kind)
@@ -114,7 +114,7 @@ class Directory:
             if areas is not None or is_all or len(members) == 1:
                 yield members
 
-    def _forms(self, words: Tokens, target: Target, *, is_all: bool) -> Iterator[set[str]]:
+    def _forms(self, words: Tokens, target: OrderTarget, *, is_all: bool) -> Iterator[set[str]]:
         """A name without its kind or its room, in a room or where it is the only one."""
         if is_all:
             return
@@ -130,7 +130,7 @@ class Directory:
             ]
             yield from self._one_of(named, target)
 
-    def _single(self, words: Tokens, target: Target, *, is_all: bool) -> Iterator[set[str]]:
+    def _single(self, words: Tokens, target: OrderTarget, *, is_all: bool) -> Iterator[set[str]]:
         """The only one of a kind in a place, or in the house."""
         if is_all:
             return
@@ -141,12 +141,12 @@ class Directory:
                 # More than one: nobody knows which. It counts as a reading, so that no other one wins over it.
                 yield members if len(members) == 1 else ({"", *members} if members else members)
 
-    def _one_of(self, named: Iterable[_Named], target: Target) -> Iterator[set[str]]:
+    def _one_of(self, named: Iterable[_Named], target: OrderTarget) -> Iterator[set[str]]:
         fitting = {each.one.id for each in named if each.one.domain in target.domains}
         if fitting:
             yield fitting if len(fitting) == 1 else {"", *fitting}
 
-    def _of_kind(self, kind: Kind, areas: frozenset[str] | None, target: Target) -> list[_Named]:
+    def _of_kind(self, kind: Kind, areas: frozenset[str] | None, target: OrderTarget) -> list[_Named]:
         pool = self._by_kind.get(kind, ())
         return [
             each for each in pool if each.one.domain in target.domains and (areas is None or each.one.area_id in areas)
@@ -225,6 +225,9 @@ def _named(one: HouseEntity, area_names: tuple[Tokens, ...]) -> _Named:
     forms: set[Tokens] = set()
     for words in whole:
         forms |= {words, *(_without(words, joined(name)) for name in area_names)}
+    placed = {(*name, *words) for words in forms for name in area_names if words}  # "Lamp" in the study: study lamp
+    whole |= placed
+    forms |= placed
     known = {_canonical(words) for words in forms if words}
     marks = {f"<{kind}>" for kind in kinds}
     shorter = {tuple(word for word in words if word not in marks) for words in known}

@@ -86,7 +86,7 @@ warmer heating!: make {t} (?:a bit |a little |slightly )?warmer
 warmer heating!: make it (?:a bit |a little |slightly )?warmer {b}
 cooler heating!: make {t} (?:a bit |a little |slightly )?(?:cooler|colder)
 cooler heating!: make it (?:a bit |a little |slightly )?(?:cooler|colder) {b}
-lock lock!: (?:lock|lock up|secure|engage) {t}
+lock lock!: (?:lock up|lock|secure|engage) {t}
 lock lock!: (?:make sure|ensure) (?:that )?{t} (?:is|are) locked
 lock lock!: {t} (?:needs? to|should|must|has to|have to) be locked
 lock lock!: i (?:need|want|would like) {t} locked

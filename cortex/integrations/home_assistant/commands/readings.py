@@ -22,7 +22,7 @@ _SLOTS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class OrderReading:
     """One way to read a message. `kind`: what is meant where only a place is named; `is_only`: nothing else can be."""
 
     intent: str
@@ -42,7 +42,7 @@ class _Pattern:
     is_only: bool
 
 
-def readings(line: str) -> Iterator[Reading]:
+def readings(line: str) -> Iterator[OrderReading]:
     """Every way in which the patterns read the line of `words.heard`."""
     for language, head, tail, patterns in _LANGUAGES:
         core = _without_courtesy(line, head, tail)
@@ -52,7 +52,7 @@ def readings(line: str) -> Iterator[Reading]:
                 continue
             slots = found.groupdict()
             words = " ".join(slots[name] for name in "abt" if slots.get(name)).split()
-            yield Reading(
+            yield OrderReading(
                 intent=pattern.intent,
                 target=tuple(words),
                 language=language,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cortex.integrations.home_assistant.commands.readings import Reading
+from cortex.integrations.home_assistant.commands.readings import OrderReading
 from cortex.integrations.home_assistant.house import HouseEntity
 from cortex.ports.home_assistant import HouseOrder
 
@@ -19,7 +19,7 @@ class _Way:
 
     service: str
     bit: int = 0
-    data: Callable[[Reading, HouseEntity], Mapping[str, object] | None] | None = None
+    data: Callable[[OrderReading, HouseEntity], Mapping[str, object] | None] | None = None
 
 
 def _named(service: str, domains: frozenset[str]) -> dict[str, _Way]:
@@ -27,7 +27,7 @@ def _named(service: str, domains: frozenset[str]) -> dict[str, _Way]:
 
 
 def _percent(key: str, *, most: float = 100.0, part: float = 1.0) -> Callable[..., Mapping[str, object] | None]:
-    def data(reading: Reading, one: HouseEntity) -> Mapping[str, object] | None:
+    def data(reading: OrderReading, one: HouseEntity) -> Mapping[str, object] | None:
         number = reading.number
         if number is None or not 1 <= number <= most or (one.domain == "light" and not can_dim(one)):
             return None
@@ -42,7 +42,7 @@ def _fixed_brightness(percent: int) -> Callable[..., Mapping[str, object] | None
 
 
 def _step(sign: int) -> Callable[..., Mapping[str, object] | None]:
-    def data(_: Reading, one: HouseEntity) -> Mapping[str, object] | None:
+    def data(_: OrderReading, one: HouseEntity) -> Mapping[str, object] | None:
         now = one.attributes.get("brightness")
         if one.state != "on" or not can_dim(one) or not isinstance(now, int | float):
             return None
@@ -53,7 +53,7 @@ def _step(sign: int) -> Callable[..., Mapping[str, object] | None]:
     return data
 
 
-def _colour(reading: Reading, one: HouseEntity) -> Mapping[str, object] | None:
+def _colour(reading: OrderReading, one: HouseEntity) -> Mapping[str, object] | None:
     if reading.colour in WHITES:
         return _white(WHITES[reading.colour], one)
     name = COLOURS.get(reading.colour)
@@ -61,7 +61,7 @@ def _colour(reading: Reading, one: HouseEntity) -> Mapping[str, object] | None:
     return {"color_name": name} if name and modes & {"hs", "rgb", "xy", "rgbw", "rgbww"} else None
 
 
-def _kelvin(reading: Reading, one: HouseEntity) -> Mapping[str, object] | None:
+def _kelvin(reading: OrderReading, one: HouseEntity) -> Mapping[str, object] | None:
     return _white(int(reading.number or 0), one)
 
 
@@ -72,12 +72,12 @@ def _white(kelvin: int, one: HouseEntity) -> Mapping[str, object] | None:
     return {"color_temp_kelvin": kelvin} if low <= kelvin <= high else None
 
 
-def _degrees(reading: Reading, one: HouseEntity) -> Mapping[str, object] | None:
+def _degrees(reading: OrderReading, one: HouseEntity) -> Mapping[str, object] | None:
     return None if reading.number is None else _temperature(reading.number, one)
 
 
 def _degree(sign: int) -> Callable[..., Mapping[str, object] | None]:
-    def data(_: Reading, one: HouseEntity) -> Mapping[str, object] | None:
+    def data(_: OrderReading, one: HouseEntity) -> Mapping[str, object] | None:
         now = one.attributes.get("temperature")
         return _temperature(now + sign, one) if isinstance(now, int | float) and one.state != "off" else None
 
@@ -179,7 +179,7 @@ def domains_of(intent: str) -> frozenset[str]:
     return frozenset(WAYS[intent])
 
 
-def orders(reading: Reading, entities: Sequence[HouseEntity]) -> tuple[HouseOrder, ...]:
+def orders(reading: OrderReading, entities: Sequence[HouseEntity]) -> tuple[HouseOrder, ...]:
     """The calls, one for each service and its data; () when one of the entities cannot, or none is there to hear it.
 
     What makes brighter or dimmer goes to what is on.

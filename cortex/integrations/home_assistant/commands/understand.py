@@ -7,9 +7,9 @@ entities could mean is neither. Called through `ports/home_assistant.HouseComman
 from collections.abc import Callable
 
 from cortex.integrations.home_assistant.commands.answers import answer
-from cortex.integrations.home_assistant.commands.directory import Directory, Target, names_of_house
+from cortex.integrations.home_assistant.commands.directory import Directory, OrderTarget, names_of_house
 from cortex.integrations.home_assistant.commands.kinds import DOMAINS
-from cortex.integrations.home_assistant.commands.readings import Reading, readings
+from cortex.integrations.home_assistant.commands.readings import OrderReading, readings
 from cortex.integrations.home_assistant.commands.services import domains_of, orders
 from cortex.integrations.home_assistant.commands.words import heard
 from cortex.integrations.home_assistant.house import House, HouseEntity
@@ -21,6 +21,7 @@ class Commands:
 
     def __init__(self) -> None:
         """Nothing is indexed before the first message that sounds like a command."""
+        self._house = House()
         self._names: object = None
         self._directory = Directory(House())
 
@@ -44,17 +45,19 @@ class Commands:
         return only if is_allowed else None
 
     def _of(self, house: House) -> Directory:
-        names = names_of_house(house)
-        if names != self._names:
-            self._names, self._directory = names, Directory(house)
+        if house is not self._house:
+            names = names_of_house(house)
+            if names != self._names:
+                self._names, self._directory = names, Directory(house)
+            self._house = house
         return self._directory
 
 
-def _ids(directory: Directory, reading: Reading) -> tuple[str, ...]:
+def _ids(directory: Directory, reading: OrderReading) -> tuple[str, ...]:
     domains = domains_of(reading.intent)
     if reading.is_only and reading.kind:
         domains &= DOMAINS[reading.kind]
-    found = directory.find(Target(words=reading.target, domains=domains, kind=reading.kind))
+    found = directory.find(OrderTarget(words=reading.target, domains=domains, kind=reading.kind))
     return () if "" in found else found
 
 

@@ -1,0 +1,153 @@
+"""Plain commands for the house without a model: what 200 foreign and 60 own ones do, and what one costs in time.
+
+`python -m tests.bench home_commands` prints the seed, each command that is left to the model, and each wrong one.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cortex.integrations.home_assistant.commands.understand import Commands
+from cortex.integrations.home_assistant.house import House
+from cortex.ports.home_assistant import HouseCommand
+from tests.bench.figure import Bench, Figure, Unmeasured, percentile
+from tests.bench.mapped_house import HouseMaker, MappedCommand
+from tests.integrations.home_assistant_german import TABLE
+from tests.integrations.home_assistant_houses import GERMAN
+
+SET = Path("dev") / "routing_homellm.jsonl"
+BESIDE = Path(__file__).parents[3].parent / "shared" / "bench"
+FOLDERS = "CORTEX_BENCH_DATA"
+SAMPLE = 200
+TIMED = 50
+ORDER = "turn off the {room} lights"
+# Labels that the words themselves do not say: named before anything is counted, and counted as left to the model.
+UNSAID: Mapping[str, Callable[[str], bool]] = {
+    "says both on and off": lambda text: "on or off" in text,
+    "a garage door is not switched": lambda text: "ctivate" in text and text.endswith("garage"),
+    "says another thing than its label (dim, brighten, turn down of what only switches)": lambda text: (
+        any(word in text for word in ("you dim the", "Brighten the", "turn down the"))
+        and any(word in text for word in ("lights", "lighting", "sconces"))
+    ),
+    "is a question about whether it can be done": lambda text: text.startswith("Can the "),
+    "a mode, which a switch has not": lambda text: text.endswith(" mode."),
+}
+
+
+def measure(bench: Bench) -> list[Figure]:
+    """How many are right, wrong and left to the model, of both sets; the time of one command in 3,000 entities."""
+    house, commands = _mapped(bench)
+    reader = Commands()
+    judged = [(command.text, _verdict(reader, house, command)) for command in commands]
+    _list(f"the public set, seed {bench.seed}, {len(judged)} of it, {len(house.entities):,} entities", judged)
+    german = [(text, _own(text, wanted)) for text, wanted in _rows()]
+    _list("60 German ones of our own", german)
+    return [
+        *_figures("of the public set", [verdict for _, verdict in judged], f"seed {bench.seed}, places renamed"),
+        *_figures("of 60 German ones", [verdict for _, verdict in german], "table written before the grammar"),
+        *_timed(house),
+    ]
+
+
+def _mapped(bench: Bench) -> tuple[House, list[MappedCommand]]:
+    """200 rows by chance, carried over to a house of 3,000 entities."""
+    named = os.environ.get(FOLDERS, "").split(os.pathsep)
+    files = [folder / SET for folder in (*(Path(name) for name in named if name), BESIDE)]
+    files += [folder / SET.name for folder in (Path(name) for name in named if name)]
+    found = next((file for file in files if file.is_file()), None)
+    if found is None:
+        raise Unmeasured(f"{SET.name} is not here: name its folder in {FOLDERS}, or lay it into ../shared/bench/dev")
+    rows: list[dict[str, Any]] = [json.loads(line) for line in found.read_text(encoding="utf-8").splitlines() if line]
+    dice = bench.dice()
+    chosen = dice.sample(sorted(rows, key=lambda row: str(row["id"])), SAMPLE)
+    maker = HouseMaker(dice=dice)
+    commands = [maker.mapped(row) for row in chosen]
+    return maker.filled(), commands
+
+
+def _verdict(reader: Commands, house: House, command: MappedCommand) -> str:
+    found = reader.understand(command.text, house, lambda _: True)
+    if found is None:
+        why = next((why for why, fits in UNSAID.items() if fits(command.text)), "")
+        return f"left: {why}" if why else "left"
+    order = found.orders[0]
+    is_right = (order.service, tuple(sorted(order.ids))) == (command.service, command.ids) and len(found.orders) == 1
+    is_right = is_right and all(order.data.get(key) == value for key, value in command.data.items())
+    return "right" if is_right else f"wrong: {_said(found)}, not {command.service} {' '.join(command.ids)}"
+
+
+def _rows() -> list[tuple[str, str]]:
+    rows = [row.partition(" -> ") for row in TABLE.strip().splitlines()]
+    return [(text, wanted) for text, _, wanted in rows]
+
+
+def _own(text: str, wanted: str) -> str:
+    said = _said(Commands().understand(text, GERMAN, lambda _: True))
+    lights = " ".join(sorted(id for id in GERMAN.entities if id.startswith("light.")))
+    head, brace, data = wanted.replace("ALL_LIGHTS", lights).partition(" {")
+    service, *ids = head.split()
+    if wanted == "model":
+        return "right" if said == "model" else f"wrong: {said}, not the model"
+    if said == "model":
+        return "left"
+    right = " ".join([service, *sorted(ids)]) + brace + data
+    return "right" if said == right else f"wrong: {said}, not {right}"
+
+
+def _said(command: HouseCommand | None) -> str:
+    if command is None:
+        return "model"
+    return "; ".join(
+        " ".join([one.service, *sorted(one.ids), *([json.dumps(dict(one.data))] if one.data else [])])
+        for one in command.orders
+    )
+
+
+def _list(title: str, judged: list[tuple[str, str]]) -> None:
+    """Every command that was not done right, to the error stream."""
+    lines = [f"{title}:", *(f"  {verdict} | {text}" for text, verdict in judged if verdict != "right")]
+    sys.stderr.write("\n".join(lines) + "\n")
+
+
+def _figures(name: str, verdicts: list[str], how: str) -> list[Figure]:
+    count = len(verdicts)
+    wrong = sum(verdict.startswith("wrong") for verdict in verdicts)
+    left = sum(verdict.startswith("left") for verdict in verdicts)
+    unsaid = sum(verdict.startswith("left: ") for verdict in verdicts)
+    return [
+        Figure(what=f"plain commands {name}, wrong thing done", value=wrong, unit=f"of {count}", how=how, goal=0),
+        Figure(
+            what=f"plain commands {name}, left to the model",
+            value=100 * left / count,
+            unit="%",
+            how=f"{left} of {count}, {unsaid} of them say other than their label; {how}",
+            goal=10,
+        ),
+    ]
+
+
+def _timed(house: House) -> list[Figure]:
+    """Processor time of understanding one command, index built; and of building it, which a renamed entity causes."""
+    rooms = [area.name.casefold() for area in house.areas.values()]
+    commands = Commands()
+    first = _ms(lambda: commands.understand(ORDER.format(room=rooms[0]), house, lambda _: True))
+    taken = [
+        _ms(lambda room=room: commands.understand(ORDER.format(room=room), house, lambda _: True))  # type: ignore[misc]
+        for room in (rooms * TIMED)[:TIMED]
+    ]
+    how = f"`turn off the … lights`, {len(house.entities):,} entities, {TIMED} commands, CPU time"
+    return [
+        Figure(what="plain command understood, median", value=percentile(taken, 0.5), unit="ms", how=how, goal=100),
+        Figure(what="plain command understood, slowest", value=max(taken), unit="ms", how=how, goal=100),
+        Figure(what="plain command understood, names indexed anew", value=first, unit="ms", how=how, goal=200),
+    ]
+
+
+def _ms(act: Callable[[], object]) -> float:
+    start_s = time.thread_time()
+    act()
+    return (time.thread_time() - start_s) * 1000
