@@ -1,12 +1,20 @@
 """A Home Assistant in memory: answers as the real one does, over a house of values; and what reads commands for it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
+from cortex.app import Cortex
 from cortex.base.errors import ToolFailed
 from cortex.integrations.home_assistant.commands.understand import Commands
 from cortex.integrations.home_assistant.house import House, HouseEntity
-from cortex.ports.home_assistant import Entity, FoundEntities, HouseCommand, NamedEntities
+from cortex.ports.home_assistant import Entity, FoundEntities, HomeAssistant, HouseCommand, HouseCommands, NamedEntities
+from cortex.services.scope import Opening
+from tests.databases import copy_home, house_settings
+from tests.living_house import LivingHouse, peopled_home
 
 MOVES = {"turn_on": "on", "turn_off": "off", "open_cover": "opening", "close_cover": "closing", "lock": "locked"}
 
@@ -56,3 +64,23 @@ class PlainHomeAssistant:
             attributes=one.attributes,
             changed_at=one.changed_at,
         )
+
+
+@dataclass(frozen=True)
+class Opened(LivingHouse):
+    devices: PlainHomeAssistant
+
+
+@asynccontextmanager
+async def opened(home: Path, devices: PlainHomeAssistant) -> AsyncIterator[Opened]:
+    """A daemon whose Home Assistant is this one."""
+
+    class WithHouse(Cortex):
+        @cached_property
+        def tool_clients(self) -> Mapping[type[Any], Opening]:
+            mine = dict.fromkeys((HomeAssistant, HouseCommands), lambda _: devices)
+            return {**super().tool_clients, **mine}
+
+    copy_home(await peopled_home(), home)
+    async with WithHouse.open(house_settings(home=home, port=0, offline_delay_ms=0, shutdown_grace_s=1.0)) as cortex:
+        yield Opened(cortex, await cortex.accounts.named("ada"), await cortex.accounts.named("bob"), devices)

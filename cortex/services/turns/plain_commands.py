@@ -4,7 +4,9 @@ Serves the loop as its `PlainCommands`. Only what a person typed into a chat is 
 the tool; what is not certain is left to the model.
 """
 
+import asyncio
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +28,9 @@ from cortex.storage.plans import PlansRepository
 from cortex.storage.turns import TurnsRepository
 
 TOOL = "ha_call_service"
+TARGET_CHARACTERS = 480  # of the tool's target, whose words are read up to 500
+CALLS_MAX = 8
+HOUSE_S = 3.0  # a house that takes longer to say how it stands is the model's
 SAID = "answer"  # of the receipt: what to say once all is done
 
 
@@ -54,12 +59,14 @@ class PlainCommandReader:
         if TOOL not in context.permitted:
             return None
         try:
-            found = await self.scope.provide(HouseCommands, turn.user_id).understand(turn.text)
-        except ToolFailed:  # not set up, or nobody knows the house now: the model finds out, and says so
+            async with asyncio.timeout(HOUSE_S):
+                found = await self.scope.provide(HouseCommands, turn.user_id).understand(turn.text)
+        except (ToolFailed, TimeoutError):  # not set up, or it does not answer: the model finds out, and says so
             return None
-        if found is None:
+        calls = _calls(turn, found) if found else ()
+        if found is None or len(calls) > CALLS_MAX:
             return None
-        command = PlainCommand(calls=_calls(turn, found), done=found.done)
+        command = PlainCommand(calls=calls, done=found.done)
         await self._keep(turn, context, command)
         return command
 
@@ -86,15 +93,23 @@ class PlainCommandReader:
 
 
 def _calls(turn: Turn, found: HouseCommand) -> tuple[ToolCall, ...]:
+    arguments = [each for order in found.orders for each in _arguments(order)]
     return tuple(
-        ToolCall(id=f"call_{derived_id(turn.id, TOOL, str(at))[:20]}", name=TOOL, arguments=_arguments(order))
-        for at, order in enumerate(found.orders)
+        ToolCall(id=f"call_{derived_id(turn.id, TOOL, str(at))[:20]}", name=TOOL, arguments=json.dumps(each))
+        for at, each in enumerate(arguments)
     )
 
 
-def _arguments(order: HouseOrder) -> str:
+def _arguments(order: HouseOrder) -> Iterator[dict[str, Any]]:
+    """The tool's arguments: as many calls as it takes for each target to be read whole."""
     data = {"data": dict(order.data)} if order.data else {}
-    return json.dumps({"service": order.service, "target": ", ".join(order.ids), **data}, ensure_ascii=False)
+    target = ""
+    for id in order.ids:
+        if target and len(target) + len(id) + 2 > TARGET_CHARACTERS:
+            yield {"service": order.service, "target": target, **data}
+            target = ""
+        target = f"{target}, {id}" if target else id
+    yield {"service": order.service, "target": target, **data}
 
 
 def _receipt(turn: Turn, context: TurnContext, command: PlainCommand, total: int) -> dict[str, Any]:

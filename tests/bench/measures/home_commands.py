@@ -3,6 +3,7 @@
 `python -m tests.bench home_commands` prints the seed, each command that is left to the model, and each wrong one.
 """
 
+import asyncio
 import json
 import os
 import sys
@@ -18,6 +19,7 @@ from tests.bench.figure import Bench, Figure, Unmeasured, percentile
 from tests.bench.mapped_house import HouseMaker, MappedCommand
 from tests.integrations.home_assistant_german import TABLE
 from tests.integrations.home_assistant_houses import GERMAN
+from tests.plain_home_assistant import PlainHomeAssistant, opened
 
 SET = Path("dev") / "routing_homellm.jsonl"
 BESIDE = Path(__file__).parents[3].parent / "shared" / "bench"
@@ -50,6 +52,7 @@ def measure(bench: Bench) -> list[Figure]:
         *_figures("of the public set", [verdict for _, verdict in judged], f"seed {bench.seed}, places renamed"),
         *_figures("of 60 German ones", [verdict for _, verdict in german], "table written before the grammar"),
         *_timed(house),
+        asyncio.run(_turn(bench, house)),
     ]
 
 
@@ -145,6 +148,25 @@ def _timed(house: House) -> list[Figure]:
         Figure(what="plain command understood, slowest", value=max(taken), unit="ms", how=how, goal=100),
         Figure(what="plain command understood, names indexed anew", value=first, unit="ms", how=how, goal=200),
     ]
+
+
+async def _turn(bench: Bench, house: House) -> Figure:
+    """Processor time of the whole turn, from the message to its stored end: all threads, both databases."""
+    room = next(iter(house.areas.values())).name.casefold()
+    taken = []
+    async with opened(bench.folder / "home", PlainHomeAssistant(house)) as daemon:
+        for number in range(TIMED + 1):
+            conversation = await daemon.conversation()
+            start_s = time.process_time()
+            await daemon.say(conversation, f"turn {'on' if number % 2 else 'off'} the {room} lights")
+            taken.append((time.process_time() - start_s) * 1000)
+        done = len(daemon.devices.calls)
+    if done != TIMED + 1:
+        raise Unmeasured(f"{done} of {TIMED + 1} commands were done")
+    how = f"{TIMED} turns in one process, {len(house.entities):,} entities, Home Assistant in memory, no model asked"
+    return Figure(
+        what="plain command, the whole turn, median", value=percentile(taken[1:], 0.5), unit="ms", how=how, goal=100
+    )
 
 
 def _ms(act: Callable[[], object]) -> float:

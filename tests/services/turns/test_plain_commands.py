@@ -1,10 +1,9 @@
 """An order that needs no model, through a real turn: done by the gate, asked about where it is risky, never twice."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,17 +11,13 @@ import pytest
 
 from cortex.agent.plain import CUT, DONE_NOTE, NOT_DONE_NOTE, WITHOUT_MODEL
 from cortex.agent.react import run_turn
-from cortex.app import Cortex
 from cortex.base.messages import ToolResult
 from cortex.base.turn import Outcome
 from cortex.ports.home_assistant import HomeAssistant, HouseCommands
 from cortex.ports.steps import current
-from cortex.services.scope import Opening
 from cortex.storage.messages import MessagesRepository
-from tests.databases import copy_home, house_settings
-from tests.integrations.home_assistant_houses import ENGLISH
-from tests.living_house import LivingHouse, peopled_home
-from tests.plain_home_assistant import PlainHomeAssistant
+from tests.integrations.home_assistant_houses import ENGLISH, entity, house_of, rooms
+from tests.plain_home_assistant import Opened, PlainHomeAssistant, opened
 from tests.scripted_server import ScriptedServer, rule
 from tests.services.turns.cut_calls import Killed, World, a_point, dying, points_seen, world
 
@@ -30,26 +25,6 @@ OFF = "turn off the kitchen lights"
 LIGHTS = ("light.kitchen_ceiling", "light.kitchen_counter")
 DONE = "Turned off: Kitchen ceiling, Kitchen counter light."
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Opened(LivingHouse):
-    devices: PlainHomeAssistant
-
-
-@asynccontextmanager
-async def opened(home: Path, devices: PlainHomeAssistant) -> AsyncIterator[Opened]:
-    """A daemon whose Home Assistant is this one."""
-
-    class WithHouse(Cortex):
-        @cached_property
-        def tool_clients(self) -> Mapping[type[Any], Opening]:
-            mine = dict.fromkeys((HomeAssistant, HouseCommands), lambda _: devices)
-            return {**super().tool_clients, **mine}
-
-    copy_home(await peopled_home(), home)
-    async with WithHouse.open(house_settings(home=home, port=0, offline_delay_ms=0, shutdown_grace_s=1.0)) as cortex:
-        yield Opened(cortex, await cortex.accounts.named("ada"), await cortex.accounts.named("bob"), devices)
 
 
 @pytest.fixture
@@ -215,3 +190,13 @@ async def test_a_turn_that_is_killed_anywhere_acts_once_and_says_what_happened(t
             assert [part.call_id for part in rows[2].message.parts if isinstance(part, ToolResult)] == [
                 call.id for call in rows[1].message.calls
             ]
+
+
+async def test_more_lamps_than_one_target_can_name_take_several_calls(tmp_path: Path) -> None:
+    lamps = [
+        entity(f"light.a_lamp_with_a_long_name_{number:03}", f"Lamp {number}", "hall", "on") for number in range(40)
+    ]
+    async with opened(tmp_path / "home", PlainHomeAssistant(house_of(lamps, rooms("Hall")))) as house:
+        await house.say(await house.conversation(), "turn off all the lights")
+        assert len(house.devices.calls) == 4
+        assert [id for _, ids, _ in house.devices.calls for id in ids] == [lamp.id for lamp in lamps]

@@ -17,13 +17,11 @@ from cortex.ports.home_assistant import HouseCommand, HouseOrder
 
 
 class Commands:
-    """Reads commands for one house. Its names are indexed again only when one of them has changed."""
+    """Reads commands for one house, from any thread. Its names are indexed again only when one of them has changed."""
 
     def __init__(self) -> None:
         """Nothing is indexed before the first message that sounds like a command."""
-        self._house = House()
-        self._names: object = None
-        self._directory = Directory(House())
+        self._known: tuple[House, object, Directory] = (House(), None, Directory(House()))
 
     def understand(self, text: str, house: House, allowed: Callable[[HouseEntity], bool]) -> HouseCommand | None:
         """The certain meaning of the message; None for all else. `allowed`: what the person may move."""
@@ -45,12 +43,14 @@ class Commands:
         return only if is_allowed else None
 
     def _of(self, house: House) -> Directory:
-        if house is not self._house:
-            names = names_of_house(house)
-            if names != self._names:
-                self._names, self._directory = names, Directory(house)
-            self._house = house
-        return self._directory
+        known, names, directory = self._known
+        if house is known:
+            return directory
+        now = names_of_house(house)
+        if now != names:
+            directory = Directory(house)
+        self._known = (house, now, directory)
+        return directory
 
 
 def _ids(directory: Directory, reading: OrderReading) -> tuple[str, ...]:
