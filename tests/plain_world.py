@@ -44,8 +44,8 @@ class PlainStory:
         taken, self.steering = tuple(self.steering), []
         return taken
 
-    async def say(self, turn: Turn, round_number: int, text: str, kind: str) -> None:
-        self.said.append((kind, text))
+    async def say(self, turn: Turn, round_number: int, text: str, kind: str, note: str = "") -> None:
+        self.said += [(kind, text), *([("notice", note)] if note else [])]
 
 
 @dataclass

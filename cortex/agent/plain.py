@@ -9,6 +9,7 @@ ROUND = 1
 WITHOUT_MODEL = "without a model"  # the label of the receipt of such a turn
 DONE_NOTE = "Done without a model: 0 tokens."
 NOT_DONE_NOTE = "No model was asked: 0 tokens."
+TOLD = "Done."
 CUT = "Cortex was interrupted: it may or may not have happened. Look before you say it again."
 _SAID_NO: dict[Answer | None, str] = {
     "denied": "Not done: you said no.",
@@ -35,9 +36,10 @@ async def run_command(turn: Turn, command: PlainCommand, history: History, tool_
         done.append(performed.result)
         why_not = _why_not(performed.result, answer)
     words = f"{'Partly done. ' if why_not and not done[0].is_error else ''}{why_not}" or command.done
-    await history.say(turn, ROUND, words, "answer")
-    await history.say(turn, ROUND, NOT_DONE_NOTE if why_not else DONE_NOTE, "notice")
-    messages = (user(turn.text), assistant("", *command.calls), results(*done), assistant(words))
+    await history.say(turn, ROUND, words, "answer", NOT_DONE_NOTE if why_not else DONE_NOTE)
+    # What is shown names devices, in words that came from the house; the model reads none of them as its own.
+    told = assistant(words if why_not else TOLD)
+    messages = (user(turn.text), assistant("", *command.calls), results(*done), told)
     return Outcome(state="done", rounds=0, messages=messages, text=words)
 
 

@@ -80,8 +80,8 @@ class History(Protocol):
         """Messages the user sent meanwhile, taken into this turn."""
         ...
 
-    async def say(self, turn: Turn, round_number: int, text: str, kind: str) -> None:
-        """Put a notice of Cortex itself (limits met, loop broken) into the log."""
+    async def say(self, turn: Turn, round_number: int, text: str, kind: str, note: str = "") -> None:
+        """Put a notice of Cortex itself (limits met, loop broken) into the log; `note`: one behind it."""
         ...
 
 

@@ -6,7 +6,7 @@ import pytest
 from cortex.agent.react import LoopPorts, as_text, run_turn
 from cortex.base.errors import DatabaseUnavailable
 from cortex.base.messages import Message, ToolResult, assistant, results, user
-from cortex.base.turn import Outcome, Performed, Reply, Turn
+from cortex.base.turn import Outcome, Performed, PlainCommand, Reply, Turn
 from tests.plain_world import TURN, PlainPlanner, PlainStory, ScriptedThinker, TableHands, call, schema
 
 
@@ -181,3 +181,25 @@ async def test_past_calls_are_told_in_words_when_no_tool_is_declared() -> None:
     assert [message.speaker for message in told] == ["user", "assistant", "user"]
     assert all(not message.calls for message in told)
     assert "Created." in told[2].text
+
+
+class PlainReader:
+    """Reads one order in every message."""
+
+    async def command(self, turn: Turn) -> PlainCommand:
+        return PlainCommand(
+            calls=(call("one"), call("two", wire_id="w2"), call("three", wire_id="w3")), done="Done so."
+        )
+
+
+async def test_a_plain_command_asks_no_model_and_stops_at_the_first_call_that_fails() -> None:
+    hands = TableHands(failing=frozenset({"two"}))
+    history, planner, thinker = PlainStory(), PlainPlanner(), ScriptedThinker(script=[])
+    ports = LoopPorts(history=history, planner=planner, model_caller=thinker, tool_runner=hands, commands=PlainReader())
+    outcome = await run_turn(TURN, ports)
+    assert (thinker.asked, planner.needs, outcome.state, outcome.rounds) == ([], [], "done", 0)
+    assert [kind for kind, _ in history.said] == ["answer", "notice"]
+    assert outcome.text.startswith("Partly done. Not done: ")
+    results_of = [part for part in outcome.messages[2].parts if isinstance(part, ToolResult)]
+    assert [(part.call_id, part.is_error) for part in results_of] == [("w1", False), ("w2", True), ("w3", True)]
+    assert "perform three" not in hands.trail

@@ -142,6 +142,13 @@ def test_the_answer_names_what_was_moved_and_what_does_not_answer() -> None:
     assert garden.done == "Turned on: Shed lights (Garden). Not reachable: Garden lights."
 
 
+def test_a_name_is_shown_as_text_and_never_as_a_link() -> None:
+    bad = entity("light.spot", "Spot ![x](http://eve.example/p.png) <b>*hi*</b>", "kitchen", "on")
+    found = asked("turn off the kitchen lights", house_of([bad], rooms("Kitchen")))
+    assert found is not None
+    assert found.done == "Turned off: Spot x http eve.example p.png b hi b (Kitchen)."
+
+
 HOUSES = st.sampled_from([ENGLISH, GERMAN])
 WORDS = sorted(
     {word for house in (ENGLISH, GERMAN) for one in house.entities.values() for word in name_tokens(one.name)}

@@ -73,8 +73,8 @@ class ConversationHistory:
         return tuple(row.text for row in taken)
 
     @step(StepName.SAY)
-    async def say(self, turn: Turn, round_number: int, text: str, kind: str) -> None:
-        """Cortex's own words in the log: `answer` as a part of the answer, else a notice."""
+    async def say(self, turn: Turn, round_number: int, text: str, kind: str, note: str = "") -> None:
+        """Cortex's own words in the log: `answer` as a part of the answer, else a notice. `note`: one behind it."""
         if kind == "answer":
             part = f"{turn.id.removeprefix('turn:')}-{round_number}-said"
             rows: list[Row] = [
@@ -93,6 +93,8 @@ class ConversationHistory:
             ]
         else:
             rows = [("notice", {"turn": turn.id, "level": "info", "text": text}, turn.id)]
+        if note:
+            rows.append(("notice", {"turn": turn.id, "level": "info", "text": note}, turn.id))
         async with self.runtime.transaction_then_notify(turn.user_id, turn.conversation_id) as repository:
             await repository(ConversationsRepository).append(turn.conversation_id, rows)
 

@@ -1,5 +1,6 @@
 """The short sentence that a person reads when a plain command is done, in the language of the command. Pure."""
 
+import re
 from collections.abc import Sequence
 
 from cortex.integrations.home_assistant.commands.readings import Language, OrderReading
@@ -8,6 +9,8 @@ from cortex.integrations.home_assistant.house import House, HouseEntity
 from cortex.ports.home_assistant import HouseOrder
 
 SHOWN = 4
+NAME_CHARACTERS = 60
+_MARKS = re.compile(r"[^\w\s.,°%'&+-]|_|://|www")
 _DONE: dict[Language, dict[str, str]] = {
     "en": {
         "turn_on": "Turned on",
@@ -115,5 +118,10 @@ def _name(one: HouseEntity, house: House) -> str:
     """Its name, with its room where the name does not say it."""
     area = house.areas.get(one.area_id)
     if area is None or area.name.casefold() in one.name.casefold():
-        return one.name
-    return f"{one.name} ({area.name})"
+        return _shown(one.name)
+    return f"{_shown(one.name)} ({_shown(area.name)})"
+
+
+def _shown(name: str) -> str:
+    """A name as text alone: the page reads answers as Markdown."""
+    return " ".join(_MARKS.sub(" ", name).split())[:NAME_CHARACTERS]

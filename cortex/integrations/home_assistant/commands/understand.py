@@ -4,6 +4,7 @@ Wrong is the worst that it can be: each word of the message has to be used, all 
 entities could mean is neither. Called through `ports/home_assistant.HouseCommands`.
 """
 
+import re
 from collections.abc import Callable
 
 from cortex.integrations.home_assistant.commands.answers import answer
@@ -14,6 +15,8 @@ from cortex.integrations.home_assistant.commands.services import domains_of, ord
 from cortex.integrations.home_assistant.commands.words import heard
 from cortex.integrations.home_assistant.house import House, HouseEntity
 from cortex.ports.home_assistant import HouseCommand, HouseOrder
+
+_ID = re.compile(r"[a-z_]{1,40}\.[a-z0-9_]{1,120}")  # ids stand in the call that a model reads later
 
 
 class Commands:
@@ -39,7 +42,7 @@ class Commands:
         if len(found) != 1:
             return None
         only = next(iter(found.values()))
-        is_allowed = all(allowed(house.entities[key]) for order in only.orders for key in order.ids)
+        is_allowed = all(_ID.fullmatch(key) and allowed(house.entities[key]) for one in only.orders for key in one.ids)
         return only if is_allowed else None
 
     def _of(self, house: House) -> Directory:
