@@ -11,7 +11,16 @@ from cortex.app import Cortex
 from cortex.base.errors import ToolFailed
 from cortex.integrations.home_assistant.commands.understand import Commands
 from cortex.integrations.home_assistant.house import House, HouseEntity
-from cortex.ports.home_assistant import Entity, FoundEntities, HomeAssistant, HouseCommand, HouseCommands, NamedEntities
+from cortex.ports.home_assistant import (
+    Entity,
+    FoundEntities,
+    HomeAssistant,
+    HouseCommand,
+    HouseCommands,
+    NamedEntities,
+    StateChange,
+)
+from cortex.services.integrations.integrations import Integrations
 from cortex.services.scope import Opening
 from tests.databases import copy_home, house_settings
 from tests.living_house import LivingHouse, peopled_home
@@ -32,6 +41,9 @@ class PlainHomeAssistant:
 
     async def understand(self, text: str) -> HouseCommand | None:
         return None if self.is_off else self.commands.understand(text, self.house, self.allowed)
+
+    async def history(self, id: str, hours: int) -> Sequence[StateChange]:
+        return ()
 
     async def find(self, words: str, domain: str, area: str, most: int) -> FoundEntities:
         rows = [self._entity(one) for one in self.house.entities.values() if one.domain.startswith(domain)]
@@ -76,6 +88,10 @@ async def opened(home: Path, devices: PlainHomeAssistant) -> AsyncIterator[Opene
     """A daemon whose Home Assistant is this one."""
 
     class WithHouse(Cortex):
+        @cached_property
+        def integrations(self) -> Integrations:
+            return replace(super().integrations, kinds=())  # what is wired by hand is set up on no card
+
         @cached_property
         def tool_clients(self) -> Mapping[type[Any], Opening]:
             mine = dict.fromkeys((HomeAssistant, HouseCommands), lambda _: devices)

@@ -13,7 +13,7 @@ from cortex.compose.foundation import Foundation
 from cortex.engine.null_engine import NullEngine
 from cortex.ports.aether import Board, Journals
 from cortex.ports.agents import Agents
-from cortex.ports.home_assistant import HomeAssistant
+from cortex.ports.home_assistant import HomeAssistant, HouseCommands
 from cortex.ports.loop import Targets
 from cortex.ports.outgoing import Mail, Push
 from cortex.ports.schedule import Jobs, Reminders, Timings
@@ -24,7 +24,7 @@ from cortex.services.chat.conversations import ConversationsService
 from cortex.services.clients import clients
 from cortex.services.content.board import TaskBoard
 from cortex.services.health.status import StatusService
-from cortex.services.integrations.home_assistant import UserHome
+from cortex.services.integrations.home_assistant import UserCommands, UserHome
 from cortex.services.jobs.jobs import JobsService
 from cortex.services.jobs.runs import JobRuns
 from cortex.services.jobs.scheduler import Scheduler
@@ -82,6 +82,9 @@ class TurnServices(Foundation):
         found[Reminders] = self.reminders.for_user
         found[Jobs] = lambda user_id: UserJobs(runtime=self.runtime, timings=timings, user_id=user_id)
         found[HomeAssistant] = lambda user_id: UserHome(
+            clients=self.integration_clients, accounts=self.accounts, user_id=user_id
+        )
+        found[HouseCommands] = lambda user_id: UserCommands(
             clients=self.integration_clients, accounts=self.accounts, user_id=user_id
         )
         if not self.channels.lacks("web_push"):

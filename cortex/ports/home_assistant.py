@@ -69,6 +69,7 @@ class HomeAssistant(Protocol):
         """The states that it had over the last hours, oldest first; the first is the one that held when they began."""
         ...
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HouseOrder:
     """One service call: `domain.service`, on the entities of these ids, with this data."""

@@ -7,8 +7,10 @@ import asyncio
 from contextlib import AsyncExitStack
 
 from cortex.base.errors import UserError
+from cortex.integrations.home_assistant.commands.understand import Commands
 from cortex.integrations.home_assistant.form import HomeAssistantForm
 from cortex.integrations.home_assistant.home_assistant import HomeConnection, PersonsHome
+from cortex.integrations.home_assistant.plain import PersonsCommands
 from cortex.integrations.home_assistant.server import HomeTrouble
 
 FIELD_OF = {"refused": "token", "certificate": "verify_certificate"}
@@ -20,6 +22,7 @@ class HomeAssistantSystem:
     def __init__(self, form: HomeAssistantForm) -> None:
         self.form = form
         self._connection = HomeConnection(form.server())
+        self._commands = Commands()
         self._background = AsyncExitStack()
         self._is_running = False
         self._starting = asyncio.Lock()
@@ -28,6 +31,16 @@ class HomeAssistantSystem:
         """The house for this person, by account name."""
         await self._run()
         return PersonsHome(self._connection, self.form.allow_list(person))
+
+    async def commands(self, person: str) -> PersonsCommands:
+        """What reads this person's plain commands; the names that it goes by are everybody's."""
+        await self._run()
+        return PersonsCommands(
+            house=self._connection.index.house,
+            may=self.form.allow_list(person).in_house,
+            commands=self._commands,
+            is_on=self.form.plain_commands,
+        )
 
     async def test(self) -> str:
         """What answers, in a sentence; UserError says what is wrong, and which field mends it."""

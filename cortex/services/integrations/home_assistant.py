@@ -7,7 +7,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from cortex.ports.home_assistant import Entity, FoundEntities, HomeAssistant, NamedEntities, StateChange
+from cortex.ports.home_assistant import (
+    Entity,
+    FoundEntities,
+    HomeAssistant,
+    HouseCommand,
+    HouseCommands,
+    NamedEntities,
+    StateChange,
+)
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.integrations.clients import IntegrationClients
 
@@ -52,3 +60,19 @@ class UserHome:
         user = await self.accounts.user(self.user_id)
         async with self.clients.using(KIND, user_id=self.user_id) as system:
             yield await system.home(user.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserCommands:
+    """Implements `HouseCommands` for one user."""
+
+    clients: IntegrationClients
+    accounts: Accounts
+    user_id: str
+
+    async def understand(self, text: str) -> HouseCommand | None:
+        """What the text orders for certain. ToolFailed where nothing is set up, or it does not answer."""
+        user = await self.accounts.user(self.user_id)
+        async with self.clients.using(KIND, user_id=self.user_id) as system:
+            reader: HouseCommands = await system.commands(user.name)
+            return await reader.understand(text)

@@ -28,9 +28,9 @@ from cortex.storage.plans import PlansRepository
 from cortex.storage.turns import TurnsRepository
 
 TOOL = "ha_call_service"
-TARGET_CHARACTERS = 480  # of the tool's target, whose words are read up to 500
-CALLS_MAX = 8
-HOUSE_S = 3.0  # a house that takes longer to say how it stands is the model's
+TARGET_CHARACTERS = 4_000  # of the tool's target
+CALLS_MAX = 4
+HOUSE_S = 5.0  # a house that takes longer to say how it stands is the model's
 SAID = "answer"  # of the receipt: what to say once all is done
 
 

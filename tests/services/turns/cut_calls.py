@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from cortex.integrations.sandbox import Sandbox
 from cortex.ports.agents import AllowedFolders, CodingAgent
 from cortex.ports.memory import Memory
 from cortex.ports.outgoing import Mail, Push, Talk
+from cortex.services.integrations.integrations import Integrations
 from cortex.services.runtime import Runtime
 from cortex.services.scope import Opening
 from cortex.storage.accounts import AccountsRepository
@@ -154,6 +155,12 @@ class CutServices(Services):
     """The services, with clients that outlive the process."""
 
     clients: Mapping[type[Any], object]
+
+    @cached_property
+    def integrations(self) -> Integrations:
+        wired = {kind.__name__ for kind in self.clients}  # set up on no card
+        known = super().integrations
+        return replace(known, kinds=tuple(kind for kind in known.kinds if wired.isdisjoint(kind.ports)))
 
     @cached_property
     def tool_clients(self) -> Mapping[type[Any], Opening]:

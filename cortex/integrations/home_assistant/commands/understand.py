@@ -49,7 +49,7 @@ class Commands:
         known, names, directory = self._known
         if house is known:
             return directory
-        now = names_of_house(house)
+        now = house.edition or names_of_house(house)  # of one index, one edition has the same names
         if now != names:
             directory = Directory(house)
         self._known = (house, now, directory)
