@@ -74,9 +74,12 @@ async def test_a_lock_waits_for_a_yes(house: LivingHouse) -> None:
     assert end.payload["text"].endswith("it is unlocked now.")
 
 
-async def test_what_stands_in_no_room_and_an_unknown_room_are_left_to_the_model(house: LivingHouse) -> None:
+async def test_a_degree_too_many_and_an_unknown_room_are_left_to_the_model(house: LivingHouse) -> None:
     reader = house.cortex.scope.provide(HouseCommands, house.admin.id)
-    assert await reader.understand("set the living room heating to 19 degrees") is None  # it stands in no room
+    heating = await reader.understand("set the living room heating to 19 degrees")  # by its name: it stands in no room
+    assert heating is not None
+    assert [(one.service, one.ids) for one in heating.orders] == [("climate.set_temperature", ("climate.living_room",))]
+    assert await reader.understand("set the living room heating to 99 degrees") is None
     assert await reader.understand("turn off the cellar lights") is None
     assert await reader.understand(OFF) is not None
 
