@@ -124,33 +124,39 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFacts:
-    """A table or view; `columns` as "name type", only for a single table."""
+    """A table or view. Of a single one also `columns` as "name type", `indexes`, and `keys` to other tables."""
 
     name: str
     kind: str
     rows: int | None = None
+    comment: str = ""
     columns: tuple[str, ...] = ()
+    indexes: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 class AetherDatabase(Protocol):
-    """The configured MariaDB or MySQL, read only three times over. ToolFailed for whatever is refused or too slow."""
+    """The user's MariaDB or MySQL databases, read only three times over.
 
-    async def query(self, sql: str, most: int) -> Rows:
+    database: which one, by its name; "" = the only one. ToolFailed for whatever is refused, unknown or too slow.
+    """
+
+    async def query(self, sql: str, most: int, *, database: str = "") -> Rows:
         """The rows of one reading statement; the guard's and the server's word is passed on when it is refused."""
         ...
 
-    async def tables(self, words: str) -> Sequence[TableFacts]:
-        """Tables and views of the schemas that an admin opened, whose names hold the words."""
+    async def tables(self, words: str, *, database: str = "") -> Sequence[TableFacts]:
+        """Tables and views of the schemas that an admin opened, whose names or comments hold the words."""
         ...
 
-    async def table(self, name: str) -> TableFacts:
+    async def table(self, name: str, *, database: str = "") -> TableFacts:
         """One table or view with its columns; ToolFailed with near names when there is none."""
         ...
 
-    async def view(self, name: str) -> str:
+    async def view(self, name: str, *, database: str = "") -> str:
         """The statement that defines a view; ToolFailed when it is no view."""
         ...
 
-    async def first_rows(self, name: str, most: int) -> Rows:
+    async def first_rows(self, name: str, most: int, *, database: str = "") -> Rows:
         """Rows of a table or view by its name, in whatever order it has."""
         ...

@@ -1,0 +1,123 @@
+"""One MariaDB or MySQL behind the port: each statement checked, costed, run in a READ ONLY transaction, and counted."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cortex.base import scan
+from cortex.base.clock import ticks_s
+from cortex.base.errors import ToolFailed
+from cortex.integrations.aether_db import catalog
+from cortex.integrations.aether_db.cells import as_row
+from cortex.integrations.aether_db.cost import looked_at
+from cortex.integrations.aether_db.open_names import Access
+from cortex.integrations.aether_db.sessions import Sessions
+from cortex.ports.aether import Rows, TableFacts
+
+if TYPE_CHECKING:
+    from cortex.integrations.aether_db.wire import Wire
+
+
+class ReadOnlyDatabase:
+    """A database by its card. Errors are ToolFailed, one sentence each; nothing is opened before the first question."""
+
+    def __init__(self, access: Access, ticks_s: Callable[[], float] = ticks_s) -> None:
+        """access: where it is, as whom, what is open, and how much one statement may take."""
+        self.access = access
+        self._ticks_s = ticks_s
+        self._sessions = Sessions(access, ticks_s)
+
+    async def query(self, sql: str, most: int) -> Rows:
+        """The rows of one reading statement, at most the card's limit; what is refused says why."""
+        most = min(most, self.access.limits.rows)
+        guard = await asyncio.to_thread(scan.load, "cortex.integrations.aether_db.guard")
+        checked = await asyncio.to_thread(guard.check, sql, self.access.names, most)
+        async with self._sessions.lent() as wire:
+            started_s = self._ticks_s()
+            if checked.is_select and not checked.is_plain:
+                await self._check_cost(wire, checked.sql)
+            columns, rows, is_cut = await self._read(wire, checked.sql, most)
+            took_ms = round((self._ticks_s() - started_s) * 1_000)
+        return Rows(columns=columns, rows=rows, is_cut=is_cut, took_ms=took_ms)
+
+    async def tables(self, words: str) -> Sequence[TableFacts]:
+        """Open tables and views whose names hold all the words, by name."""
+        async with self._sessions.lent() as wire:
+            return await catalog.tables(wire.do, self.access.names, words)
+
+    async def table(self, name: str) -> TableFacts:
+        """One table with columns, indexes, foreign keys and comment; ToolFailed with near names when there is none."""
+        async with self._sessions.lent() as wire:
+            return await catalog.table(wire.do, self.access.names, name)
+
+    async def view(self, name: str) -> str:
+        """The statement that defines a view."""
+        async with self._sessions.lent() as wire:
+            return await catalog.view(wire.do, self.access.names, name)
+
+    async def first_rows(self, name: str, most: int) -> Rows:
+        """Rows of a table or view, in whatever order it has."""
+        schema, table = catalog.parts(self.access.names, name)
+        return await self.query(f"SELECT * FROM {catalog.quoted(schema, table)}", most)  # noqa: S608 - the guard reads it
+
+    async def version(self) -> str:
+        """The server's name and number."""
+        async with self._sessions.lent() as wire:
+            return wire.version
+
+    async def grants(self) -> Sequence[str]:
+        """What the account may do, as the server says it."""
+        async with self._sessions.lent() as wire:
+            return [str(row[0]) for row in await wire.do("SHOW GRANTS")]
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._sessions.close()
+
+    async def _check_cost(self, wire: "Wire", sql: str) -> None:
+        async with wire.cursor() as cursor:
+            await cursor.execute(f"EXPLAIN FORMAT=TRADITIONAL {sql}")
+            names = [column[0] for column in cursor.description]
+            plan = [_line(names, row) for row in await cursor.fetchall()]
+        rows, limit = looked_at(plan), self.access.limits.scan_rows
+        if rows > limit:
+            largest = max(plan, key=lambda line: int(line["rows"]) if line.get("rows", "").isdecimal() else 0)
+            raise ToolFailed(
+                f"The statement would look at about {rows:,} rows (at most {limit:,} are allowed), most in "
+                f"{largest.get('table') or 'one table'}: narrow it by WHERE on an indexed column, or join on one."
+            )
+
+    async def _read(
+        self, wire: "Wire", sql: str, most: int
+    ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], bool]:
+        """The columns and rows as they come, no more than are wanted; whether there was more."""
+        driver = scan.load("cortex.integrations.aether_db.wire")
+        wire.left_bytes = self.access.limits.size_bytes
+        cursor = await wire.cursor(driver.STREAMED)
+        columns: tuple[str, ...] = ()
+        rows: list[tuple[str, ...]] = []
+        try:
+            await cursor.execute(sql)
+            columns = tuple(column[0] for column in cursor.description or ())
+            while (row := await cursor.fetchone()) is not None:
+                if len(rows) == most:
+                    wire.abandon()
+                    return columns, tuple(rows), True
+                rows.append(as_row(row))
+        except driver.ProgrammingError as error:
+            if error.args[0] != driver.NO_SUCH_TABLE:
+                raise
+            name = str(error.args[1]).partition("'")[2].partition("'")[0]
+            raise await catalog.unknown(wire.do, self.access.names, name) from None
+        except driver.TooMuch:
+            wire.abandon()
+            if not rows:
+                raise ToolFailed(
+                    "One row alone is too large to read: choose fewer columns, or LEFT(column, 200)."
+                ) from None
+            return columns, tuple(rows), True
+        return columns, tuple(rows), False
+
+
+def _line(names: Sequence[str], row: Sequence[Any]) -> Mapping[str, str]:
+    return {name: "" if value is None else str(value) for name, value in zip(names, row, strict=True)}

@@ -1,0 +1,67 @@
+"""What an admin opened of a database, and the settings by which it is reached. No library is loaded for them."""
+
+from dataclasses import dataclass, field
+
+from cortex.base.errors import ToolFailed
+
+SYSTEM_SCHEMAS = ("information_schema", "mysql", "performance_schema", "sys")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenNames:
+    """What an admin opened. `tables`: single tables or views as (schema, name), beside the whole `schemas`.
+
+    default_schema: where names without a schema are looked for; "" = nowhere.
+    """
+
+    default_schema: str = ""
+    schemas: tuple[str, ...] = ()
+    tables: tuple[tuple[str, str], ...] = ()
+
+    def holds(self, schema: str, table: str) -> bool:
+        """Whether this table may be read; names are compared sign by sign, as the strictest server does."""
+        return schema in self.schemas or (schema, table) in self.tables
+
+    def words(self) -> str:
+        """All that is open, for a sentence."""
+        return ", ".join([*self.schemas, *(f"{schema}.{name}" for schema, name in self.tables)]) or "nothing"
+
+    def placed(self, schema: str, table: str) -> str:
+        """The schema of a table that is open, the default one where none is given; ToolFailed when it is not open."""
+        schema = schema or self.default_schema
+        if not schema:
+            raise ToolFailed(f"{table!r} has no schema and there is no default one: write schema.{table}.")
+        if not self.holds(schema, table):
+            raise ToolFailed(f"{schema}.{table} is not open to you: read from what is open ({self.words()}).")
+        return schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one statement may take. `scan_rows`: rows that the server expects to look at, beyond which it is not run."""
+
+    statement_s: float = 10.0
+    connect_s: float = 5.0
+    rows: int = 2_000
+    size_bytes: int = 4_000_000
+    scan_rows: int = 5_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """One database: where it is, as whom it is read, what is open.
+
+    tls: "off", or "verify" with the system's authorities or the `ca` given as PEM text. is_trusted: use the account
+    although it may do more than read.
+    """
+
+    name: str
+    host: str
+    port: int = 3306
+    user: str
+    password: str = field(repr=False)
+    names: OpenNames
+    tls: str = "off"
+    ca: str = ""
+    is_trusted: bool = False
+    limits: Limits = Limits()
