@@ -106,7 +106,7 @@ async def _all(do: Do, names: OpenNames) -> Sequence[TableFacts]:
             comment="" if "VIEW" in kind else " ".join(str(comment or "").split())[:COMMENT_CHARACTERS],
         )
         for schema, name, kind, rows, comment in rows
-        if names.holds(schema, name)
+        if names.holds(schema, name) and kind != "SEQUENCE"
     ]
 
 

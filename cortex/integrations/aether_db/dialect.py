@@ -12,7 +12,7 @@ def _scalar(self: Any, node: exp.JSONExtractScalar) -> str:  # Any: sqlglot's ge
 
 
 class Aether(MySQL):
-    """`REGEXP` and `->>` in the spelling that both servers have."""
+    """`REGEXP`, `->>` and UTC_DATE in the spelling that both servers have."""
 
     class Generator(MySQLGenerator):
         """Writes the statement that is sent."""
@@ -21,4 +21,5 @@ class Aether(MySQL):
             **MySQLGenerator.TRANSFORMS,
             exp.RegexpLike: lambda self, node: self.binary(node, "REGEXP"),
             exp.JSONExtractScalar: _scalar,
+            exp.UtcDate: lambda self, node: "UTC_DATE()",
         }

@@ -55,7 +55,7 @@ def check(text: str, names: OpenNames, most: int) -> Checked:
     except RecursionError:
         raise ToolFailed("The statement is nested too deeply to be read: write it flatter.") from None
     except SqlglotError as error:
-        raise ToolFailed(f"The statement is refused because it was not understood: {_fault(error)} {ONE}.") from None
+        raise ToolFailed(f"The statement was not understood{_place(error)}, so it is refused: use {HOW}.") from None
 
 
 def _checked(statement: str, names: OpenNames, most: int) -> Checked:
@@ -94,7 +94,17 @@ def _selected(tree: exp.Expr, names: OpenNames, most: int) -> Checked:
     _limit(tree, most + 1)
     sql = Aether().generate(tree, copy=True, identify=True, comments=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
     check_calls(sql)
+    _read_again(sql, names)
     return Checked(sql=sql, is_select=True, is_plain=is_plain)
+
+
+def _read_again(sql: str, names: OpenNames) -> None:
+    """What would be sent has to pass by itself: one statement of allowed parts over tables that are open."""
+    (tree,) = sqlglot.parse(sql, dialect=Aether)
+    if not isinstance(tree, exp.Select | exp.SetOperation | exp.Subquery):
+        raise ToolFailed(f"{ONE}, and this came out as another: use {HOW}.")
+    check_parts(tree)
+    place_tables(tree, names, is_written=True)
 
 
 def _limit(tree: exp.Expr, most: int) -> None:
@@ -137,8 +147,10 @@ def _kind(tree: exp.Expr) -> str:
     return (str(tree.this) if isinstance(tree, exp.Command) else tree.key).upper().split("(")[0][:40]
 
 
-def _fault(error: SqlglotError) -> str:
+def _place(error: SqlglotError) -> str:
+    """Where the parser stopped."""
     details: list[dict[str, Any]] = getattr(error, "errors", None) or [{}]
-    words = " ".join(str(details[0].get("description") or error).split())[:200]
-    place = f" (line {details[0]['line']}, column {details[0].get('col')})" if details[0].get("line") else ""
-    return f"{words.rstrip('.')}{place}."
+    if not details[0].get("line"):
+        return ""
+    near = " ".join(str(details[0].get("highlight") or "").split())[:40]
+    return f"{f' near {near!r}' if near else ''} (line {details[0]['line']}, column {details[0].get('col')})"

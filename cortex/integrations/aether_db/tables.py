@@ -22,16 +22,19 @@ DESCRIBING = {
 }
 
 
-def place_tables(tree: exp.Expr, names: OpenNames) -> None:
-    """Give each table its schema and check it, in place; a table that describes tables is narrowed to what is open."""
+def place_tables(tree: exp.Expr, names: OpenNames, *, is_written: bool = False) -> None:
+    """Give each table its schema and check it, in place; a table that describes tables is narrowed to what is open.
+
+    is_written: the statement was written here, so that such tables are narrowed already.
+    """
     for table in list(tree.find_all(exp.Table)):
         if isinstance(table.this, exp.Identifier):
-            _place(table, names)
+            _place(table, names, is_written=is_written)
         elif not isinstance(table.this, exp.JSONTable):
             raise ToolFailed("A function in the place of a table is refused: read from a table or view by its name.")
 
 
-def _place(table: exp.Table, names: OpenNames) -> None:
+def _place(table: exp.Table, names: OpenNames, *, is_written: bool) -> None:
     if table.catalog:
         raise ToolFailed(f"{table.catalog}.{table.db}.{table.name} has three parts and is refused: write schema.table.")
     if not table.db and table.name.lower() == "dual":
@@ -40,7 +43,8 @@ def _place(table: exp.Table, names: OpenNames) -> None:
     if not table.db and table.name.lower() in {name.lower() for name in _named_queries(table)}:
         return
     if (table.db or names.default_schema).lower() == INFORMATION:
-        _narrow(table, names)
+        if not is_written:
+            _narrow(table, names)
         return
     table.set("db", exp.to_identifier(names.placed(table.db, table.name), quoted=True))
 

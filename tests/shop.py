@@ -1,0 +1,44 @@
+"""A small shop on a private MariaDB: what the tests of databases read, and the cards by which they read it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from cortex.integrations.aether_db.open_names import Access, Limits, OpenNames
+from tests.mariadb import MariaServer, private_mariadb
+
+DATA = Path(__file__).parent / "integrations" / "aether_db"
+NAMES = OpenNames(default_schema="shop", schemas=("shop", "club"), tables=(("old", "kept"),))
+
+
+@contextmanager
+def shop_server() -> Iterator[MariaServer]:
+    """A server with the shop in it; skips where there is no MariaDB."""
+    with private_mariadb() as server:
+        server.run(*(DATA / "shop.sql").read_text().split(";\n")[:-1])
+        yield server
+
+
+def access_to(server: MariaServer, **limits: float) -> Access:
+    """The card of an account that may only read."""
+    return Access(
+        name="shop",
+        host="127.0.0.1",
+        port=server.port,
+        user="reader",
+        password="only-reading-ü€",
+        names=NAMES,
+        limits=replace(Limits(), **limits),  # type: ignore[arg-type]  # the rows are whole numbers
+    )
+
+
+def statements(file: str) -> list[tuple[str, str]]:
+    """The statements of a file with the heading that each stands under."""
+    found, heading = [], ""
+    for line in (DATA / file).read_text().splitlines():
+        if line.startswith("# "):
+            heading = line.removeprefix("# ")
+        elif line:
+            found.append((heading, line))
+    return found
