@@ -23,7 +23,6 @@ def shop_server() -> Iterator[MariaServer]:
 def access_to(server: MariaServer, **limits: float) -> Access:
     """The card of an account that may only read."""
     return Access(
-        name="shop",
         host="127.0.0.1",
         port=server.port,
         user="reader",

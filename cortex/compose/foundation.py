@@ -32,6 +32,7 @@ from cortex.services.health.live import LiveHealth
 from cortex.services.health.metrics import MetricsService
 from cortex.services.health.sealed import SealedValues
 from cortex.services.integrations.clients import IntegrationClients
+from cortex.services.integrations.databases import UserDatabases
 from cortex.services.integrations.integrations import Integrations
 from cortex.services.integrations.journals import ServerJournals
 from cortex.services.jobs.runs import SlotSignal
@@ -173,6 +174,10 @@ class Foundation:
     @cached_property
     def integration_clients(self) -> IntegrationClients:
         return IntegrationClients(integrations=self.integrations)
+
+    def databases(self, user_id: str) -> UserDatabases:
+        """The databases that this user may read."""
+        return UserDatabases(clients=self.integration_clients, user_id=user_id)
 
     @cached_property
     def addresses(self) -> Addresses:

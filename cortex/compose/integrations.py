@@ -5,6 +5,8 @@ from collections.abc import Callable
 from cortex.base import scan
 from cortex.base.settings import Settings
 from cortex.integrations.aether import AetherForm, AetherServer
+from cortex.integrations.aether_db.database import ReadOnlyDatabase
+from cortex.integrations.aether_db.form import AetherDbForm
 from cortex.integrations.home_assistant.form import HomeAssistantForm
 from cortex.services.integrations.journals import AETHER
 from cortex.services.integrations.kinds import IntegrationKind
@@ -63,6 +65,17 @@ def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) 
             lacks=lambda: "" if is_boxed() else "No sandbox works on this machine: install bubblewrap, and restart.",
         ),
         _AETHER,
+        IntegrationKind(
+            name="aether_db",
+            title="Aether DB",
+            about="Reads a MariaDB or MySQL database, and never changes it.",
+            note="Needs an account with SELECT and SHOW VIEW alone; docs/database.md has the statements for one.",
+            ports=("AetherDatabase",),
+            form=AetherDbForm,
+            open=lambda form: ReadOnlyDatabase(form.access),
+            place=("host", "port", "user", "tls", "ca"),
+            has_many=True,
+        ),
         IntegrationKind(
             name="coding",
             title="Coding agent",

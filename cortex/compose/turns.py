@@ -11,7 +11,7 @@ from cortex.base import scan
 from cortex.base.errors import ConfigError
 from cortex.compose.foundation import Foundation
 from cortex.engine.null_engine import NullEngine
-from cortex.ports.aether import Board, Journals
+from cortex.ports.aether import AetherDatabase, Board, Journals
 from cortex.ports.agents import Agents
 from cortex.ports.home_assistant import HomeAssistant, HouseCommands
 from cortex.ports.loop import Targets
@@ -78,6 +78,7 @@ class TurnServices(Foundation):
         found[Status] = lambda _: status
         found[Board] = lambda user_id: TaskBoard(db=self.runtime.db, user_id=user_id, clock=clock)
         found[Journals] = self.journals.for_tools
+        found[AetherDatabase] = self.databases
         found[Timings] = lambda _: timings
         found[Reminders] = self.reminders.for_user
         found[Jobs] = lambda user_id: UserJobs(runtime=self.runtime, timings=timings, user_id=user_id)

@@ -138,25 +138,26 @@ class TableFacts:
 class AetherDatabase(Protocol):
     """The user's MariaDB or MySQL databases, read only three times over.
 
-    database: which one, by its name; "" = the only one. ToolFailed for whatever is refused, unknown or too slow.
+    database: which one, by its name; "" = the only one. role: in which it is asked for, "" = in any. ToolFailed for
+    whatever is refused, unknown or too slow.
     """
 
-    async def query(self, sql: str, most: int, *, database: str = "") -> Rows:
+    async def query(self, sql: str, most: int, *, database: str = "", role: str = "") -> Rows:
         """The rows of one reading statement; the guard's and the server's word is passed on when it is refused."""
         ...
 
-    async def tables(self, words: str, *, database: str = "") -> Sequence[TableFacts]:
+    async def tables(self, words: str, *, database: str = "", role: str = "") -> Sequence[TableFacts]:
         """Tables and views of the schemas that an admin opened, whose names or comments hold the words."""
         ...
 
-    async def table(self, name: str, *, database: str = "") -> TableFacts:
+    async def table(self, name: str, *, database: str = "", role: str = "") -> TableFacts:
         """One table or view with its columns; ToolFailed with near names when there is none."""
         ...
 
-    async def view(self, name: str, *, database: str = "") -> str:
+    async def view(self, name: str, *, database: str = "", role: str = "") -> str:
         """The statement that defines a view; ToolFailed when it is no view."""
         ...
 
-    async def first_rows(self, name: str, most: int, *, database: str = "") -> Rows:
+    async def first_rows(self, name: str, most: int, *, database: str = "", role: str = "") -> Rows:
         """Rows of a table or view by its name, in whatever order it has."""
         ...

@@ -43,7 +43,7 @@ async def ae_db_query(
     statement = sql.strip().rstrip(";").strip()
     if not 0 < len(statement) <= SQL_CHARACTERS:
         raise ToolFailed(f"A statement has 1 to {SQL_CHARACTERS} characters.")
-    rows = await ctx.use(AetherDatabase).query(statement, ROWS_SAVED, database=database)
+    rows = await ctx.use(AetherDatabase).query(statement, ROWS_SAVED, database=database, role=ctx.role)
     shown = replace(rows, rows=rows.rows[:limit], is_cut=rows.is_cut or len(rows.rows) > limit)
     text, count = _table(shown)
     return text if count == len(rows.rows) else f"{text}\n{await _saved(ctx, rows)}"
@@ -60,12 +60,12 @@ async def ae_db_describe(ctx: Ctx, table: str = "", query: str = "", database: s
     """
     port = ctx.use(AetherDatabase)
     if table.strip():
-        facts = await port.table(table.strip(), database=database)
+        facts = await port.table(table.strip(), database=database, role=ctx.role)
         lines = [_named(facts), *(f"- {column}" for column in facts.columns)]
         lines += [f"index: {index}" for index in facts.indexes]
         lines += [f"key: {key}" for key in facts.keys]
         return "\n".join(lines)[:RESULT_CHARACTERS]
-    return _names(await port.tables(query.strip(), database=database))
+    return _names(await port.tables(query.strip(), database=database, role=ctx.role))
 
 
 @tool(risk="medium", effect="read", reads_private=True, reads_untrusted=True)
@@ -81,10 +81,10 @@ async def ae_db_show_view(
     """
     port = ctx.use(AetherDatabase)
     if not view.strip():
-        return _names([one for one in await port.tables("", database=database) if one.kind == "view"])
-    facts = await port.table(view.strip(), database=database)
-    definition = await port.view(facts.name, database=database)
-    shown = _table(await port.first_rows(facts.name, rows, database=database))[0] if rows else ""
+        return _names([one for one in await port.tables("", database=database, role=ctx.role) if one.kind == "view"])
+    facts = await port.table(view.strip(), database=database, role=ctx.role)
+    definition = await port.view(facts.name, database=database, role=ctx.role)
+    shown = _table(await port.first_rows(facts.name, rows, database=database, role=ctx.role))[0] if rows else ""
     return f"{definition[:RESULT_CHARACTERS]}\n{shown}".rstrip()
 
 

@@ -10,6 +10,7 @@ from cortex.base.errors import ToolFailed
 from cortex.integrations.aether_db import catalog
 from cortex.integrations.aether_db.cells import as_row
 from cortex.integrations.aether_db.cost import looked_at
+from cortex.integrations.aether_db.grants import beyond_reading, reads_everything
 from cortex.integrations.aether_db.open_names import Access
 from cortex.integrations.aether_db.sessions import Sessions
 from cortex.ports.aether import Rows, TableFacts
@@ -60,17 +61,24 @@ class ReadOnlyDatabase:
         schema, table = catalog.parts(self.access.names, name)
         return await self.query(f"SELECT * FROM {catalog.quoted(schema, table)}", most)  # noqa: S608 - the guard reads it
 
-    async def version(self) -> str:
-        """The server's name and number."""
+    async def test(self) -> str:
+        """What answers, as whom it is read, and how much is open, in a sentence or two."""
+        names = self.access.names
         async with self._sessions.lent() as wire:
-            return wire.version
+            grants = [str(row[0]) for row in await wire.do("SHOW GRANTS")]
+            found = await catalog.tables(wire.do, names, "")
+            version = wire.version
+        extra = beyond_reading(grants)
+        rights = f"its account may do more than read ({extra}), and is used all the same" if extra else "reading only"
+        schemas = {*names.schemas, *(schema for schema, _ in names.tables)}
+        text = f"{version} answers; {rights}; {_count(len(found), 'table')} in {_count(len(schemas), 'schema')}."
+        if not found:
+            text += " Nothing is seen there: look at the names, and at what is granted to the account."
+        if reads_everything(grants):
+            text += " The account may read every schema of the server; one that may read only these is safer."
+        return text
 
-    async def grants(self) -> Sequence[str]:
-        """What the account may do, as the server says it."""
-        async with self._sessions.lent() as wire:
-            return [str(row[0]) for row in await wire.do("SHOW GRANTS")]
-
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close what is open."""
         self._sessions.close()
 
@@ -117,6 +125,10 @@ class ReadOnlyDatabase:
                 ) from None
             return columns, tuple(rows), True
         return columns, tuple(rows), False
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _line(names: Sequence[str], row: Sequence[Any]) -> Mapping[str, str]:

@@ -55,7 +55,6 @@ class Access:
     although it may do more than read.
     """
 
-    name: str
     host: str
     port: int = 3306
     user: str
@@ -65,3 +64,8 @@ class Access:
     ca: str = ""
     is_trusted: bool = False
     limits: Limits = Limits()
+
+    @property
+    def place(self) -> str:
+        """Where it is, for a sentence."""
+        return f"{self.host}:{self.port}"

@@ -4,7 +4,7 @@ import ssl
 
 from pymysql.err import Error, InterfaceError
 
-from cortex.base.errors import ToolFailed
+from cortex.base.errors import ServiceDown, ToolFailed
 from cortex.integrations.aether_db.open_names import Access
 
 ADMIN = "an admin can look under Integrations"
@@ -27,18 +27,18 @@ def is_lost(error: BaseException) -> bool:
 
 def failure(error: BaseException, access: Access) -> ToolFailed:
     """The sentence for what a driver raised."""
-    number, where = _number(error), f"The database {access.name!r}"
+    number, where = _number(error), f"The database at {access.place}"
     if isinstance(error, TimeoutError):
-        return ToolFailed(f"{where} did not answer in time: try again later, or {ADMIN}.")
+        return ServiceDown(f"{where} did not answer in time: try again later, or {ADMIN}.")
     certificate = _certificate(error)
     if certificate:
-        return ToolFailed(f"{where} shows a certificate that is not trusted ({certificate}): {ADMIN}.")
+        return ServiceDown(f"{where} shows a certificate that is not trusted ({certificate}): {ADMIN}.")
     if is_lost(error):
-        return ToolFailed(f"{where} does not answer at {access.host}:{access.port}: try again later, or {ADMIN}.")
+        return ServiceDown(f"{where} does not answer: try again later, or {ADMIN}.")
     if number in REFUSED:
-        return ToolFailed(f"{where} refuses the user name or password of its card: {ADMIN}.")
+        return ServiceDown(f"{where} refuses the user name or password of its card: {ADMIN}.")
     if number in FULL:
-        return ToolFailed(f"{where} has no free connection now: try again in a minute.")
+        return ServiceDown(f"{where} has no free connection now: try again in a minute.")
     if number in SLOW:
         seconds = f"{access.limits.statement_s:g} seconds"
         return ToolFailed(f"The statement took longer than {seconds} and was stopped: narrow it by WHERE.")

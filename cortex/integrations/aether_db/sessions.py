@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from cortex.base import scan
-from cortex.base.errors import ToolFailed
+from cortex.base.errors import ServiceDown, ToolFailed
 from cortex.integrations.aether_db.grants import beyond_reading
 from cortex.integrations.aether_db.open_names import Access
 
@@ -50,7 +50,7 @@ class Sessions:
             async with asyncio.timeout(limits.statement_s + limits.connect_s):
                 await self._room.acquire()
         except TimeoutError as error:
-            raise ToolFailed(f"The database {self.access.name!r} is busy with other questions: try again.") from error
+            raise ToolFailed(f"The database at {self.access.place} is busy with other questions: try again.") from error
         try:
             async with self._connected() as wire, asyncio.timeout(limits.statement_s + SLACK_S):
                 yield wire
@@ -117,9 +117,9 @@ class Sessions:
         async with asyncio.timeout(self.access.limits.connect_s):
             extra = beyond_reading([str(row[0]) for row in await wire.do("SHOW GRANTS")])
         if extra:
-            raise ToolFailed(
-                f"The account of the database {self.access.name!r} may do more than read ({extra}), so it is not used: "
-                "give it SELECT and SHOW VIEW alone, or have an admin allow it on its card."
+            raise ServiceDown(
+                f"The account {self.access.user!r} of the database at {self.access.place} may do more than read "
+                f"({extra}), so it is not used: give it SELECT and SHOW VIEW alone, or allow it on its card."
             )
 
     async def stop(self, wire: "Wire") -> None:
@@ -138,7 +138,9 @@ class Sessions:
                 finally:
                     second.close()
         except (*words.DRIVER_ERRORS, ToolFailed) as error:
-            log.info("database %s: a statement could not be stopped, its limit ends it: %s", self.access.name, error)
+            log.info(
+                "database at %s: a statement could not be stopped, its limit ends it: %s", self.access.place, error
+            )
 
     def close(self) -> None:
         """Close what is idle."""

@@ -13,7 +13,7 @@ from aiomysql.connection import Connection
 from pymysql.constants import CLIENT, ER
 from pymysql.err import ProgrammingError
 
-from cortex.base.errors import ToolFailed
+from cortex.base.errors import ServiceDown
 from cortex.integrations.aether_db.open_names import Access
 
 __all__ = ["ProgrammingError", "Wire", "opened"]
@@ -94,7 +94,7 @@ class Wire(Connection):  # type: ignore[misc]  # aiomysql has no types
     async def _request_authentication(self) -> None:
         # The library would go on in the open where the server, or somebody between, says that it has no TLS.
         if self.must_be_secret and not self.server_capabilities & CLIENT.SSL:
-            raise ToolFailed("The database server offers no TLS, and its card asks for it: nothing was sent.")
+            raise ServiceDown("The database server offers no TLS, and its card asks for it: nothing was sent.")
         self._check_plugin(self._server_auth_plugin)
         await super()._request_authentication()
 
@@ -104,7 +104,7 @@ class Wire(Connection):  # type: ignore[misc]  # aiomysql has no types
 
     def _check_plugin(self, name: str) -> None:
         if name not in self.SAFE_PLUGINS:
-            raise ToolFailed(
+            raise ServiceDown(
                 f"The database server asks for the login {name[:60]!r}, which is not used here: give the account "
                 "a password by mysql_native_password or caching_sha2_password."
             )
@@ -121,7 +121,7 @@ def _tls(access: Access) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cadata=access.ca or None)
     except (ssl.SSLError, ValueError) as error:
-        raise ToolFailed("The certificate on the database's card cannot be read: paste it whole, as PEM.") from error
+        raise ServiceDown("The certificate on the database's card cannot be read: paste it whole, as PEM.") from error
 
 
 async def opened(access: Access) -> Wire:

@@ -1,4 +1,4 @@
-"""A server that is away, frozen, restarted, or that no longer takes the password: a sentence in time, and back by itself."""
+"""A server away, frozen, restarted, or that takes the password no more: a sentence in time, and back by itself."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -25,7 +25,7 @@ async def database(own: MariaServer) -> AsyncIterator[ReadOnlyDatabase]:
     made = ReadOnlyDatabase(access_to(own, statement_s=1.0, connect_s=1.0))
     assert (await made.query("select 1", 1)).rows == (("1",),)
     yield made
-    made.close()
+    await made.close()
 
 
 async def refused(database: ReadOnlyDatabase) -> str:
@@ -38,7 +38,7 @@ async def refused(database: ReadOnlyDatabase) -> str:
 
 async def test_away_and_back(own: MariaServer, database: ReadOnlyDatabase) -> None:
     own.stop()
-    assert "does not answer at 127.0.0.1" in await refused(database)
+    assert "does not answer: try again later" in await refused(database)
     own.start()
     assert (await database.query("select 2", 1)).rows == (("2",),)
 
@@ -63,7 +63,7 @@ async def test_a_password_that_was_changed_and_put_back(own: MariaServer) -> Non
     assert "refuses the user name or password" in await refused(database)
     own.run("ALTER USER reader@'127.0.0.1' IDENTIFIED BY 'only-reading-ü€'")
     assert (await database.query("select 5", 1)).rows == (("5",),)
-    database.close()
+    await database.close()
 
 
 async def test_a_right_that_was_taken_and_given_back(own: MariaServer, database: ReadOnlyDatabase) -> None:
@@ -79,7 +79,7 @@ async def test_no_room_for_one_more_connection(own: MariaServer) -> None:
     first, second = ReadOnlyDatabase(access_to(own)), ReadOnlyDatabase(access_to(own))
     await first.query("select 1", 1)
     assert "no free connection" in await refused(second)
-    first.close()
+    await first.close()
     own.run("ALTER USER reader@'127.0.0.1' WITH MAX_USER_CONNECTIONS 0")
     assert (await second.query("select 1", 1)).rows == (("1",),)
-    second.close()
+    await second.close()

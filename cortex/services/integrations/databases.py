@@ -1,0 +1,91 @@
+"""The databases that an admin set up, as one user's tools and pages read them, each by its name."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from cortex.base.errors import ToolFailed
+from cortex.ports.aether import Rows, TableFacts
+from cortex.services.integrations.clients import IntegrationClients
+
+KIND = "aether_db"
+
+
+class OneDatabase(Protocol):
+    """The client of one card."""
+
+    async def query(self, sql: str, most: int) -> Rows:
+        """The rows of one reading statement."""
+        ...
+
+    async def tables(self, words: str) -> Sequence[TableFacts]:
+        """Open tables and views."""
+        ...
+
+    async def table(self, name: str) -> TableFacts:
+        """One of them."""
+        ...
+
+    async def view(self, name: str) -> str:
+        """The statement of a view."""
+        ...
+
+    async def first_rows(self, name: str, most: int) -> Rows:
+        """Rows of a table or view."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserDatabases:
+    """What one user may read; `AetherDatabase` of `ports/aether.py`."""
+
+    clients: IntegrationClients
+    user_id: str
+
+    async def names(self, role: str = "") -> Sequence[str]:
+        """The names of the databases, sorted."""
+        return sorted(await self.clients.integrations.names(KIND, self.user_id, role))
+
+    async def query(self, sql: str, most: int, *, database: str = "", role: str = "") -> Rows:
+        """The rows of one reading statement."""
+        async with self._named(database, role) as one:
+            return await one.query(sql, most)
+
+    async def tables(self, words: str, *, database: str = "", role: str = "") -> Sequence[TableFacts]:
+        """Open tables and views whose names or comments hold the words."""
+        async with self._named(database, role) as one:
+            return await one.tables(words)
+
+    async def table(self, name: str, *, database: str = "", role: str = "") -> TableFacts:
+        """One table or view with its columns."""
+        async with self._named(database, role) as one:
+            return await one.table(name)
+
+    async def view(self, name: str, *, database: str = "", role: str = "") -> str:
+        """The statement that defines a view."""
+        async with self._named(database, role) as one:
+            return await one.view(name)
+
+    async def first_rows(self, name: str, most: int, *, database: str = "", role: str = "") -> Rows:
+        """Rows of a table or view by its name."""
+        async with self._named(database, role) as one:
+            return await one.first_rows(name, most)
+
+    @asynccontextmanager
+    async def _named(self, database: str, role: str) -> AsyncIterator[OneDatabase]:
+        """The client of this name, of the only one for ""; ToolFailed names those there are."""
+        names, wanted = await self.names(role), database.strip()
+        found = [name for name in names if not wanted or name.casefold() == wanted.casefold()]
+        if len(found) != 1:
+            raise ToolFailed(_which(names, wanted))
+        async with self.clients.using(KIND, found[0], user_id=self.user_id) as one:
+            yield one
+
+
+def _which(names: Sequence[str], wanted: str) -> str:
+    if not names:
+        return "No database is set up for you: an admin can do it under Integrations."
+    if wanted:
+        return f"There is no database {wanted!r}. Known: {', '.join(names)}."
+    return f"There are several databases: give one of them as database ({', '.join(names)})."
