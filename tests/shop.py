@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from cortex.integrations.aether_db.open_names import Access, Limits, OpenNames
+from cortex.integrations.aether_db.open_names import Access, OpenNames, StatementLimits
 from tests.mariadb import MariaServer, private_mariadb
 
 DATA = Path(__file__).parent / "integrations" / "aether_db"
@@ -28,7 +28,7 @@ def access_to(server: MariaServer, **limits: float) -> Access:
         user="reader",
         password="only-reading-ü€",
         names=NAMES,
-        limits=replace(Limits(), **limits),  # type: ignore[arg-type]  # the rows are whole numbers
+        limits=replace(StatementLimits(), **limits),  # type: ignore[arg-type]  # the rows are whole numbers
     )
 
 

@@ -76,6 +76,7 @@ def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) 
             place=("host", "port", "user", "tls", "ca"),
             has_many=True,
         ),
+        aether_db(),
         IntegrationKind(
             name="coding",
             title="Coding agent",
@@ -115,3 +116,16 @@ def _home_assistant() -> IntegrationKind:
 
 async def _homes_in_network() -> str:
     return str(await scan.load("cortex.integrations.home_assistant.discovery").found_in_network())
+def aether_db() -> IntegrationKind:
+    """MariaDB and MySQL."""
+    return IntegrationKind(
+        name="aether_db",
+        title="Aether DB",
+        about="Reads a MariaDB or MySQL database, and never changes it.",
+        note="Needs an account with SELECT and SHOW VIEW alone; docs/database.md has the statements for one.",
+        ports=("AetherDatabase",),
+        form=AetherDbForm,
+        open=lambda form: ReadOnlyDatabase(form.access),
+        place=("host", "port", "user", "tls", "ca"),
+        has_many=True,
+    )

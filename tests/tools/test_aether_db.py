@@ -25,8 +25,10 @@ class LiteDatabase:
         )
         self.asked: list[str] = []
 
-    async def query(self, sql: str, most: int) -> Rows:
+    async def query(self, sql: str, most: int, *, database: str = "", role: str = "") -> Rows:
         self.asked.append(sql)
+        if database:
+            raise ToolFailed(f"There is no database {database!r}. Known: shop.")
         if not re.match(r"(?i)(select|show|describe)\b", sql) or ";" in sql:
             raise ToolFailed("Only one reading statement is run here: SELECT, SHOW or DESCRIBE.")
         try:
@@ -38,27 +40,35 @@ class LiteDatabase:
         names = tuple(column[0] for column in cursor.description)
         return Rows(columns=names, rows=cells, is_cut=len(rows) > most, took_ms=2)
 
-    async def tables(self, words: str) -> Sequence[TableFacts]:
+    async def tables(self, words: str, *, database: str = "", role: str = "") -> Sequence[TableFacts]:
         rows = self.connection.execute("select name, type from sqlite_master order by name").fetchall()
         return [TableFacts(name=name, kind=kind) for name, kind in rows if words in name]
 
-    async def table(self, name: str) -> TableFacts:
+    async def table(self, name: str, *, database: str = "", role: str = "") -> TableFacts:
         known = {one.name: one for one in await self.tables("")}
         if name not in known:
             raise ToolFailed(f"There is no table {name!r}. Near: {', '.join(known)}.")
         columns = self.connection.execute(f"pragma table_info({name})").fetchall()
-        return TableFacts(name=name, kind=known[name].kind, rows=3, columns=tuple(f"{c[1]} {c[2]}" for c in columns))
+        return TableFacts(
+            name=name,
+            kind=known[name].kind,
+            rows=3,
+            comment="who is in",
+            columns=tuple(f"{c[1]} {c[2]}" for c in columns),
+            indexes=("PRIMARY (id) unique",),
+            keys=("town_id -> towns (id)",),
+        )
 
-    async def view(self, name: str) -> str:
+    async def view(self, name: str, *, database: str = "", role: str = "") -> str:
         (text,) = self.connection.execute("select sql from sqlite_master where name = ?", (name,)).fetchone()
         return str(text)
 
-    async def first_rows(self, name: str, most: int) -> Rows:
+    async def first_rows(self, name: str, most: int, *, database: str = "", role: str = "") -> Rows:
         return await self.query(f"select * from {name}", most)  # noqa: S608 - the name is checked by `table`
 
 
 class SlowDatabase(LiteDatabase):
-    async def query(self, sql: str, most: int) -> Rows:
+    async def query(self, sql: str, most: int, *, database: str = "", role: str = "") -> Rows:
         raise ToolFailed("The statement took longer than 5 seconds and was stopped.")
 
 
@@ -78,9 +88,8 @@ async def test_rows_are_shown_with_how_many_there_are(world: World, ann: User, d
 
 @pytest.mark.usefixtures("database")
 async def test_a_limit_cuts_and_says_so(world: World, ann: User) -> None:
-    assert "[1 row in 2 ms; there are more" in await world.text(
-        ann, "ae_db_query", sql="select 1 from members", limit=1
-    )
+    text = await world.text(ann, "ae_db_query", sql="select 1 from members", limit=1)
+    assert "[1 row in 2 ms; there are more" in text
     assert await world.text(ann, "ae_db_query", sql="select id, name from members where id > 9") == "No row (id, name)."
 
 
@@ -89,7 +98,35 @@ async def test_a_wide_result_stays_a_short_text(world: World, ann: User) -> None
     wide = ", ".join(["hex(zeroblob(200))"] * 30)
     text = await world.text(ann, "ae_db_query", sql=" ".join(["select", wide, "from members"]))
     assert "only 1 of the rows fit" in text
+    assert "[all 3 rows as CSV: query-results/" in text
     assert len(text) < 5_000
+
+
+@pytest.mark.usefixtures("database")
+async def test_what_is_not_shown_is_kept_as_a_file(world: World, ann: User) -> None:
+    ctx = world.ctx(ann, call_id="one-call")
+    text = (await world.run(ctx, "ae_db_query", sql="select id, '=1+1' as note from members", limit=2)).text
+    path = text.rpartition("CSV: ")[2].partition(",")[0]
+    assert text.endswith(f"download at /databases/results/{path.rpartition('/')[2]}]")
+    own = world.homes.root / ann.id / "files"
+    assert (own / path).read_bytes() == b"id,note\r\n1,'=1+1\r\n2,'=1+1\r\n3,'=1+1\r\n"
+    again = await world.run(ctx, "ae_db_query", sql="select id, '=1+1' as note from members", limit=2)
+    assert again.text == text
+    assert len(list((own / "query-results").iterdir())) == 1
+    await world.text(ann, "ae_db_query", sql="select id from members")
+    assert len(list((own / "query-results").iterdir())) == 1
+
+
+@pytest.mark.usefixtures("database")
+async def test_a_file_holds_as_many_rows_as_fit(world: World, ann: User) -> None:
+    wide = "select hex(zeroblob(300000)) as wide from members"
+    assert "[the first 1 rows as CSV:" in await world.text(ann, "ae_db_query", sql=wide, limit=1)
+
+
+@pytest.mark.usefixtures("database")
+async def test_an_unknown_database_is_said(world: World, ann: User) -> None:
+    with pytest.raises(ToolFailed, match=r"no database 'pub'\. Known: shop"):
+        await world.text(ann, "ae_db_query", sql="select 1", database="pub")
 
 
 @pytest.mark.usefixtures("database")
@@ -122,7 +159,8 @@ async def test_tables_are_listed_and_described(world: World, ann: User) -> None:
     assert await world.text(ann, "ae_db_describe", query="active") == "- active_members (view)"
     assert "no schema is open to you" in await world.text(ann, "ae_db_describe", query="dragon")
     text = await world.text(ann, "ae_db_describe", table="members")
-    assert text.splitlines()[:2] == ["members (table, about 3 rows)", "- id INTEGER"]
+    assert text.splitlines()[:2] == ["members (table, about 3 rows): who is in", "- id INTEGER"]
+    assert text.splitlines()[-2:] == ["index: PRIMARY (id) unique", "key: town_id -> towns (id)"]
     with pytest.raises(ToolFailed, match="Near: active_members, members"):
         await world.text(ann, "ae_db_describe", table="member")
 

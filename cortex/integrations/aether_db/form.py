@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from cortex.integrations.aether_db.open_names import SYSTEM_SCHEMAS, Access, Limits, OpenNames
+from cortex.integrations.aether_db.open_names import SYSTEM_SCHEMAS, Access, OpenNames, StatementLimits
 
 PEM = re.compile(r"-----BEGIN CERTIFICATE-----(?P<body>[A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----")
 LINE = 64
@@ -101,5 +101,5 @@ class AetherDbForm(BaseModel):
             tls=self.tls,
             ca=self.ca,
             is_trusted=self.is_trusted,
-            limits=Limits(statement_s=self.seconds, rows=self.rows, scan_rows=self.scan_rows),
+            limits=StatementLimits(statement_s=self.seconds, rows=self.rows, scan_rows=self.scan_rows),
         )

@@ -37,7 +37,7 @@ class OpenNames:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class StatementLimits:
     """What one statement may take. `scan_rows`: rows that the server expects to look at, beyond which it is not run."""
 
     statement_s: float = 10.0
@@ -63,7 +63,7 @@ class Access:
     tls: str = "off"
     ca: str = ""
     is_trusted: bool = False
-    limits: Limits = Limits()
+    limits: StatementLimits = StatementLimits()
 
     @property
     def place(self) -> str:

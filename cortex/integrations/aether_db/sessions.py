@@ -6,7 +6,7 @@ What ends otherwise than well is stopped at the server too, by a second connecti
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from cortex.base import scan
@@ -61,18 +61,15 @@ class Sessions:
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator["Wire"]:
-        wire = await self._ready()
-        try:
+        async with AsyncExitStack() as failing:
+            wire = await self._ready()
+            failing.push_async_callback(self.stop, wire)
             yield wire
-            if not wire.closed:
-                async with asyncio.timeout(SLACK_S):
-                    await wire.do("ROLLBACK")
-        except BaseException:
-            await self.stop(wire)
-            raise
-        if wire.closed:  # enough was read
-            await self.stop(wire)
-        else:
+            if wire.closed:  # enough was read
+                return
+            async with asyncio.timeout(SLACK_S):
+                await wire.do("ROLLBACK")
+            failing.pop_all()
             self._idle.append((self._ticks_s(), wire))
 
     async def _ready(self) -> "Wire":
@@ -90,25 +87,24 @@ class Sessions:
                 if not words.is_lost(error):
                     raise
         opening = await asyncio.to_thread(scan.load, "cortex.integrations.aether_db.wire")
-        wire = await opening.opened(self.access)
-        try:
+        wire: Wire = await opening.opened(self.access)
+        with ExitStack() as failing:
+            failing.callback(wire.close)
             await self._check_account(wire)
-            return await self._begun(wire)
-        except BaseException:
-            wire.close()
-            raise
+            await self._begun(wire)
+            failing.pop_all()
+        return wire
 
     async def _begun(self, wire: "Wire") -> "Wire":
         limits = self.access.limits
         limit = LIMIT_OF[wire.is_mariadb].format(seconds=limits.statement_s, milliseconds=limits.statement_s * 1_000)
-        try:
+        with ExitStack() as failing:
+            failing.callback(wire.close)
             async with asyncio.timeout(limits.connect_s):
                 await wire.do(f"{SETTINGS.format(rows=limits.rows + 1)}, {limit}")
                 await wire.do("SET SESSION TRANSACTION READ ONLY")
                 await wire.do("START TRANSACTION READ ONLY")
-        except BaseException:
-            wire.close()
-            raise
+            failing.pop_all()
         return wire
 
     async def _check_account(self, wire: "Wire") -> None:

@@ -6,6 +6,7 @@ connection's number; the engine would stand between, with an import of its own. 
 
 import asyncio
 import ssl
+from contextlib import ExitStack
 from typing import Any, ClassVar
 
 import aiomysql
@@ -127,10 +128,9 @@ def _tls(access: Access) -> ssl.SSLContext:
 async def opened(access: Access) -> Wire:
     """A connection that is logged in."""
     wire = Wire(access, None if access.tls == "off" else await asyncio.to_thread(_tls, access))
-    try:
+    with ExitStack() as failing:
+        failing.callback(wire.close)
         async with asyncio.timeout(access.limits.connect_s):
             await wire.open()
-    except BaseException:
-        wire.close()
-        raise
+        failing.pop_all()
     return wire
