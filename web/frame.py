@@ -27,13 +27,14 @@ async def frame_of(
     chosen = await services.preferences.get(user)
     warnings = (getattr(request.app.state, "warning", ""), *await services.doctor.slips(user))
     unread = await services.notices.unread(user.id)
+    ports = (await services.tool_settings.in_force()).access.ports(user.id)
     return Frame(
         user=user,
         theme=chosen.theme,
         density=chosen.density,
         keys=chosen.keys,
         here=here,
-        nav=tuple(entry for entry in nav if user.is_admin or not entry.is_admin_only),
+        nav=tuple(entry for entry in nav if _is_shown(entry, user, ports)),
         groups=side_groups(await services.conversations.list(user, "")),
         conversation_id=conversation_id,
         waiting=tuple(dict.fromkeys(one.conversation_id for one in await services.approvals.pending(user))),
@@ -44,6 +45,10 @@ async def frame_of(
         halts=tuple(await services.stop_all.shown(user)),
         toast=take(request),
     )
+
+
+def _is_shown(entry: NavEntry, user: User, ports: frozenset[str]) -> bool:
+    return (user.is_admin or not entry.is_admin_only) and (not entry.port or entry.port in ports)
 
 
 def side_groups(groups: Sequence[DayGroup]) -> tuple[SideGroup, ...]:

@@ -40,13 +40,17 @@ def described(words: str, **default: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NavEntry:
-    """A page's line in the sidebar; each page module may offer one as `NAV`. `order` sorts, lowest first."""
+    """A page's line in the sidebar; each page module may offer one as `NAV`. `order` sorts, lowest first.
+
+    port: shown only to those whose integrations open it ("" = to everybody).
+    """
 
     title: str
     href: str
     icon: str
     order: int
     is_admin_only: bool = False
+    port: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -177,7 +177,7 @@ class Foundation:
 
     def databases(self, user_id: str) -> UserDatabases:
         """The databases that this user may read."""
-        return UserDatabases(clients=self.integration_clients, user_id=user_id)
+        return UserDatabases(clients=self.integration_clients, home=self.homes.home_of(user_id), user_id=user_id)
 
     @cached_property
     def addresses(self) -> Addresses:

@@ -126,7 +126,7 @@ async def _saved(ctx: Ctx, rows: Rows) -> str:
     except CortexError as error:
         return f"[the whole result could not be kept as a file: {error.message}]"
     which = "all" if kept == len(rows.rows) and not rows.is_cut else "the first"
-    link = f"/databases/results/{path.rpartition('/')[2]}"
+    link = f"/databases/result?name={path.rpartition('/')[2]}"
     return f"[{which} {kept:,} rows as CSV: {path}, download at {link}]"
 
 

@@ -107,7 +107,7 @@ async def test_what_is_not_shown_is_kept_as_a_file(world: World, ann: User) -> N
     ctx = world.ctx(ann, call_id="one-call")
     text = (await world.run(ctx, "ae_db_query", sql="select id, '=1+1' as note from members", limit=2)).text
     path = text.rpartition("CSV: ")[2].partition(",")[0]
-    assert text.endswith(f"download at /databases/results/{path.rpartition('/')[2]}]")
+    assert text.endswith(f"download at /databases/result?name={path.rpartition('/')[2]}]")
     own = world.homes.root / ann.id / "files"
     assert (own / path).read_bytes() == b"id,note\r\n1,'=1+1\r\n2,'=1+1\r\n3,'=1+1\r\n"
     again = await world.run(ctx, "ae_db_query", sql="select id, '=1+1' as note from members", limit=2)

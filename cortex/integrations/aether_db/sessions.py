@@ -87,13 +87,13 @@ class Sessions:
                 if not words.is_lost(error):
                     raise
         opening = await asyncio.to_thread(scan.load, "cortex.integrations.aether_db.wire")
-        wire: Wire = await opening.opened(self.access)
+        new: Wire = await opening.opened(self.access)
         with ExitStack() as failing:
-            failing.callback(wire.close)
-            await self._check_account(wire)
-            await self._begun(wire)
+            failing.callback(new.close)
+            await self._check_account(new)
+            await self._begun(new)
             failing.pop_all()
-        return wire
+        return new
 
     async def _begun(self, wire: "Wire") -> "Wire":
         limits = self.access.limits

@@ -1,15 +1,18 @@
 """The databases that an admin set up, as one user's tools and pages read them, each by its name."""
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from cortex.base.errors import ToolFailed
+from cortex.base.errors import NotFound, ToolFailed
 from cortex.ports.aether import Rows, TableFacts
 from cortex.services.integrations.clients import IntegrationClients
+from cortex.storage.home import Home
 
 KIND = "aether_db"
+RESULT = re.compile(r"[0-9a-f]{12}\.csv")
 
 
 class OneDatabase(Protocol):
@@ -41,11 +44,18 @@ class UserDatabases:
     """What one user may read; `AetherDatabase` of `ports/aether.py`."""
 
     clients: IntegrationClients
+    home: Home
     user_id: str
 
     async def names(self, role: str = "") -> Sequence[str]:
         """The names of the databases, sorted."""
         return sorted(await self.clients.integrations.names(KIND, self.user_id, role))
+
+    async def result(self, name: str) -> str:
+        """The CSV that a tool kept under this name; NotFound when there is none."""
+        if not RESULT.fullmatch(name):
+            raise NotFound("There is no such result.")
+        return (await self.home.read(f"files/query-results/{name}")).text
 
     async def query(self, sql: str, most: int, *, database: str = "", role: str = "") -> Rows:
         """The rows of one reading statement."""

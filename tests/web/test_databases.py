@@ -1,0 +1,111 @@
+"""The page of databases on a real MariaDB: set up on a card, browsed, asked, downloaded; only by whom it is open to."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from cortex.app import Cortex
+from tests.mariadb import MariaServer
+from tests.shop import shop_server
+from tests.web.conftest import Browser
+
+CARD = "/admin/integrations/aether_db"
+HREF = "/databases"
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[MariaServer]:
+    with shop_server() as server:
+        yield server
+
+
+def typed(server: MariaServer, **other: str) -> dict[str, str]:
+    """What an admin types into the card."""
+    filled = {"name": "shop", "is_new": "1", "host": "127.0.0.1", "port": str(server.port), "user": "reader"}
+    return {**filled, "password": "only-reading-ü€", "schemas": "shop club", "views": "old.kept", **other}
+
+
+async def test_a_card_is_tested_in_words_and_saved(shop: MariaServer, ada: Browser) -> None:
+    tried = await ada.post(f"{CARD}/test", **typed(shop))
+    assert "answers; reading only; 6 tables in 3 schemas." in tried.text
+    refused = await ada.post(f"{CARD}/test", **typed(shop, password="wrong"))
+    assert "refuses the user name or password" in refused.text
+    writer = await ada.post(f"{CARD}/test", **typed(shop, user="writer", password="may-do-anything"))
+    assert "may do more than read" in writer.text
+    slip = await ada.post(CARD, **typed(shop, schemas="mysql", views="kept"))
+    assert "Open schemas: mysql belongs to the server and cannot be opened." in slip.text
+    assert "Open views: kept is written as schema.name." in slip.text
+    assert (await ada.post(CARD, **typed(shop))).status_code == 303
+
+
+async def test_tables_rows_and_statements_are_shown(shop: MariaServer, ada: Browser) -> None:
+    await ada.post(CARD, **typed(shop))
+    page = (await ada.get(HREF)).text
+    assert 'href="/databases?db=shop&amp;table=members"' in page
+    assert "who is in" in page
+    table = (await ada.get(f"{HREF}?db=shop&table=members")).text
+    assert "name varchar(40) not null (as on the card)" in table
+    assert "by_town (town)" in table
+    assert ">Dörte</td>" in table
+    assert "member_id -&gt; members (id)" in (await ada.get(f"{HREF}?table=orders")).text
+    assert "CREATE VIEW `active_members`" in (await ada.get(f"{HREF}?table=active_members")).text
+    assert "club.events" not in (await ada.get(f"{HREF}?q=members")).text
+    answer = await ada.post(f"{HREF}/query", sql="select name from members order by id", db="shop")
+    assert (answer.status_code, answer.text.count("<td data-l")) == (200, 4)
+    nothing = await ada.post(f"{HREF}/query", sql="select name from members where id > 99")
+    assert "No row." in nothing.text
+
+
+async def test_what_is_refused_is_said_and_the_statement_stays(shop: MariaServer, ada: Browser) -> None:
+    await ada.post(CARD, **typed(shop))
+    for path in ("query", "query.csv"):
+        refused = await ada.post(f"{HREF}/{path}", sql="delete from members", db="shop")
+        assert refused.status_code == 422
+        assert "Only one reading statement is run here" in refused.text
+        assert "delete from members</textarea>" in refused.text
+    assert "Near: members" in (await ada.get(f"{HREF}?table=member")).text
+
+
+async def test_a_result_is_downloaded(shop: MariaServer, ada: Browser) -> None:
+    await ada.post(CARD, **typed(shop))
+    file = await ada.post(f"{HREF}/query.csv", sql="select id, '=cmd()' as word from members order by id", db="shop")
+    assert file.headers["content-disposition"] == 'attachment; filename="shop.csv"'
+    assert file.text.splitlines() == ["id,word", *(f"{number},'=cmd()" for number in (1, 2, 3, 4))]
+
+
+async def test_a_result_of_a_tool_is_downloaded_by_its_owner_alone(house: Cortex, ada: Browser, bob: Browser) -> None:
+    await house.homes.home_of(ada.user.id).write("files/query-results/0123456789ab.csv", "a\r\n1\r\n")
+    link = f"{HREF}/result?name=0123456789ab.csv"
+    assert (await ada.get(link)).text == "a\r\n1\r\n"
+    assert (await bob.get(link)).status_code == 404
+    assert (await ada.get(f"{HREF}/result?name=../../notes/x.csv")).status_code == 404
+
+
+async def test_it_is_there_only_for_whom_it_is_open_to(shop: MariaServer, ada: Browser, bob: Browser) -> None:
+    assert f'href="{HREF}"' not in (await bob.get("/tasks")).text
+    await ada.post(CARD, **typed(shop))
+    assert f'href="{HREF}"' in (await bob.get("/tasks")).text
+    await ada.post(f"{CARD}/share", name="shop", people=ada.user.id)
+    assert f'href="{HREF}"' not in (await bob.get("/tasks")).text
+    assert "No database is open to you." in (await bob.get(HREF)).text
+    assert (await bob.get(f"{HREF}?db=shop")).status_code == 404
+    refused = await bob.post(f"{HREF}/query", sql="select * from members")
+    assert "No database is open to you." in refused.text
+    assert "Dörte" not in refused.text
+    assert (await ada.get(f"{HREF}?db=shop")).status_code == 200
+
+
+async def test_hostile_words_in_rows_stay_text(shop: MariaServer, ada: Browser) -> None:
+    await ada.post(CARD, **typed(shop))
+    sql = "select '<script>alert(1)</script>' as `<b>x</b>`, 'a\\u202eb' as bidi"
+    page = (await ada.post(f"{HREF}/query", sql=sql)).text
+    assert "<script>alert(1)" not in page
+    assert "<b>x</b>" not in page
+
+
+async def test_a_database_that_is_away_is_a_sentence(ada: Browser, shop: MariaServer) -> None:
+    await ada.post(CARD, **typed(shop, port="1"))
+    page = await ada.get(HREF)
+    assert page.status_code == 200
+    assert "does not answer: try again later" in page.text
+    assert "The last call failed: The database at 127.0.0.1:1" in (await ada.get("/admin/integrations")).text

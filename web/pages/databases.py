@@ -1,0 +1,133 @@
+"""The databases that are open to this person: tables, columns, first rows, and a box for one reading statement."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+
+from cortex.base.csv_text import csv_text
+from cortex.base.errors import ToolFailed
+from cortex.base.user import User
+from cortex.ports.aether import Rows, TableFacts
+from cortex.services.integrations.databases import UserDatabases
+from web.deps import CurrentUser, Services
+from web.errors import not_found
+from web.frame import frame_of
+from web.render import Context, NavEntry, described, respond
+from web.routes import LazyRoute
+
+router = APIRouter(route_class=LazyRoute)
+HREF = "/databases"
+NAV = NavEntry(title="Databases", href=HREF, icon="fold", order=24, port="AetherDatabase")
+ROWS_SHOWN = 100
+FIRST_ROWS = 20
+TABLES_SHOWN = 500
+SQL_CHARACTERS = 8_000
+CSV = "text/csv; charset=utf-8"
+
+Text = Annotated[str, Form()]
+Sql = Annotated[str, Form(max_length=SQL_CHARACTERS)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabasesContext(Context):
+    """One database."""
+
+    names: Sequence[str] = described("the databases that this person may read")
+    database: str = described("the one that is shown")
+    words: str = described("what the tables are filtered by", default="")
+    tables: Sequence[TableFacts] = described("its open tables and views", default=())
+    facts: TableFacts | None = described("the table that is shown, with its columns", default=None)
+    definition: str = described("the statement of the view that is shown", default="")
+    rows: Rows | None = described("first rows of the table, or what the statement answered", default=None)
+    sql: str = described("the statement as it was typed", default="")
+    error: str = described("why it could not be read, in a sentence", default="")
+    rows_shown: int = described("how many rows the page shows; the file has them all", default=ROWS_SHOWN)
+
+
+@router.get(HREF)
+async def show(
+    request: Request, services: Services, user: CurrentUser, db: str = "", table: str = "", q: str = ""
+) -> Response:
+    """The tables of a database, or one table with its columns and first rows."""
+    databases, names, name = await _opened(services, user, db)
+    facts: TableFacts | None = None
+    tables: Sequence[TableFacts] = ()
+    rows, definition, error = None, "", ""
+    try:
+        if not names:
+            pass
+        elif table:
+            facts = await databases.table(table, database=name)
+            rows = await databases.first_rows(facts.name, FIRST_ROWS, database=name)
+            definition = await databases.view(facts.name, database=name) if facts.kind == "view" else ""
+        else:
+            tables = (await databases.tables(q, database=name))[:TABLES_SHOWN]
+    except ToolFailed as failed:
+        error = failed.message
+    context = DatabasesContext(
+        frame=await frame_of(request, services, user, here=HREF),
+        names=names,
+        database=name,
+        words=q,
+        tables=tables,
+        facts=facts,
+        definition=definition,
+        rows=rows,
+        error=error,
+    )
+    return respond(request, "databases.html", context)
+
+
+@router.post(HREF + "/query")
+async def query(request: Request, services: Services, user: CurrentUser, sql: Sql = "", db: Text = "") -> Response:
+    """The rows of one reading statement."""
+    databases, names, name = await _opened(services, user, db)
+    rows, error = None, ""
+    try:
+        rows = await databases.query(sql, ROWS_SHOWN, database=name)
+    except ToolFailed as failed:
+        error = failed.message
+    context = DatabasesContext(
+        frame=await frame_of(request, services, user, here=HREF),
+        names=names,
+        database=name,
+        rows=rows,
+        sql=sql,
+        error=error,
+    )
+    return respond(request, "databases.html", context, status=422 if error else 200)
+
+
+@router.post(HREF + "/query.csv")
+async def download(request: Request, services: Services, user: CurrentUser, sql: Sql = "", db: Text = "") -> Response:
+    """The same as a file, up to the limit of the database's card."""
+    databases, _, name = await _opened(services, user, db)
+    try:
+        rows = await databases.query(sql, ROWS_SHOWN * ROWS_SHOWN, database=name)
+    except ToolFailed:
+        return await query(request, services, user, sql, db)  # which says why
+    return _file(f"{name}.csv", csv_text(rows.columns, rows.rows))
+
+
+@router.get(HREF + "/result")
+async def result(services: Services, user: CurrentUser, name: str = "") -> Response:
+    """A result that a tool kept as a file, of this person's own."""
+    return _file(name, await services.databases(user.id).result(name))
+
+
+async def _opened(services: Services, user: User, wanted: str) -> tuple[UserDatabases, Sequence[str], str]:
+    """This person's databases and the one that is meant, "" where none is open; NotFound for one that is not."""
+    databases = services.databases(user.id)
+    names = await databases.names()
+    await services.end_view()  # the database may take its time
+    if wanted and wanted not in names:
+        raise not_found()
+    return databases, names, wanted or (names[0] if names else "")
+
+
+def _file(name: str, text: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
+    return Response(text, media_type=CSV, headers=headers)
