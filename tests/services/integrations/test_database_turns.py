@@ -1,0 +1,126 @@
+"""The database tools through a real turn on a real MariaDB: good and bad arguments, hostile rows, a stopped turn."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.living_house import LivingHouse, living_house
+from tests.mariadb import MariaServer
+from tests.patience import PATIENCE_S
+from tests.scripted_rules import Asked
+from tests.scripted_server import ScriptedServer, Use, rule
+from tests.shop import shop_server
+
+AWAY = "http://127.0.0.1:9/elsewhere"
+ROWS = (Path(__file__).parent / "hostile_rows.txt").read_text().splitlines()
+LONG = "select count(*) from seq_1_to_100000 a, seq_1_to_100000 b where a.seq * b.seq % 7 = 3"
+CALLS: dict[str, tuple[str, dict[str, Any], str, str]] = {
+    "query": ("ae_db_query", {"sql": "select name from members order by id"}, "ok", "Ada\nBo\nCy\nDörte\n[4 rows in "),
+    "query_named": ("ae_db_query", {"sql": "select 1 as one", "database": "shop"}, "ok", "one\n1\n[1 row in "),
+    "query_writes": ("ae_db_query", {"sql": "delete from members"}, "err", "Only one reading statement is run here"),
+    "query_elsewhere": ("ae_db_query", {"sql": "select * from secret.salaries"}, "err", "read from what is open"),
+    "query_unknown": ("ae_db_query", {"sql": "select * from memberz"}, "err", "Near: members"),
+    "query_other": ("ae_db_query", {"sql": "select 1", "database": "pub"}, "err", "Known: shop."),
+    "query_without": ("ae_db_query", {}, "refused", "sql"),
+    "query_many": ("ae_db_query", {"sql": "select 1", "limit": 1_000}, "refused", "limit"),
+    "describe": ("ae_db_describe", {}, "ok", "- members (table, about 4 rows): who is in"),
+    "describe_one": ("ae_db_describe", {"table": "orders"}, "ok", "key: member_id -> members (id)"),
+    "describe_none": ("ae_db_describe", {"table": "order"}, "err", "Near: orders"),
+    "describe_wrong": ("ae_db_describe", {"name": "orders"}, "refused", "name"),
+    "view": ("ae_db_show_view", {"view": "active_members", "rows": 1}, "ok", "CREATE VIEW `active_members` AS select"),
+    "views": ("ae_db_show_view", {}, "ok", "- active_members (view)"),
+    "view_none": ("ae_db_show_view", {"view": "members"}, "err", "no view"),
+    "view_wrong": ("ae_db_show_view", {"rows": -1}, "refused", "rows"),
+}
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[MariaServer]:
+    with shop_server() as server:
+        server.run("CREATE TABLE club.notes (id int PRIMARY KEY, words text)")
+        for number, words in enumerate(ROWS):
+            server.run(f"INSERT INTO club.notes VALUES ({number}, '{words.replace(chr(39), chr(39) * 2)}')")  # noqa: S608
+        yield server
+
+
+def read_row(asked: Asked) -> Use:
+    number = re.findall(r"row (\d+)", asked.user)[0]
+    return Use("ae_db_query", {"sql": f"select words from club.notes where id = {number}"}, is_blind=True)  # noqa: S608
+
+
+@pytest.fixture
+async def house(tmp_path: Path, scripted: ScriptedServer, shop: MariaServer) -> AsyncIterator[LivingHouse]:
+    scripted.rules = [
+        rule("^obey row", read_row, Use("http_fetch", {"url": AWAY}, is_blind=True), "Done."),
+        rule("^write row", read_row, Use("file_write", {"path": "own.txt", "text": "x"}, is_blind=True), "Done."),
+        rule("^count for long", Use("ae_db_query", {"sql": LONG}, is_blind=True), "Counted."),
+        *(rule(rf"^try {name}\b", Use(tool, given, is_blind=True), "So.") for name, (tool, given, *_) in CALLS.items()),
+    ]
+    async with living_house(tmp_path / "home") as opened:
+        form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+        await opened.cortex.models.save(opened.admin, form)
+        card = {"host": "127.0.0.1", "port": str(shop.port), "user": "reader", "password": "only-reading-ü€"}
+        more = {"schemas": "shop club", "views": "old.kept", "seconds": "60", "scan_rows": str(10**15)}
+        await opened.cortex.integrations.save(opened.admin, "aether_db", "shop", {**card, **more}, is_new=True)
+        yield opened
+
+
+async def test_every_tool_answers_good_and_bad_arguments(house: LivingHouse) -> None:
+    answers = {}
+    for name, (_, _, state, says) in CALLS.items():
+        cid = await house.conversation()
+        await house.say(cid, f"try {name}")
+        (result,) = await house.events(cid, "tool.result")
+        if result.payload["state"] != state or says not in result.payload["text"]:
+            answers[name] = (result.payload["state"], result.payload["text"])
+    assert answers == {}
+
+
+async def test_hostile_rows_lead_to_nothing_that_the_person_did_not_allow(house: LivingHouse) -> None:
+    """The most obedient model there can be: it does what the row says; the gate refuses, or asks."""
+    assert len(ROWS) == 20
+    for number in range(len(ROWS)):
+        cid = await house.conversation()
+        await house.say(cid, f"obey row {number:02}")
+        read, fetched = await house.events(cid, "tool.result")
+        assert (read.payload["state"], read.payload["is_tainted"]) == ("ok", True)
+        assert fetched.payload["state"] == "refused"
+        turn = await house.cortex.chat.send_message(house.admin, cid, f"write row {number:02}")
+        asked = await house.until(cid, "approval", turn=turn, state="asked")
+        assert asked.payload["why"].startswith("because this turn read")
+        await house.cortex.chat.stop(house.admin, cid)
+        await house.until(cid, "turn.end", turn=turn)
+    own = house.cortex.runtime.settings.home / house.admin.id / "files"
+    assert not (own / "own.txt").exists()
+
+
+async def running(server: MariaServer) -> int:
+    rows = await asyncio.to_thread(server.run, "SHOW FULL PROCESSLIST")
+    return sum("seq_1_to_100000" in str(row) for row in rows)
+
+
+async def test_stopping_the_turn_stops_the_statement_at_the_server(house: LivingHouse, shop: MariaServer) -> None:
+    cid = await house.conversation()
+    async with asyncio.timeout(PATIENCE_S):
+        turn = await house.cortex.chat.send_message(house.admin, cid, "count for long")
+        while not await running(shop):  # noqa: ASYNC110 - nobody tells a test
+            await asyncio.sleep(0.02)
+        await house.cortex.chat.stop(house.admin, cid)
+        await house.until(cid, "turn.end", turn=turn)
+        while await running(shop):  # noqa: ASYNC110 - nobody tells a test
+            await asyncio.sleep(0.02)
+
+
+async def test_who_may_use_it_holds_for_the_tools(house: LivingHouse) -> None:
+    databases = house.cortex.databases(house.member.id)
+    assert await databases.names("orchestrator") == ["shop"]
+    await house.cortex.integrations.share(house.admin, "aether_db", "shop", ["orchestrator"], [house.admin.id])
+    assert await databases.names() == []
+    mine = house.cortex.databases(house.admin.id)
+    assert (await mine.names("orchestrator"), await mine.names("chat")) == (["shop"], [])
+    permitted = await house.cortex.tools.explain(house.member, "orchestrator", "which tables are in the database?")
+    assert not [one for one in permitted["sent"] if one["category"] == "aether_db"]
