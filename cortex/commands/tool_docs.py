@@ -12,7 +12,7 @@ FILES = "real folders and files"
 TESTED = {
     "ae_tasks": TABLES,
     "aether": "a double of the port",
-    "aether_db": "a double of the port",
+    "aether_db": "MariaDB 10.11, unpacked and started by the tests",
     "agents": "real background runs",
     "coding": "a double of the port; not available in this version yet",
     "cron": "the real scheduler, and accelerated years",

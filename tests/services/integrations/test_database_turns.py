@@ -80,6 +80,7 @@ async def test_every_tool_answers_good_and_bad_arguments(house: LivingHouse) -> 
     assert answers == {}
 
 
+@pytest.mark.moves_cache_prefix(reason="twenty times the model calls what it was not sent; what is sent follows")
 async def test_hostile_rows_lead_to_nothing_that_the_person_did_not_allow(house: LivingHouse) -> None:
     """The most obedient model there can be: it does what the row says; the gate refuses, or asks."""
     assert len(ROWS) == 20
