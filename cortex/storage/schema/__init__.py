@@ -23,6 +23,7 @@ from cortex.storage.schema.conversations import (
 from cortex.storage.schema.integrations import IntegrationTable
 from cortex.storage.schema.journals import EntryVersionTable, JournalEntryTable, JournalTable
 from cortex.storage.schema.learning import LearningAnswerTable, LearningCaseTable, RefitTable
+from cortex.storage.schema.memory import DistillMarkTable, FactTable, FactVersionTable
 from cortex.storage.schema.notices import (
     ActionLinkTable,
     DeliveryTable,
@@ -47,7 +48,10 @@ __all__ = [
     "CounterTable",
     "DeliveryTable",
     "EntryVersionTable",
+    "DistillMarkTable",
     "EventTable",
+    "FactTable",
+    "FactVersionTable",
     "GrantTable",
     "HaltTable",
     "IntegrationTable",
