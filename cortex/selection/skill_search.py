@@ -64,6 +64,12 @@ def judged(said: str, skills: tuple[Skill, ...], snapshot: Snapshot) -> tuple[Sk
     return tuple(sorted(found, key=lambda fit: (-fit.score, fit.name)))
 
 
+def rarity(term: str, snapshot: Snapshot) -> float:
+    """How rare a stem is in what people say, 0 to 1: 1 for one that nobody says."""
+    sayings = _sayings(SnapshotKey(snapshot))
+    return sayings.idf(term) / sayings.idf("")
+
+
 def listing(shown: Sequence[SkillFit]) -> str:
     """What rides behind the user's message; "" for no skill."""
     return "\n".join((HEAD, *map(line, shown))) if shown else ""
