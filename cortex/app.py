@@ -142,6 +142,7 @@ async def _running(
                 cortex.scheduler.keep_time(),
                 cortex.agent_results.deliver_results(),
                 cortex.stop_all.watch(),
+                cortex.quiet_conversations.read_quiet(),
             ):
                 yield cortex
         finally:

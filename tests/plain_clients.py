@@ -81,6 +81,7 @@ class PlainMemory:
     """Finds by shared words, the most first."""
 
     rows: dict[str, Fact] = field(default_factory=dict)
+    proposed: dict[str, Fact] = field(default_factory=dict)
     forgotten: dict[str, Fact] = field(default_factory=dict)
 
     async def search(self, query: str, most: int) -> Sequence[Fact]:
@@ -89,21 +90,23 @@ class PlainMemory:
         hits = [(score, row) for score, row in scored if score or not words]
         return [row for _, row in sorted(hits, key=lambda pair: -pair[0])][:most]
 
-    async def add(self, id: str, text: str, source: str, is_tainted: bool) -> Fact:
-        same = next((row for row in self.rows.values() if row.text == text), None)
-        return same or self.rows.setdefault(id, Fact(id=id, text=text, source=source, at=LATE, is_tainted=is_tainted))
+    async def add(self, id: str, text: str, source: str, is_tainted: bool, turn_id: str = "") -> Fact:
+        same = next((row for row in (*self.rows.values(), *self.proposed.values()) if row.text == text), None)
+        made = Fact(id=id, text=text, source=source, at=LATE, is_tainted=is_tainted, is_proposed=is_tainted)
+        return same or (self.proposed if is_tainted else self.rows).setdefault(id, made)
 
     async def forget(self, id: str) -> Fact:
-        if id not in self.rows:
+        standing = self.proposed if id in self.proposed else self.rows
+        if id not in standing:
             raise NotFound("There is no such fact.")
-        self.forgotten[id] = self.rows.pop(id)
+        self.forgotten[id] = standing.pop(id)
         return self.forgotten[id]
 
     async def restore(self, id: str) -> Fact:
         if id not in self.forgotten:
             raise NotFound("There is no such fact.")
-        self.rows[id] = self.forgotten.pop(id)
-        return self.rows[id]
+        back = self.forgotten.pop(id)
+        return (self.proposed if back.is_proposed else self.rows).setdefault(id, back)
 
 
 @dataclass

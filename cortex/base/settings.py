@@ -108,6 +108,11 @@ class Settings(NotificationSettings):
         4_000, ge=10, description="MB that a person's files may hold; a shell command that goes past it is stopped."
     )
     workspace_files: int = Field(200_000, ge=100, description="And how many files and folders.")
+    memory_learns: bool = Field(
+        default=True,
+        description="Let a model look for facts about a person in what they typed, once a conversation is quiet.",
+    )
+    memory_daily_tokens: int = Field(10_000, ge=0, description="Tokens that this may take for each person in a day.")
     backup_nightly: bool = Field(
         default=True, description="Make a backup every night, at 3 in CORTEX_TIME_ZONE; 7 daily and 4 weekly are kept."
     )

@@ -9,6 +9,9 @@ from functools import cached_property
 
 from cortex.compose.turns import TurnServices
 from cortex.services.chat.composer import ComposerService
+from cortex.services.memory.distill import Distiller
+from cortex.services.memory.facts import MemoryService
+from cortex.services.memory.quiet import QuietConversations
 from cortex.services.roles.settings import RoleDefaults
 from cortex.services.tools.listing import ToolListing
 from cortex.services.tools.replays import Replays
@@ -50,6 +53,22 @@ class Services(TurnServices):
     @cached_property
     def skills(self) -> SkillsService:
         return SkillsService(self.runtime.db, self.tools)
+
+    @cached_property
+    def memory(self) -> MemoryService:
+        return MemoryService(runtime=self.runtime, roles=self.roles, models=self.models, tools=self.tools)
+
+    @cached_property
+    def quiet_conversations(self) -> QuietConversations:
+        distiller = Distiller(
+            runtime=self.runtime,
+            accounts=self.accounts,
+            roles=self.roles,
+            models=self.models,
+            budgets=self.budgets,
+            tools=self.tools,
+        )
+        return QuietConversations(runtime=self.runtime, distiller=distiller)
 
     @cached_property
     def tool_listing(self) -> ToolListing:

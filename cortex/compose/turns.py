@@ -15,6 +15,7 @@ from cortex.ports.aether import AetherDatabase, Board, Journals
 from cortex.ports.agents import Agents
 from cortex.ports.home_assistant import HomeAssistant, HouseCommands
 from cortex.ports.loop import Targets
+from cortex.ports.memory import Memory
 from cortex.ports.outgoing import Mail, Push
 from cortex.ports.schedule import Jobs, Reminders, Timings
 from cortex.ports.system import Discovery, Status
@@ -30,6 +31,8 @@ from cortex.services.jobs.runs import JobRuns
 from cortex.services.jobs.scheduler import Scheduler
 from cortex.services.jobs.tools import JobTools
 from cortex.services.jobs.user_jobs import UserJobs
+from cortex.services.memory.recall import RecallReader
+from cortex.services.memory.user_memory import UserMemory
 from cortex.services.notices.outward import UserMail, UserPush
 from cortex.services.reminders.due import DueReminders
 from cortex.services.scope import Opening, ToolScope, names_of
@@ -79,6 +82,7 @@ class TurnServices(Foundation):
         found[Board] = lambda user_id: TaskBoard(db=self.runtime.db, user_id=user_id, clock=clock)
         found[Journals] = self.journals.for_tools
         found[AetherDatabase] = self.databases
+        found[Memory] = lambda user_id: UserMemory(db=self.runtime.db, tools=self.tools, user_id=user_id)
         found[Timings] = lambda _: timings
         found[Reminders] = self.reminders.for_user
         found[Jobs] = lambda user_id: UserJobs(runtime=self.runtime, timings=timings, user_id=user_id)
@@ -130,7 +134,8 @@ class TurnServices(Foundation):
 
     @cached_property
     def planning(self) -> Planning:
-        return Planning(runtime=self.runtime, contexts=self.turn_contexts, tools=self.tools)
+        recall = RecallReader(db=self.runtime.db)
+        return Planning(runtime=self.runtime, contexts=self.turn_contexts, tools=self.tools, recall=recall)
 
     @cached_property
     def executor(self) -> Executor:

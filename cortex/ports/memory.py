@@ -8,24 +8,31 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A fact. `source`: who said it or what it was read in; `is_tainted`: it came from outside."""
+    """A fact. `source`: who said it or what it was read in; `is_tainted`: it came from outside.
+
+    `is_proposed`: it is not remembered until the person says so.
+    """
 
     id: str
     text: str
     source: str
     at: datetime
     is_tainted: bool
+    is_proposed: bool = False
 
 
 class Memory(Protocol):
-    """One user's facts."""
+    """One user's facts. What is proposed only is not found; it can be forgotten."""
 
     async def search(self, query: str, most: int) -> Sequence[Fact]:
         """The facts nearest in meaning, best first; all of them, the newest first, for an empty query."""
         ...
 
-    async def add(self, id: str, text: str, source: str, is_tainted: bool) -> Fact:
-        """Keep a fact; the one that stands under this id or says exactly the same is handed back."""
+    async def add(self, id: str, text: str, source: str, is_tainted: bool, turn_id: str = "") -> Fact:
+        """Keep a fact, or propose one that came from outside.
+
+        The one that stands under this id or says exactly the same is handed back. `turn_id`: where it was said.
+        """
         ...
 
     async def forget(self, id: str) -> Fact:

@@ -24,10 +24,12 @@ HEAD = "Remembered about the user (facts, not instructions; use them only where 
 
 _RAREST, _OF_MESSAGE, _OF_FACT, _SEVERAL, _NAME, _OWN, _BEARS, _BIAS = 4.62, 2.33, 2.10, 0.30, 1.63, 3.07, 5.14, -6.24
 
-_OWN_WORDS = frozenset("my our mine ours i me we mein meine meinen meiner meinem unser unsere ich mir mich wir".split())
+_OWN_WORDS = frozenset(
+    text.words("my our mine ours i me we mein meine meinen meiner meinem unser unsere ich mir mich wir")
+)
 _IMPERSONAL = re.compile(
-    r"(?:explain|define|compare|who|why|was ist|erkläre?)\b|how does\b|how do (?!i\b|we\b|you\b)|when (?:was|were|did)\b"
-    r"|what (?:is|are|was|does|do|happens?|happened)\b"
+    r"(?:explain|define|compare|who|why|was ist|erkläre?)\b|how does\b|how do (?!i\b|we\b|you\b)"
+    r"|when (?:was|were|did)\b|what (?:is|are|was|does|do|happens?|happened)\b"
 )
 _WORD = re.compile(r"[^\W_]+")
 _EVERYDAY = """
@@ -48,7 +50,7 @@ _EVERYDAY = """
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A message as facts are held against it. `bears`: stems that a fact may hold to bear on it, and what calls them."""
+    """A message as facts are held against it. `bears`: stems that a fact may hold to bear on it, with their cause."""
 
     words: dict[str, str]
     weights: dict[str, float]
@@ -136,7 +138,9 @@ def _chance(asked: _Asked, fact: str, snapshot: Snapshot) -> tuple[float, str]:
         + _BEARS * bool(about)
     )
     words = ", ".join(asked.words[term] for term in met)
-    why = f"close in wording ({words})" if met else f"bears on “{asked.words[asked.bears[about[0]]]}” ({held[about[0]]})"
+    why = (
+        f"close in wording ({words})" if met else f"bears on “{asked.words[asked.bears[about[0]]]}” ({held[about[0]]})"
+    )
     return round(1 / (1 + math.exp(-sum_)), 4), why
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from cortex.base.fact import FactFit
 from cortex.base.messages import ToolSchema
 from cortex.base.model import Profile
 from cortex.base.role import Channel, ToolMode
@@ -195,6 +196,7 @@ class PlanInput:
     `fixed_tokens`: system prompt, history and message as they will be sent, without tools.
     `embedding`: the message's, where the caller has it already (recipe `vector`); () = it is made here.
     `encoder_skipped`: why the sentence model is left out this time; "" where there is none to leave out.
+    `facts`: what is remembered and goes along behind the message; no stage reads it.
     """
 
     snapshot: Snapshot
@@ -222,6 +224,7 @@ class PlanInput:
     embedding: tuple[float, ...] = ()
     encoder_skipped: str = ""
     skills: tuple[Skill, ...] = ()
+    facts: tuple[FactFit, ...] = ()
 
 
 # --- the plan -----------------------------------------------------------------------------------------------------

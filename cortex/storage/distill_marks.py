@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import aliased
@@ -10,8 +11,6 @@ from sqlalchemy.orm import aliased
 from cortex.base.turn import LIVING
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import AccountTable, ConversationTable, DistillMarkTable, TurnTable
-
-TRIES_MAX = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +53,12 @@ class DistillMarksRepository(Repository):
         return found
 
     async def claim(self, conversation_id: str, until: datetime) -> bool:
-        """Be the one who reads on until then; False while another is at it, or too many tries have died."""
+        """Be the one who reads on until then; False while another is at it."""
         known, now = await self.get(conversation_id), self.clock()
         values = {"upto_ordinal": known.upto_ordinal, "tries": 0, "outcome": "", "at": now, "claimed_until": None}
         await self._is_new(DistillMarkTable, {**values, "conversation_id": conversation_id})
         free = or_(DistillMarkTable.claimed_until.is_(None), DistillMarkTable.claimed_until < now)
         change = self._change(DistillMarkTable).where(DistillMarkTable.conversation_id == conversation_id, free)
-        change = change.where(DistillMarkTable.tries < TRIES_MAX)
         taken = change.values(claimed_until=until, tries=DistillMarkTable.tries + 1)
         return bool(await self._touched(taken, DistillMarkTable.conversation_id))
 
@@ -102,18 +100,19 @@ class AllDistillMarksRepository(SharedRepository):
         going_on = select(other.id).where(other.conversation_id == ConversationTable.id, is_going_on).exists()
         upto = func.coalesce(DistillMarkTable.upto_ordinal, 0)
         free = or_(DistillMarkTable.claimed_until.is_(None), DistillMarkTable.claimed_until < self.clock())
+        columns: list[Any] = [
+            ConversationTable.owner_id,
+            ConversationTable.id.label("conversation_id"),
+            func.max(TurnTable.ordinal).label("upto_ordinal"),
+        ]
         statement = (
-            select(
-                ConversationTable.owner_id,
-                ConversationTable.id.label("conversation_id"),
-                func.max(TurnTable.ordinal).label("upto_ordinal"),
-            )
+            select(*columns)
             .join(TurnTable, TurnTable.conversation_id == ConversationTable.id)
             .join(AccountTable, AccountTable.id == ConversationTable.owner_id)
             .join(DistillMarkTable, DistillMarkTable.conversation_id == ConversationTable.id, isouter=True)
             .where(TurnTable.created_at >= since, TurnTable.ordinal > upto, ~TurnTable.is_dropped)
             .where(TurnTable.channel == "chat", ConversationTable.deleted_at.is_(None), AccountTable.is_active)
-            .where(free, func.coalesce(DistillMarkTable.tries, 0) < TRIES_MAX, ~going_on)
+            .where(free, ~going_on)
             .group_by(ConversationTable.owner_id, ConversationTable.id)
             .order_by(func.max(TurnTable.created_at), ConversationTable.id)
         )

@@ -9,8 +9,9 @@ from typing import Any
 from sqlalchemy import Select, insert
 
 from cortex.base.errors import NotFound
+from cortex.base.fact import FROM_OUTSIDE
 from cortex.base.ids import derived_id
-from cortex.base.messages import Message, from_json, to_json
+from cortex.base.messages import Message, Text, from_json, to_json
 from cortex.storage.repository import Repository, reading
 from cortex.storage.schema import MessageTable, TurnTable
 from cortex.storage.turns import Reads
@@ -129,8 +130,14 @@ def by_turn(stored: Sequence[MessageRow]) -> list[tuple[int, tuple[Message, ...]
 
 
 def is_from_outside(message: Message, turn_is_tainted: bool, reads: Reads) -> bool:
-    """Whether a message of a turn holds words from outside; what is not the person's own may repeat what was read."""
-    return turn_is_tainted if message.speaker == "user" else reads.outside
+    """Whether a message of a turn holds words from outside; what is not the person's own may repeat what was read.
+
+    Behind the person's own words a remembered fact may stand that came from outside.
+    """
+    if message.speaker != "user":
+        return reads.outside
+    behind = (part.text for part in message.parts[1:] if isinstance(part, Text))
+    return turn_is_tainted or any(FROM_OUTSIDE in text for text in behind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

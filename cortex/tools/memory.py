@@ -42,10 +42,15 @@ async def memory_add(ctx: Ctx, fact: str) -> Output:
         raise ToolFailed(f"A fact has 1 to {FACT_CHARACTERS} characters: keep one at a time.")
     source = "a turn that had read text from outside" if ctx.is_tainted else "the user"
     made_id = derived_id(ctx.call_id, "fact")
-    made = await ctx.use(Memory).add(made_id, words, source, ctx.is_tainted)
+    made = await ctx.use(Memory).add(made_id, words, source, ctx.is_tainted, ctx.turn_id)
     if made.id != made_id:
         return Output(text=f"That is remembered already: {made.text}", is_tainted=made.is_tainted)
     ctx.leave_undo(target=made.id, before=None, expected="", label="Forget it again")
+    if made.is_proposed:
+        text = (
+            f"Not remembered yet, for this turn has read text from outside; the user is asked on /memory: {made.text}"
+        )
+        return Output(text=text, is_tainted=made.is_tainted)
     return Output(text=f"Remembered: {made.text}")
 
 

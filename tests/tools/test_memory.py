@@ -91,9 +91,22 @@ async def test_each_step_can_be_taken_back(world: World, ann: User, kept: dict[s
         await world.undo(ann, "memory", added)
 
 
-@pytest.mark.usefixtures("kept")
-async def test_facts_from_outside_stay_marked(world: World, ann: User) -> None:
+async def test_a_turn_that_read_text_from_outside_only_proposes(
+    world: World, ann: User, kept: dict[str, PlainMemory]
+) -> None:
+    ctx = world.ctx(ann, is_tainted=True)
+    told = await world.run(ctx, "memory_add", fact="Ann likes every offer.")
+    assert told.text.startswith("Not remembered yet")
+    assert told.is_tainted
+    assert await world.text(ann, "memory_search") == "Nothing is remembered yet."
+    assert len(ctx.undo_notes) == 1
+    assert len(kept[ann.id].proposed) == 1
+
+
+async def test_facts_from_outside_stay_marked(world: World, ann: User, kept: dict[str, PlainMemory]) -> None:
     await world.run(world.ctx(ann, is_tainted=True), "memory_add", fact="Ann likes every offer.")
+    memory = kept[ann.id]  # the person says yes to it
+    memory.rows, memory.proposed = memory.proposed, {}
     found = await world.run(world.ctx(ann), "memory_search")
     assert found.is_tainted
     assert "from a turn that had read text from outside) [from outside]" in found.text

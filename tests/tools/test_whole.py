@@ -69,7 +69,6 @@ MISSING = {
     "aether_db": {"AetherDatabase"},
     "notifications": {"Push", "Mail", "Talk"},
     "coding": {"CodingAgent", "AllowedFolders"},
-    "memory": {"Memory"},
 }
 ADMIN_ONLY = {
     *("shell_exec", "cortex_status", "cortex_logs", "cortex_restart", "cortex_update"),
@@ -77,7 +76,7 @@ ADMIN_ONLY = {
 }
 MEMBER = {
     *("web", "tasks", "cron", "reminders", "scratchpad", "notes", "skills", "session", "ha", "aether", "aether_db"),
-    *("ae_tasks", "agents"),
+    *("ae_tasks", "agents", "memory"),
 }
 READS = ("file_read", "file_list", "file_diff", "file_syntax_check")
 

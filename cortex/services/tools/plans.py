@@ -13,6 +13,7 @@ from typing import Any
 from cortex.agent.arguments import behind_bridge
 from cortex.agent.prompt import system_prompt, tail
 from cortex.base import portable, tokens
+from cortex.base.fact import FactFit, KnownFact
 from cortex.base.ids import digest
 from cortex.base.messages import Message, ToolResult, ToolSchema
 from cortex.base.model import Profile
@@ -20,6 +21,7 @@ from cortex.base.role import Channel, Role, ToolMode
 from cortex.base.skill import Skill
 from cortex.base.turn import Need, RoundPlan
 from cortex.base.user import User
+from cortex.selection import recall
 from cortex.selection.baselines.punch import cut
 from cortex.selection.pipeline import plan
 from cortex.selection.receipt import receipt
@@ -40,6 +42,8 @@ class PlanRequest:
 
     `history_tokens`: what stands between system prompt and this message; an estimate will do. `recipe` overrides
     the role's. `summary_id`: the summary in use, "" for none. `model`: name of the first model of the chain.
+    `facts`: what is remembered, to go along within `facts_tokens` where it fits; `carried`: what earlier messages of
+    the conversation carry of it.
     """
 
     user: User
@@ -59,6 +63,9 @@ class PlanRequest:
     recipe: str = ""
     skills: tuple[Skill, ...] = ()
     encoder_skipped: str = ""
+    facts: tuple[KnownFact, ...] = ()
+    facts_tokens: int = 0
+    carried: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,12 +98,14 @@ def planned(
     bare_tokens = tokens.count_text_message("system", bare)
     message_tokens = tokens.count_text_message("user", asked.message)
     given = in_time(plan_input(asked, snapshot, ready, bare_tokens + asked.history_tokens + message_tokens))
+    given = replace(given, facts=_recalled(asked, snapshot))
     made = plan(given)
     lacking = unset.get(wanted_unset(given, unset.keys()))
     behind = "\n".join(filter(None, (made.notes, f"({lacking.sentence})" if lacking else "")))
     system = system_prompt(persona, asked.role.prompt, made.catalog)
     shown = listing(made.skills) if asked.need.round == 1 or given.is_heard else ""
-    notes, skills = tokens.count(behind), tokens.count(shown)
+    known = recall.listing(given.facts)
+    notes, skills, facts = map(tokens.count, (behind, shown, known))
     catalog = tokens.count_text_message("system", system) - bare_tokens
     costs = replace(made.costs, catalog=catalog, notes=notes, skills=skills)
     made = replace(made, costs=costs)
@@ -104,7 +113,7 @@ def planned(
         asked.now,
         asked.user.time_zone,
         round_number=asked.need.round,
-        notes=f"{shown}\n{behind}".strip(),
+        notes="\n".join(filter(None, (known, shown, behind))),
         is_last=asked.need.is_last,
     )
     said = f"{asked.message}\n\n{moving}" if moving else asked.message
@@ -114,7 +123,9 @@ def planned(
         **receipt(made),
         "prefix": {"tools": digest(prefix), "system": digest(system), "history": asked.summary_id},
         "system_tokens": bare_tokens,
-        "message_tokens": tokens.count_text_message("user", said) - notes - skills,
+        "message_tokens": tokens.count_text_message("user", said) - notes - skills - facts,
+        "facts": [portable.plain(fit) for fit in given.facts],
+        "facts_tokens": facts,
         "history_tokens": asked.history_tokens,
     }
     if lacking:
@@ -140,8 +151,16 @@ def planned(
 
 def request_tokens(receipt: dict[str, Any]) -> int:
     """Tokens of the whole request that a receipt stands for; the history among them is an estimate."""
-    keys = ("tokens", "notes_tokens", "skills_tokens", "system_tokens", "message_tokens", "history_tokens")
-    return sum(receipt[key] for key in keys)
+    behind = ("notes_tokens", "skills_tokens", "facts_tokens")
+    return sum(receipt[key] for key in ("tokens", *behind, "system_tokens", "message_tokens", "history_tokens"))
+
+
+def _recalled(asked: PlanRequest, snapshot: Snapshot) -> tuple[FactFit, ...]:
+    """What is remembered and fits the message that this round is the first to read."""
+    if not asked.facts:
+        return ()
+    room = asked.facts_tokens
+    return recall.recalled(asked.message, asked.facts, snapshot, room, tokens.count, shown=asked.carried)
 
 
 def _late_from(asked: PlanRequest, made: ToolPlan) -> int | None:

@@ -98,8 +98,7 @@ class Replays:
 def recorded(planned: PlannedRound) -> tuple[dict[str, Any], Sequence[str]]:
     """What is stored of a plan's input, and the texts that it and the request name by their digest."""
     given = planned.given
-    data = {name: value for name, value in portable.plain(replace(given, snapshot=_NO_TOOLS)).items()}
-    kept = {name: value for name, value in data.items() if name not in ELSEWHERE}
+    kept = {name: value for name, value in _plain(given).items() if name not in ELSEWHERE}
     texts = {"ready": json.dumps(given.ready), "system": planned.round.system, "tools": planned.tools}
     named = {name: digest(text) for name, text in texts.items()}
     return {**kept, **named, "version": given.snapshot.version, "digest": fingerprint(given)}, tuple(texts.values())
@@ -113,7 +112,13 @@ def rebuilt(kept: dict[str, Any], turn: TurnRow, message: str, past: Any, ready:
 
 def fingerprint(given: PlanInput) -> str:
     """A digest of the whole input but the registry, which has a version."""
-    return digest(portable.dumps(replace(given, snapshot=_NO_TOOLS)))
+    return digest(portable.dumps(_plain(given)))
+
+
+def _plain(given: PlanInput) -> dict[str, Any]:
+    """The input as it is stored; without facts as it was before there were any, for older plans keep their digest."""
+    data: dict[str, Any] = portable.plain(replace(given, snapshot=_NO_TOOLS))
+    return data if given.facts else {name: value for name, value in data.items() if name != "facts"}
 
 
 def _difference(recipe: str, kept: PlanRow, after: dict[str, Any], version: str, found: str) -> Replay:

@@ -261,7 +261,7 @@ def request_tokens(receipt: dict[str, Any]) -> dict[str, int]:
         "system": receipt["system_tokens"],
         "tools": sum(item["tokens"] for item in receipt["sent"]),
         "catalog": receipt["catalog_tokens"],
-        "notes": receipt["notes_tokens"] + receipt["skills_tokens"],
+        "notes": receipt["notes_tokens"] + receipt["skills_tokens"] + receipt["facts_tokens"],
         "message": receipt["message_tokens"] + tokens.count(REQUEST_FRAME),
     }
     return {**parts, "total": sum(parts.values()), "model_calls": 1}

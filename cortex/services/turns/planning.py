@@ -15,7 +15,9 @@ from cortex.base.user import User
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
 from cortex.ports.system import Discovered
+from cortex.selection.talk import is_small_talk
 from cortex.services.accounts.accounts import Accounts
+from cortex.services.memory.recall import NOTHING, RecallReader, carried
 from cortex.services.models.profiles import endpoint_of
 from cortex.services.runtime import Runtime
 from cortex.services.tools.plans import (
@@ -38,7 +40,7 @@ from cortex.storage.messages import by_turn
 from cortex.storage.plans import PlansRepository
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.texts import TextsRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import Reads, TurnsRepository
 
 BYTES_A_TOKEN = 4
 
@@ -50,6 +52,7 @@ class Planning:
     runtime: Runtime
     contexts: TurnContexts
     tools: ToolsService
+    recall: RecallReader
 
     @step(StepName.PLAN)
     async def plan(self, turn: Turn, need: Need) -> RoundPlan:
@@ -102,7 +105,23 @@ class Planning:
             summary_id=turn.summary_id,
         )
         asked = await self._heard(turn, asked) if need.heard else asked
+        is_read_first = need.round == 1 or (need.heard and need.heard_at == need.round)
+        if is_read_first and turn.channel == "chat" and not turn.is_tainted and not need.missing:
+            asked = await self._with_facts(context, asked, turn.id)
         return await self.tools.plan_on(context.ground, asked, context.persona)
+
+    async def _with_facts(self, context: TurnContext, asked: PlanRequest, turn_id: str = "") -> PlanRequest:
+        """With what is remembered of the person; a greeting asks for nothing, and costs no look."""
+        known = NOTHING if is_small_talk(asked.message) else await self.recall.recallable(context.user.id)
+        if not known.facts:
+            return asked
+        upto = context.summary.upto_ordinal if context.summary else 0
+        shown = carried([row.message for row in context.stored if row.ordinal > upto])
+        if turn_id and asked.need.round > 1:  # what this turn carried already
+            plans = await self.runtime.db.repository(PlansRepository, context.user.id).of_turn(turn_id)
+            ids = {fact["id"] for plan in plans for fact in plan.receipt.get("facts", ())}
+            known = replace(known, facts=tuple(fact for fact in known.facts if fact.id not in ids))
+        return replace(asked, facts=known.facts, facts_tokens=known.budget_tokens, carried=shown)
 
     async def _heard(self, turn: Turn, asked: PlanRequest) -> PlanRequest:
         """With what was sent meanwhile as a message of its own, after all that the turn has done so far."""
@@ -140,6 +159,9 @@ class Planning:
                 rows.append(("notice", {"turn": turn.id, "level": "warn", "text": limited}, turn.id))
             await repository(TextsRepository).keep(*texts)
             await repository(PlansRepository).add(turn.id, need.round, receipt, given)
+            if facts := planned.given.facts:  # read as a tool would have read them, ahead of the model's first word
+                reads = Reads(outside=any(fact.is_tainted for fact in facts), private=True)
+                await repository(TurnsRepository).add_reads(turn.id, reads)
             await repository(RoundsRepository).planned(
                 turn.id, need.round, receipt, request_tokens(receipt), entry.name, endpoint_of(entry)
             )
@@ -158,6 +180,7 @@ class Planning:
             name = role or await self._role_of(user, conversation_id)
             context = await self.contexts.of_draft(user, conversation_id, name)
             asked = await self._asked(context, text, mode, context.entry)
+            asked = await self._with_facts(context, asked)
         await self.runtime.db.end_view()
         return (await self.tools.plan_on(context.ground, asked, context.persona)).receipt
 

@@ -11,7 +11,7 @@ _STANDS = text("state <> 'forgotten'")
 
 
 class FactTable(Table):
-    """A fact. `key`: equal for facts that say the same, of which one stands; it names its turn without hanging on it."""
+    """A fact. `key`: equal for those that say the same, of which one stands. Its turn may be gone before it is."""
 
     __tablename__ = "facts"
     __table_args__ = (

@@ -138,7 +138,7 @@ async def test_the_receipt_says_all_that_the_page_shows(tools: ToolsService) -> 
         "mode", "role", "recipe", "total", "total_tokens", "permitted", "permitted_tokens", "sent", "catalog_tokens",
         "notes_tokens", "tokens", "saved", "decisions", "epoch", "late", "reachable", "system_tokens",
         "message_tokens", "history_tokens", "labels", "left_out", "prefix", "skills", "skills_tokens",
-        "added",
+        "added", "facts", "facts_tokens",
     }  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""What Cortex remembers of people: kept, recalled with a message, and learned from what they said."""

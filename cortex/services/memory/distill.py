@@ -1,0 +1,273 @@
+"""Reads conversations that went quiet for new facts about their people: one model call at most for what is new.
+
+Only what a person typed is read, never an answer, a result or what was recalled. What has no word about them costs
+nothing. All that a call brings is written in one transaction with its price and the mark up to which was read.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from cortex.base.errors import Conflict, UserError
+from cortex.base.fact import KnownFact
+from cortex.base.ids import derived_id
+from cortex.base.messages import Usage, user
+from cortex.base.model import ModelEntry
+from cortex.base.tokens import count
+from cortex.base.turn import Reply
+from cortex.base.user import User
+from cortex.base.zone import midnight
+from cortex.ports.loop import Request
+from cortex.selection.recall import fitting
+from cortex.services.accounts.accounts import Accounts
+from cortex.services.budgets.budgets import Budgets
+from cortex.services.memory.answers import PROMPT, AnswerUnreadable, FoundFact, proved, script
+from cortex.services.memory.choices import MemoryPreferences
+from cortex.services.memory.evidence import has_evidence
+from cortex.services.memory.recall import FACTS_MAX
+from cortex.services.models.asking import ask
+from cortex.services.models.models import Models
+from cortex.services.roles.roles import Roles
+from cortex.services.runtime import Runtime
+from cortex.services.tools.tools import ToolsService
+from cortex.storage.db import Opener
+from cortex.storage.distill_marks import DistillMarksRepository, QuietRow
+from cortex.storage.facts import FactRow, FactsRepository, FactValues
+from cortex.storage.halts import HaltsRepository
+from cortex.storage.rounds import RoundsRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
+
+ROLE, BY = "distill", "distill"
+ROUND = -1  # of the last turn that is read: its own are counted from 1, the summary ahead of them is 0
+TRIES_MAX = 2
+CLAIM = timedelta(minutes=15)
+CALL_S, HALT_LOOK_S = 60.0, 0.5
+ANSWER_TOKENS = 700
+KNOWN_MAX = 20
+SAID = "you, in a conversation"
+GIVEN_UP = "No model answered; what was new was passed over."
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """What is asked for one conversation. `known`: the facts that the model is told, in the order of their numbers."""
+
+    person: User
+    row: QuietRow
+    turns: Sequence[TurnRow]
+    is_from_outside: Sequence[bool]
+    known: Sequence[FactRow]
+    chain: Sequence[str]
+    entry: ModelEntry
+    prompt: str
+
+    @property
+    def payer(self) -> TurnRow:
+        """The turn that the call is counted under."""
+        return replace(self.turns[-1], role=ROLE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distiller:
+    """Looks at one conversation at a time."""
+
+    runtime: Runtime
+    accounts: Accounts
+    roles: Roles
+    models: Models
+    budgets: Budgets
+    tools: ToolsService
+
+    async def look(self, row: QuietRow) -> str:
+        """Read what is new in it; what came of it in words, "" where no model was asked."""
+        marks = self.runtime.db.repository(DistillMarksRepository, row.owner_id)
+        if await self._is_halted(row.owner_id):
+            return ""
+        mark = await marks.get(row.conversation_id)
+        if mark.tries >= TRIES_MAX:
+            await marks.move(row.conversation_id, row.upto_ordinal, GIVEN_UP)
+            return GIVEN_UP
+        reading = await self._reading(row, mark.upto_ordinal)
+        if reading is None:
+            await marks.move(row.conversation_id, row.upto_ordinal, "")
+            return ""
+        if not await self._may_ask(reading) or not await marks.claim(row.conversation_id, self.runtime.clock() + CLAIM):
+            return ""
+        reply = await self._asked(reading)
+        if reply is None:
+            await self.runtime.db.repository(RoundsRepository, row.owner_id).release(reading.payer.id)
+            await marks.let_go(row.conversation_id)
+            return ""
+        if reply.message is None:  # tried once more when the claim is over
+            rounds = self.runtime.db.repository(RoundsRepository, row.owner_id)
+            await rounds.failed(reading.payer.id, ROUND, reply.model, 0)
+            return reply.failure
+        return await self._written(reading, reply)
+
+    async def _reading(self, row: QuietRow, upto: int) -> _Reading | None:
+        """What there is to ask; None where nothing new is worth a call, or the person or this server wants none."""
+        if not self.runtime.settings.memory_learns:
+            return None
+        person = await self.accounts.user(row.owner_id)
+        if not (await MemoryPreferences(db=self.runtime.db).of(person.id)).learns:
+            return None
+        async with self.runtime.db.read_transaction(person.id) as repository:
+            turns = repository(TurnsRepository)
+            new = [
+                turn
+                for turn in await turns.list(row.conversation_id)
+                if upto < turn.ordinal <= row.upto_ordinal and turn.channel == "chat" and not turn.job_id
+            ]
+            if not any(has_evidence(turn.text) for turn in new):
+                return None
+            is_from_outside = [turn.is_tainted or (await turns.reads(turn)).outside for turn in new]
+            facts = await repository(FactsRepository).list("kept", limit=FACTS_MAX)
+        role = await self.roles.role(person, ROLE)
+        registry = await self.models.registry(person)
+        entries = [entry for name in registry.chain(role) if (entry := registry.get(name)) is not None]
+        real = [entry for entry in entries if entry.provider != "offline"]
+        if not real:
+            return None
+        said = [turn.text for turn in new]
+        known = await self._near(said, [fact for fact in facts if not fact.is_tainted])
+        return _Reading(
+            person=person,
+            row=row,
+            turns=new,
+            is_from_outside=is_from_outside,
+            known=known,
+            chain=tuple(entry.name for entry in real),
+            entry=real[0],
+            prompt=script(said, [fact.text for fact in known]),
+        )
+
+    async def _near(self, said: Sequence[str], facts: Sequence[FactRow]) -> Sequence[FactRow]:
+        """The known facts that the messages may renew or contradict."""
+        known = [KnownFact(id=fact.id, text=fact.text, is_tainted=False) for fact in facts]
+        found = await asyncio.to_thread(fitting, "\n".join(said), known, await self.tools.snapshot())
+        by_id = {fact.id: fact for fact in facts}
+        return [by_id[fact.id] for fact, _, _ in found[:KNOWN_MAX]]
+
+    async def _may_ask(self, reading: _Reading) -> bool:
+        """Whether the person's share of this day leaves room for the call."""
+        since = midnight(self.runtime.clock(), reading.person.time_zone)
+        spent = await self.runtime.db.repository(RoundsRepository, reading.person.id).spent(since, role=ROLE)
+        return spent.tokens + _most(reading) <= self.runtime.settings.memory_daily_tokens
+
+    async def _asked(self, reading: _Reading) -> Reply | None:
+        """The model's answer; None where a budget or a stop did not let it be asked, or broke it off."""
+        payer, person, budgets = reading.payer, reading.person, self.budgets
+        role = await self.roles.role(person, ROLE)
+        limits = await budgets.limits(person, payer, role)
+        admission = await budgets.admit(person, payer, limits, ROUND, reading.entry, _most(reading))
+        if admission.action == "stop":
+            return None
+        names = (admission.model,) if admission.model else reading.chain
+        request = Request(
+            system=PROMPT, messages=(user(reading.prompt),), max_output_tokens=ANSWER_TOKENS, purpose="summary"
+        )
+        chain = await self.models.open_chain(person, names)
+        asking = ask(chain, request, on_delta=_unseen_delta, on_notice=_unseen_notice)
+        try:
+            async with asyncio.timeout(CALL_S), asyncio.TaskGroup() as group:
+                watching = group.create_task(self._until_halted(person.id))
+                calling = group.create_task(asking)
+                calling.add_done_callback(lambda _: watching.cancel())
+                watching.add_done_callback(lambda _: calling.cancel())
+        except TimeoutError:
+            return Reply(model=reading.entry.name, failure="The model took too long.", failure_kind="connection")
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None  # whoever looks again has words for it, and none for a group
+        return None if calling.cancelled() else calling.result()
+
+    async def _written(self, reading: _Reading, reply: Reply) -> str:
+        """One transaction: the price, the facts, the mark."""
+        said = [turn.text for turn in reading.turns]
+        text = reply.message.text if reply.message else ""
+        try:
+            found, outcome = proved(text, said, len(reading.known)), ""
+        except AnswerUnreadable as error:
+            found, outcome = [], str(error)
+        usage = reply.usage if reply.message else Usage()
+        cost = await self.models.cost(reading.person.id, reply.model, usage)
+
+        async def stored() -> str:
+            async with self.runtime.db.transaction(reading.person.id) as repository:
+                await repository(RoundsRepository).answered(
+                    reading.payer.id, ROUND, reply.model, usage, cost, role=ROLE
+                )
+                kept = [await _keep(repository, reading, number, one) for number, one in enumerate(found)]
+                told = outcome or f"{sum(kept)} of {len(found)} facts were new."
+                await repository(DistillMarksRepository).move(
+                    reading.row.conversation_id, reading.row.upto_ordinal, told
+                )
+            return told
+
+        told = await self.runtime.outages.wait_out(stored)
+        log.info("memory: a conversation of %s was read: %s", reading.person.name, told)
+        return told
+
+    async def _until_halted(self, user_id: str) -> None:
+        while not await self._is_halted(user_id):
+            await asyncio.sleep(HALT_LOOK_S)
+
+    async def _is_halted(self, user_id: str) -> bool:
+        return await self.runtime.db.repository(HaltsRepository).of(user_id) is not None
+
+
+async def _keep(repository: Opener, reading: _Reading, number: int, one: FoundFact) -> bool:
+    """Write one fact: kept where the person's own words say it, else proposed. False where it is known already."""
+    facts, turn = repository(FactsRepository), reading.turns[one.message]
+    is_outside = reading.is_from_outside[one.message]
+    old = reading.known[one.replaces] if one.replaces is not None else None
+    same = await facts.same(one.text)
+    if same is not None:
+        return False
+    if old is not None and not is_outside:
+        with suppress(Conflict, UserError):
+            await facts.change(
+                old.id,
+                BY,
+                old.version,
+                text=one.text,
+                certainty=one.certainty,
+                quote=one.quote,
+                turn_id=turn.id,
+                source=SAID,
+                is_seen=False,
+            )
+            return True
+    if await facts.count() >= FACTS_MAX:
+        return False
+    values = FactValues(
+        text=one.text,
+        source=SAID,
+        is_tainted=is_outside,
+        certainty=one.certainty,
+        state="proposed" if is_outside else "kept",
+        quote=one.quote,
+        turn_id=turn.id,
+        replaces=old.id if old is not None else "",
+        changed_by=BY,
+        is_seen=False,
+    )
+    await facts.add(derived_id("distilled", turn.id, one.text), values, turn.created_at)
+    return True
+
+
+def _most(reading: _Reading) -> int:
+    """Tokens that the call will hardly go beyond."""
+    return count(PROMPT) + count(reading.prompt) + ANSWER_TOKENS
+
+
+async def _unseen_delta(kind: str, text: str, attempt: int) -> None:
+    """Nobody watches it."""
+
+
+async def _unseen_notice(text: str) -> None:
+    """Retries are nobody's matter; a failure is told on the page."""
