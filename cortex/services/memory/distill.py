@@ -6,7 +6,7 @@ nothing. All that a call brings is written in one transaction with its price and
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -82,6 +82,7 @@ class Distiller:
     models: Models
     budgets: Budgets
     tools: ToolsService
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def look(self, row: QuietRow) -> str:
         """Read what is new in it; what came of it in words, "" where no model was asked."""
@@ -214,7 +215,7 @@ class Distiller:
 
     async def _until_halted(self, user_id: str) -> None:
         while not await self._is_halted(user_id):
-            await asyncio.sleep(HALT_LOOK_S)
+            await self.sleep(HALT_LOOK_S)
 
     async def _is_halted(self, user_id: str) -> bool:
         return await self.runtime.db.repository(HaltsRepository).of(user_id) is not None
