@@ -76,6 +76,9 @@ def furnish(home: Path, admin: Caller) -> Furnished:
     admin.post(f"/journals/{journal}/new", key="frost1", title="First frost", text="# Beds\n\nThe *dahlias* are in.")
     admin.post("/journal-entries/frost1/edit", version="1", title="First frost", text="The *dahlias* are out.")
     admin.post("/skills", example="1")
+    admin.post("/memory", text="I am vegetarian and have been since 2011.")
+    fact = re.findall(r'<tr id="fact-(\w+)"', admin.get("/memory").text)[0]
+    admin.post(f"/memory/{fact}", version="1", text="I am vegetarian, and so is Carla.", certainty="inferred")
     admin.post("/models", **MODEL)
     admin.post("/models/chain", names="offline")
     admin.post("/account/roles/coder", mode="all", max_rounds="9")
@@ -135,6 +138,10 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/skills",
         "/skills?message=plan+my+week",
         "/skills/weekly-review",
+        "/memory",
+        "/memory?q=vegetarian",
+        "/memory/forget-all",
+        f"/memory/{fact}",
         "/scratchpad",
         "/agent-notes/orchestrator",
         "/agent-notes/orchestrator/clear",

@@ -92,6 +92,7 @@ OF_THE_HOUSE = {  # these are everybody's
 IDS = (
     "cid key task_id job_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id "
     "notice_id delivery_id device_id token reminder_id run_id journal_id entry_id"
+    "notice_id delivery_id device_id token reminder_id run_id fact_id"
 )
 ANY = dict.fromkeys(IDS.split(), "x")
 
@@ -223,6 +224,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "task_id": (await house.tasks.create(user, "Dig truffles", list_name="truffles")).id,
         "job_id": (await house.jobs.add(user, TRUFFLE_JOB)).id,
         "name": await house.notes.create(user, "Truffles"),
+        "fact_id": (await house.memory.add(user, "I dig truffles.")).id,
         "skill": await SkillsService(db, house.tools).create(user, "Truffle dig", "Where truffles are dug"),
         "role": "truffler",
         "login_id": (await house.accounts.logins(user))[0].id,
@@ -293,6 +295,7 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await house.notes.scratchpad(user),
         await house.journals.shelf(user),
         await house.journals.history(user, ids["entry_id"]),
+        [(one.fact, await house.memory.history(user, one.fact.id)) for one in (await house.memory.view(user)).kept],
         await SkillsService(db, house.tools).read(user, ids["skill"]),
         await house.notes.agent_notes(user),
         await house.models.registry(user),
@@ -396,6 +399,7 @@ async def test_no_page_of_ones_own_shows_anything_of_anothers(house: Cortex, ada
     gets = [path for method, path in routes() if method == "GET" and not path.endswith("/events")]
     plain = [path for path in gets if "{" not in path and path not in OPEN]
     asked = [*plain, "/tasks?q=dig", "/tasks?done=1", "/journals?q=dug", "/search?q=grow", "/search?q=where"]
+    asked = [*plain, "/tasks?q=dig", "/tasks?done=1", "/search?q=grow", "/search?q=where", "/memory?q=dig"]
     told: dict[str, list[str]] = {"Ada": [], "Bob": []}
     for name, person in (("Ada", ada), ("Bob", bob)):
         for path in asked:
@@ -405,6 +409,8 @@ async def test_no_page_of_ones_own_shows_anything_of_anothers(house: Cortex, ada
     assert told["Bob"] == []
     assert {"/notifications", "/account/devices"} <= set(told["Ada"])
     assert {"/tasks", "/jobs", "/notes", "/journals", "/journals?q=dug", "/skills", "/scratchpad", "/models", "/account", "/search?q=grow"} <= set(
+    assert {"/memory", "/memory/export.md", "/memory/export.json", "/memory?q=dig"} <= set(told["Ada"])
+    assert {"/tasks", "/jobs", "/notes", "/skills", "/scratchpad", "/models", "/account", "/search?q=grow"} <= set(
         told["Ada"]
     )
 

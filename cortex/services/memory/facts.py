@@ -22,7 +22,9 @@ from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.distill_marks import DistillMarkRow, DistillMarksRepository
-from cortex.storage.facts import STANDING, FactRow, FactsRepository, FactValues, FactVersionRow
+from cortex.storage.facts import STANDING, FactsRepository, FactValues
+from cortex.storage.facts import FactRow as FactRow
+from cortex.storage.facts import FactVersionRow as FactVersionRow
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import TurnsRepository
 
