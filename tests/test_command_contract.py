@@ -25,7 +25,7 @@ GROUPS = {
     "": "audit backup bench doctor encoder explain jobs migrate prompt-size restore secrets serve stop-all tools train"
     " user web worker",
     "audit": "accept verify",
-    "bench": "cost selection",
+    "bench": "cost recall selection",
     "encoder": "install status",
     "jobs": "list preview run",
     "user": "add list reset setup-link",
@@ -35,6 +35,7 @@ OPTIONS = {
     "audit verify": "--head --json",
     "backup": "--json --to",
     "bench cost": "--json --recipe --regime --role --seed",
+    "bench recall": "--json",
     "bench selection": "--data --encoder --json --profile --recipe --role --seed",
     "doctor": "--json",
     "encoder install": "--from --model-sha256 --tokenizer-sha256",
@@ -100,6 +101,9 @@ JSON_KEYS = {
     "bench cost --regime cron --recipe all": """
         regimes.cron: all
         details.cron.all: asked_again extra_requests recall requests rewrites tokens
+    """,
+    "bench recall": """
+        people[]: burdened found further name plain set tokens_plain tokens_wanted wanted
     """,
     "bench selection --data sets --recipe cortex": """
         sets[]: kind name rows

@@ -1,6 +1,6 @@
 """How well remembered facts are recalled: our own small table of facts and messages, person by person.
 
-`python -m cortex.bench.recall` prints it. A message that needs facts counts as found when all of them came.
+`cortex bench recall` prints it. A message that needs facts counts as found when all of them came.
 """
 
 import json

@@ -6,6 +6,7 @@ Progress goes to stderr, so that stdout holds the table or the JSON alone.
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +20,7 @@ from cortex.base import scan
 from cortex.base.errors import EncoderFailed, UserError
 from cortex.base.role import Role
 from cortex.base.user import User
-from cortex.bench import costs, files, selection, table, training, verdicts
+from cortex.bench import costs, files, recall, selection, table, training, verdicts
 from cortex.bench.ground import DEFAULT_PROFILE, PROFILES, BenchGround, BenchWords
 from cortex.bench.regimes import REGIMES
 from cortex.selection import sentence_models
@@ -91,6 +92,18 @@ def bench_cost(
         return
     _say(table.costs(found))
     _say_all(verdicts.costs(found))
+
+
+@bench.command("recall")
+def bench_recall(as_json: Json = False) -> None:
+    """Which remembered facts go along with a message, over our own small table of people, facts and messages."""
+    snapshot = snapshot_of(shipped_registry())
+    found = [recall.score(person, snapshot) for person in recall.people()]
+    if as_json:
+        _say(json.dumps({"people": [asdict(one) for one in found]}, ensure_ascii=False, indent=2))
+        return
+    for one in found:
+        _say(one.sentence)
 
 
 def train(out: Out = None, is_check: Check = False) -> None:

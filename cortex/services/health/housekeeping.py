@@ -1,4 +1,4 @@
-"""What the server throws away when its time is up: ended logins and links, old notices and slots, records of old runs.
+"""What the server throws away when its time is up: ended logins, links, forgotten facts, old notices, slots and runs.
 
 It also has the audit log verified, and its admins told of it.
 
@@ -16,8 +16,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from cortex.base.errors import CortexError
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.health.audit_log import AuditLog
+from cortex.services.memory.user_memory import UNDO
 from cortex.services.runtime import Runtime
 from cortex.storage.devices import AllActionLinksRepository
+from cortex.storage.facts import AllFactsRepository
 from cortex.storage.jobs import AllJobsRepository
 from cortex.storage.notices import AllNoticesRepository
 from cortex.storage.plans import AllPlansRepository
@@ -58,6 +60,7 @@ class Housekeeping:
         db, now = self.runtime.db, self.runtime.clock()
         await db.repository(AllActionLinksRepository).prune()
         await db.repository(AllNoticesRepository).prune()
+        await db.repository(AllFactsRepository).prune(now - UNDO)
         await db.repository(AllJobsRepository).prune()
         await db.repository(AllRemindersRepository).prune()
         while await db.repository(AllSlotsRepository).prune():

@@ -28,7 +28,6 @@ from cortex.storage.facts import FactVersionRow as FactVersionRow
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import TurnsRepository
 
-UNDO = timedelta(days=1)
 BY = "you"
 CERTAINTIES: tuple[Certainty, ...] = ("stated", "inferred", "uncertain")
 
@@ -240,7 +239,10 @@ class MemoryService:
         return MemoryPreferences(db=self.runtime.db)
 
     async def _learns_with(self, user: User) -> str:
-        role = await self.roles.role(user, ROLE)
+        try:
+            role = await self.roles.role(user, ROLE)
+        except UserError:  # its file has a slip, which the head of every page says
+            return ""
         registry = await self.models.registry(user)
         entries = [entry for name in registry.chain(role) if (entry := registry.get(name)) is not None]
         return next((entry.name for entry in entries if entry.provider != "offline"), "")

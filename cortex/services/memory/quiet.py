@@ -1,4 +1,4 @@
-"""Looks for conversations that went quiet, while the daemon runs, and throws away what was forgotten a day ago.
+"""Looks for conversations that went quiet, while the daemon runs, and has them read for facts.
 
 A server on which nothing was said for a while asks its database nothing. `app.py` lets it run beside the rest.
 """
@@ -14,10 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import CortexError
 from cortex.services.memory.distill import Distiller
-from cortex.services.memory.facts import UNDO
 from cortex.services.runtime import Runtime
 from cortex.storage.distill_marks import AllDistillMarksRepository
-from cortex.storage.facts import AllFactsRepository
 
 EVERY_S = 60.0
 IDLE = timedelta(minutes=10)
@@ -52,8 +50,10 @@ class QuietConversations:
     async def go_round(self) -> None:
         """Read what went quiet by now."""
         now, db = self.runtime.clock(), self.runtime.db
-        await db.repository(AllFactsRepository).prune(now - UNDO)
         if not self.runtime.settings.memory_learns:
             return
         for row in await db.repository(AllDistillMarksRepository).quiet(now - REACHES_BACK, now - IDLE, AT_ONCE):
-            await self.distiller.look(row)
+            try:
+                await self.distiller.look(row)
+            except CortexError as error:  # one person's broken file keeps nobody else's from being read
+                log.warning("memory: a conversation was not read: %s", error)

@@ -6,6 +6,7 @@ Searched by meaning as recall does it, and by the words themselves where that fi
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.base.fact import FACT_CHARS_MAX, KnownFact
@@ -17,6 +18,7 @@ from cortex.storage.db import Database
 from cortex.storage.facts import FactRow, FactsRepository, FactValues
 
 ASSISTANT = "the assistant"
+UNDO = timedelta(days=1)
 FULL = f"{FACTS_MAX:,} facts are remembered, and no more fit. Forget some first."
 
 
@@ -76,10 +78,12 @@ class UserMemory:
 
 
 async def restored(facts: FactsRepository, id: str, by: str) -> FactRow:
-    """The forgotten fact in the state that it was forgotten in; one that stands is left as it is. NotFound."""
+    """The fact as it was before it was forgotten, a day ago at most; one that stands is left as it is. NotFound."""
     row = await facts.get(id)
     if row.state != "forgotten":
         return row
+    if row.forgotten_at is None or facts.clock() - row.forgotten_at > UNDO:
+        raise NotFound("This fact was forgotten more than a day ago; it is gone.")
     before = next(iter(await facts.history(id)), None)
     state = before.state if before is not None and before.state != "forgotten" else "kept"
     try:
