@@ -20,6 +20,8 @@ TESTED = {
     "git": "real git in the sandbox",
     "ha": "real Home Assistant 2024.3.3 and 2025.1.4; every day a double of its websocket protocol",
     "memory": "a double of the port",
+    "ha": "a double of the port",
+    "memory": TABLES,
     "meta": "the real registry",
     "notes": FILES,
     "notifications": "aiosmtpd, a push endpoint that decrypts; Talk by a double, not available in this version yet",

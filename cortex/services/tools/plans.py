@@ -132,8 +132,15 @@ def planned(
         told["setup"] = {"text": lacking.sentence, "page": lacking.page}
     if given.is_heard:
         told["labels"] = {**told["labels"], PLANNED_FOR: "what was sent meanwhile"}
-    out = RoundPlan(
-        round=asked.need.round,
+    out = _round(asked.need.round, made, system, moving, late_from)
+    return PlannedRound(
+        round=out, given=given, tools=tools, receipt=told, memory=portable.plain(made.memory), plan=made
+    )
+
+
+def _round(number: int, made: ToolPlan, system: str, moving: str, late_from: int | None) -> RoundPlan:
+    return RoundPlan(
+        round=number,
         system=system,
         tools=made.schemas,
         tail=moving,
@@ -143,9 +150,6 @@ def planned(
         hints=made.hints,
         late_from=late_from,
         revealed=made.added if made.late == "native" and late_from is not None else (),
-    )
-    return PlannedRound(
-        round=out, given=given, tools=tools, receipt=told, memory=portable.plain(made.memory), plan=made
     )
 
 

@@ -212,7 +212,9 @@ async def test_hostile_facts_bring_no_action_that_the_person_did_not_allow(
     assert len((await house.receipts(cid))[0]["facts"]) == 1
     tail = sent(scripted, 0).removeprefix(HOSTILE_ASK)
     assert [line for line in tail.splitlines() if line.startswith('- "') and line.endswith(f'" {FROM_OUTSIDE}')]
-    assert len(tail.strip().splitlines()) == 3, "the time, a head, and the fact on one line"
+    is_ours = all(line.startswith(("[", "Remembered about", '- "', "(")) for line in tail.strip().splitlines())
+    assert is_ours, "the time, a head, the fact on one line, and what Cortex adds in brackets"
+    assert tail.count("\n- ") == 1
     ran = [event for event in await house.events(cid, "tool.result") if event.payload["state"] == "ok"]
     assert ran == []
     await house.cortex.chat.stop(house.admin, cid)
