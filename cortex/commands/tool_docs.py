@@ -11,7 +11,7 @@ TABLES = "its tables, on SQLite and PostgreSQL"
 FILES = "real folders and files"
 TESTED = {
     "ae_tasks": TABLES,
-    "aether": "a double of the port",
+    "aether": f"{TABLES}; a server made from docs/aether.md",
     "aether_db": "MariaDB 10.11, unpacked and started by the tests",
     "agents": "real background runs",
     "coding": "a double of the port; not available in this version yet",
@@ -19,8 +19,6 @@ TESTED = {
     "file": FILES,
     "git": "real git in the sandbox",
     "ha": "real Home Assistant 2024.3.3 and 2025.1.4; every day a double of its websocket protocol",
-    "memory": "a double of the port",
-    "ha": "a double of the port",
     "memory": TABLES,
     "meta": "the real registry",
     "notes": FILES,

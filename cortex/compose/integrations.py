@@ -33,6 +33,8 @@ def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) 
     has_search = settings.searxng_url or settings.brave_api_key or settings.ddgs
     return (
         _home_assistant(),
+        _aether_db(),
+        _AETHER,
         IntegrationKind(
             name="web_search",
             title="Web search",
@@ -64,19 +66,6 @@ def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) 
             ports=("Sandbox", "Git"),
             lacks=lambda: "" if is_boxed() else "No sandbox works on this machine: install bubblewrap, and restart.",
         ),
-        _AETHER,
-        IntegrationKind(
-            name="aether_db",
-            title="Aether DB",
-            about="Reads a MariaDB or MySQL database, and never changes it.",
-            note="Needs an account with SELECT and SHOW VIEW alone; docs/database.md has the statements for one.",
-            ports=("AetherDatabase",),
-            form=AetherDbForm,
-            open=lambda form: ReadOnlyDatabase(form.access),
-            place=("host", "port", "user", "tls", "ca"),
-            has_many=True,
-        ),
-        aether_db(),
         IntegrationKind(
             name="coding",
             title="Coding agent",
@@ -116,8 +105,9 @@ def _home_assistant() -> IntegrationKind:
 
 async def _homes_in_network() -> str:
     return str(await scan.load("cortex.integrations.home_assistant.discovery").found_in_network())
-def aether_db() -> IntegrationKind:
-    """MariaDB and MySQL."""
+
+
+def _aether_db() -> IntegrationKind:
     return IntegrationKind(
         name="aether_db",
         title="Aether DB",

@@ -67,7 +67,12 @@ def plant(ada: Caller, chat: str) -> None:
 
 def added(ada: Caller) -> list[str]:
     """A page of each planted thing by itself."""
-    kinds = {"/journals": r'<tr id="journal-(\w+)"', "/tasks": r'<tr id="task-(\w+)"', "/reminders": r'<tr id="next-(\w+)"', "/jobs": r'<tr id="job-(\w+)"'}
+    kinds = {
+        "/journals": r'<tr id="journal-(\w+)"',
+        "/tasks": r'<tr id="task-(\w+)"',
+        "/reminders": r'<tr id="next-(\w+)"',
+        "/jobs": r'<tr id="job-(\w+)"',
+    }
     entries = [place for at in range(len(SHORT)) for place in (f"act{at}", f"act{at}/edit", f"act{at}/history/1")]
     ones = [f"{kind}/{re.findall(row, ada.get(kind).text)[-1]}" for kind, row in kinds.items()]
     return [*ones, "/journals?q=window", *(f"/journal-entries/{place}" for place in entries)]

@@ -14,7 +14,7 @@ from tests.web.conftest import Browser
 @pytest.fixture
 async def journal(ada: Browser) -> str:
     answer = await ada.post("/journals", name="Garden")
-    return answer.headers["location"].rpartition("/")[2]
+    return str(answer.headers["location"]).rpartition("/")[2]
 
 
 async def written(ada: Browser, journal: str, title: str = "First frost", text: str = "The dahlias are in.") -> str:
