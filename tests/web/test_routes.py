@@ -420,6 +420,18 @@ async def test_no_page_of_ones_own_shows_anything_of_anothers(house: Cortex, ada
     assert {"/tasks", "/jobs", "/notes", "/skills", "/scratchpad", "/models", "/account", "/search?q=grow"} <= set(
         told["Ada"]
     )
+    assert {
+        "/tasks",
+        "/jobs",
+        "/notes",
+        "/journals",
+        "/journals?q=dug",
+        "/skills",
+        "/scratchpad",
+        "/models",
+        "/account",
+        "/search?q=grow",
+    } <= set(told["Ada"])
 
 
 async def test_the_owner_does_find_them(house: Cortex, ada: Browser) -> None:
