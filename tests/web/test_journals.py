@@ -21,7 +21,7 @@ async def written(ada: Browser, journal: str, title: str = "First frost", text: 
     key = re.findall(r'name="key" value="(\w+)"', (await ada.get(f"/journals/{journal}/new")).text)[0]
     answer = await ada.post(f"/journals/{journal}/new", key=key, title=title, text=text)
     assert answer.headers["location"] == f"/journal-entries/{key}"
-    return key
+    return str(key)
 
 
 def assistant(house: Cortex, person: Browser) -> Journals:
