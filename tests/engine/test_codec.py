@@ -108,12 +108,13 @@ def test_an_error_comes_back_with_its_facts(error: NotFound) -> None:
 
 def test_what_runs_were_kept_as_is_read_for_ever() -> None:
     values = "Text Thinking ToolCall ToolResult Opaque Reveal Message ToolSchema Usage Turn RoundPlan Reply Decision"
-    assert {*values.split(), "Performed", "Outcome"} <= set(VALUES)
+    assert {*values.split(), "Performed", "Outcome", "PlainCommand"} <= set(VALUES)
     assert {"UserError", "NotFound", "NotAllowed", "Conflict", "ProviderError", "ToolFailed"} <= set(ERRORS)
     assert [str(name) for name in StepName] == [
         "Openings.open",
         "Telling.steer",
         "Telling.say",
+        "PlainCommands.command",
         "Planning.plan",
         "Thinking.answer",
         "Executor.decide",
