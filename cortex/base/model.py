@@ -37,7 +37,8 @@ class Price:
 class ModelEntry:
     """One model of a user's registry. `provider` is a file of `providers/`; `secret` names an encrypted secret.
 
-    `typed`: fields of the profile that the person set; no usage overrules them.
+    `typed`: fields of the profile that the person set; no usage overrules them. `owner_id`, `owner`: the account whose
+    model it is and whose key pays, by id and name, where that is somebody else; "" for the user's own.
     """
 
     name: str
@@ -56,6 +57,8 @@ class ModelEntry:
     profile: Profile = Profile()
     typed: tuple[str, ...] = ()
     extra_params: tuple[tuple[str, str], ...] = ()
+    owner_id: str = ""
+    owner: str = ""
 
 
 OFFLINE = ModelEntry(

@@ -38,6 +38,7 @@ from cortex.services.integrations.journals import ServerJournals
 from cortex.services.jobs.runs import SlotSignal
 from cortex.services.models.models import Connect, Models
 from cortex.services.models.profiles import Profiles
+from cortex.services.models.sharing import ModelSharing
 from cortex.services.notices.action_links import ActionLinks
 from cortex.services.notices.addresses import Addresses
 from cortex.services.notices.channels import Channels
@@ -124,6 +125,10 @@ class Foundation:
     def models(self) -> Models:
         hosts = self.settings.model_places
         return Models(self.runtime.db, self.homes, self.vault, _connector(self.settings), hosts=hosts)
+
+    @cached_property
+    def model_sharing(self) -> ModelSharing:
+        return ModelSharing(db=self.runtime.db, models=self.models, clock=self.runtime.clock)
 
     @cached_property
     def profiles(self) -> Profiles:

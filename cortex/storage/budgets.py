@@ -12,7 +12,7 @@ from cortex.base.ids import new_id
 from cortex.storage.repository import SharedRepository, reading
 from cortex.storage.schema import BudgetTable
 
-Kind = Literal["user", "role", "job", "house"]
+Kind = Literal["user", "role", "job", "house", "model"]
 AtLimit = Literal["stop", "model", "chat"]
 
 
@@ -20,6 +20,7 @@ AtLimit = Literal["stop", "model", "chat"]
 class BudgetRow:
     """A limit for a day. `subject`: account id, role or job; "" = each person for themselves (kind user), or nobody.
 
+    No row is of kind model: that limit stands with the share of a model, and is shown like one.
     At the limit: `stop` with a sentence, go on with `model`, or go on in `chat` without tools.
     """
 

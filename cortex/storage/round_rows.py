@@ -17,6 +17,7 @@ class RoundRow:
 
     Tokens of tools: `total` = all that are ready in full, `sent` of them, `extra` = the way back and the catalog,
     `cut_*` = what was left out and by what. `cost_usd` None = price unknown; `cache`: `selection/cache_misses.py`.
+    `paid_by`: the account whose shared model it was, "" for the person's own.
     """
 
     turn_id: str
@@ -29,6 +30,7 @@ class RoundRow:
     job_id: str
     model: str
     endpoint: str
+    paid_by: str
     total_tokens: int
     sent_tokens: int
     extra_tokens: int
@@ -65,6 +67,18 @@ class Spent:
     unpriced: int = 0
     held_tokens: int = 0
     held_usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Borrowed:
+    """What one person took with one shared model; `model` is its name as the person has it."""
+
+    person_id: str
+    model: str
+    rounds: int
+    tokens: int
+    usd: float
+    unpriced: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

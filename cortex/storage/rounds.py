@@ -15,7 +15,7 @@ from cortex.base.messages import Usage
 from cortex.base.role import Channel
 from cortex.base.turn import SUB
 from cortex.storage.repository import Repository, SharedRepository, reading
-from cortex.storage.round_rows import CacheSample, RoundBefore, RoundRow, Spent, figures
+from cortex.storage.round_rows import Borrowed, CacheSample, RoundBefore, RoundRow, Spent, figures
 from cortex.storage.schema import RoundTable, TurnTable
 
 _LOCK = 0x0C07_B4D6
@@ -32,12 +32,23 @@ class _Head:
 class RoundsRepository(Repository):
     """The model calls of a user."""
 
-    async def hold(self, turn_id: str, round: int, tokens: int, usd: float, until: datetime) -> None:
+    async def hold(
+        self, turn_id: str, round: int, tokens: int, usd: float, until: datetime, *, model: str = ""
+    ) -> None:
         """Set aside what the coming call may take at most; `answered`, `failed` or `release` gives it back."""
-        await self._put(turn_id, round, state="held", held_tokens=tokens, held_usd=usd, held_until=until)
+        held: dict[str, Any] = {"held_tokens": tokens, "held_usd": usd, "held_until": until}
+        await self._put(turn_id, round, state="held", model=model, **held)
 
     async def planned(
-        self, turn_id: str, round: int, receipt: dict[str, Any], request_tokens: int, model: str, endpoint: str
+        self,
+        turn_id: str,
+        round: int,
+        receipt: dict[str, Any],
+        request_tokens: int,
+        model: str,
+        endpoint: str,
+        *,
+        paid_by: str = "",
     ) -> None:
         """Keep what the receipt of a round says, in figures. NotFound for a foreign turn."""
         prefix = receipt.get("prefix", {})
@@ -49,6 +60,7 @@ class RoundsRepository(Repository):
             request_tokens=request_tokens,
             model=model,
             endpoint=endpoint,
+            paid_by=paid_by,
             tools_digest=prefix.get("tools", ""),
             system_digest=prefix.get("system", ""),
             history=prefix.get("history", ""),
@@ -69,7 +81,7 @@ class RoundsRepository(Repository):
     ) -> None:
         """Keep what the call took, as the provider counted it; repeated, it is the same row.
 
-        known: ms, cache, idle_s, kept_tokens, endpoint, role.
+        known: ms, cache, idle_s, kept_tokens, endpoint, role, paid_by.
         """
         await self._put(
             turn_id,
@@ -121,13 +133,26 @@ class RoundsRepository(Repository):
 
     @reading
     async def spent(
-        self, since: datetime, *, role: str = "", job_id: str = "", but: tuple[str, int] = ("", 0)
+        self, since: datetime, *, role: str = "", job_id: str = "", model: str = "", but: tuple[str, int] = ("", 0)
     ) -> Spent:
-        """What the user's calls took since then, in this role or job alone if one is named; `but` leaves one out."""
+        """What the user's calls took since then, of this role, job or model alone if named; `but` leaves one out."""
         mine = [RoundTable.owner_id == self.owner_id]
         mine += [RoundTable.role == role] if role else []
         mine += [RoundTable.job_id == job_id] if job_id else []
+        mine += [RoundTable.model == model] if model else []
         return await _sum(self, RoundTable.created_at >= since, *mine, but=but)
+
+    @reading
+    async def borrowed(self, conversation_id: str) -> str:
+        """The model that answered last in this conversation, if it was a shared one, else ""."""
+        statement = (
+            select(RoundTable.model, RoundTable.paid_by)
+            .where(RoundTable.owner_id == self.owner_id, RoundTable.conversation_id == conversation_id)
+            .where(RoundTable.state == "answered", RoundTable.round > 0)
+            .order_by(RoundTable.created_at.desc())
+        )
+        row = (await self.session.execute(statement.limit(1))).first()
+        return row.model if row is not None and row.paid_by else ""
 
     @reading
     async def spent_in_turn(self, turn_id: str, *, but: tuple[str, int] = ("", 0)) -> Spent:
@@ -175,6 +200,27 @@ class AllRoundsRepository(SharedRepository):
         """What everybody's calls took since then."""
         return await _sum(self, RoundTable.created_at >= since, but=but)
 
+    @reading
+    async def borrowed_from(self, owner_id: str, since: datetime) -> Sequence[Borrowed]:
+        """What others took since then with the models of this account, the most first."""
+        tokens = func.sum(RoundTable.input_tokens + RoundTable.output_tokens).label("tokens")
+        usd = func.coalesce(func.sum(RoundTable.cost_usd), 0.0).label("usd")
+        statement = (
+            select(
+                RoundTable.owner_id.label("person_id"),
+                RoundTable.model,
+                func.count().label("rounds"),
+                tokens,
+                usd,
+                func.sum(case((_is_unpriced(), 1), else_=0)).label("unpriced"),
+            )
+            .where(RoundTable.created_at >= since, RoundTable.paid_by == owner_id, RoundTable.state == "answered")
+            .group_by(RoundTable.owner_id, RoundTable.model)
+            .order_by(usd.desc(), tokens.desc(), RoundTable.owner_id, RoundTable.model)
+        )
+        rows = (await self.session.execute(statement)).mappings()
+        return [Borrowed(**{**row, "tokens": int(row["tokens"]), "unpriced": int(row["unpriced"])}) for row in rows]
+
 
 async def _sum(repository: Repository, *conditions: ColumnElement[bool], but: tuple[str, int]) -> Spent:
     is_held = RoundTable.held_until > repository.clock()  # what a dead process set aside runs out by itself
@@ -201,7 +247,7 @@ def _is_unpriced() -> ColumnElement[bool]:
 
 _BLANK: dict[str, Any] = {
     **figures({}),
-    **dict.fromkeys(("model", "endpoint", "cache", "tools_digest", "system_digest", "history"), ""),
+    **dict.fromkeys(("model", "endpoint", "paid_by", "cache", "tools_digest", "system_digest", "history"), ""),
     **dict.fromkeys(("input_tokens", "output_tokens", "cached_tokens", "written_tokens", "request_tokens"), 0),
     **dict.fromkeys(("cost_usd", "ms", "idle_s", "held_until")),
     "state": "planned",

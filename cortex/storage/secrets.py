@@ -8,6 +8,7 @@ from sqlalchemy import delete, inspect, select, update
 from cortex.storage.repository import Repository, SharedRepository, reading
 from cortex.storage.schema import AccountTable, SecretTable, ServerSecretTable
 
+MODEL_KEYS = "model:"  # how the names of model keys begin
 SERVER, PEOPLE = ServerSecretTable.__tablename__, SecretTable.__tablename__
 
 
@@ -101,6 +102,17 @@ class AllSecretsRepository(SharedRepository):
         others = await self.session.execute(people) if PEOPLE in tables else ()
         rows = [*(("", "", name, sealed) for name, sealed in found), *others]
         return [SealedRow(owner_id=id, owner=owner, name=name, ciphertext=sealed) for id, owner, name, sealed in rows]
+
+    @reading
+    async def of_models(self, person_id: str) -> Sequence[tuple[str, bytes]]:
+        """The model keys of this person, and those of every admin: (owner's id, sealed key)."""
+        statement = (
+            select(SecretTable.owner_id, SecretTable.ciphertext)
+            .join(AccountTable, AccountTable.id == SecretTable.owner_id)
+            .where(SecretTable.name.startswith(MODEL_KEYS, autoescape=True))
+            .where((SecretTable.owner_id == person_id) | (AccountTable.rank == "admin"))
+        )
+        return [(owner_id, sealed) for owner_id, sealed in await self.session.execute(statement)]
 
     async def remove(self, row: SealedRow) -> bool:
         """Delete it unless it was replaced meanwhile; whether it was there."""

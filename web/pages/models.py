@@ -2,19 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from cortex.base.errors import ConfigError, Conflict, UserError
+from cortex.base.errors import ConfigError, Conflict, CortexError, UserError
 from cortex.base.model import OFFLINE, ModelEntry
 from cortex.services.models.files import ModelRegistry, Preset, Slips
 from cortex.services.models.last_good import BROKEN
 from cortex.services.models.models import RegistryFault
 from cortex.services.models.probe import TestReport
+from cortex.services.models.sharing import BorrowedModel, PersonShare, ShareForm
 from web.deps import CurrentUser, Number, Services
 from web.errors import not_found
 from web.frame import frame_of
@@ -25,6 +27,8 @@ from web.toast import redirect
 router = APIRouter(route_class=LazyRoute)
 NAV = NavEntry(title="Models", href="/models", icon="model", order=60)
 CHAIN_LENGTH = 3
+
+SHARE_FIELDS = ("share", "share_tokens", "share_usd", "share_people", "whom", "own_tokens", "own_usd")
 
 Text = Annotated[str, Form()]
 
@@ -49,6 +53,13 @@ class ModelFormInput(BaseModel):
     input_usd: str = ""
     output_usd: str = ""
     cached_usd: str = ""
+    share: str = ""
+    share_tokens: str = ""
+    share_usd: str = ""
+    share_people: list[str] = Field(default_factory=list)
+    whom: list[str] = Field(default_factory=list)
+    own_tokens: list[str] = Field(default_factory=list)
+    own_usd: list[str] = Field(default_factory=list)
 
     def values(self) -> dict[str, Any]:
         """What the service takes."""
@@ -62,11 +73,24 @@ class ModelFormInput(BaseModel):
                 "input_usd",
                 "output_usd",
                 "cached_usd",
+                *SHARE_FIELDS,
             }
         )
         switches = {name: bool(getattr(self, name)) for name in ("streams", "tools", "parallel_calls", "forget_key")}
         prices = {name: getattr(self, name) for name in ("input_usd", "output_usd", "cached_usd")}
         return {**plain, **switches, "price": {name: value for name, value in prices.items() if value.strip()}}
+
+    def wanted(self) -> ShareForm:
+        """Who may use the model, as the service takes it."""
+        lines = zip_longest(self.whom, self.own_tokens, self.own_usd, fillvalue="")
+        people = [
+            PersonShare(id=id, is_chosen=id in self.share_people, limit_tokens=tokens, limit_usd=usd)
+            for id, tokens, usd in lines
+            if id
+        ]
+        return ShareForm(
+            audience=self.share, limit_tokens=self.share_tokens, limit_usd=self.share_usd, people=tuple(people)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +105,8 @@ class ModelsContext(Context):
     report: TestReport | None = described("what a test found", default=None)
     error: str = described("why a change was refused", default="")
     fault: RegistryFault | None = described("why the file cannot be read", default=None)
+    shared: Mapping[str, str] = described("own model -> with whom it is shared, in words", default_factory=dict)
+    limits: Mapping[str, str] = described("another's model -> what the reader may take a day", default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +119,8 @@ class ModelContext(Context):
     report: TestReport | None = described("what a test found", default=None)
     error: str = described("why saving was refused, when no field is to blame", default="")
     errors: Mapping[str, str] = described("field -> why saving was refused", default_factory=dict)
+    sharing: ShareForm | None = described("who may use it, for an admin", default=None)
+    borrowed: Sequence[BorrowedModel] = described("what others took with it lately", default=())
 
 
 @router.get("/models")
@@ -123,7 +151,7 @@ async def save(
 ) -> Response:
     """Add or change it; the first one becomes what every role uses."""
     try:
-        entry = await services.models.save(user, typed.values(), typed.previous)
+        entry = await services.model_sharing.save(user, typed.values(), typed.previous, typed.wanted())
     except (UserError, Conflict) as refused:
         return await _form(request, services, user, typed, refused=refused, status=refused.status)
     return redirect(request, "/models", f"Saved: {entry.name}")
@@ -156,10 +184,12 @@ async def try_saved(request: Request, services: Services, user: CurrentUser, nam
 async def ask_remove(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
     """Really?"""
     await _entry(services, user, name)
+    is_shared = name in await services.model_sharing.words(user)
+    others = " Nobody it is shared with can use it any more." if is_shared else ""
     context = ConfirmContext(
         frame=await frame_of(request, services, user, here="/models"),
         title=f"Remove {name}?",
-        text="Its key is deleted and it leaves every chain. Chats keep what it wrote.",
+        text=f"Its key is deleted and it leaves every chain.{others} Chats keep what it wrote.",
         action=f"/models/remove?{urlencode({'name': name})}",
         words="Remove it",
         back="/models",
@@ -170,7 +200,7 @@ async def ask_remove(request: Request, services: Services, user: CurrentUser, na
 @router.post("/models/remove")
 async def remove(request: Request, services: Services, user: CurrentUser, name: str) -> Response:
     """Forget the model and its key."""
-    await services.models.remove(user, name)
+    await services.model_sharing.remove(user, name)
     return redirect(request, "/models", f"Removed: {name}")
 
 
@@ -198,7 +228,7 @@ async def set_chain(
 
 
 async def _entry(services: Services, user: CurrentUser, name: str) -> ModelEntry:
-    found = next((entry for entry in (await services.models.shown(user)).entries if entry.name == name), None)
+    found = next((entry for entry in (await services.models.shown(user)).own if entry.name == name), None)
     if found is None:
         raise not_found()
     return found
@@ -223,6 +253,8 @@ async def _list(
         report=report,
         error=error,
         fault=await services.models.fault(user),
+        shared=await services.model_sharing.words(user),
+        limits=await services.model_sharing.limits(user),
     )
 
 
@@ -234,12 +266,14 @@ async def _form(
     *,
     hint: str = "",
     report: TestReport | None = None,
-    refused: UserError | Conflict | ConfigError | None = None,
+    refused: CortexError | None = None,
     status: int = 200,
     block: str = "content",
 ) -> Response:
     registry = await services.models.shown(user)
-    errors = dict(refused.fields) if isinstance(refused, Slips) else {}
+    errors = _errors(refused)
+    is_fresh = refused is None and report is None  # what was typed stays while it is tested and mended
+    sharing = services.model_sharing
     is_part = block != "content" and wants_fragment(request)  # the fields are not there to stand beside
     context = ModelContext(
         frame=await frame_of(request, services, user, here="/models"),
@@ -249,8 +283,20 @@ async def _form(
         report=report,
         error=refused.message if refused and (is_part or not errors) else "",
         errors=errors,
+        sharing=await sharing.form(user, typed.previous, None if is_fresh else typed.wanted())
+        if user.is_admin
+        else None,
+        borrowed=await sharing.borrowed(user, model=typed.previous) if user.is_admin and typed.previous else (),
     )
     return respond(request, "model.html", context, block=block, status=status)
+
+
+def _errors(refused: CortexError | None) -> Mapping[str, str]:
+    """The fields that are to blame, each with a sentence."""
+    if isinstance(refused, Slips):
+        return dict(refused.fields)
+    field = refused.field if isinstance(refused, UserError) else ""
+    return {field: refused.message} if refused is not None and field else {}
 
 
 def _typed(entry: ModelEntry) -> ModelFormInput:

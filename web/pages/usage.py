@@ -10,6 +10,7 @@ from fastapi.responses import Response
 
 from cortex.base.user import User
 from cortex.services.models.profiles import Backend
+from cortex.services.models.sharing import BorrowedModel
 from cortex.services.usage.budget_admin import BudgetStanding
 from cortex.services.usage.usage import ALL, By, View
 from web import usage_tables
@@ -45,6 +46,7 @@ class UsageContext(Context):
     standings: Sequence[BudgetStanding] = described(
         "the budgets that hold, and how far they are used today", default=()
     )
+    borrowed: Sequence[BorrowedModel] = described("what others took of the reader's models", default=())
 
 
 @router.get("/usage")
@@ -63,6 +65,7 @@ async def show(
         person=person,
         query=urlencode({"p": p, "by": by, "person": person}),
         backends=await services.profiles.all(user) if person in ("", user.id) else (),
+        borrowed=await services.model_sharing.borrowed(user, p) if user.is_admin and person in ("", user.id) else (),
         standings=await services.budget_admin.standings(
             await _people(services, user, person), None if user.is_admin else await services.roles.names(user)
         ),

@@ -1,6 +1,6 @@
 """Admin: the people of this server. Every change asks for the password again and is in the audit log."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -30,6 +30,8 @@ class UsersContext(Context):
     stopped: Collection[str] = described("the accounts whose work is stopped, by id")
     link: str = described("a fresh password link, shown this once, or empty", default="")
     link_name: str = described("whom the link is for", default="")
+    is_new: bool = described("whether the link is an invitation", default=False)
+    newcomers: Mapping[str, str] = described("what whoever is new may use: model -> limit", default_factory=dict)
     draft: str = described("a name that was refused", default="")
     rank: str = described("the rank chosen with it", default="member")
     error: str = described("why the last change was refused", default="")
@@ -58,7 +60,12 @@ async def add(
             request, services, user, draft=name, rank=rank, error=refused.message, error_field=refused.field, status=422
         )
     return await _page(
-        request, services, user, link=_link(request, services, invited.token), link_name=invited.user.name
+        request,
+        services,
+        user,
+        link=_link(request, services, invited.token),
+        link_name=invited.user.name,
+        is_new=True,
     )
 
 
@@ -120,6 +127,7 @@ async def _page(
     *,
     link: str = "",
     link_name: str = "",
+    is_new: bool = False,
     draft: str = "",
     rank: str = "member",
     error: str = "",
@@ -132,6 +140,8 @@ async def _page(
         stopped=frozenset(halt.scope for halt in await services.stop_all.all(user)),
         link=link,
         link_name=link_name,
+        is_new=is_new,
+        newcomers=await services.model_sharing.for_newcomers(),
         draft=draft,
         rank=rank,
         error=error,

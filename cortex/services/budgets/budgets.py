@@ -17,6 +17,7 @@ from cortex.base.turn import parent_of
 from cortex.base.user import User
 from cortex.base.zone import midnight
 from cortex.services.models.models import Models
+from cortex.services.models.shared import shared_name
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.storage.budgets import AtLimit, BudgetRow
@@ -24,6 +25,7 @@ from cortex.storage.budgets import BudgetsRepository as BudgetRows
 from cortex.storage.db import Opener
 from cortex.storage.round_rows import Spent
 from cortex.storage.rounds import AllRoundsRepository, RoundsRepository
+from cortex.storage.shared_models import AllSharesRepository, GivenModel
 from cortex.storage.turns import TurnsRepository
 
 WARN_SHARE = 0.8
@@ -56,10 +58,11 @@ class Payer(Protocol):
 class Limit:
     """One limit as it holds for one turn. `kind` turn: the role's own, for a single message, or a job's for a run.
 
+    `kind` model: what a person may take of a model that somebody shares with them, whose name is the `subject`.
     `turn`: whose spending counts for that kind, with the agents it started: the turn itself, or the one behind it.
     """
 
-    kind: Literal["turn", "user", "role", "job", "house"]
+    kind: Literal["turn", "user", "role", "job", "house", "model"]
     subject: str = ""
     tokens: int | None = None
     usd: float | None = None
@@ -84,6 +87,7 @@ class Limit:
             "role": f"today's limit for the role {self.subject!r}",
             "job": "today's limit for this job",
             "house": "today's limit for everybody",
+            "model": f"your share of {self.subject} for today",
         }
         return named[self.kind]
 
@@ -126,15 +130,16 @@ class Budgets:
         self, user: User, turn: Payer, limits: Sequence[Limit], round: int, entry: ModelEntry, input_tokens: int
     ) -> Admission:
         """Whether this round may ask `entry` with so many tokens. Waits while others hold what is left."""
+        limits = of_model(limits, entry.name)
         if not limits:
             return GO
         most = Usage(input_tokens=input_tokens, output_tokens=entry.max_output_tokens)
         is_priced = any(limit.usd is not None for limit in limits)
-        usd = (await self.models.cost(user.id, entry.name, most) or 0.0) if is_priced else 0.0
+        usd = (await self.models.cost(user, entry.name, most) or 0.0) if is_priced else 0.0
         ends_s = self.runtime.ticks_s() + WAIT_S
         while True:
             held = (most.input_tokens + most.output_tokens, usd)
-            found = await self._look(user, turn, round, limits, held)
+            found = await self._look(user, turn, round, limits, held, entry)
             if isinstance(found, Admission):
                 return found
             if self.runtime.ticks_s() >= ends_s:
@@ -142,10 +147,25 @@ class Budgets:
                 return Admission(action="stop", text=BUSY.format(whose=found.whose))
             await self.sleep(LOOK_EVERY_S)
 
-    async def warnings(self, repository: Opener, turn: Payer, limits: Sequence[Limit], used: Spent) -> list[str]:
+    async def open_models(
+        self, user: User, limits: Sequence[Limit], names: Sequence[str]
+    ) -> tuple[tuple[str, ...], str]:
+        """Those of the models of which the person may still take something today, and why the first other may not."""
+        shares = [limit for limit in limits if limit.kind == "model" and limit.subject in names]
+        if not shares:
+            return tuple(names), ""
+        async with self.runtime.db.read_transaction(user.id) as repository:
+            spent = [(limit, await spent_today(repository, limit, self.runtime.clock())) for limit in shares]
+        used_up = {limit.subject: limit.sentence(used) for limit, used in spent if limit.share(used) >= 1.0}
+        left = tuple(name for name in names if name not in used_up)
+        return left, next((used_up[name] for name in names if name in used_up), "")
+
+    async def warnings(
+        self, repository: Opener, turn: Payer, limits: Sequence[Limit], used: Spent, model: str
+    ) -> list[str]:
         """A sentence for each limit of which the call that took `used`, booked already, passed four fifths."""
         told = []
-        for limit in limits:
+        for limit in of_model(limits, model):
             after = await self._spent(repository, turn, limit)
             before = Spent(tokens=after.tokens - used.tokens, usd=after.usd - used.usd)
             if limit.kind != "turn" and limit.share(before) < WARN_SHARE <= limit.share(after):
@@ -161,7 +181,9 @@ class Budgets:
         chosen += [row for row in rows if row.kind == "role" and row.subject == turn.role]
         chosen += [row for row in rows if row.kind == "job" and turn.job_id and row.subject == turn.job_id]
         chosen += [row for row in rows if row.kind == "house"]
-        return [*found, *(limit_of(row, self._zone(row, user)) for row in chosen)]
+        given = await self.runtime.db.repository(AllSharesRepository).given(user.id)
+        shares = [limit_of_share(one, user.time_zone) for one in given if is_limited(one)]
+        return [*found, *(limit_of(row, self._zone(row, user)) for row in chosen), *shares]
 
     async def _own(self, user: User, turn: Payer, role: Role) -> list[Limit]:
         """The role's, and that of the turn which started this one as a background agent: it holds for both together."""
@@ -181,6 +203,7 @@ class Budgets:
     async def spent_up(self, user: User, turn: Payer) -> str:
         """Why no further model call may be made for this turn, "" when one may."""
         limits = await self.limits(user, turn, await self.roles.role(user, turn.role, turn.job_id))
+        limits = of_model(limits, "")  # whoever used up their share of a model may have another
         async with self.runtime.db.read_transaction(user.id) as repository:
             spent = [(limit, await self._spent(repository, turn, limit)) for limit in limits]
         reached = [limit.sentence(used) for limit, used in spent if limit.at_limit == "stop" and limit.share(used) >= 1]
@@ -190,7 +213,7 @@ class Budgets:
         return self.runtime.settings.time_zone if row.kind == "house" else user.time_zone
 
     async def _look(
-        self, user: User, turn: Payer, round: int, limits: Sequence[Limit], most: tuple[int, float]
+        self, user: User, turn: Payer, round: int, limits: Sequence[Limit], most: tuple[int, float], entry: ModelEntry
     ) -> Admission | Limit:
         """One look at everything under a lock; the limit to wait for when others hold the rest of it."""
         until = self.runtime.clock() + HELD_FOR
@@ -207,7 +230,7 @@ class Budgets:
             full = [limit for limit, used in spent if limit not in over and limit.share(used, held=True) >= 1.0]
             if full:
                 return full[0]
-            await repository(RoundsRepository).hold(turn.id, round, *most, until)
+            await repository(RoundsRepository).hold(turn.id, round, *most, until, model=entry.name)
         return admission
 
     async def _at_limit(self, user: User, reached: Sequence[tuple[Limit, Spent]]) -> Admission:
@@ -238,8 +261,8 @@ async def spent_today(repository: Opener, limit: Limit, now: datetime, *, but: t
     since = midnight(now, limit.time_zone)
     if limit.kind == "house":
         return await repository(AllRoundsRepository).spent(since, but=but)
-    role, job = (limit.subject if limit.kind == kind else "" for kind in ("role", "job"))
-    return await repository(RoundsRepository).spent(since, role=role, job_id=job, but=but)
+    role, job, model = (limit.subject if limit.kind == kind else "" for kind in ("role", "job", "model"))
+    return await repository(RoundsRepository).spent(since, role=role, job_id=job, model=model, but=but)
 
 
 def limit_of(row: BudgetRow, time_zone: str) -> Limit:
@@ -251,6 +274,27 @@ def limit_of(row: BudgetRow, time_zone: str) -> Limit:
         usd=row.limit_usd,
         at_limit=row.at_limit,
         model=row.model,
+        time_zone=time_zone,
+    )
+
+
+def of_model(limits: Sequence[Limit], name: str) -> list[Limit]:
+    """Those that hold for a call of this model."""
+    return [limit for limit in limits if limit.kind != "model" or limit.subject == name]
+
+
+def is_limited(given: GivenModel) -> bool:
+    """Whether its owner set a limit."""
+    return given.limit_tokens is not None or given.limit_usd is not None
+
+
+def limit_of_share(given: GivenModel, time_zone: str) -> Limit:
+    """What a person may take of a shared model in a day."""
+    return Limit(
+        kind="model",
+        subject=shared_name(given.model, given.owner),
+        tokens=given.limit_tokens,
+        usd=given.limit_usd,
         time_zone=time_zone,
     )
 

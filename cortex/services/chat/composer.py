@@ -25,6 +25,7 @@ EXAMPLES_SHOWN = 3
 class Composer:
     """The composer as it stands. `max_rounds_from` says which level set the rounds; `roles` are the user's.
 
+    `payer`: who shares the model and pays for it, "" = the user.
     `recipe`: the conversation's own way of choosing tools, "" for the role's (`role_recipe`).
     """
 
@@ -34,6 +35,7 @@ class Composer:
     max_rounds: int
     max_rounds_from: str
     model: str
+    payer: str
     is_offline: bool
     window_tokens: int
     examples: tuple[str, ...] = ()
@@ -67,6 +69,7 @@ class ComposerService:
             max_rounds=rounds,
             max_rounds_from=origin,
             model=entry.name,
+            payer=entry.owner,
             is_offline=entry.provider == "offline",
             window_tokens=entry.context_tokens,
             examples=await self._examples(user, current.name),

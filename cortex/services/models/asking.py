@@ -5,6 +5,7 @@ failing model: the reply carries the sentence. A try that began to speak is star
 """
 
 import asyncio
+import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
@@ -24,6 +25,18 @@ _MEND = {
     "request": "Check its settings on the Models page.",
     "connection": "Check that its server runs and the address on the Models page is right.",
 }
+
+_SHARED = {  # what an endpoint says, its address and its model id are its owner's matter
+    "auth": "its key was refused",
+    "connection": "it could not be reached",
+    "timeout": "it did not answer in time",
+    "rate_limit": "it takes no more requests for now",
+    "cut": "the answer was cut off",
+    "empty": "the answer was empty",
+    "refused": "the provider's content filter stopped the answer",
+}
+
+log = logging.getLogger(__name__)
 
 OnDelta = Callable[[Literal["text", "thinking"], str, int], Awaitable[None]]
 OnNotice = Callable[[str], Awaitable[None]]
@@ -62,7 +75,8 @@ async def ask(
             attempt += 1
             try:
                 finished = await _once(link, request, on_delta, attempt)
-            except ProviderError as error:
+            except ProviderError as raised:
+                error = _for_others(link.entry, raised) if link.entry.owner_id else raised
                 wait_s = _wait_s(error, tries_left, jitter)
                 if wait_s is None:
                     failures.append(error)
@@ -77,7 +91,7 @@ async def ask(
             await on_notice(f"{failures[-1].message} Going on with {chain[position + 1].entry.name}.")
     return Reply(
         model=chain[-1].entry.name if chain else "",
-        failure=_sentence(failures),
+        failure=_sentence(failures, is_shared=bool(chain) and bool(chain[-1].entry.owner_id)),
         failure_kind=failures[-1].kind if failures else "request",
     )
 
@@ -93,6 +107,13 @@ async def _once(link: Link, request: Request, on_delta: OnDelta, attempt: int) -
     raise ProviderError(f"{link.entry.name}: the answer was cut off.", kind="cut", is_retryable=True)
 
 
+def _for_others(entry: ModelEntry, error: ProviderError) -> ProviderError:
+    """The failure of a shared model as whoever borrows it reads it; the log has all of it."""
+    log.warning("models: %s", error.message)
+    told = f"{entry.name}: {_SHARED.get(error.kind, 'the request failed')}. Ask {entry.owner} to look at it."
+    return ProviderError(told, kind=error.kind, is_retryable=error.is_retryable, retry_after_s=error.retry_after_s)
+
+
 def _wait_s(error: ProviderError, tries_left: int, jitter: Callable[[], float]) -> float | None:
     """Seconds until the same model is tried again; None when it should not be."""
     if not error.is_retryable or not tries_left:
@@ -103,12 +124,12 @@ def _wait_s(error: ProviderError, tries_left: int, jitter: Callable[[], float]) 
     return asked * (1.0 + jitter())
 
 
-def _sentence(failures: Sequence[ProviderError]) -> str:
+def _sentence(failures: Sequence[ProviderError], *, is_shared: bool) -> str:
     """What the person reads when no model answered."""
     if not failures:
         return "No model is configured. Add one on the Models page."
     last = failures[-1]
-    mend = _MEND.get(last.kind, "")
+    mend = "" if is_shared else _MEND.get(last.kind, "")
     if last.retry_after_s is not None and last.retry_after_s > WAIT_CAP_S:
         mend = f"It asks to wait {last.retry_after_s:.0f} seconds."
     told = " ".join(dict.fromkeys(error.message for error in failures))

@@ -19,10 +19,12 @@ from cortex.base.role import Role
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.selection.cache_profiles import shipped
 from cortex.selection.late_tools import is_native
+from cortex.storage.shared_models import GivenModel
 
 FILE = "model_registry.json"
 Kind = Literal["openai", "anthropic"]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,59}$")]
+ChainName = Annotated[str, Field(min_length=1, max_length=160)]  # also of a model that somebody else shares
 _WORDS = {  # where pydantic speaks to programmers
     "missing": "it is needed",
     "string_pattern_mismatch": "use letters, digits, spaces and . _ : / -, and begin with a letter or digit",
@@ -126,8 +128,8 @@ class RegistryFile(_Strict):
     """The whole file. `default`: the chain tried when a role names none; empty = every model in order."""
 
     models: tuple[FileModel, ...] = ()
-    default: tuple[Name, ...] = ()
-    roles: dict[str, tuple[Name, ...]] = Field(default_factory=dict)
+    default: tuple[ChainName, ...] = ()
+    roles: dict[str, tuple[ChainName, ...]] = Field(default_factory=dict)
 
     @field_validator("models")
     @classmethod
@@ -233,12 +235,26 @@ def origin_of(model: FileModel) -> tuple[str, str, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRegistry:
-    """A user's models as they stand. `default`: the chain of roles that name none; `with_key`: have a stored key."""
+    """A user's models as they stand, their own first. `default`: the chain of roles that name none.
+
+    `with_key`: own ones that have a stored key. `given`: what others share with the user, whose entries name an owner.
+    """
 
     entries: tuple[ModelEntry, ...] = ()
     default: tuple[str, ...] = ()
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     with_key: frozenset[str] = frozenset()
+    given: tuple[GivenModel, ...] = ()
+
+    @property
+    def own(self) -> tuple[ModelEntry, ...]:
+        """The user's own models."""
+        return tuple(entry for entry in self.entries if not entry.owner_id)
+
+    @property
+    def shared(self) -> tuple[ModelEntry, ...]:
+        """Those that others share with the user."""
+        return tuple(entry for entry in self.entries if entry.owner_id)
 
     def chain(self, role: Role) -> tuple[str, ...]:
         """The names for a role: its own, else the registry's for it, else the default; at least one name, always."""

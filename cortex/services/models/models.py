@@ -5,7 +5,6 @@ offline model stands in only where nothing is configured.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,9 +39,11 @@ from cortex.services.models.files import (
 )
 from cortex.services.models.last_good import LastGood
 from cortex.services.models.probe import TestReport, probe
+from cortex.services.models.shared import with_given
 from cortex.storage.db import Database
 from cortex.storage.home import ABSENT, HomeFile, Homes
-from cortex.storage.secrets import SecretsRepository
+from cortex.storage.secrets import MODEL_KEYS, AllSecretsRepository, SecretsRepository
+from cortex.storage.shared_models import AllSharesRepository
 
 Connect = Callable[[ModelEntry, str | None, AddressPolicy], Provider]
 MOST_MODELS = 50
@@ -84,17 +85,24 @@ class Models:
         self._connect = connect
         self._last_good = LastGood(homes)
         self._hosts = frozenset(hosts)
-        self._revisions: Counter[str] = Counter()
+        self._revision = 0
         self._open: dict[tuple[str, str], tuple[ModelEntry, str | None, AddressPolicy, Provider]] = {}
         self._opening = asyncio.Lock()
 
-    def revision(self, user_id: str) -> int:
-        """Grows with each change of the user's models that is made through here, in this process."""
-        return self._revisions[user_id]
+    @property
+    def revision(self) -> int:
+        """Grows with each change of anybody's models that is made through here, in this process: some are shared."""
+        return self._revision
 
     async def registry(self, user: User) -> ModelRegistry:
-        """All of it; UserError when the file has a slip (it is left as it is)."""
-        return registry_of((await self._file(user.id))[0])
+        """All of it, with what others share; UserError when the user's file has a slip (it is left as it is)."""
+        return await self.shared_with(user, registry_of((await self._file(user.id))[0]))
+
+    async def shared_with(self, user: User, own: ModelRegistry | None = None) -> ModelRegistry:
+        """What others share with this user, behind their `own` models."""
+        given = await self._db.repository(AllSharesRepository).given(user.id)
+        files = {owner_id: await self._file_of_another(owner_id) for owner_id in {one.owner_id for one in given}}
+        return with_given(own or ModelRegistry(), given, files)
 
     async def shown(self, user: User) -> ModelRegistry:
         """As far as a page can show it: an empty one when the file has a slip, which the frame tells."""
@@ -119,7 +127,15 @@ class Models:
         if await self.fault(user) is None:
             raise Conflict(f"{FILE} can be read; nothing was changed.")
         await self._last_good.restore(user.id)
-        self._revisions[user.id] += 1
+        self._revision += 1
+
+    def sharing_changed(self) -> None:
+        """Let running turns read anew what they may use."""
+        self._revision += 1
+
+    async def is_given_still(self, user: User, registry: ModelRegistry) -> bool:
+        """Whether the user has been given just what this registry says; asked of the database."""
+        return tuple(await self._db.repository(AllSharesRepository).given(user.id)) == registry.given
 
     async def names(self, user: User, role: Role) -> tuple[str, ...]:
         """The chain for a role: its own, else the registry's for it, else the default; at least one name, always."""
@@ -149,7 +165,7 @@ class Models:
 
     async def provider(self, user: User, entry: ModelEntry) -> Provider:
         """The connection of an entry, kept open until it changes. ConfigError when its key can't be opened."""
-        secret, policy = await self._secret(user.id, entry.secret), self._policy(user, entry)
+        secret, policy = await self._secret(entry.owner_id or user.id, entry.secret), self._policy(user, entry)
         place = (user.id, entry.name)
         async with self._opening:
             known = self._open.get(place)
@@ -179,7 +195,7 @@ class Models:
         model = FileModel(**form.model_dump(exclude={"api_key", "forget_key", "secret"}), secret=kept_key(form, old))
         added = form.api_key.get_secret_value().strip()
         if added:
-            model = model.model_copy(update={"secret": f"model:{new_id()}"})
+            model = model.model_copy(update={"secret": f"{MODEL_KEYS}{new_id()}"})
             await self._secrets(user.id).put(model.secret, self._vault.seal(added))
         try:
             await self._write(user.id, placed(file, model, previous), version)
@@ -206,7 +222,8 @@ class Models:
     async def set_chain(self, user: User, names: Sequence[str], role: str = "") -> None:
         """The default chain, or that of a role; no names = back to the default. UserError for an unknown name."""
         file, version = await self._file(user.id)
-        unknown = [name for name in names if registry_of(file).get(name) is None]
+        registry = await self.registry(user)
+        unknown = [name for name in names if registry.get(name) is None]
         if unknown:
             raise UserError(f"There is no model {unknown[0]!r}.")
         kept = tuple(dict.fromkeys(names))
@@ -230,6 +247,8 @@ class Models:
     async def test_saved(self, user: User, name: str) -> TestReport:
         """Try a saved model, and keep what was found out about streaming and tools."""
         entry = await self.entry(user, name)
+        if entry.owner_id:  # its address and what it answers to a test are its owner's matter
+            raise NotFound(f"{name} is {entry.owner}'s to test.")
         secret, policy = await self._secret(user.id, entry.secret), self._policy(user, entry)
         report = await probe(entry, lambda tried: self._connect(tried, secret, policy))
         found = {"streams": report.streams, "tools": report.tools}
@@ -245,15 +264,15 @@ class Models:
         """Dollars for a million tokens: as typed, else from the public price data, else unknown."""
         return await prices.price(await self.entry(user, name))
 
-    async def cost(self, user_id: str, name: str, usage: Usage) -> float | None:
+    async def cost(self, user: User, name: str, usage: Usage) -> float | None:
         """US dollars of one model call; None where the price is unknown."""
-        entry = registry_of((await self._file(user_id))[0]).get(name)
+        entry = (await self.registry(user)).get(name)
         return None if entry is None else await prices.cost_usd(entry, usage)
 
     async def blotter(self, user_id: str) -> SecretFilter:
-        """Takes every key of the user's models out of texts; the keys themselves stay in it."""
-        names = [model.secret for model in (await self._file(user_id))[0].models if model.secret]
-        keys = [await self._secret(user_id, name) for name in names]
+        """Takes every key out of texts that the user's models have, and those that may have been shared with them."""
+        found = await self._db.repository(AllSecretsRepository).of_models(user_id)
+        keys = [self._opened(sealed, is_own=owner_id == user_id) for owner_id, sealed in found]
         return SecretFilter(*(key for key in keys if key))
 
     async def close(self) -> None:
@@ -270,11 +289,18 @@ class Models:
         await self._last_good.keep(user_id, found)
         return file, found.version
 
+    async def _file_of_another(self, owner_id: str) -> RegistryFile:
+        """What an owner shares from; nothing while their file has a slip, which they and the doctor are told."""
+        try:
+            return (await self._file(owner_id))[0]
+        except UserError:
+            return RegistryFile()
+
     async def _write(self, user_id: str, file: RegistryFile, version: str) -> None:
         text = written(file)
         version = await self._homes.home_of(user_id).write(FILE, text, expected_version=version)
         await self._last_good.keep(user_id, HomeFile(text=text, version=version))
-        self._revisions[user_id] += 1
+        self._revision += 1
 
     def _secrets(self, user_id: str) -> SecretsRepository:
         return self._db.repository(SecretsRepository, user_id)
@@ -283,11 +309,21 @@ class Models:
         sealed = await self._secrets(user_id).get(name) if name else None
         return None if sealed is None else self._vault.unseal(sealed)
 
+    def _opened(self, sealed: bytes, *, is_own: bool) -> str:
+        """A key to look for in texts. Another's that cannot be opened was never sent."""
+        try:
+            return self._vault.unseal(sealed)
+        except ConfigError:
+            if is_own:
+                raise
+            return ""
+
     def _policy(self, user: User, entry: ModelEntry) -> AddressPolicy:
-        """Inside the network: only the very host and port that an admin named, in the registry or the settings."""
+        """Inside the network: only the very host and port that an admin named, in their registry or the settings."""
         parts = urlsplit(entry.base_url)
         place = ((parts.hostname or "").lower(), parts.port or (443 if parts.scheme == "https" else 80))
-        return named(place) if entry.base_url and (user.is_admin or place in self._hosts) else PUBLIC
+        is_of_admin = user.is_admin or bool(entry.owner_id)  # who shares is an admin, or it was not in the registry
+        return named(place) if entry.base_url and (is_of_admin or place in self._hosts) else PUBLIC
 
     async def _reachable(self, user: User, entry: ModelEntry) -> Provider:
         try:

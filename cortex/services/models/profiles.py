@@ -53,4 +53,6 @@ class Profiles:
 
 def endpoint_of(entry: ModelEntry) -> str:
     """What a model's cache belongs to: wire, host and model; its name in the registry may change."""
+    if entry.owner_id:  # where it is and what it is called there is its owner's matter
+        return f"{entry.provider} of {entry.owner_id} {entry.name}"
     return f"{entry.provider} {urlsplit(entry.base_url).netloc} {entry.model}"

@@ -16,7 +16,7 @@ from cortex.base.user import User
 from cortex.ports.loop import Request
 from cortex.ports.steps import is_first_life, step
 from cortex.ports.stored_names import StepName
-from cortex.services.models.asking import ask
+from cortex.services.models.asking import Link, ask
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row
 from cortex.services.turns.turn_context import TurnContext, TurnContexts
@@ -129,17 +129,20 @@ class ConversationHistory:
             role: Role = await self.contexts.roles.role(person, "distill")
         except UserError as error:  # a slip in its file; a turn that can do without a summary goes on
             return await self._not_distilled(row, error.message)
-        names = context.models.chain(role)
+        chain = context.models.chain(role)
         script = "\n".join(f"{message.speaker}: {spoken(message)}" for message in told)
         payer, most = replace(row, role=role.name), count(role.prompt) + count(script)
         limits = await budgets.limits(person, payer, role)
+        names, why = await budgets.open_models(person, limits, chain)
+        if not names:
+            return await self._not_distilled(row, why)
         admission = await budgets.admit(person, payer, limits, SUMMARY_ROUND, context.model(names[0]), most)
         failure = admission.text
         if admission.action != "stop":
-            chain = await self.contexts.models.open_chain(person, (admission.model,) if admission.model else names)
+            links = await self.contexts.models.open_chain(person, (admission.model,) if admission.model else names)
             request = Request(system=role.prompt, messages=(user(script),), purpose="summary")
-            reply = await ask(chain, request, on_delta=_unseen_delta, on_notice=_unseen_notice)
-            await self._book(person, payer, reply)
+            reply = await ask(links, request, on_delta=_unseen_delta, on_notice=_unseen_notice)
+            await self._book(person, payer, reply, links)
             if reply.message is not None and reply.message.text:
                 return reply.message.text
             failure = reply.failure
@@ -153,14 +156,15 @@ class ConversationHistory:
             )
         return ""
 
-    async def _book(self, person: User, payer: TurnRow, reply: Reply) -> None:
+    async def _book(self, person: User, payer: TurnRow, reply: Reply, links: Sequence[Link]) -> None:
         """A summary is a model call like any other: it stands in the ledger as round 0 of the turn that needed it."""
         rounds = self.runtime.db.repository(RoundsRepository, person.id)
         if reply.message is None:
             await rounds.failed(payer.id, SUMMARY_ROUND, reply.model, 0)
             return
-        cost = await self.contexts.models.cost(person.id, reply.model, reply.usage)
-        await rounds.answered(payer.id, SUMMARY_ROUND, reply.model, reply.usage, cost, role=payer.role)
+        cost = await self.contexts.models.cost(person, reply.model, reply.usage)
+        paid_by = next((link.entry.owner_id for link in links if link.entry.name == reply.model), "")
+        await rounds.answered(payer.id, SUMMARY_ROUND, reply.model, reply.usage, cost, role=payer.role, paid_by=paid_by)
 
 
 async def _unseen_delta(kind: str, text: str, attempt: int) -> None:

@@ -139,10 +139,10 @@ class ModelCaller:
                 await _keep(turn, (*added, message), repository)
                 cache = await self._cache(repository, turn, plan, reply, entry, profile, known["history"])
                 await repository(RoundsRepository).answered(
-                    turn.id, plan.round, reply.model, usage, cost, **{**known, **cache}
+                    turn.id, plan.round, reply.model, usage, cost, paid_by=entry.owner_id, **{**known, **cache}
                 )
                 used = Spent(tokens=usage.input_tokens + usage.output_tokens, usd=cost or 0.0)
-                warnings = await self.contexts.budgets.warnings(repository, turn, context.limits, used)
+                warnings = await self.contexts.budgets.warnings(repository, turn, context.limits, used, reply.model)
                 notices: list[Row] = [
                     ("notice", {"turn": turn.id, "level": "warn", "text": text}, turn.id) for text in warnings
                 ]

@@ -4,11 +4,12 @@ Serves the loop as its `Planner`. Each planned round leaves a receipt with its r
 memory with the conversation.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from cortex.base.model import ModelEntry
+from cortex.base.model import OFFLINE, ModelEntry
 from cortex.base.role import ToolMode
 from cortex.base.turn import Need, RoundPlan, Turn
 from cortex.base.user import User
@@ -17,8 +18,10 @@ from cortex.ports.stored_names import StepName
 from cortex.ports.system import Discovered
 from cortex.selection.talk import is_small_talk
 from cortex.services.accounts.accounts import Accounts
+from cortex.services.budgets.budgets import Limit
 from cortex.services.memory.recall import NOTHING, RecallReader, carried
 from cortex.services.models.profiles import endpoint_of
+from cortex.services.models.shared import gone_text
 from cortex.services.runtime import Runtime
 from cortex.services.tools.plans import (
     PAST_TURNS,
@@ -46,6 +49,15 @@ BYTES_A_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenModels:
+    """The models that a round may ask, and why they are not those of before; or why there is none (`refusal`)."""
+
+    names: tuple[str, ...] = ()
+    text: str = ""
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Planning:
     """Implements the `Planner` port, and the page's preview."""
 
@@ -58,16 +70,21 @@ class Planning:
     async def plan(self, turn: Turn, need: Need) -> RoundPlan:
         """The plan of this round, its receipt stored; a search for a missing tool that found none leaves no trace.
 
-        A budget that is used up makes it a plan for another model, one without tools, or one with a refusal.
+        A budget that is used up makes it a plan for another model, one without tools, or one with a refusal; so does
+        a shared model that was taken back.
         """
-        context = await self.contexts.context_of(turn)
-        entry = context.entry
+        context, limits = await self._context(turn, need)
+        chosen = await self._chosen(context, turn, need, limits)
+        if chosen.refusal and need.missing:
+            return RoundPlan(round=need.round, system="")
+        if chosen.refusal:
+            await self.runtime.db.repository(RoundsRepository, turn.user_id).refused(turn.id, need.round)
+            return RoundPlan(round=need.round, system="", refusal=chosen.refusal)
+        entry = context.model(chosen.names[0])
         planned = await self._planned(context, turn, need, entry, turn.mode)
         if need.missing and not planned.round.added:
             return planned.round
-        budgets, limits = self.contexts.budgets, context.limits
-        if need.round > 1:  # a limit that is set while a turn runs away stops it
-            limits = await budgets.limits(context.user, turn, context.role)
+        budgets = self.contexts.budgets
         most = await self._most(turn, planned) if limits else 0
         admission = await budgets.admit(context.user, turn, limits, need.round, entry, most)
         if admission.action == "stop":
@@ -75,12 +92,46 @@ class Planning:
         if admission.action == "chat":
             planned = await self._planned(context, turn, need, entry, "chat")
         elif admission.action == "model":
-            entry = context.model(admission.model)
+            names, why = await budgets.open_models(context.user, limits, (admission.model,))
+            if not names:
+                return replace(planned.round, refusal=why)
+            chosen, entry = replace(chosen, names=names), context.model(admission.model)
             planned = await self._planned(context, turn, need, entry, turn.mode)
-            planned = replace(planned, round=replace(planned.round, models=(entry.name,)))
-        await self._keep(context.user, turn, need, planned, entry, admission.text)
+        if chosen.names != turn.models:
+            planned = replace(planned, round=replace(planned.round, models=chosen.names))
+        limited = " ".join(text for text in (chosen.text, admission.text) if text)
+        await self._keep(context.user, turn, need, planned, entry, limited)
         self.contexts.hold(turn.id, context.remembering(planned.memory))
         return planned.round
+
+    async def _context(self, turn: Turn, need: Need) -> tuple[TurnContext, Sequence[Limit]]:
+        """The turn's context and limits, as far as they may have changed since the round before."""
+        context = await self.contexts.context_of(turn)
+        if need.round == 1:
+            return context, context.limits
+        models = self.contexts.models
+        if context.models.given and not await models.is_given_still(context.user, context.models):
+            context = await self.contexts.renewed(turn)
+        # A limit that is set while a turn runs away stops it.
+        return context, await self.contexts.budgets.limits(context.user, turn, context.role)
+
+    async def _chosen(self, context: TurnContext, turn: Turn, need: Need, limits: Sequence[Limit]) -> ChosenModels:
+        """The models that this round may ask, and what the person reads where that is not what it was."""
+        gone = [name for name in turn.models if context.models.get(name) is None]
+        if need.round == 1 and not gone:
+            rounds = self.runtime.db.repository(RoundsRepository, turn.user_id)
+            before = await rounds.borrowed(turn.conversation_id)
+            gone = [before] if before and context.models.get(before) is None else []
+        first = context.chain[0]
+        if gone and need.round > 1 and first == OFFLINE.name:  # it never takes over what a model began
+            return ChosenModels(refusal=gone_text(gone, ""))
+        names, why = await self.contexts.budgets.open_models(context.user, limits, context.chain)
+        if not names:
+            return ChosenModels(refusal=why)
+        told = [gone_text(gone, "" if names[0] == OFFLINE.name else names[0])] if gone else []
+        if first not in names:
+            told.append(f"Your share of {first} for today is used up: going on with {names[0]}.")
+        return ChosenModels(names=names, text=" ".join(told))
 
     async def _most(self, turn: Turn, planned: PlannedRound) -> int:
         """Tokens that the request will hardly go beyond: as planned, or as long as the one before, and a quarter."""
@@ -163,7 +214,13 @@ class Planning:
                 reads = Reads(outside=any(fact.is_tainted for fact in facts), private=True)
                 await repository(TurnsRepository).add_reads(turn.id, reads)
             await repository(RoundsRepository).planned(
-                turn.id, need.round, receipt, request_tokens(receipt), entry.name, endpoint_of(entry)
+                turn.id,
+                need.round,
+                receipt,
+                request_tokens(receipt),
+                entry.name,
+                endpoint_of(entry),
+                paid_by=entry.owner_id,
             )
             await repository(ConversationsRepository).save_selection_state(turn.conversation_id, planned.memory)
             await repository(ConversationsRepository).append(turn.conversation_id, rows)

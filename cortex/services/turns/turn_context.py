@@ -107,7 +107,7 @@ class TurnContexts:
     async def context_of(self, turn: Turn) -> TurnContext:
         """The turn's context; read anew where this process does not hold it, or its models were changed since."""
         held = self.held.get(turn.id)
-        if held is None or held.models_revision != self.models.revision(turn.user_id):
+        if held is None or held.models_revision != self.models.revision:
             return await self.renewed(turn)
         return held
 
@@ -147,7 +147,7 @@ class TurnContexts:
     async def _facts(
         self, user: User, role: Role, conversation_id: str | None, ordinal: int | None, chain: Sequence[str]
     ) -> TurnContext:
-        revision = self.models.revision(user.id)  # ahead of the registry: a change in between shows at the next step
+        revision = self.models.revision  # ahead of the registry: a change in between shows at the next step
         models = await self.models.registry(user)
         names = tuple(name for name in chain if models.get(name)) or models.chain(role)
         entry = models.get(names[0])

@@ -3,27 +3,35 @@
 What they do to a model call is the matter of `services/budgets/budgets.py`.
 """
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.ids import short
-from cortex.base.numbers import whole_number
+from cortex.base.limits import typed_dollars, typed_tokens
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.budgets.budgets import WARN_SHARE, limit_of, spent_today
+from cortex.services.budgets.budgets import (
+    WARN_SHARE,
+    Limit,
+    is_limited,
+    limit_of,
+    limit_of_share,
+    spent_today,
+)
 from cortex.services.runtime import Runtime
 from cortex.storage.audit import AuditRepository
 from cortex.storage.budgets import AtLimit, BudgetRow, Kind
 from cortex.storage.budgets import BudgetsRepository as BudgetRows
 from cortex.storage.jobs import AllJobsRepository
 from cortex.storage.round_rows import Spent
+from cortex.storage.shared_models import AllSharesRepository
 
 KINDS: tuple[Kind, ...] = ("user", "role", "job", "house")
+NEVER = datetime.min.replace(tzinfo=UTC)
 AT_LIMIT: tuple[AtLimit, ...] = ("stop", "model", "chat")
-TOKENS_MOST, USD_MOST = 2_000_000_000, 1_000_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +91,7 @@ class BudgetAdmin:
                 standing = await self._standing(row, person, names)
                 if row.kind != "job" or roles is None or standing.spent.tokens:
                     found.append(standing)
-        return found
+        return [*found, *[standing for person in people for standing in await self._shares(person)]]
 
     async def put(self, by: User, values: dict[str, str]) -> BudgetRow:
         """Set a budget from a form's texts. UserError names the field that is wrong."""
@@ -92,7 +100,7 @@ class BudgetAdmin:
             raise UserError("Choose whose budget it is.", field="kind")
         if at_limit not in AT_LIMIT:
             raise UserError("Choose what happens at the limit.", field="at_limit")
-        tokens, usd = _tokens(values["limit_tokens"]), _dollars(values["limit_usd"])
+        tokens, usd = typed_tokens(values["limit_tokens"]), typed_dollars(values["limit_usd"])
         if tokens is None and usd is None:
             raise UserError("Set a limit in tokens, in dollars, or both.", field="limit_tokens")
         model = values["model"].strip()
@@ -166,6 +174,16 @@ class BudgetAdmin:
             raise UserError(f"Name the {kind}.", field="subject")
         return await self._job(typed) if kind == "job" else typed
 
+    async def _shares(self, person: User) -> Sequence[BudgetStanding]:
+        """How much of each model that is shared with them, within a limit, this person used today."""
+        given = await self.runtime.db.repository(AllSharesRepository).given(person.id)
+        limits = [limit_of_share(one, person.time_zone) for one in given if is_limited(one)]
+        if not limits:
+            return ()
+        async with self.runtime.db.read_transaction(person.id) as repository:
+            spent = [await spent_today(repository, limit, self.runtime.clock()) for limit in limits]
+        return [_of_share(limit, used, person) for limit, used in zip(limits, spent, strict=True)]
+
     async def _standing(self, row: BudgetRow, person: User, names: dict[str, str]) -> BudgetStanding:
         zone = self.runtime.settings.time_zone if row.kind == "house" else person.time_zone
         limit = limit_of(row, zone)
@@ -176,20 +194,17 @@ class BudgetAdmin:
         return BudgetStanding(budget=row, subject=subject, who=who, spent=spent, share=limit.share(spent))
 
 
-def _tokens(typed: str) -> int | None:
-    text = re.sub(r"[\s,._']", "", typed)
-    if not text:
-        return None
-    number = whole_number(text)
-    if number is None or number > TOKENS_MOST:
-        raise UserError("Tokens are a whole number.", field="limit_tokens")
-    return number
-
-
-def _dollars(typed: str) -> float | None:
-    text = typed.strip().removeprefix("$").replace(",", ".")
-    if not text:
-        return None
-    if not re.fullmatch(r"\d{1,7}(\.\d{1,6})?", text) or float(text) > USD_MOST:
-        raise UserError("Write dollars like 2.50.", field="limit_usd")
-    return float(text)
+def _of_share(limit: Limit, spent: Spent, person: User) -> BudgetStanding:
+    """The limit of a shared model, which stands with the share and is no budget of its own, as one is shown."""
+    row = BudgetRow(
+        id="",
+        kind="model",
+        subject=limit.subject,
+        limit_tokens=limit.tokens,
+        limit_usd=limit.usd,
+        at_limit="stop",
+        model="",
+        changed_by="",
+        changed_at=NEVER,
+    )
+    return BudgetStanding(budget=row, subject=row.subject, who=person.name, spent=spent, share=limit.share(spent))

@@ -5,8 +5,8 @@ secrets are blotted out of all of it.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cortex.agent.history import view
@@ -20,6 +20,7 @@ from cortex.selection.cache_misses import WORDS
 from cortex.services.models.models import Models
 from cortex.services.runtime import Runtime
 from cortex.services.turns.history import spoken
+from cortex.storage.accounts import AccountsRepository
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
 from cortex.storage.audit import AuditRepository
 from cortex.storage.calls import CallRow, CallsRepository
@@ -72,13 +73,17 @@ class RoundTrace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """A turn. `past`: what was said before it, as the first request carried it. `beside`: calls of no round."""
+    """A turn. `past`: what was said before it, as the first request carried it. `beside`: calls of no round.
+
+    `payers`: the names of those whose shared models were asked, by account id.
+    """
 
     turn: TurnRow
     text: str
     past: tuple[TracedMessage, ...]
     rounds: tuple[RoundTrace, ...]
     beside: tuple[CallTrace, ...] = ()
+    payers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def cost_usd(self) -> float | None:
@@ -116,6 +121,10 @@ class Traces:
             turn = await repository(TurnsRepository).get(turn_id)
             plans = {plan.round: plan for plan in await repository(PlansRepository).of_turn(turn_id)}
             rounds = await repository(RoundsRepository).of_turn(turn_id)
+            payers = {
+                paid_by: (await repository(AccountsRepository).get(paid_by)).name
+                for paid_by in {row.paid_by for row in rounds if row.paid_by}
+            }
             past = await self._past(repository, turn, rounds)
             said = [row.message for row in await repository(MessagesRepository).of_turn(turn_id)]
             calls = [
@@ -133,6 +142,7 @@ class Traces:
             past=_spoken(past, blotter),
             rounds=tuple(made.round(row, _asked(rounds, row, said)) for row in rounds),
             beside=tuple(call for call in calls if call.call.round not in {row.round for row in rounds}),
+            payers=payers,
         )
 
     async def _past(self, repository: Opener, turn: TurnRow, rounds: Sequence[RoundRow]) -> tuple[Message, ...]:
@@ -214,6 +224,7 @@ def _plain(trace: Trace) -> dict[str, Any]:
         "rounds": [
             {
                 "took": {name: getattr(one.round, name) for name in RoundRow.__dataclass_fields__ if name != "sent"},
+                "paid_by": trace.payers.get(one.round.paid_by, ""),
                 "cache": one.cache_words,
                 "receipt": one.receipt,
                 "system": one.system,

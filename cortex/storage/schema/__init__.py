@@ -24,6 +24,7 @@ from cortex.storage.schema.integrations import IntegrationTable
 from cortex.storage.schema.journals import EntryVersionTable, JournalEntryTable, JournalTable
 from cortex.storage.schema.learning import LearningAnswerTable, LearningCaseTable, RefitTable
 from cortex.storage.schema.memory import DistillMarkTable, FactTable, FactVersionTable
+from cortex.storage.schema.models import SharedModelTable
 from cortex.storage.schema.notices import (
     ActionLinkTable,
     DeliveryTable,
@@ -72,6 +73,7 @@ __all__ = [
     "SecretTable",
     "ServerSecretTable",
     "SetupLinkTable",
+    "SharedModelTable",
     "SlotTable",
     "SummaryTable",
     "Table",

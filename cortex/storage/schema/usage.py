@@ -12,7 +12,8 @@ from cortex.storage.table import Table, owner
 class RoundTable(Table):
     """One model call. It names its turn without hanging on it: what was spent stays when a conversation goes.
 
-    Narrow on purpose, with the receipt in another table: sums over 100,000 rounds read every row.
+    Narrow on purpose, with the receipt in another table: sums over 100,000 rounds read every row. `paid_by`: the admin
+    whose shared model it was, "" for the person's own.
     """
 
     __tablename__ = "rounds"
@@ -33,6 +34,7 @@ class RoundTable(Table):
     job_id: Mapped[str]
     model: Mapped[str]
     endpoint: Mapped[str]
+    paid_by: Mapped[str]
     total_tokens: Mapped[int]
     sent_tokens: Mapped[int]
     extra_tokens: Mapped[int]

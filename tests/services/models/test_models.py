@@ -252,11 +252,11 @@ async def test_prices_are_typed_or_known_or_unknown(place: Place, admin: User, s
         admin, form(scripted, name="claude", provider="anthropic", model="claude-sonnet-4-5", base_url="")
     )
     await place.models.save(admin, form(scripted, name="mystery"))
-    assert await place.models.cost(admin.id, "scripted", usage) == pytest.approx(1.0 + 0.1 + 1.0)
+    assert await place.models.cost(admin, "scripted", usage) == pytest.approx(1.0 + 0.1 + 1.0)
     known = await place.models.price(admin, "claude")
     assert (known.input_usd, known.output_usd, known.cached_usd, known.written_usd) == (3.0, 15.0, 0.3, 3.75)
-    assert await place.models.cost(admin.id, "mystery", usage) is None
-    assert await place.models.cost(admin.id, "offline", usage) == 0.0
+    assert await place.models.cost(admin, "mystery", usage) is None
+    assert await place.models.cost(admin, "offline", usage) == 0.0
 
 
 async def test_a_file_written_by_hand_is_taken_with_the_cache_of_its_place(place: Place, admin: User) -> None:
