@@ -134,7 +134,7 @@ async def test_the_ledger_is_made_of_what_the_receipts_and_their_rows_knew_and_g
             given = {"owner": ann, "receipt": kept, "model": model, "cost": cost}
             await connection.execute(text(f"INSERT INTO plans ({columns}) VALUES ({values})"), given)  # noqa: S608 - ours
         await connection.commit()
-    await db.move_to("0003")
+    await db.move_to("head")
     first, second = await db.repository(RoundsRepository, ann).of_turn("turn:1")
     assert (first.state, first.model, first.conversation_id, first.role) == ("answered", "m", talk.id, "orchestrator")
     assert (first.total_tokens, first.sent_tokens, first.extra_tokens) == (1000, 43, 67)

@@ -16,6 +16,7 @@ from cortex.base.role import Role
 from cortex.base.turn import parent_of
 from cortex.base.user import User
 from cortex.base.zone import midnight
+from cortex.services.models.files import ModelRegistry
 from cortex.services.models.models import Models
 from cortex.services.models.shared import shared_name
 from cortex.services.roles.roles import Roles
@@ -136,10 +137,13 @@ class Budgets:
         most = Usage(input_tokens=input_tokens, output_tokens=entry.max_output_tokens)
         is_priced = any(limit.usd is not None for limit in limits)
         usd = (await self.models.cost(user, entry.name, most) or 0.0) if is_priced else 0.0
+        # Read ahead of the lock: whoever holds that needs no second connection, of which there may be none left.
+        takes_over = any(limit.at_limit == "model" for limit in limits)
+        registry = await self.models.registry(user) if takes_over else ModelRegistry()
         ends_s = self.runtime.ticks_s() + WAIT_S
         while True:
             held = (most.input_tokens + most.output_tokens, usd)
-            found = await self._look(user, turn, round, limits, held, entry)
+            found = await self._look(user, turn, round, limits, held, entry, registry)
             if isinstance(found, Admission):
                 return found
             if self.runtime.ticks_s() >= ends_s:
@@ -175,13 +179,14 @@ class Budgets:
     async def limits(self, user: User, turn: Payer, role: Role) -> Sequence[Limit]:
         """Every limit that holds for this turn in this role, the role's own first."""
         found = await self._own(user, turn, role)
-        rows = await self.runtime.db.repository(BudgetRows).list()
+        async with self.runtime.db.one_view():
+            rows = await self.runtime.db.repository(BudgetRows).list()
+            given = await self.runtime.db.repository(AllSharesRepository).given(user.id)
         personal = [row for row in rows if row.kind == "user" and row.subject in (user.id, "")]
         chosen = [row for row in personal if row.subject] or personal  # a person's own outranks everybody's
         chosen += [row for row in rows if row.kind == "role" and row.subject == turn.role]
         chosen += [row for row in rows if row.kind == "job" and turn.job_id and row.subject == turn.job_id]
         chosen += [row for row in rows if row.kind == "house"]
-        given = await self.runtime.db.repository(AllSharesRepository).given(user.id)
         shares = [limit_of_share(one, user.time_zone) for one in given if is_limited(one)]
         return [*found, *(limit_of(row, self._zone(row, user)) for row in chosen), *shares]
 
@@ -213,7 +218,14 @@ class Budgets:
         return self.runtime.settings.time_zone if row.kind == "house" else user.time_zone
 
     async def _look(
-        self, user: User, turn: Payer, round: int, limits: Sequence[Limit], most: tuple[int, float], entry: ModelEntry
+        self,
+        user: User,
+        turn: Payer,
+        round: int,
+        limits: Sequence[Limit],
+        most: tuple[int, float],
+        entry: ModelEntry,
+        registry: ModelRegistry,
     ) -> Admission | Limit:
         """One look at everything under a lock; the limit to wait for when others hold the rest of it."""
         until = self.runtime.clock() + HELD_FOR
@@ -222,7 +234,7 @@ class Budgets:
             # But what this round itself set aside: a step that is run again must not wait for its first try.
             spent = [(limit, await self._spent(repository, turn, limit, but=(turn.id, round))) for limit in limits]
             reached = [(limit, used) for limit, used in spent if limit.share(used) >= 1.0]
-            admission = await self._at_limit(user, reached)
+            admission = _at_limit(registry, reached)
             if admission.action == "stop":
                 await repository(RoundsRepository).refused(turn.id, round)
                 return admission
@@ -232,23 +244,6 @@ class Budgets:
                 return full[0]
             await repository(RoundsRepository).hold(turn.id, round, *most, until, model=entry.name)
         return admission
-
-    async def _at_limit(self, user: User, reached: Sequence[tuple[Limit, Spent]]) -> Admission:
-        """The hardest of what the reached limits ask for."""
-        chosen = GO
-        for limit, used in reached:
-            if limit.at_limit == "stop":
-                return Admission(action="stop", text=limit.sentence(used))
-            if limit.at_limit == "chat":
-                text = f"{_first(limit.whose)} is used up: going on without tools."
-                chosen = Admission(action="chat", text=text)
-            elif chosen.action == "go":
-                if (await self.models.registry(user)).get(limit.model) is None:
-                    missing = f" The model {limit.model!r}, which was to take over, is not among yours."
-                    return Admission(action="stop", text=limit.sentence(used) + missing)
-                text = f"{_first(limit.whose)} is used up: going on with {limit.model}."
-                chosen = Admission(action="model", text=text, model=limit.model)
-        return chosen
 
     async def _spent(self, repository: Opener, turn: Payer, limit: Limit, *, but: tuple[str, int] = ("", 0)) -> Spent:
         if limit.kind == "turn":
@@ -276,6 +271,24 @@ def limit_of(row: BudgetRow, time_zone: str) -> Limit:
         model=row.model,
         time_zone=time_zone,
     )
+
+
+def _at_limit(registry: ModelRegistry, reached: Sequence[tuple[Limit, Spent]]) -> Admission:
+    """The hardest of what the reached limits ask for."""
+    chosen = GO
+    for limit, used in reached:
+        if limit.at_limit == "stop":
+            return Admission(action="stop", text=limit.sentence(used))
+        if limit.at_limit == "chat":
+            text = f"{_first(limit.whose)} is used up: going on without tools."
+            chosen = Admission(action="chat", text=text)
+        elif chosen.action == "go":
+            if registry.get(limit.model) is None:
+                missing = f" The model {limit.model!r}, which was to take over, is not among yours."
+                return Admission(action="stop", text=limit.sentence(used) + missing)
+            text = f"{_first(limit.whose)} is used up: going on with {limit.model}."
+            chosen = Admission(action="model", text=text, model=limit.model)
+    return chosen
 
 
 def of_model(limits: Sequence[Limit], name: str) -> list[Limit]:

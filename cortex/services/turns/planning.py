@@ -109,19 +109,21 @@ class Planning:
         context = await self.contexts.context_of(turn)
         if need.round == 1:
             return context, context.limits
-        models = self.contexts.models
-        if context.models.given and not await models.is_given_still(context.user, context.models):
-            context = await self.contexts.renewed(turn)
-        # A limit that is set while a turn runs away stops it.
-        return context, await self.contexts.budgets.limits(context.user, turn, context.role)
+        async with self.runtime.db.one_view():
+            is_still = not context.models.given or await self.contexts.models.is_given_still(
+                context.user, context.models
+            )
+            if not is_still:
+                context = await self.contexts.renewed(turn)
+            # A limit that is set while a turn runs away stops it.
+            return context, await self.contexts.budgets.limits(context.user, turn, context.role)
 
     async def _chosen(self, context: TurnContext, turn: Turn, need: Need, limits: Sequence[Limit]) -> ChosenModels:
         """The models that this round may ask, and what the person reads where that is not what it was."""
         gone = [name for name in turn.models if context.models.get(name) is None]
-        if need.round == 1 and not gone:
-            rounds = self.runtime.db.repository(RoundsRepository, turn.user_id)
-            before = await rounds.borrowed(turn.conversation_id)
-            gone = [before] if before and context.models.get(before) is None else []
+        before = context.borrowed if need.round == 1 and not gone else ""
+        if before and context.models.get(before) is None:
+            gone = [before]
         first = context.chain[0]
         if gone and need.round > 1 and first == OFFLINE.name:  # it never takes over what a model began
             return ChosenModels(refusal=gone_text(gone, ""))

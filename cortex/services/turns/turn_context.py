@@ -25,6 +25,7 @@ from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import PlanGround, ToolsService
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.messages import MessageRow, MessagesRepository
+from cortex.storage.rounds import RoundsRepository
 from cortex.storage.summaries import SummariesRepository, SummaryRow
 
 
@@ -35,6 +36,7 @@ class TurnContext:
     chain: names of the models to ask, the first one first; `entry` is that one, `profile` its cache as it is planned
     with. `permitted`: names of the tools that may run. `stored`: the transcript ahead of the turn; `summary`: what
     stands for its beginning. `conversation`: as it was when this was read, None for a draft of a new one.
+    `borrowed`: the shared model that answered last in it, "" where the person's own did.
     """
 
     user: User
@@ -50,6 +52,7 @@ class TurnContext:
     permitted: frozenset[str] = frozenset()
     limits: Sequence[Limit] = ()
     conversation: ConversationRow | None = None
+    borrowed: str = ""
     stored: Sequence[MessageRow] = ()
     summary: SummaryRow | None = None
 
@@ -154,12 +157,14 @@ class TurnContexts:
         if entry is None:
             raise NotFound(f"There is no model {names[0]!r}.")
         conversation: ConversationRow | None = None
+        borrowed = ""
         stored: Sequence[MessageRow] = ()
         if conversation_id is not None:
             conversation = await self.runtime.db.repository(ConversationsRepository, user.id).get(conversation_id)
             stored = await self.runtime.db.repository(MessagesRepository, user.id).of_conversation(
                 conversation_id, ordinal
             )
+            borrowed = await self.runtime.db.repository(RoundsRepository, user.id).borrowed(conversation_id)
         return TurnContext(
             user=user,
             role=role,
@@ -172,5 +177,6 @@ class TurnContexts:
             persona=await self.roles.persona(user),
             skills=await self.tools.skills.skills(user),
             conversation=conversation,
+            borrowed=borrowed,
             stored=stored,
         )
