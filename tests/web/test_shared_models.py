@@ -76,6 +76,16 @@ async def test_people_are_chosen_with_a_limit_of_their_own(house: Cortex, ada: B
     assert "is shared" not in (await ada.get("/models/remove?name=Big")).text
 
 
+async def test_a_limit_that_holds_nothing_back_is_said(ada: Browser) -> None:
+    gap = "a limit in dollars holds nothing back"
+    await post(ada, **{**MODEL, "input_usd": ""}, **EVERYBODY)
+    assert gap in (await ada.get("/models/edit?name=Big")).text
+    await post(ada, **{**MODEL, "input_usd": "", "previous": "Big"}, **EVERYBODY, share_tokens="50000")
+    assert gap not in (await ada.get("/models/edit?name=Big")).text
+    await post(ada, **{**MODEL, "previous": "Big"}, **EVERYBODY)
+    assert gap not in (await ada.get("/models/edit?name=Big")).text
+
+
 async def test_an_invitation_says_what_the_invited_will_have(ada: Browser) -> None:
     assert "starts with the offline demo" in (await ada.get("/admin/users")).text
     await post(ada, **MODEL, **EVERYBODY)

@@ -121,6 +121,7 @@ class ModelContext(Context):
     errors: Mapping[str, str] = described("field -> why saving was refused", default_factory=dict)
     sharing: ShareForm | None = described("who may use it, for an admin", default=None)
     borrowed: Sequence[BorrowedModel] = described("what others took with it lately", default=())
+    unguarded: str = described("why its limit holds nothing back", default="")
 
 
 @router.get("/models")
@@ -154,7 +155,8 @@ async def save(
         entry = await services.model_sharing.save(user, typed.values(), typed.previous, typed.wanted())
     except (UserError, Conflict) as refused:
         return await _form(request, services, user, typed, refused=refused, status=refused.status)
-    return redirect(request, "/models", f"Saved: {entry.name}")
+    unguarded = await services.model_sharing.unguarded(user, entry.name)
+    return redirect(request, "/models", f"Saved: {entry.name}. {unguarded}" if unguarded else f"Saved: {entry.name}")
 
 
 @router.post("/models/test")
@@ -287,6 +289,7 @@ async def _form(
         if user.is_admin
         else None,
         borrowed=await sharing.borrowed(user, model=typed.previous) if user.is_admin and typed.previous else (),
+        unguarded=await sharing.unguarded(user, typed.previous) if is_fresh and typed.previous else "",
     )
     return respond(request, "model.html", context, block=block, status=status)
 

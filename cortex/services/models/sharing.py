@@ -95,6 +95,16 @@ class ModelSharing:
         await self.models.remove(by, name)
         await self._put(by, name, name, ())
 
+    async def unguarded(self, by: User, model: str) -> str:
+        """A sentence where a limit in dollars holds nothing back, for nobody knows what the model costs, else ""."""
+        rows = [row for row in await self._shares(by) if row.model == model]
+        has_gap = any(row.limit_usd is not None and row.limit_tokens is None for row in rows)
+        if not has_gap or (await self.models.price(by, model)).input_usd is not None:
+            return ""
+        return (
+            f"What {model} costs is not known, so a limit in dollars holds nothing back. Type its price, or set tokens."
+        )
+
     async def words(self, by: User) -> Mapping[str, str]:
         """With whom each model of theirs is shared, in words, by its name; none that is not."""
         names = {one.id: one.name for one in await self._accounts()}
