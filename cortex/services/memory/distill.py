@@ -62,9 +62,13 @@ class _Reading:
     turns: Sequence[TurnRow]
     is_from_outside: Sequence[bool]
     known: Sequence[FactRow]
-    chain: Sequence[str]
-    entry: ModelEntry
+    entries: Sequence[ModelEntry]
     prompt: str
+
+    @property
+    def chain(self) -> Sequence[str]:
+        """The models that may be asked, by name."""
+        return [entry.name for entry in self.entries]
 
     @property
     def payer(self) -> TurnRow:
@@ -142,8 +146,7 @@ class Distiller:
             turns=new,
             is_from_outside=is_from_outside,
             known=known,
-            chain=tuple(entry.name for entry in real),
-            entry=real[0],
+            entries=real,
             prompt=script(said, [fact.text for fact in known]),
         )
 
@@ -165,10 +168,14 @@ class Distiller:
         payer, person, budgets = reading.payer, reading.person, self.budgets
         role = await self.roles.role(person, ROLE)
         limits = await budgets.limits(person, payer, role)
-        admission = await budgets.admit(person, payer, limits, ROUND, reading.entry, _most(reading))
+        names, _ = await budgets.open_models(person, limits, reading.chain)
+        if not names:
+            return None
+        entry = await self.models.entry(person, names[0])
+        admission = await budgets.admit(person, payer, limits, ROUND, entry, _most(reading))
         if admission.action == "stop":
             return None
-        names = (admission.model,) if admission.model else reading.chain
+        names = (admission.model,) if admission.model else names
         request = Request(
             system=PROMPT, messages=(user(reading.prompt),), max_output_tokens=ANSWER_TOKENS, purpose="summary"
         )
@@ -181,7 +188,7 @@ class Distiller:
                 calling.add_done_callback(lambda _: watching.cancel())
                 watching.add_done_callback(lambda _: calling.cancel())
         except TimeoutError:
-            return Reply(model=reading.entry.name, failure="The model took too long.", failure_kind="connection")
+            return Reply(model=entry.name, failure="The model took too long.", failure_kind="connection")
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None  # whoever looks again has words for it, and none for a group
         return None if calling.cancelled() else calling.result()
@@ -195,12 +202,13 @@ class Distiller:
         except AnswerUnreadable as error:
             found, outcome = [], str(error)
         usage = reply.usage if reply.message else Usage()
-        cost = await self.models.cost(reading.person.id, reply.model, usage)
+        cost = await self.models.cost(reading.person, reply.model, usage)
+        paid_by = next((entry.owner_id for entry in reading.entries if entry.name == reply.model), "")
 
         async def stored() -> str:
             async with self.runtime.db.transaction(reading.person.id) as repository:
                 await repository(RoundsRepository).answered(
-                    reading.payer.id, ROUND, reply.model, usage, cost, role=ROLE
+                    reading.payer.id, ROUND, reply.model, usage, cost, role=ROLE, paid_by=paid_by
                 )
                 kept = [await _keep(repository, reading, number, one) for number, one in enumerate(found)]
                 told = outcome or f"{sum(kept)} of {len(found)} facts were new."
