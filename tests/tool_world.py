@@ -12,6 +12,7 @@ from cortex import tools
 from cortex.base.errors import NotFound
 from cortex.base.user import User
 from cortex.integrations.files import Files, Root
+from cortex.ports.lists import ListBell
 from cortex.ports.loop import Targets
 from cortex.storage.db import Database
 from cortex.storage.home import Home, Homes
@@ -37,6 +38,16 @@ class KeptTargets:
         return self.kept.setdefault(call_id, json.loads(json.dumps(target)))
 
 
+@dataclass(slots=True)
+class HeardBell:
+    """Which lists rang."""
+
+    heard: list[tuple[str, str]] = field(default_factory=list)
+
+    async def ring(self, *places: tuple[str, str]) -> None:
+        self.heard += places
+
+
 @dataclass(slots=True, kw_only=True)
 class World:
     """Calls tools as the executor does: checked arguments, a context of one user, its own call id.
@@ -52,12 +63,15 @@ class World:
     registry: Registry = field(default_factory=cache(tools.load))
     calls: int = 0
     targets: KeptTargets = field(default_factory=KeptTargets)
+    bell: HeardBell = field(default_factory=HeardBell)
 
     def provide(self, kind: type[T], user_id: str) -> T:
         if issubclass(kind, Repository):
             return cast("T", self.db.repository(kind, user_id))
         if kind is Targets:
             return cast("T", self.targets)
+        if kind is ListBell:
+            return cast("T", self.bell)
         if kind is Home:
             return cast("T", self.homes.home_of(user_id))
         if kind is Files:
@@ -78,6 +92,7 @@ class World:
         user: User,
         *,
         is_tainted: bool = False,
+        has_read_private: bool = False,
         call_id: str = "",
         role: str = "orchestrator",
         is_again: bool = False,
@@ -92,6 +107,7 @@ class World:
             now=NOW,
             scope=self,
             is_tainted=is_tainted,
+            has_read_private=has_read_private,
             is_again=is_again,
         )
 

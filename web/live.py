@@ -16,8 +16,9 @@ from typing import Any, TypeVar, cast
 from cortex.app import Cortex
 from cortex.base.clock import ticks_s
 from cortex.base.user import User
-from cortex.services.chat.chat import LogPage
+from cortex.services.chat.chat import LOOK_AGAIN_S, LogPage
 from cortex.services.chat.transcript import Transcript
+from cortex.services.content.list_bell import lists_of
 from cortex.services.notices.live import LiveNotices
 from web.render import Context as PageContext
 from web.render import Frame, Renderer
@@ -202,7 +203,7 @@ class ConversationFeed(Feed):
 
 
 class BellFeed(Feed):
-    """The number on a person's bell, and what is new."""
+    """The number on a person's bell, what is new, and that a task list of theirs changed."""
 
     def __init__(self, services: Cortex, pages: Renderer, user: User) -> None:
         super().__init__()
@@ -215,6 +216,20 @@ class BellFeed(Feed):
             page.push(self._number())
 
     async def _run(self) -> None:
+        async with asyncio.TaskGroup() as both:
+            both.create_task(self._notices_ring())
+            both.create_task(self._lists_ring())
+
+    async def _lists_ring(self) -> None:
+        """A page that shows the person's task lists looks at them again."""
+        key, hub, heard = lists_of(self._user.id), self._streams.hub, -1
+        with self._streams.watching(self._user.id, key) as is_allowed:
+            while is_allowed():
+                last, heard = heard, await hub.changed(key, heard, LOOK_AGAIN_S)
+                if is_allowed() and last not in (heard, -1):
+                    self._push(SseMessage(data="again", event="lists").encode())
+
+    async def _notices_ring(self) -> None:
         # Any: Jinja makes the macros' names at run time; in a thread, because at first it compiles the template.
         self._macros: Any = await asyncio.to_thread(self._renderer.macros, "ui.html", PageContext())
         self._unread = await self._notices.unread(self._user.id)

@@ -24,6 +24,7 @@ from cortex.services.chat.chat import Chat
 from cortex.services.chat.streams import OpenStreams
 from cortex.services.content.journals import JournalsService
 from cortex.services.content.notes import NotesService
+from cortex.services.content.shared_lists import SharedLists
 from cortex.services.content.tasks import TasksService
 from cortex.services.health.audit_log import AuditLog
 from cortex.services.health.doctor import Doctor
@@ -149,7 +150,11 @@ class Foundation:
 
     @cached_property
     def tasks(self) -> TasksService:
-        return TasksService(self.runtime.db)
+        return TasksService(self.runtime.db, self.hub)
+
+    @cached_property
+    def shared_lists(self) -> SharedLists:
+        return SharedLists(db=self.runtime.db, hub=self.hub, notifier=self.notices)
 
     @cached_property
     def reminders(self) -> RemindersService:

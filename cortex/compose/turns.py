@@ -14,6 +14,7 @@ from cortex.engine.null_engine import NullEngine
 from cortex.ports.aether import AetherDatabase, Board, Journals
 from cortex.ports.agents import Agents
 from cortex.ports.home_assistant import HomeAssistant, HouseCommands
+from cortex.ports.lists import ListBell
 from cortex.ports.loop import Targets
 from cortex.ports.memory import Memory
 from cortex.ports.outgoing import Mail, Push
@@ -24,6 +25,7 @@ from cortex.services.budgets.budgets import Budgets
 from cortex.services.chat.conversations import ConversationsService
 from cortex.services.clients import clients
 from cortex.services.content.board import TaskBoard
+from cortex.services.content.list_bell import UserListBell
 from cortex.services.health.status import StatusService
 from cortex.services.integrations.home_assistant import UserCommands, UserHome
 from cortex.services.jobs.jobs import JobsService
@@ -83,6 +85,7 @@ class TurnServices(Foundation):
         found[Journals] = self.journals.for_tools
         found[AetherDatabase] = self.databases
         found[Memory] = lambda user_id: UserMemory(db=self.runtime.db, tools=self.tools, user_id=user_id)
+        found[ListBell] = lambda user_id: UserListBell(db=self.runtime.db, hub=self.hub, user_id=user_id)
         found[Timings] = lambda _: timings
         found[Reminders] = self.reminders.for_user
         found[Jobs] = lambda user_id: UserJobs(runtime=self.runtime, timings=timings, user_id=user_id)

@@ -8,9 +8,9 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import fields
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
-from sqlalchemy import Delete, Select, Update, delete, select, update
+from sqlalchemy import ColumnElement, Delete, Select, Update, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import InstrumentedAttribute
@@ -91,13 +91,17 @@ class Repository:
 
     def _mine(self, kind: type[Any], table: type[Any], *more: Any) -> Select[Any]:
         """The user's rows of `table`, as the columns that the dataclass `kind` asks for, then the columns `more`."""
-        return select(*_columns(kind, table), *more).where(table.owner_id == self.owner_id)
+        return select(*_columns(kind, table), *more).where(self._reach(table))
 
     def _change(self, table: type[Any]) -> Update:
-        return update(table).where(table.owner_id == self.owner_id)
+        return update(table).where(self._reach(table))
 
     def _remove(self, table: type[Any]) -> Delete:
-        return delete(table).where(table.owner_id == self.owner_id)
+        return delete(table).where(self._reach(table))
+
+    def _reach(self, table: type[Any]) -> ColumnElement[bool]:
+        """Which rows of the table the user may see and change: their own. What is shared joins a membership here."""
+        return cast("ColumnElement[bool]", table.owner_id == self.owner_id)
 
     def _insert(self, table: type[Any], *rows: dict[str, Any]) -> postgresql.Insert | sqlite.Insert:
         """An insert of the user's rows that can still take an ON CONFLICT clause."""

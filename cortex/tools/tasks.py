@@ -1,5 +1,10 @@
-"""The user's to-do lists: list, create, update, complete. Rules of the table itself stand in `storage/tasks.py`."""
+"""To-do lists, shared ones too: list, create, update, complete. Rules of the table itself stand in `storage/tasks.py`.
 
+No tool shares a list: people do, on the page. What goes onto a shared list is read by others, so words that are not
+the user's own may not go there once a turn has read both private data and words from outside.
+"""
+
+import re
 from datetime import date
 from typing import Annotated, Any
 
@@ -8,7 +13,9 @@ from pydantic import Field
 from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.base.ids import derived_id, is_named, short
 from cortex.base.zone import day, local
-from cortex.storage.tasks import TaskRow, TasksRepository
+from cortex.ports.lists import ListBell
+from cortex.storage.tasks import INBOX, TaskListRow, TaskRow, TasksRepository
+from cortex.storage.turns import TurnsRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
@@ -20,6 +27,10 @@ NEEDS = ("Tasks",)
 SHOWN = 40
 
 TITLE_CHARACTERS = 300
+_WORD = re.compile(r"\w+")
+_SHARED = re.compile(r"(?:(?:the|my|our)\s+)?(?:our|shared|common|family)\s+", re.IGNORECASE)
+_THEIRS = re.compile(r"^(.+?)['\u2019]s\s+(.+)$")
+_LIST = re.compile(r"^(?:the|my)\s+|\s+list\s*$", re.IGNORECASE)
 Priority = Annotated[int, Field(ge=0, le=3)]
 
 
@@ -38,6 +49,7 @@ async def task_list(
     tasks = ctx.use(TasksRepository)
     name = await _known_list(tasks, list_name) if list_name else None
     rows = list(await tasks.list(list_name=name, is_done=done, query=query))
+    shared = [one for one in await tasks.lists() if one.with_whom and (name is None or one.label == name)]
     if due_by is not None:
         rows = [row for row in rows if row.due is not None and row.due <= due_by]
     if not rows:
@@ -45,6 +57,8 @@ async def task_list(
     lines = [_line(ctx, row, show_list=name is None) for row in rows[:SHOWN]]
     if len(rows) > SHOWN:
         lines.append(f"... and {len(rows) - SHOWN} more: narrow it by list_name, query or due_by.")
+    labels = {row.list_label for row in rows[:SHOWN]}
+    lines += [f"The list {one.label} is {_shared(one)}." for one in shared if one.label in labels]
     return Output(text="\n".join(lines), is_tainted=any(row.is_tainted for row in rows[:SHOWN]))
 
 
@@ -62,17 +76,20 @@ async def task_create(
         notes: More words.
     """
     tasks = ctx.use(TasksRepository)
+    known = await _known_list(tasks, list_name.strip() or INBOX)
+    await _refuse_others_words(ctx, known, f"{title} {notes}")
     row = await tasks.create(
         derived_id(ctx.call_id, "task"),
         title=_title(title),
-        list_name=await _known_list(tasks, list_name.strip() or "inbox"),
+        list_name=known,
         due=due,
         priority=priority,
         notes=notes.strip(),
         is_tainted=ctx.is_tainted,
     )
     ctx.leave_undo(target=row.id, before=None, expected=str(row.version), label="Remove the task again")
-    return f"Added: {_fact(ctx, row)}"
+    await ctx.use(ListBell).ring(_place(row))
+    return f"Added: {await _fact(ctx, row)}"
 
 
 @tool(idempotent=True, reads_private=True)
@@ -109,23 +126,25 @@ async def task_update(
 
     async def find() -> dict[str, Any]:
         row = await _find(tasks, task)
-        changes = {key: value for key, value in wanted.items() if value is not None and value != getattr(row, key)}
+        changes = {key: value for key, value in wanted.items() if value is not None and value != _value(row, key)}
         if clear_due and row.due is not None:
             changes["due"] = None
-        before = {key: _plain(getattr(row, key)) for key in changes}
+        before = {key: _plain(_value(row, key)) for key in changes}
         made = {key: _plain(value) for key, value in changes.items()}
         return {"id": row.id, "version": row.version, "before": before, "changes": made}
 
     target = await ctx.target(find)
     row, changes = await tasks.get(target["id"]), _typed(target["changes"])
     if not changes:
-        return Output(text=f"Nothing to change: {_fact(ctx, row)}", is_tainted=row.is_tainted)
+        return Output(text=f"Nothing to change: {await _fact(ctx, row)}", is_tainted=row.is_tainted)
     if not _is_made(row, target["version"], changes):
+        await _refuse_others_words(ctx, *_said_by(row, changes))
         marked = {**changes, "is_tainted": True} if ctx.is_tainted else changes
-        row = await tasks.update(row.id, expected_version=target["version"], **marked)
+        was, row = row, await tasks.update(row.id, expected_version=target["version"], **marked)
+        await ctx.use(ListBell).ring(_place(was), _place(row))
     undone_by = {"target": row.id, "before": target["before"], "expected": str(row.version)}
     ctx.leave_undo(**undone_by, label="Put the task back as it was")
-    return Output(text=f"Changed: {_fact(ctx, row)}", is_tainted=row.is_tainted)
+    return Output(text=f"Changed: {await _fact(ctx, row)}", is_tainted=row.is_tainted)
 
 
 @tool(idempotent=True, reads_private=True)
@@ -145,11 +164,13 @@ async def task_complete(ctx: Ctx, task: str) -> Output:
     row = await tasks.get(target["id"])
     if not _is_made(row, target["version"], {"is_done": True}):
         if row.is_done:
-            return Output(text=f"It was done already: {row.title}", is_tainted=row.is_tainted)
+            by = f" by {row.doer}" if row.doer else ""
+            return Output(text=f"It was done already{by}: {row.title}", is_tainted=row.is_tainted)
         row = await tasks.complete(row.id, target["version"])
+        await ctx.use(ListBell).ring(_place(row))
     ctx.leave_undo(target=row.id, before={"is_done": False}, expected=str(row.version), label="Open the task again")
-    left = await tasks.list(list_name=row.list_name, is_done=False)
-    return Output(text=f"Done: {row.title} ({len(left)} left on {row.list_name})", is_tainted=row.is_tainted)
+    left = await tasks.list(list_name=row.list_label, is_done=False)
+    return Output(text=f"Done: {row.title} ({len(left)} left on {row.list_label})", is_tainted=row.is_tainted)
 
 
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
@@ -160,20 +181,73 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
         raise Conflict(f"{row.title!r} was changed since; it was left as it is.")
     if before is None:
         await tasks.remove(target, row.version)
+        await ctx.use(ListBell).ring(_place(row))
         return f"Removed {row.title!r} again."
     fields = _typed(before)
-    await tasks.update(target, expected_version=row.version, **fields)
+    now = await tasks.update(target, expected_version=row.version, **fields)
+    await ctx.use(ListBell).ring(_place(row), _place(now))
     return f"{row.title!r} is open again." if fields == {"is_done": False} else f"{row.title!r} is as it was."
 
 
 async def _known_list(tasks: TasksRepository, wanted: str) -> str:
-    """The list's name as the user writes it: "Shopping list" and "shopping" mean the list that is there."""
-    names = [known.name for known in await tasks.lists()]
-    known = {_key(name): name for name in names}
-    short = wanted.strip()
-    if short.casefold().endswith(" list"):
-        short = short[: -len(" list")].strip()
-    return known.get(_key(wanted)) or known.get(_key(short)) or short.casefold() or "inbox"
+    """The list as the user's lists have it: "Shopping list" and "shopping" mean the list that is there.
+
+    The user's own first, unless only a shared one has the name, or they say that they mean a shared one.
+    """
+    lists = await tasks.lists()
+    is_shared_meant = bool(_SHARED.match(wanted))
+    short = _LIST.sub("", _SHARED.sub("", wanted)).strip()
+    theirs = _THEIRS.sub(r"\2 (\1)", short)  # "Ada's shopping" is "shopping (Ada)"
+    for key in (_key(wanted), _key(short), _key(theirs)):
+        own = [one for one in lists if not one.owner and _key(one.name) == key]
+        others = [one for one in lists if one.owner and key in (_key(one.label), _key(one.name))]
+        shared = [one for one in (*own, *others) if one.with_whom]
+        found = shared if is_shared_meant and shared else own or (others if key != INBOX else [])
+        if len(found) > 1 and not found[0].owner:
+            return next((one.name for one in found if one.name == wanted), found[0].name)
+        if len(found) > 1:
+            names = ", ".join(one.label for one in found)
+            raise ToolFailed(f"Several shared lists are called so: {names}. Say which.", is_tainted=True)
+        if found:
+            return found[0].label
+    return short.casefold() or INBOX
+
+
+async def _refuse_others_words(ctx: Ctx, label: str, words: str) -> None:
+    """ToolFailed when a turn on which strangers had a say would show others what the user did not write."""
+    if not (words and ctx.is_tainted and ctx.has_read_private):
+        return
+    shared = next((one for one in await ctx.use(TasksRepository).lists() if one.label == label and one.with_whom), None)
+    if shared is None:
+        return
+    turns = await ctx.use(TurnsRepository).list(ctx.conversation_id)
+    own = [turn.text for turn in turns if turn.channel not in ("agent", "result") and not turn.is_tainted]
+    if not set(_WORD.findall(words.casefold())) <= set(_WORD.findall(" ".join(own).casefold())):
+        raise ToolFailed(
+            f"Refused: this turn has read private data and words that the user did not write, and others read this "
+            f"list: it is {_shared(shared)}. Only words that the user wrote can go there now; ask for them, or let the "
+            "user write them on the Tasks page."
+        )
+
+
+def _said_by(row: TaskRow, changes: dict[str, Any]) -> tuple[str, str]:
+    """The list on which a change shows words to others, and those words: all of a task that comes to the list."""
+    if "list_name" in changes:
+        return changes["list_name"], f"{changes.get('title', row.title)} {changes.get('notes', row.notes)}"
+    return row.list_label, " ".join(changes[key] for key in ("title", "notes") if key in changes)
+
+
+def _shared(one: TaskListRow) -> str:
+    return f"shared with {', '.join(one.with_whom)}"
+
+
+def _place(row: TaskRow) -> tuple[str, str]:
+    return row.owner_id, row.list_name
+
+
+def _value(row: TaskRow, key: str) -> object:
+    """A field as calls name it: a list by what the user calls it."""
+    return row.list_label if key == "list_name" else getattr(row, key)
 
 
 def _title(words: str) -> str:
@@ -204,7 +278,7 @@ async def _find(tasks: TasksRepository, wanted: str) -> TaskRow:
         if len(hits) == 1:
             return hits[0]
         if hits:
-            names = "; ".join(f"{row.title} (id {short(row.id)}, {row.list_name})" for row in hits[:5])
+            names = "; ".join(f"{row.title} (id {short(row.id)}, {row.list_label})" for row in hits[:5])
             told = f"{len(hits)} tasks fit {wanted!r}: {names}. Use the id."
             raise ToolFailed(told, is_tainted=any(row.is_tainted for row in hits))
     try:
@@ -216,7 +290,7 @@ async def _find(tasks: TasksRepository, wanted: str) -> TaskRow:
 async def _nothing(tasks: TasksRepository, name: str | None, done: bool, *, is_narrowed: bool) -> Output:
     """What to say when there is nothing to show, with the lists that do exist."""
     lists = await tasks.lists()
-    others = [other.name for other in lists if other.name != name]
+    others = [other.label for other in lists if other.label != name]
     where = f" on the list {name!r}" if name else ""
     what = "finished task" if done else "open task"
     hint = f" Lists: {', '.join(others[:20])}." if others else " Add one with task_create."
@@ -229,17 +303,22 @@ def _line(ctx: Ctx, row: TaskRow, *, show_list: bool) -> str:
     today = local(ctx.now, ctx.user.time_zone).date()
     facts = [f"id {short(row.id)}"]
     if show_list:
-        facts.append(row.list_name)
+        facts.append(row.list_label)
     if row.due is not None:
         facts.append(f"due {row.due.isoformat() if row.is_done else day(row.due, today)}")
     if row.priority:
         facts.append(f"priority {row.priority}")
+    facts += [f"added by {row.adder}"] if row.adder else []
+    facts += [f"done by {row.doer}"] if row.doer else []
     notes = f": {row.notes[:200]}" if row.notes else ""
     return f"- [{'x' if row.is_done else ' '}] {row.title} ({', '.join(facts)}){notes}"
 
 
-def _fact(ctx: Ctx, row: TaskRow) -> str:
-    return _line(ctx, row, show_list=True)[len("- [ ] ") :]
+async def _fact(ctx: Ctx, row: TaskRow) -> str:
+    """One task for the result of a change, with whom its list is shared."""
+    lists = await ctx.use(TasksRepository).lists()
+    shared = [f"; {_shared(one)}" for one in lists if one.label == row.list_label and one.with_whom]
+    return _line(ctx, row, show_list=True)[len("- [ ] ") :] + "".join(shared)
 
 
 def _plain(value: object) -> object:
@@ -255,7 +334,7 @@ def _typed(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _is_made(row: TaskRow, from_version: int, changes: dict[str, Any]) -> bool:
     """Whether the task is what these changes made of that version: an earlier try of this call did it."""
-    return row.version == from_version + 1 and all(getattr(row, key) == value for key, value in changes.items())
+    return row.version == from_version + 1 and all(_value(row, key) == value for key, value in changes.items())
 
 
 PHRASES = (

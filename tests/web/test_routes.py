@@ -27,6 +27,7 @@ from cortex.storage.integrations import IntegrationRow, IntegrationsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.notices import NoticesRepository, NoticeValues, Way
 from cortex.storage.plans import PlansRepository
+from cortex.storage.shared_lists import SharedListsRepository
 from cortex.storage.summaries import SummariesRepository
 from cortex.storage.tool_cases import ToolCasesRepository
 from cortex.storage.tool_settings import ToolSettingsRepository
@@ -93,6 +94,7 @@ IDS = (
     "cid key task_id job_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id "
     "notice_id delivery_id device_id token reminder_id run_id journal_id entry_id"
     "notice_id delivery_id device_id token reminder_id run_id fact_id"
+    "notice_id delivery_id device_id token reminder_id run_id list_id"
 )
 ANY = dict.fromkeys(IDS.split(), "x")
 
@@ -222,6 +224,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "journal_id": journal.id,
         "entry_id": entry.id,
         "task_id": (await house.tasks.create(user, "Dig truffles", list_name="truffles")).id,
+        "list_id": await shared_list(house, person),
         "job_id": (await house.jobs.add(user, TRUFFLE_JOB)).id,
         "name": await house.notes.create(user, "Truffles"),
         "fact_id": (await house.memory.add(user, "I dig truffles.")).id,
@@ -239,6 +242,17 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "run_id": await agent_run(house, person, conversation.id, turn_id),
         "case_id": (await db.repository(ToolCasesRepository).add("truffles", "truffler", "admin", (), user.id)).id,
     }
+
+
+async def shared_list(house: Cortex, person: Browser) -> str:
+    """Truffles shared with somebody else again."""
+    carol = (await house.accounts.add_user("Carol", "member", None)).user
+    await house.tasks.create(carol, "Oak", list_name="truffle woods")
+    await house.shared_lists.share(carol, "truffle woods", [person.user.id])
+    (row,) = await house.runtime.db.repository(SharedListsRepository, person.user.id).list()
+    await house.tasks.create(person.user, "Beech", list_name="truffle trees")
+    await house.shared_lists.share(person.user, "truffle trees", [carol.id])
+    return row.id
 
 
 async def agent_run(house: Cortex, person: Browser, parent_id: str, turn_id: str) -> str:
@@ -288,6 +302,7 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
     user, db = person.user, house.runtime.db
     return [
         await house.tasks.list(user),
+        await house.tasks.lists(user),
         await house.reminders.listing(user),
         await house.agents.list(user.id, 9),
         await house.jobs.list(user),

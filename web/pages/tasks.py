@@ -1,5 +1,6 @@
 """To-do lists: `/tasks` and one task's own page."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -34,6 +35,8 @@ class TasksContext(Context):
     tasks: Sequence[TaskRow] = described("this page's tasks, in order")
     lists: Sequence[TaskListRow] = described("every list with its counts")
     list_name: str = described("the list shown, empty for all")
+    shown: TaskListRow | None = described("the list shown, with whom it is shared; None for all")
+    with_whom: dict[str, tuple[str, ...]] = described("list's label -> with whom it is shared, () for nobody")
     is_done: bool = described("whether done tasks are shown")
     query: str = described("words to filter by")
     here: str = described("this page's own address, for forms to come back to")
@@ -59,7 +62,7 @@ class TaskForm(BaseModel):
     def of(cls, task: TaskRow) -> Self:
         """What the form shows of a stored task."""
         due = task.due.isoformat() if task.due else ""
-        return cls(title=task.title, list_name=task.list_name, due=due, priority=str(task.priority), notes=task.notes)
+        return cls(title=task.title, list_name=task.list_label, due=due, priority=str(task.priority), notes=task.notes)
 
     def values(self) -> TaskFields:
         """What the service takes. UserError for a day or priority that is none."""
@@ -86,6 +89,7 @@ class TaskContext(Context):
     """One task."""
 
     task: TaskRow = described("the task as it stands")
+    with_whom: tuple[str, ...] = described("names of the others who see its list")
     typed: TaskForm = described("the fields, with what was typed when that was refused")
     is_stale: bool = described("whether it was changed while the person was writing", default=False)
     error: str = described("why saving was refused", default="")
@@ -130,8 +134,13 @@ async def add(
 async def show_one(request: Request, services: Services, user: CurrentUser, task_id: str) -> Response:
     """One task to edit."""
     task = await services.tasks.get(user, task_id)
-    frame = await frame_of(request, services, user, here="/tasks")
-    return respond(request, "task.html", TaskContext(frame=frame, task=task, typed=TaskForm.of(task)))
+    context = TaskContext(
+        frame=await frame_of(request, services, user, here="/tasks"),
+        task=task,
+        with_whom=_with_whom(await services.tasks.lists(user))[task.list_label],
+        typed=TaskForm.of(task),
+    )
+    return respond(request, "task.html", context)
 
 
 @router.post("/tasks/{task_id}")
@@ -142,9 +151,11 @@ async def save(
     try:
         saved = await services.tasks.update(user, task_id, typed.version, typed.values())
     except (UserError, Conflict) as refused:
+        task = await services.tasks.get(user, task_id)
         context = TaskContext(
             frame=await frame_of(request, services, user, here="/tasks"),
-            task=await services.tasks.get(user, task_id),
+            task=task,
+            with_whom=_with_whom(await services.tasks.lists(user))[task.list_label],
             typed=typed,
             is_stale=isinstance(refused, Conflict),
             error=refused.message,
@@ -215,11 +226,14 @@ async def _context(
         chosen = urlencode({name: value for name, value in asked.items() if value})
         return "/tasks" + (f"?{chosen}" if chosen else "")
 
+    lists = await services.tasks.lists(user)
     return TasksContext(
         frame=await frame_of(request, services, user, here="/tasks"),
         tasks=rows[start : start + PAGE_ROWS],
-        lists=await services.tasks.lists(user),
+        lists=lists,
         list_name=list_name,
+        shown=next((one for one in lists if one.label == list_name), None),
+        with_whom=_with_whom(lists),
         is_done=is_done,
         query=query,
         here=address(start),
@@ -227,6 +241,11 @@ async def _context(
         newer=address(max(0, start - PAGE_ROWS)) if start else "",
         older=address(start + PAGE_ROWS) if start + PAGE_ROWS < len(rows) else "",
     )
+
+
+def _with_whom(lists: Sequence[TaskListRow]) -> dict[str, tuple[str, ...]]:
+    """List's label -> names of the others who see it."""
+    return defaultdict(tuple, ((one.label, one.with_whom) for one in lists if one.with_whom))
 
 
 def _day(text: str) -> date | None:

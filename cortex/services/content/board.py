@@ -34,7 +34,9 @@ class TaskBoard:
         finished.sort(key=lambda row: (row.done_at, row.id), reverse=True)
         open_ones = [row for row in rows if not row.is_done]
         columns = [
-            _column(one.name, [row for row in open_ones if row.list_name == one.name], most, is_tainted=one.is_tainted)
+            _column(
+                one.label, [row for row in open_ones if row.list_label == one.label], most, is_tainted=one.is_tainted
+            )
             for one in lists
         ]
         return [*columns, _column(DONE, finished, most)] if lists else []

@@ -1,4 +1,7 @@
-"""To-do lists for the page: show, add, change, tick off, order, delete with a way back. Rows: `storage/tasks.py`."""
+"""To-do lists for the page: show, add, change, tick off, order, delete with a way back. Rows: `storage/tasks.py`.
+
+Each change rings at the open pages of all who see the list. Sharing a list stands in `shared_lists.py`.
+"""
 
 from collections.abc import Sequence
 from datetime import date
@@ -7,8 +10,11 @@ from typing import Any
 from cortex.base import portable
 from cortex.base.errors import NotFound, UserError
 from cortex.base.user import User
+from cortex.ports.engine import Hub
+from cortex.services.content.list_bell import UserListBell
 from cortex.storage.db import Database
 from cortex.storage.preferences import PreferencesRepository
+from cortex.storage.tasks import INBOX as INBOX
 from cortex.storage.tasks import TaskFields as TaskFields
 from cortex.storage.tasks import TaskListRow as TaskListRow
 from cortex.storage.tasks import TaskRow as TaskRow
@@ -16,9 +22,9 @@ from cortex.storage.tasks import TasksRepository
 
 TITLE_CHARS_MAX = 300
 LIST_CHARS_MAX = 80
+LABEL_CHARS_MAX = LIST_CHARS_MAX + 63  # of somebody else's list, which is called "name (person)"
 NOTES_CHARS_MAX = 8_000
 PRIORITY_MAX = 3
-INBOX = "inbox"
 REMOVED = "tasks.removed"  # the last few deleted tasks, so that the page can offer them back
 REMOVED_KEPT = 20
 
@@ -26,9 +32,9 @@ REMOVED_KEPT = 20
 class TasksService:
     """One person's tasks at a time; every method takes whose."""
 
-    def __init__(self, db: Database) -> None:
-        """Each method is its own short transaction."""
-        self._db = db
+    def __init__(self, db: Database, hub: Hub) -> None:
+        """Each method is its own short transaction; `hub` tells open pages of it."""
+        self._db, self._hub = db, hub
 
     async def list(
         self, user: User, *, list_name: str = "", is_done: bool = False, query: str = ""
@@ -56,29 +62,34 @@ class TasksService:
     ) -> TaskRow:
         """A new task at the end of its list."""
         fields = _checked({"title": title, "list_name": list_name or INBOX, "priority": priority, "notes": notes})
-        return await self._of(user).create(
+        task = await self._of(user).create(
             None, fields["title"], fields["list_name"], due, fields["priority"], fields["notes"], is_tainted=False
         )
+        return await self._told(user, task)
 
     async def update(self, user: User, task_id: str, version: int, fields: TaskFields) -> TaskRow:
         """Change the fields given, if the task still stands at `version`; Conflict otherwise."""
-        return await self._of(user).update(task_id, version, **_checked(fields))
+        async with self._db.transaction(user.id) as repository:
+            was = await repository(TasksRepository).get(task_id)
+            task = await repository(TasksRepository).update(task_id, version, **_checked(fields))
+        return await self._told(user, task, was)
 
     async def complete(self, user: User, task_id: str) -> TaskRow:
         """Tick it off."""
-        return await self._of(user).complete(task_id)
+        return await self._told(user, await self._of(user).complete(task_id))
 
     async def reopen(self, user: User, task_id: str) -> TaskRow:
         """Untick it."""
-        return await self._of(user).reopen(task_id)
+        return await self._told(user, await self._of(user).reopen(task_id))
 
     async def move(self, user: User, task_id: str, by: int) -> None:
         """Up (-1) or down (1) within its list; at an end it stays."""
         async with self._db.transaction(user.id) as repository:
             tasks = repository(TasksRepository)
             task = await tasks.get(task_id)
-            row = [other.id for other in await tasks.list(task.list_name, task.is_done)]
+            row = [other.id for other in await tasks.list(task.list_label, task.is_done)]
             await tasks.move(task_id, max(0, row.index(task_id) + by))
+        await self._told(user, task)
 
     async def delete(self, user: User, task_id: str, version: int | None = None) -> TaskRow:
         """Delete it, if it still stands at `version`; `restore` brings the last few back."""
@@ -86,7 +97,7 @@ class TasksService:
             task = await repository(TasksRepository).remove(task_id, version)
             kept = await repository(PreferencesRepository).get(REMOVED, [])
             await repository(PreferencesRepository).set(REMOVED, [*kept, portable.plain(task)][-REMOVED_KEPT:])
-        return task
+        return await self._told(user, task)
 
     async def restore(self, user: User, task_id: str) -> TaskRow:
         """A task that was deleted lately, as it was; NotFound when it is not among the last few."""
@@ -96,7 +107,14 @@ class TasksService:
             if found is None:
                 raise NotFound("This task is gone; only the last few deleted ones can be brought back.")
             await repository(PreferencesRepository).set(REMOVED, [one for one in kept if one["id"] != task_id])
-            return await repository(TasksRepository).put(portable.read(TaskRow, found))
+            task = await repository(TasksRepository).put(portable.read(TaskRow, found))
+        return await self._told(user, task)
+
+    async def _told(self, user: User, *tasks: TaskRow) -> TaskRow:
+        """The first task, once the open pages of all who see their lists are told."""
+        bell = UserListBell(db=self._db, hub=self._hub, user_id=user.id)
+        await bell.ring(*((task.owner_id, task.list_name) for task in tasks))
+        return tasks[0]
 
     def _of(self, user: User) -> TasksRepository:
         return self._db.repository(TasksRepository, user.id)
@@ -105,9 +123,9 @@ class TasksService:
 def _checked(fields: TaskFields) -> TaskFields:
     cleaned = fields.copy()
     if "title" in fields:
-        cleaned["title"] = _line(fields["title"], TITLE_CHARS_MAX, "title", "What is to be done?")
+        cleaned["title"] = one_line(fields["title"], TITLE_CHARS_MAX, "title", "What is to be done?")
     if "list_name" in fields:
-        cleaned["list_name"] = _line(fields["list_name"], LIST_CHARS_MAX, "list_name", "Which list?")
+        cleaned["list_name"] = one_line(fields["list_name"], LABEL_CHARS_MAX, "list_name", "Which list?")
     if len(fields.get("notes", "")) > NOTES_CHARS_MAX:
         raise UserError(f"Notes hold at most {NOTES_CHARS_MAX:,} characters.", field="notes")
     if not 0 <= fields.get("priority", 0) <= PRIORITY_MAX:
@@ -115,7 +133,8 @@ def _checked(fields: TaskFields) -> TaskFields:
     return cleaned
 
 
-def _line(text: str, longest: int, field: str, question: str) -> str:
+def one_line(text: str, longest: int, field: str, question: str) -> str:
+    """The text on one line; UserError at `field`, with the question, when there is none, or when it is too long."""
     words = " ".join(text.split())
     if not words:
         raise UserError(question, field=field)

@@ -31,7 +31,7 @@ from cortex.storage.schema.notices import (
     NoticeTable,
     PushDeviceTable,
 )
-from cortex.storage.schema.tasks import TaskTable
+from cortex.storage.schema.tasks import TaskListMemberTable, TaskListTable, TaskTable
 from cortex.storage.schema.time import JobTable, ReminderTable, SlotTable
 from cortex.storage.schema.tools import CounterTable, ToolCaseTable, ToolSettingTable, ToolWordTable
 from cortex.storage.schema.usage import BudgetTable, RoundTable, TextTable
@@ -77,6 +77,8 @@ __all__ = [
     "SlotTable",
     "SummaryTable",
     "Table",
+    "TaskListMemberTable",
+    "TaskListTable",
     "TaskTable",
     "TextTable",
     "ToolCaseTable",

@@ -1,0 +1,11 @@
+"""The bell of task lists: open pages of all who see a list are told that it changed."""
+
+from typing import Protocol
+
+
+class ListBell(Protocol):
+    """Rings for one user, who changed something."""
+
+    async def ring(self, *places: tuple[str, str]) -> None:
+        """Something on these lists (owner's id, name) is committed: let the open pages of all who see them look."""
+        ...

@@ -1,0 +1,35 @@
+"""Implements the `ListBell` port over the hub: each reader of a list has a key that their open pages follow."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cortex.ports.engine import Hub
+from cortex.storage.db import Database
+from cortex.storage.shared_lists import SharedListsRepository
+
+
+def lists_of(user_id: str) -> str:
+    """The key of the hub under which the lists that a person sees ring."""
+    return f"lists:{user_id}"
+
+
+def tell(hub: Hub, user_ids: Iterable[str]) -> None:
+    """Let the open pages of these people look at their lists again."""
+    for user_id in user_ids:
+        hub.announce(lists_of(user_id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserListBell:
+    """The bell in one user's hand."""
+
+    db: Database
+    hub: Hub
+    user_id: str
+
+    async def ring(self, *places: tuple[str, str]) -> None:
+        """Tell all who see these lists, the user's own other pages too."""
+        lists = self.db.repository(SharedListsRepository, self.user_id)
+        readers = await asyncio.gather(*(lists.readers(*place) for place in set(places)))
+        tell(self.hub, {id for ids in readers for id in ids})

@@ -1,0 +1,185 @@
+"""Which task lists are shared, and with whom. A list is the tasks of one owner under one name (`storage/tasks.py`)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Select, delete, exists, func, or_, select
+
+from cortex.base.errors import Conflict, NotFound
+from cortex.base.ids import new_id
+from cortex.storage.repository import Repository, reading
+from cortex.storage.schema import AccountTable, TaskListMemberTable, TaskListTable, TaskTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedListRow:
+    """A shared list as one person sees it. `owner`: its owner's name, "" for the reader's own; `people`: id -> name.
+
+    `people` are all who see it besides the reader: its owner first, then the members by name; closed accounts are not
+    among them.
+    """
+
+    id: str
+    owner_id: str
+    owner: str
+    name: str
+    people: dict[str, str]
+
+    @property
+    def label(self) -> str:
+        """What the reader calls it: its name, and whose it is."""
+        return labelled(self.name, self.owner)
+
+    @property
+    def with_whom(self) -> tuple[str, ...]:
+        """Names of all who see it besides the reader."""
+        return tuple(self.people.values())
+
+
+def labelled(name: str, owner: str) -> str:
+    """A list's name as it is shown; `owner`: "" for the reader's own."""
+    return f"{name} ({owner})" if owner else name
+
+
+class SharedListsRepository(Repository):
+    """The shared lists that one person owns or sees."""
+
+    @reading
+    async def list(self) -> Sequence[SharedListRow]:
+        """All of them, by name."""
+        found = (await self.session.execute(self._visible().order_by(TaskListTable.name, AccountTable.name))).all()
+        people = await self._people([row.id for row in found])
+        return [
+            SharedListRow(
+                id=row.id,
+                owner_id=row.owner_id,
+                owner="" if row.owner_id == self.owner_id else row.owner,
+                name=row.name,
+                people=self._besides(
+                    {**({row.owner_id: row.owner} if row.is_active else {}), **people.get(row.id, {})}
+                ),
+            )
+            for row in found
+        ]
+
+    @reading
+    async def readers(self, owner_id: str, name: str) -> Sequence[str]:
+        """Ids of all who see this list, its owner and this person among them; nobody else's where it is not shared."""
+        row = next((one for one in await self.list() if (one.owner_id, one.name) == (owner_id, name)), None)
+        return sorted({self.owner_id, *(row.people if row else ())})
+
+    async def share(self, name: str, member_ids: Sequence[str]) -> Sequence[str]:
+        """Let these people, and nobody else, see the person's own list; ids of those who did not see it before.
+
+        Nobody: sharing ends, and the tasks stay with the owner. NotFound for a list or an account that is not there.
+        """
+        await self._must_be_own(name)
+        wanted = sorted(set(member_ids) - {self.owner_id})
+        known = select(AccountTable.id).where(AccountTable.id.in_(wanted), AccountTable.is_active)
+        if set((await self.session.execute(known)).scalars()) != set(wanted):
+            raise NotFound("There is no such account, or it is closed.")
+        if not wanted:
+            await self.session.execute(self._remove(TaskListTable).where(TaskListTable.name == name))
+            return []
+        values = {"id": new_id(self.clock), "name": name, "created_at": self.clock()}
+        await self.session.execute(self._insert(TaskListTable, values).on_conflict_do_nothing())
+        own = select(TaskListTable.id).where(self._reach(TaskListTable), TaskListTable.name == name)
+        list_id = (await self.session.execute(own.with_for_update())).scalar_one()
+        gone = delete(TaskListMemberTable).where(
+            TaskListMemberTable.list_id == list_id, TaskListMemberTable.member_id.not_in(wanted)
+        )
+        await self.session.execute(gone)
+        rows = [{"list_id": list_id, "member_id": one, "added_at": self.clock()} for one in wanted]
+        added = self._upsert(TaskListMemberTable, *rows).on_conflict_do_nothing()
+        return (await self.session.execute(added.returning(TaskListMemberTable.member_id))).scalars().all()
+
+    async def rename(self, name: str, new: str) -> None:
+        """Call the person's own list otherwise, for all who see it. Conflict when they have a list of that name."""
+        await self._must_be_own(name)
+        if name == new:
+            return
+        if await self._is_own(new):
+            raise Conflict(f"You have a list {new!r} already; move its tasks, or choose another name.")
+        # The list first: who adds to it meanwhile holds its row, and the tasks are taken along when they are done.
+        await self.session.execute(self._change(TaskListTable).where(TaskListTable.name == name).values(name=new))
+        values = {"list_name": new, "version": TaskTable.version + 1, "updated_at": self.clock()}
+        await self.session.execute(self._change(TaskTable).where(TaskTable.list_name == name).values(**values))
+
+    async def leave(self, list_id: str) -> SharedListRow:
+        """See it no longer; what it was. NotFound for a list that is not shared with this person, their own too."""
+        row = next((one for one in await self.list() if one.id == list_id and one.owner), None)
+        own = delete(TaskListMemberTable).where(
+            TaskListMemberTable.list_id == list_id, TaskListMemberTable.member_id == self.owner_id
+        )
+        if row is None or not await self._touched(own, TaskListMemberTable.list_id):
+            raise NotFound("This list is not shared with you.")
+        return row
+
+    async def hold(self, list_id: str) -> str:
+        """Keep the list, and the person's place in it, as they are until this transaction ends; its name as it is now.
+
+        NotFound when it is not shared with them any more.
+        """
+        statement = (
+            select(TaskListTable.name)
+            .join(TaskListMemberTable, TaskListMemberTable.list_id == TaskListTable.id)
+            .where(TaskListTable.id == list_id, TaskListMemberTable.member_id == self.owner_id)
+        )
+        name = (await self.session.execute(statement.with_for_update(read=True))).scalar_one_or_none()
+        if name is None:
+            raise NotFound("This list is not shared with you any more.")
+        return name
+
+    async def _people(self, list_ids: Sequence[str]) -> dict[str, dict[str, str]]:
+        """List's id -> id -> name of its members whose accounts are open, by name."""
+        statement = (
+            select(TaskListMemberTable.list_id, AccountTable.id, AccountTable.name)
+            .join(AccountTable, AccountTable.id == TaskListMemberTable.member_id)
+            .where(TaskListMemberTable.list_id.in_(list_ids), AccountTable.is_active)
+            .order_by(AccountTable.name_key)
+        )
+        found: dict[str, dict[str, str]] = {}
+        for list_id, id, name in (await self.session.execute(statement)).all() if list_ids else ():
+            found.setdefault(list_id, {})[id] = name
+        return found
+
+    def _besides(self, people: dict[str, str]) -> dict[str, str]:
+        return {id: name for id, name in people.items() if id != self.owner_id}
+
+    def _visible(self) -> Select[str, str, str, str, bool]:
+        mine = exists().where(
+            TaskListMemberTable.list_id == TaskListTable.id, TaskListMemberTable.member_id == self.owner_id
+        )
+        columns = (TaskListTable.id, TaskListTable.owner_id, TaskListTable.name)
+        return (
+            select(*columns, AccountTable.name.label("owner"), AccountTable.is_active)
+            .join(AccountTable, AccountTable.id == TaskListTable.owner_id)
+            .where(or_(self._reach(TaskListTable), mine))
+        )
+
+    async def _must_be_own(self, name: str) -> None:
+        if not await self._is_own(name):
+            raise NotFound("You have no such list; only its owner can share or rename a list.")
+
+    async def _is_own(self, name: str) -> bool:
+        """Whether the person has a list of exactly this name, shared or not."""
+        named = (
+            exists().where(self._reach(TaskTable), TaskTable.list_name == name),
+            exists().where(self._reach(TaskListTable), TaskListTable.name == name),
+        )
+        return bool((await self.session.execute(select(or_(*named)))).scalar_one())
+
+
+def is_shared_with(reader_id: str) -> ColumnElement[bool]:
+    """Whether a row of tasks stands on a list that is shared with this person: the membership every query joins."""
+    return exists().where(
+        TaskListTable.owner_id == TaskTable.owner_id,
+        TaskListTable.name == TaskTable.list_name,
+        TaskListMemberTable.list_id == TaskListTable.id,
+        TaskListMemberTable.member_id == reader_id,
+    )
+
+
+def has_name(wanted: str) -> ColumnElement[bool]:
+    """Whether a row of tasks stands on a list of this name, in any case."""
+    return func.lower(TaskTable.list_name) == wanted.lower()
