@@ -23,8 +23,10 @@ from cortex.ports.agents import Agents
 from cortex.ports.memory import Memory
 from cortex.ports.outgoing import Mail
 from cortex.ports.schedule import Jobs, Reminders, Timing
+from cortex.storage.accounts import AccountsRepository
 from cortex.storage.home import Home
 from cortex.storage.preferences import PreferencesRepository
+from cortex.storage.shared_lists import SharedListsRepository
 from cortex.storage.tasks import TasksRepository
 from cortex.toolkit.page import mark_of
 from tests.plain_clients import Letters
@@ -54,6 +56,16 @@ def opened(made: World, kind: type[Any]) -> Any:
 async def tasks(made: World) -> None:
     for id, title in (("task-1", "milk"), ("task-2", "oat milk")):
         await opened(made, TasksRepository).create(id, title=title, is_tainted=False)
+
+
+async def tasks_of_bob(made: World) -> None:
+    """On a list of Bob's that he shares with the person whose turn it is."""
+    bob = await made.db.repository(AccountsRepository).named("bob")
+    assert bob is not None
+    theirs = made.db.repository(TasksRepository, bob.id)
+    for id, title in (("task-1", "milk"), ("task-2", "oat milk")):
+        await theirs.create(id, title=title, list_name="shopping", is_tainted=False)
+    await made.db.repository(SharedListsRepository, bob.id).share("shopping", [made.user.id])
 
 
 async def reminders(made: World) -> None:
@@ -123,14 +135,20 @@ CASES: dict[str, Case] = {
     "task_update": Case(arguments={"task": "milk", "title": "bread", "due": "2026-12-01"}, before=tasks),
     "web_push": Case(arguments={"text": "the wash is done"}),
 }
+SHARED = {
+    "task_complete": Case(arguments={"task": "milk"}, before=tasks_of_bob),
+    "task_create": Case(arguments={"title": "milk", "list_name": "shopping"}, before=tasks_of_bob),
+    "task_update": Case(arguments={"task": "milk", "title": "bread", "list_name": "own"}, before=tasks_of_bob),
+}
 MARKED = sorted(tool.name for tool in REGISTRY().tools.values() if tool.idempotent and tool.effect == "write")
 
 
-async def ended(folder: Path, name: str, dies_at: int) -> tuple[list[str], str, int]:
+async def ended(folder: Path, name: str, dies_at: int, case: Case | None = None) -> tuple[list[str], str, int]:
     """What stands after a call that died there (0: nowhere) and was run again, what it said, and its points."""
     async with world(folder / f"{name}-{dies_at}") as made:
-        await CASES[name].before(made)
-        arguments = json.dumps(CASES[name].arguments)
+        case = case or CASES[name]
+        await case.before(made)
+        arguments = json.dumps(case.arguments)
         call = CutCall(world=made, call=ToolCall(id="c1", name=name, arguments=arguments))
         if dies_at:
             with suppress(Killed):
@@ -157,10 +175,15 @@ async def test_a_call_killed_at_any_point_has_one_effect(tmp_path: Path, name: s
     await has_one_effect(tmp_path, name, lambda points: set(range(1, points + 2)))
 
 
-async def has_one_effect(folder: Path, name: str, chosen: Callable[[int], set[int]]) -> None:
-    stands, text, points = await ended(folder, name, 0)
+@pytest.mark.parametrize("name", SHARED)
+async def test_a_call_on_a_shared_list_that_is_killed_at_any_point_has_one_effect(tmp_path: Path, name: str) -> None:
+    await has_one_effect(tmp_path, name, lambda points: set(range(1, points + 2)), SHARED[name])
+
+
+async def has_one_effect(folder: Path, name: str, chosen: Callable[[int], set[int]], case: Case | None = None) -> None:
+    stands, text, points = await ended(folder, name, 0, case)
     for dies_at in sorted(chosen(points)):
-        again, said, _ = await ended(folder, name, dies_at)
+        again, said, _ = await ended(folder, name, dies_at, case)
         other = sorted(set(again) ^ set(stands))
         assert (said, other) == (text, []), f"killed at {dies_at} of {points}"
         assert len(again) == len(stands)

@@ -1,0 +1,138 @@
+"""Sharing on the page: the owner chooses people and names, members leave, and each row says who did what."""
+
+import asyncio
+
+import pytest
+
+from cortex.app import Cortex
+from cortex.base.errors import NotFound
+from tests.patience import PATIENCE_S
+from tests.web.conftest import Browser
+
+THEIRS = "/tasks?list=shopping%20(Ada)"
+
+
+@pytest.fixture
+async def milk(house: Cortex, ada: Browser, bob: Browser) -> str:
+    """The id of a task on Ada's list, which she shares with Bob by the form."""
+    task = await house.tasks.create(ada.user, "Milk", list_name="shopping")
+    answer = await ada.post("/lists/share", name="shopping", people=bob.user.id)
+    assert answer.headers["location"] == "/tasks?list=shopping"
+    assert "Shared with Bob." in (await ada.get("/tasks")).text
+    return task.id
+
+
+async def test_each_sees_with_whom_and_who_added(ada: Browser, bob: Browser, milk: str) -> None:
+    await bob.post("/tasks", title="Eggs", list_name="shopping (Ada)", back=THEIRS)
+    hers, his = (await ada.get("/tasks?list=shopping")).text, (await bob.get(THEIRS)).text
+    assert "with <b>Bob</b>" in hers
+    assert "added by Bob" in hers
+    assert "with <b>Ada</b>" in his
+    assert "added by Ada" in his
+    for page in ((await ada.get("/tasks")).text, (await ada.get(f"/tasks/{milk}")).text):
+        assert "with Bob" in page
+
+
+async def test_a_member_adds_changes_ticks_orders_and_deletes(
+    house: Cortex, ada: Browser, bob: Browser, milk: str
+) -> None:
+    await bob.post("/tasks", title="Eggs", list_name="shopping (Ada)")
+    await bob.post(f"/tasks/{milk}", version=1, title="Oat milk", list_name="shopping (Ada)")
+    await bob.post(f"/tasks/{milk}/move", by=1)
+    await bob.post(f"/tasks/{milk}/complete")
+    (eggs,) = await house.tasks.list(ada.user)
+    (done,) = await house.tasks.list(ada.user, is_done=True)
+    assert (eggs.title, done.title, done.list_name, done.doer) == ("Eggs", "Oat milk", "shopping", "Bob")
+    assert "done by Bob" in (await ada.get("/tasks?done=1")).text
+    await bob.post(f"/tasks/{eggs.id}/delete", version=eggs.version)
+    assert await house.tasks.list(ada.user) == []
+    await bob.post(f"/tasks/{eggs.id}/restore")
+    assert [task.adder for task in await house.tasks.list(ada.user)] == ["Bob"]
+
+
+async def test_what_both_change_at_once_is_shown_to_the_later(ada: Browser, bob: Browser, milk: str) -> None:
+    await ada.post(f"/tasks/{milk}", version=1, title="Oat milk", list_name="shopping")
+    late = await bob.post(f"/tasks/{milk}", version=1, title="Soy milk", list_name="shopping (Ada)")
+    assert late.status_code == 409
+    assert "<b>Oat milk</b> · shopping (Ada)" in late.text
+    assert 'value="Soy milk"' in late.text
+
+
+async def test_only_its_owner_shares_and_names_a_list(house: Cortex, ada: Browser, bob: Browser, milk: str) -> None:
+    for name in ("shopping", "shopping (Ada)"):
+        assert (await bob.post("/lists/share", name=name, people=bob.user.id)).status_code == 404
+        assert (await bob.post("/lists/rename", name=name, new_name="his")).status_code == 404
+    assert "Leave this list" in (await bob.get("/lists?name=shopping%20(Ada)")).text
+    assert (await bob.get("/lists?name=shopping")).status_code == 404
+    assert (await ada.post("/lists/rename", name="shopping", new_name="food")).status_code == 303
+    assert "food (Ada)" in (await bob.get("/tasks")).text
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"name": "shopping", "new_name": " "}, "What is the list to be called?"),
+        ({"name": "shopping", "new_name": "Inbox"}, "The inbox keeps its name"),
+        ({"name": "shopping", "new_name": "garden"}, "You have a list &#39;garden&#39; already"),
+    ],
+    ids=["none", "inbox", "taken"],
+)
+async def test_a_name_that_cannot_be_is_said_beside_it(
+    house: Cortex, ada: Browser, milk: str, fields: dict[str, str], said: str
+) -> None:
+    await house.tasks.create(ada.user, "Rake", list_name="garden")
+    answer = await ada.post("/lists/rename", **fields)
+    assert answer.status_code in (409, 422)
+    assert said in answer.text
+    assert 'aria-describedby="f-new_name-e' in answer.text
+
+
+async def test_the_inbox_is_not_shared(house: Cortex, ada: Browser, bob: Browser) -> None:
+    await house.tasks.create(ada.user, "Milk")
+    answer = await ada.post("/lists/share", name="inbox", people=bob.user.id)
+    assert answer.status_code == 422
+    assert await house.tasks.lists(bob.user) == []
+
+
+async def test_whoever_is_taken_out_sees_nothing_at_once(house: Cortex, ada: Browser, bob: Browser, milk: str) -> None:
+    eggs = await house.tasks.create(bob.user, "Eggs", list_name="shopping (Ada)")
+    await bob.post(f"/tasks/{eggs.id}/delete", version=1)
+    await ada.post("/lists/share", name="shopping")
+    assert "Only you see this list now." in (await ada.get("/tasks")).text
+    assert "Milk" not in (await bob.get("/tasks")).text
+    for path in (f"/tasks/{milk}", f"/tasks/{milk}/complete", f"/tasks/{eggs.id}/restore"):
+        assert (await bob.post(path, version=1, title="x")).status_code == 404
+    refused = await bob.post("/tasks", title="For nobody", list_name="shopping (Ada)", back=THEIRS)
+    assert refused.status_code == 422
+    assert "Ada shares no such list with you now" in refused.text
+    assert 'value="For nobody"' in refused.text
+
+
+async def test_leaving_leaves_what_one_added(house: Cortex, ada: Browser, bob: Browser, milk: str) -> None:
+    await house.tasks.create(bob.user, "Eggs", list_name="shopping (Ada)")
+    (row,) = [one.shared for one in await house.tasks.lists(bob.user)]
+    assert row
+    await bob.post(f"/lists/{row.id}/leave")
+    assert "You left shopping (Ada)." in (await bob.get("/tasks")).text
+    assert await house.tasks.list(bob.user) == []
+    assert [task.title for task in await house.tasks.list(ada.user)] == ["Milk", "Eggs"]
+    with pytest.raises(NotFound):
+        await house.shared_lists.leave(bob.user, row.id)
+
+
+async def test_a_member_is_notified_once_of_a_list(house: Cortex, ada: Browser, bob: Browser, milk: str) -> None:
+    await ada.post("/lists/share", name="shopping", people=bob.user.id)
+    notices = (await house.notices.page(bob.user.id)).notices
+    assert [(one.row.title, one.row.is_tainted) for one in notices] == [("Ada shares a list with you: shopping", True)]
+
+
+async def test_open_pages_of_all_who_see_it_are_told(house: Cortex, ada: Browser, bob: Browser, milk: str) -> None:
+    carol = (await house.accounts.add_user("Carol", "member", None)).user
+    keys = {one.name: f"lists:{one.id}" for one in (ada.user, bob.user, carol)}
+    hub = house.runtime.hub
+    heard = {name: await hub.changed(key, -1, 0.0) for name, key in keys.items()}
+    await bob.post("/tasks", title="Eggs", list_name="shopping (Ada)")
+    for name in ("Ada", "Bob"):
+        async with asyncio.timeout(PATIENCE_S):
+            assert await hub.changed(keys[name], heard[name], PATIENCE_S) > heard[name]
+    assert await hub.changed(keys["Carol"], -1, 0.0) == heard["Carol"]
