@@ -217,17 +217,18 @@ class BellFeed(Feed):
 
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as both:
-            both.create_task(self._notices_ring())
-            both.create_task(self._lists_ring())
+            lists = both.create_task(self._lists_ring())
+            await self._notices_ring()  # until the person's access ends
+            lists.cancel()
 
     async def _lists_ring(self) -> None:
         """A page that shows the person's task lists looks at them again."""
-        key, hub, heard = lists_of(self._user.id), self._streams.hub, -1
-        with self._streams.watching(self._user.id, key) as is_allowed:
-            while is_allowed():
-                last, heard = heard, await hub.changed(key, heard, LOOK_AGAIN_S)
-                if is_allowed() and last not in (heard, -1):
-                    self._push(SseMessage(data="again", event="lists").encode())
+        key, hub = lists_of(self._user.id), self._streams.hub
+        heard = await hub.changed(key, -1, LOOK_AGAIN_S)
+        while True:
+            last, heard = heard, await hub.changed(key, heard, LOOK_AGAIN_S)
+            if heard != last:
+                self._push(SseMessage(data="again", event="lists").encode())
 
     async def _notices_ring(self) -> None:
         # Any: Jinja makes the macros' names at run time; in a thread, because at first it compiles the template.

@@ -250,3 +250,14 @@ async def test_a_closed_account_is_not_among_those_who_see_it(db: Database, ann:
     assert hers.with_whom == ()
     await db.repository(AccountsRepository).set_active(ben, True)
     assert [task.title for task in await of(db, ben).list()] == ["Milk"]
+
+
+async def test_tasks_from_before_lists_were_shared_are_their_owners_own(
+    db: Database, ann: str, ben: str, milk: TaskRow
+) -> None:
+    await of(db, ann).complete(milk.id)
+    await db.move_to("0015")
+    await db.move_to("head")
+    (task,) = await of(db, ann).list()
+    assert (task.added_by, task.done_by, task.is_tainted, task.is_done) == (ann, ann, False, True)
+    assert await of(db, ben).list() == []

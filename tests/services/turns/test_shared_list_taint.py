@@ -1,4 +1,4 @@
-"""What a member of a shared list writes moves nobody else's assistant: it asks, sends nothing out, tells nobody."""
+"""What a member of a shared list writes moves nobody else's assistant: it asks, sends nothing out, tells nobody.
 
 The model here obeys whoever wrote last.
 """
