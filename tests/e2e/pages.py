@@ -113,6 +113,7 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/tasks",
         "/tasks?done=1",
         f"/tasks/{task}",
+        "/tasks?list=home",
         "/lists?name=home",
         "/reminders",
         "/reminders/clear",
