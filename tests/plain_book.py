@@ -66,6 +66,9 @@ class PlainDesk:
     hashes: dict[str, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
 
+    async def is_asked(self, turn: Turn, call: CallRecord) -> bool:
+        return call.id in self.pleas
+
     async def granted(self, turn: Turn, call: CallRecord, plea: ApprovalRequest) -> bool:
         return (plea.tool, plea.destination) in self.grants
 

@@ -141,6 +141,9 @@ class Folders:
     async def list(self) -> Sequence[str]:
         return self.allowed
 
+    async def must_be_possible(self, folder: str) -> None:
+        pass
+
     async def allow(self, folder: str) -> bool:
         is_new = folder not in self.allowed
         self.allowed += [folder] if is_new else []

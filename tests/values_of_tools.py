@@ -7,6 +7,7 @@ from cortex.base.messages import ToolCall
 from cortex.toolkit.spec import Tool
 
 PLACE = "http://a.example/x"
+_FIT = {"cron_add": {"when": "every day at 9"}, "email_send": {"to": "ann@a.example"}}  # else they cannot run
 _VALUES = {"integer": 1, "number": 1, "boolean": True, "object": {}, "array": []}
 
 
@@ -14,7 +15,7 @@ def called(tool: Tool) -> ToolCall:
     """The call, under the tool's name as its id."""
     shape: dict[str, Any] = tool.full.parameters
     given = {name: value_of(shape["properties"][name]) for name in shape.get("required", ())}
-    return ToolCall(id=tool.name, name=tool.name, arguments=json.dumps(given))
+    return ToolCall(id=tool.name, name=tool.name, arguments=json.dumps({**given, **_FIT.get(tool.name, {})}))
 
 
 def value_of(shape: dict[str, Any]) -> Any:

@@ -1,14 +1,15 @@
 """The one gate: decides every call from every surface, then performs it.
 
 Kill switch -> known tool and valid arguments -> user, role, channel -> admin only -> discovery cap and loop breaker
--> taint rule -> aim -> approval -> intent -> effect -> result. What was sent to a model grants nothing here. Any
-exception is a no.
+-> taint rule -> aim -> the tool's own check -> approval -> intent -> effect -> result. What was sent to a model grants
+nothing here. Any exception is a no.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -39,6 +40,7 @@ log = logging.getLogger(__name__)
 RESULT_CHARS_MAX = 8_000
 PREVIEW_CHARS = 3_000
 CALL_TIMEOUT_S = 150.0
+CHECK_TIMEOUT_S = 10.0
 DISCOVERIES_MAX = 2
 SAME_CALLS_MAX = 3
 USED_UP = "The approval was not valid for this call any more: not run."
@@ -59,6 +61,7 @@ class Executor:
     approvals: Approvals
     scope: Scope
     ticks_s: Callable[[], float]
+    check_timeout_s: float = CHECK_TIMEOUT_S
 
     @step(StepName.DECIDE)
     async def decide(self, turn: Turn, round_number: int, call: ToolCall) -> Decision:
@@ -93,6 +96,9 @@ class Executor:
             request = replace(request, destination=show_hidden(aimed.text))
         if request is None or (not facts.is_tainted and await self.approvals.granted(turn, record, request)):
             return decision
+        cannot_run = await self._cannot_run(turn, record, facts, checked)
+        if cannot_run is not None:
+            return await self._close(turn, call, record, checked.tool, cannot_run)
         approval_id = await self.approvals.ask(turn, record, request)
         return Decision(
             call_id=call_id,
@@ -101,6 +107,29 @@ class Executor:
             approval_id=approval_id,
             arguments_hash=record.hash,
         )
+
+    async def _cannot_run(
+        self, turn: Turn, record: CallRecord, facts: CallFacts, checked: CheckedCall
+    ) -> CallEnding | None:
+        """The ending of a call that could not run if the person said yes; None when it may be asked for.
+
+        A question that stands already, of a try that was cut, goes on standing.
+        """
+        tool, look = checked.tool, checked.tool.check
+        if look is None or await self.approvals.is_asked(turn, record):
+            return None
+
+        async def checks(ctx: Ctx, **arguments: Any) -> str:  # as pydantic has checked them
+            await look(ctx, **arguments)
+            return ""
+
+        # What is wrong with the arguments is in words of our own; a check marks what it quotes from outside.
+        checking = replace(tool, function=checks, reads_untrusted=False)
+        ctx = self._ctx(turn, record, tool, facts)
+        said, state = await run_tool(checking, ctx, checked.arguments, timeout_s=self.check_timeout_s)
+        if state == "ok":
+            return None
+        return CallEnding(text=said.text, state="refused", is_tainted=said.is_tainted, has_looked=True)
 
     @step(StepName.PERFORM)
     async def perform(
@@ -283,14 +312,16 @@ def question(facts: CallFacts, checked: CheckedCall) -> ApprovalRequest | None:
     )
 
 
-async def run_tool(tool: Tool, ctx: Ctx, arguments: BaseModel) -> tuple[Output, str]:
+async def run_tool(
+    tool: Tool, ctx: Ctx, arguments: BaseModel, *, timeout_s: float = CALL_TIMEOUT_S
+) -> tuple[Output, str]:
     """Call the function under a time limit; every failure becomes words the model can act on."""
     values = {name: getattr(arguments, name) for name in type(arguments).model_fields}
     try:
-        async with asyncio.timeout(CALL_TIMEOUT_S):
+        async with asyncio.timeout(timeout_s):
             given = await tool.function(ctx, **values)
     except TimeoutError:
-        return Output(text=f"{tool.name} took longer than {CALL_TIMEOUT_S:.0f} s and was stopped."), "err"
+        return Output(text=f"{tool.name} took longer than {timeout_s:g} s and was stopped."), "err"
     except DatabaseUnavailable:
         raise  # the step is done again when the database is back
     except ToolRetry as error:

@@ -56,6 +56,9 @@ _V6_INSIDE = tuple(ipaddress.IPv6Network(text) for text in ("2001::/23", "2001:d
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _TRANSLATED = ipaddress.IPv6Network("::ffff:0:0:0/96")
 
+# Names that never stand in the public DNS (RFC 6761, 6762, 8375; ICANN 2024).
+_LOCAL = frozenset({"localhost", "local", "internal"})
+
 # Even an admin's own host name may not lead here: cloud metadata, multicast, "any".
 _NEVER = tuple(
     ipaddress.ip_network(text)
@@ -93,6 +96,21 @@ def vet(address: str | IP, policy: AddressPolicy, *, host: str = "", port: int =
         if any(each in network for each in inner for network in _NEVER):
             raise NotAllowed(f"{host}:{port} leads to {wrapped}, which is never reached.")
     return inner[0] if len(inner) == 1 else wrapped
+
+
+def is_inside_name(host: str) -> bool:
+    """Whether a host, as a URL has it, says itself that it stands inside: an inside address, or a local name.
+
+    A name that only resolves to one is not known here: `vet` refuses it at the socket.
+    """
+    name = _plain(host)
+    try:
+        vet(name, PUBLIC)
+    except NotAllowed:
+        return True
+    except ValueError:
+        return name.rpartition(".")[2] in _LOCAL or name.endswith(".home.arpa")
+    return False
 
 
 def network_of(address: str) -> str:

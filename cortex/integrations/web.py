@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from cortex.base import scan
-from cortex.base.address import PUBLIC
-from cortex.base.errors import ToolFailed
+from cortex.base.address import PUBLIC, is_inside_name
+from cortex.base.errors import NotAllowed, ToolFailed
 from cortex.integrations.process import run
 
 if TYPE_CHECKING:  # httpx is read with the first request
@@ -128,6 +128,18 @@ def checked_url(url: str) -> str:
     if parts.username is not None or parts.password is not None:
         raise ToolFailed("An address with a name or password in it is not fetched.")
     return url.strip()
+
+
+def outside_url(url: str) -> str:
+    """The address, as `checked_url` takes it; NotAllowed for one that says itself that it stands inside a network.
+
+    Resolves nothing: asking for a name would already tell it to somebody. The rule itself holds at the socket.
+    """
+    checked = checked_url(url)
+    host = urlsplit(checked).hostname or ""
+    if is_inside_name(host):
+        raise NotAllowed(f"{host} stands inside a network, which is not reached. Only public addresses are.")
+    return checked
 
 
 def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:

@@ -37,6 +37,10 @@ class Agents(Protocol):
         """Start one, once per id. ToolFailed for an unknown role, too many at once or a spent budget."""
         ...
 
+    async def must_be_possible(self, parent_turn: str, role: str) -> None:
+        """ToolFailed where `start` would refuse one of this role now; starts nothing."""
+        ...
+
     async def list(self, most: int) -> Sequence[AgentRun]:
         """The newest runs, coding ones too."""
         ...
@@ -108,6 +112,10 @@ class AllowedFolders(Protocol):
 
     async def list(self) -> Sequence[str]:
         """Absolute paths."""
+        ...
+
+    async def must_be_possible(self, folder: str) -> None:
+        """ToolFailed where `allow` would refuse it now: no folder is there, or it may never be one; changes nothing."""
         ...
 
     async def allow(self, folder: str) -> bool:

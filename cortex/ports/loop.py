@@ -180,7 +180,10 @@ class UndoOffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEnding:
-    """How a call ended: what the model reads, what the card shows, what can be undone."""
+    """How a call ended: what the model reads, what the card shows, what can be undone.
+
+    `has_looked`: refused by the tool's own check, which may have read what the tool reads.
+    """
 
     text: str
     state: Literal["ok", "err", "unknown", "refused"]
@@ -188,6 +191,7 @@ class CallEnding:
     spill: str = ""
     ms: int = 0
     undo: UndoOffer | None = None
+    has_looked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +236,10 @@ class CallLogPort(Protocol):
 
 class Approvals(Protocol):
     """Approvals and grants."""
+
+    async def is_asked(self, turn: Turn, call: CallRecord) -> bool:
+        """Whether the question of this call stands already: an earlier try was cut behind it."""
+        ...
 
     async def granted(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> bool:
         """Whether a live grant covers this tool and exactly this destination; here: exactly this call."""

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from cortex.toolkit.schema import forms
-from cortex.toolkit.spec import Aim, Effect, Output, Policy, Risk, RiskOf, SendsTo, Tool
+from cortex.toolkit.spec import Aim, Effect, Output, Policy, Precheck, Risk, RiskOf, SendsTo, Tool
 
 Function = Callable[..., Awaitable[str | Output]]
 
@@ -27,6 +27,7 @@ def tool(
     risk_of: RiskOf | None = None,
     sends_to: SendsTo | None = None,
     aim: Aim | None = None,
+    check: Precheck | None = None,
 ) -> Callable[[Function], Tool]:
     """A decorator that makes a `Tool` of a function; TypeError at import when the function is not fit to be one.
 
@@ -62,6 +63,7 @@ def tool(
             risk_of=risk_of,
             sends_to=sends_to,
             aim=aim,
+            check=check,
             **flags,
         )
 

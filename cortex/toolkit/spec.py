@@ -15,6 +15,7 @@ OUTSIDE = frozenset({"CodingAgent", "Mail", "Talk", "Web", "WebSearch"})  # port
 RiskOf = Callable[[Mapping[str, Any]], Risk]  # Any: arguments, as pydantic has checked them
 SendsTo = Callable[[Mapping[str, Any]], str]
 Aim = Callable[..., Awaitable[str]]  # called as the tool's function is
+Precheck = Callable[..., Awaitable[None]]  # called as the tool's function is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,9 @@ class Tool:
     needs beside its category's. risk_of: the risk of one call where its arguments decide (a lock is not a lamp); `risk`
     is the least it can be. sends_to: where one call carries data to where its arguments decide, with commas between,
     "" when all stays here. aim: finds what a call acts on ahead of the question, keeps it (`Ctx.target`) and gives its
-    name: what the person is asked about is what is done.
+    name: what the person is asked about is what is done. check: looks ahead of the question whether the call can run as
+    it is; it raises ToolFailed with what to do instead, and nobody is asked. It reads only, what the caller may read
+    without being asked, reaches no place that the arguments name, and marks words from outside itself (`is_tainted`).
     """
 
     name: str
@@ -74,6 +77,7 @@ class Tool:
     risk_of: RiskOf | None = None
     sends_to: SendsTo | None = None
     aim: Aim | None = None
+    check: Precheck | None = None
 
     @property
     def is_outward(self) -> bool:

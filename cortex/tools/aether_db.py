@@ -29,7 +29,18 @@ NAMES_SHOWN = 100
 FOLDER = "query-results"
 
 
-@tool(risk="medium", effect="read", reads_private=True, reads_untrusted=True)
+def _statement(sql: str) -> str:
+    statement = sql.strip().rstrip(";").strip()
+    if not 0 < len(statement) <= SQL_CHARACTERS:
+        raise ToolFailed(f"A statement has 1 to {SQL_CHARACTERS} characters.")
+    return statement
+
+
+async def _can_query(ctx: Ctx, sql: str, limit: int, database: str) -> None:
+    _statement(sql)
+
+
+@tool(risk="medium", effect="read", reads_private=True, reads_untrusted=True, check=_can_query)
 async def ae_db_query(
     ctx: Ctx, sql: str, limit: Annotated[int, Field(ge=1, le=ROWS_MOST)] = 30, database: str = ""
 ) -> str:
@@ -40,10 +51,7 @@ async def ae_db_query(
         limit: Most rows to show.
         database: Its name, when there are several.
     """
-    statement = sql.strip().rstrip(";").strip()
-    if not 0 < len(statement) <= SQL_CHARACTERS:
-        raise ToolFailed(f"A statement has 1 to {SQL_CHARACTERS} characters.")
-    rows = await ctx.use(AetherDatabase).query(statement, ROWS_SAVED, database=database, role=ctx.role)
+    rows = await ctx.use(AetherDatabase).query(_statement(sql), ROWS_SAVED, database=database, role=ctx.role)
     shown = replace(rows, rows=rows.rows[:limit], is_cut=rows.is_cut or len(rows.rows) > limit)
     text, count = _table(shown)
     return text if count == len(rows.rows) else f"{text}\n{await _saved(ctx, rows)}"

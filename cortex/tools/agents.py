@@ -20,7 +20,19 @@ SHOWN = 10
 OPEN = ("queued", "running", "waiting")
 
 
-@tool(risk="medium", idempotent=True)
+def _task(task: str) -> str:
+    words = task.strip()
+    if not 0 < len(words) <= TASK_CHARACTERS:
+        raise ToolFailed(f"A task has 1 to {TASK_CHARACTERS} characters.")
+    return words
+
+
+async def _can_spawn(ctx: Ctx, task: str, role: str) -> None:
+    _task(task)
+    await ctx.use(Agents).must_be_possible(ctx.turn_id, role.strip() or ctx.role)
+
+
+@tool(risk="medium", idempotent=True, check=_can_spawn)
 async def spawn_agent(ctx: Ctx, task: str, role: str = "") -> str:
     """Hand a long task to an agent that works in the background.
 
@@ -28,9 +40,7 @@ async def spawn_agent(ctx: Ctx, task: str, role: str = "") -> str:
         task: All it must know; it sees nothing else.
         role: Such as research or coder; your own when left out.
     """
-    words = task.strip()
-    if not 0 < len(words) <= TASK_CHARACTERS:
-        raise ToolFailed(f"A task has 1 to {TASK_CHARACTERS} characters.")
+    words = _task(task)
     run_id = derived_id(ctx.call_id, "agent")
     run = await ctx.use(Agents).start(run_id, ctx.turn_id, words, role.strip() or ctx.role, ctx.is_tainted)
     return f"Started in the background: {_fact(ctx, run)}. Its result comes as a new message; do not wait for it."
@@ -53,7 +63,13 @@ async def agent_status(ctx: Ctx, agent: str = "") -> Output:
     return Output(text=f"{_fact(ctx, run)}{result}", is_tainted=run.is_tainted)
 
 
-@tool(risk="medium", idempotent=True, reads_private=True)
+async def _can_cancel(ctx: Ctx, agent: str) -> None:
+    run = await _find(ctx, agent)
+    if run.state not in OPEN:
+        raise ToolFailed(f"It has ended already: {_fact(ctx, run)}", is_tainted=run.is_tainted)
+
+
+@tool(risk="medium", idempotent=True, reads_private=True, check=_can_cancel)
 async def agent_cancel(ctx: Ctx, agent: str) -> Output:
     """Stop a background agent.
 

@@ -24,7 +24,22 @@ SAID_CHARACTERS = 1_500
 SHOWN = 8
 
 
-@tool(risk="high", admin=True, idempotent=True, reads_untrusted=True, needs=("CodingAgent",))
+async def _checked_task(ctx: Ctx, repository: str, message: str, files: list[str] | None, notify: bool) -> CodingTask:
+    """The task as the agent gets it; ToolFailed for an unknown repository, no words, or a path that leads outside."""
+    words = message.strip()
+    if not 0 < len(words) <= MESSAGE_CHARACTERS:
+        raise ToolFailed(f"A message has 1 to {MESSAGE_CHARACTERS} characters.")
+    alias = _alias(tuple(await ctx.use(CodingAgent).repositories()), repository)
+    return CodingTask(repository=alias, message=words, files=_paths(files or []), is_told=notify)
+
+
+async def _can_code(
+    ctx: Ctx, repository: str, message: str, files: list[str] | None, background: bool, notify: bool
+) -> None:
+    await _checked_task(ctx, repository, message, files, notify)
+
+
+@tool(risk="high", admin=True, idempotent=True, reads_untrusted=True, needs=("CodingAgent",), check=_can_code)
 async def aider_run(
     ctx: Ctx,
     repository: str,
@@ -43,11 +58,7 @@ async def aider_run(
         notify: Push when it ends.
     """
     coding = ctx.use(CodingAgent)
-    words = message.strip()
-    if not 0 < len(words) <= MESSAGE_CHARACTERS:
-        raise ToolFailed(f"A message has 1 to {MESSAGE_CHARACTERS} characters.")
-    alias = _alias(tuple(await coding.repositories()), repository)
-    task = CodingTask(repository=alias, message=words, files=_paths(files or []), is_told=notify)
+    task = await _checked_task(ctx, repository, message, files, notify)
     run = await coding.start(derived_id(ctx.call_id, "coding"), task)
     if not background:
         run = await coding.wait(run.id, WAIT_S)
@@ -76,23 +87,32 @@ async def aider_status(ctx: Ctx, run: str = "") -> str:
     return "\n".join([*lines, f"Repositories: {known or 'none'}."])
 
 
-@tool(risk="high", admin=True, idempotent=True, needs=("AllowedFolders",))
+def _folder(folder: str) -> str:
+    path = PurePosixPath(folder.strip())
+    if not path.is_absolute() or ".." in path.parts or len(path.parts) < 3 or "\0" in folder:
+        raise ToolFailed(f"{folder!r} cannot be allowed: write an absolute path of two parts or more, without '..'.")
+    return str(path)
+
+
+async def _can_allow(ctx: Ctx, folder: str) -> None:
+    await ctx.use(AllowedFolders).must_be_possible(_folder(folder))
+
+
+@tool(risk="high", admin=True, idempotent=True, needs=("AllowedFolders",), check=_can_allow)
 async def claude_allow_dir(ctx: Ctx, folder: str) -> str:
     """Allow a folder for coding agents such as Claude or aider.
 
     Args:
         folder: Its absolute path.
     """
-    path = PurePosixPath(folder.strip())
-    if not path.is_absolute() or ".." in path.parts or len(path.parts) < 3 or "\0" in folder:
-        raise ToolFailed(f"{folder!r} cannot be allowed: write an absolute path of two parts or more, without '..'.")
+    path = _folder(folder)
     folders = ctx.use(AllowedFolders)
 
     async def find() -> dict[str, Any]:
-        return {"was_allowed": str(path) in await folders.list()}
+        return {"was_allowed": path in await folders.list()}
 
     was_allowed = (await ctx.target(find))["was_allowed"]
-    await folders.allow(str(path))
+    await folders.allow(path)
     return f"Coding agents may {'already' if was_allowed else 'now'} work in {path}. The page lists and revokes it."
 
 

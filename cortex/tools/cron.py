@@ -39,7 +39,19 @@ async def cron_list(ctx: Ctx, query: str = "") -> Output:
     return Output(text="\n".join(lines) or nothing, is_tainted=any(job.is_tainted for job in jobs[:SHOWN]))
 
 
-@tool(risk="high", idempotent=True)
+def _prompt(prompt: str) -> str:
+    asked = prompt.strip()
+    if not 0 < len(asked) <= PROMPT_CHARACTERS:
+        raise ToolFailed(f"A prompt has 1 to {PROMPT_CHARACTERS} characters.")
+    return asked
+
+
+async def _can_add(ctx: Ctx, prompt: str, when: str, name: str) -> None:
+    _prompt(prompt)
+    _times(ctx, when)
+
+
+@tool(risk="high", idempotent=True, check=_can_add)
 async def cron_add(ctx: Ctx, prompt: str, when: str, name: str = "") -> str:
     """Schedule a job: a prompt you will run at these times.
 
@@ -48,9 +60,7 @@ async def cron_add(ctx: Ctx, prompt: str, when: str, name: str = "") -> str:
         when: Such as every weekday at 7, or a cron line.
         name: A short name.
     """
-    asked = prompt.strip()
-    if not 0 < len(asked) <= PROMPT_CHARACTERS:
-        raise ToolFailed(f"A prompt has 1 to {PROMPT_CHARACTERS} characters.")
+    asked = _prompt(prompt)
     title = " ".join(name.split())[:NAME_CHARACTERS] or " ".join(asked.split())[:40]
 
     async def find() -> dict[str, Any]:

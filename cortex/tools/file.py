@@ -56,7 +56,18 @@ async def file_list(ctx: Ctx, path: str = "", pattern: str = "", deep: bool = Fa
     return "\n".join(lines) or "Nothing is there."
 
 
-@tool(risk="medium", idempotent=True)
+async def _can_write(ctx: Ctx, path: str, text: str, replace: str) -> None:
+    files = ctx.use(Files)
+    root, _ = await files.place(path)
+    if not root.is_writable:
+        raise ToolFailed(f"The folder {root.name!r} is for reading only.")
+    old = await (_raw(files, path) if not replace else files.read(path, limit_bytes=WRITE_BYTES))
+    content = _replaced(decoded(old, path), replace, text, path) if replace and old is not None else text
+    if len(content.encode()) > WRITE_BYTES:
+        raise ToolFailed(f"That is more than {WRITE_BYTES // 1_000_000} MB; write it in parts.")
+
+
+@tool(risk="medium", idempotent=True, check=_can_write)
 async def file_write(ctx: Ctx, path: str, text: str, replace: str = "") -> str:
     """Write a file, or replace one passage in it.
 

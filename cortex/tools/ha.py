@@ -85,7 +85,11 @@ async def ha_get_states(
     return "\n".join(lines) or "Nothing in the house fits. Try fewer words, or leave domain or area out."
 
 
-@tool(risk="medium", risk_of=_risk, sends_to=_place)
+async def _can_call(ctx: Ctx, service: str, target: str, data: dict[str, Any] | None) -> None:
+    await _meant(ctx, service, target, data or {})
+
+
+@tool(risk="medium", risk_of=_risk, sends_to=_place, check=_can_call)
 async def ha_call_service(ctx: Ctx, service: str, target: str = "", data: dict[str, Any] | None = None) -> Output:
     """Switch or set devices of the house: lights, heating, music, locks.
 
@@ -94,12 +98,8 @@ async def ha_call_service(ctx: Ctx, service: str, target: str = "", data: dict[s
         target: Names, a room or ids: kitchen lights.
         data: Such as {"brightness_pct": 30}.
     """
-    name, domain = _service(service)
-    _check(domain, target, data or {})
+    name, domain, meant = await _meant(ctx, service, target, data or {})
     home = ctx.use(HomeAssistant)
-    meant = await home.resolve(target, (domain,)) if target.strip() else NamedEntities()
-    if target.strip() and not meant.entities:
-        raise _unsure(target, meant)
     ids = [one.id for one in meant.entities]
     touched = touched_by(domain, meant.entities)
     before = await home.read(touched) if touched else ()
@@ -123,6 +123,18 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
         if step is not None:
             await home.call(step[0], [str(old["id"])], step[1])
     return f"Put {len(images)} device{'' if len(images) == 1 else 's'} back."
+
+
+async def _meant(ctx: Ctx, service: str, target: str, data: Mapping[str, Any]) -> tuple[str, str, NamedEntities]:
+    """The service, its domain and the devices; ToolFailed for what cannot be called, and for an unsure target."""
+    name, domain = _service(service)
+    _check(domain, target, data)
+    if not target.strip():
+        return name, domain, NamedEntities()
+    meant = await ctx.use(HomeAssistant).resolve(target, (domain,))
+    if not meant.entities:
+        raise _unsure(target, meant)
+    return name, domain, meant
 
 
 def _service(service: str) -> tuple[str, str]:

@@ -28,7 +28,11 @@ POST_CHARACTERS = 800
 _ADDRESS = re.compile(r"[^\s@,;<>\"]{1,64}@[^\s@,;<>\"]{1,190}\.[^\s@,;<>\".]{2,24}")
 
 
-@tool(idempotent=True, needs=("Push",))
+async def _can_push(ctx: Ctx, text: str, title: str) -> None:
+    _bounded(text, PUSH_CHARACTERS, "message")
+
+
+@tool(idempotent=True, needs=("Push",), check=_can_push)
 async def web_push(ctx: Ctx, text: str, title: str = "Cortex") -> str:
     """Send a push notification to the user's own devices.
 
@@ -50,7 +54,20 @@ async def web_push(ctx: Ctx, text: str, title: str = "Cortex") -> str:
     return f"Pushed to {_devices(pushed.devices)}{later}{lost}."
 
 
-@tool(risk="high", sends_out=True, needs=("Mail",))
+async def _letter(ctx: Ctx, to: str, subject: str, text: str) -> tuple[list[str], str, str]:
+    """The addresses, the subject and the text as they are sent; ToolFailed for what no mail server would take."""
+    addresses = await _addresses(ctx.use(Mail), to)
+    head = " ".join(subject.split())
+    if not 0 < len(head) <= SUBJECT_CHARACTERS:
+        raise ToolFailed(f"A subject has 1 to {SUBJECT_CHARACTERS} characters; nothing was sent.")
+    return addresses, head, _bounded(text, MAIL_CHARACTERS, "mail")
+
+
+async def _can_mail(ctx: Ctx, to: str, subject: str, text: str) -> None:
+    await _letter(ctx, to, subject, text)
+
+
+@tool(risk="high", sends_out=True, needs=("Mail",), check=_can_mail)
 async def email_send(ctx: Ctx, to: str, subject: str, text: str) -> str:
     """Send an e-mail.
 
@@ -59,12 +76,8 @@ async def email_send(ctx: Ctx, to: str, subject: str, text: str) -> str:
         subject: Its subject.
         text: The mail, plain.
     """
-    mail = ctx.use(Mail)
-    addresses = await _addresses(mail, to)
-    head = " ".join(subject.split())
-    if not 0 < len(head) <= SUBJECT_CHARACTERS:
-        raise ToolFailed(f"A subject has 1 to {SUBJECT_CHARACTERS} characters.")
-    await mail.send_mail(derived_id(ctx.call_id, "mail"), addresses, head, _bounded(text, MAIL_CHARACTERS, "mail"))
+    addresses, head, words = await _letter(ctx, to, subject, text)
+    await ctx.use(Mail).send_mail(derived_id(ctx.call_id, "mail"), addresses, head, words)
     return f"Sent to {', '.join(addresses)}."
 
 

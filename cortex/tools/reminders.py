@@ -19,7 +19,29 @@ SHOWN = 40
 TEXT_CHARACTERS = 500
 
 
-@tool(idempotent=True)
+def _words(text: str) -> str:
+    words = text.strip()
+    if not 0 < len(words) <= TEXT_CHARACTERS:
+        raise ToolFailed(f"A reminder has 1 to {TEXT_CHARACTERS} characters.")
+    return words
+
+
+def _first(ctx: Ctx, when: str) -> tuple[Timing, datetime]:
+    """The timing that the words mean and its first moment; ToolFailed when there is none."""
+    timings = ctx.use(Timings)
+    timing = timings.read(when, ctx.now, ctx.user.time_zone)
+    times = timings.following(timing, ctx.now, 1)
+    if not times:
+        raise ToolFailed(f"{when!r} is in the past or never comes. Give a time to come, with its date if need be.")
+    return timing, times[0]
+
+
+async def _can_add(ctx: Ctx, text: str, when: str) -> None:
+    _words(text)
+    _first(ctx, when)
+
+
+@tool(idempotent=True, check=_can_add)
 async def reminders_add(ctx: Ctx, text: str, when: str) -> str:
     """Remind the user at a time; alarms and timers too.
 
@@ -27,17 +49,11 @@ async def reminders_add(ctx: Ctx, text: str, when: str) -> str:
         text: What to tell them.
         when: Such as tomorrow at 9, in 20 minutes, every Friday.
     """
-    words = text.strip()
-    if not 0 < len(words) <= TEXT_CHARACTERS:
-        raise ToolFailed(f"A reminder has 1 to {TEXT_CHARACTERS} characters.")
-    timings = ctx.use(Timings)
+    words = _words(text)
 
     async def find() -> dict[str, Any]:
-        timing = timings.read(when, ctx.now, ctx.user.time_zone)
-        times = timings.following(timing, ctx.now, 1)
-        if not times:
-            raise ToolFailed(f"{when!r} is in the past or never comes. Give a time to come, with its date if need be.")
-        return {"timing": asdict(timing), "next_at": times[0].isoformat()}
+        timing, first_at = _first(ctx, when)
+        return {"timing": asdict(timing), "next_at": first_at.isoformat()}
 
     target = await ctx.target(find)
     timing, next_at = Timing(**target["timing"]), datetime.fromisoformat(target["next_at"])

@@ -47,7 +47,21 @@ async def cortex_logs(
     return "\n".join(line[:LINE_CHARACTERS] for line in found) or "No line in the log fits."
 
 
-@tool(risk="high", confirm=True, admin=True, needs=("Files", "Sandbox"), reads_private=True, reads_untrusted=True)
+async def _can_exec(ctx: Ctx, command: str, folder: str, timeout_s: int) -> None:
+    if not command.strip() or len(command) > COMMAND_CHARACTERS or "\0" in command:
+        raise ToolFailed(f"A command has 1 to {COMMAND_CHARACTERS} characters; nothing ran.")
+    await ctx.use(Files).folder(folder)
+
+
+@tool(
+    risk="high",
+    confirm=True,
+    admin=True,
+    needs=("Files", "Sandbox"),
+    reads_private=True,
+    reads_untrusted=True,
+    check=_can_exec,
+)
 async def shell_exec(
     ctx: Ctx, command: str, folder: str = "", timeout_s: Annotated[int, Field(ge=1, le=TIMEOUT_S)] = 30
 ) -> Output:
@@ -58,8 +72,7 @@ async def shell_exec(
         folder: Where to run it; the user's own files when left out.
         timeout_s: Seconds it may take.
     """
-    if not command.strip() or len(command) > COMMAND_CHARACTERS or "\0" in command:
-        raise ToolFailed(f"A command has 1 to {COMMAND_CHARACTERS} characters.")
+    await _can_exec(ctx, command, folder, timeout_s)
     root, rest = await ctx.use(Files).folder(folder)
     limits = Limits(timeout_s=timeout_s, cpu_s=timeout_s, output_bytes=RESULT_CHARACTERS)
     ended = await ctx.use(Sandbox).run(
@@ -82,7 +95,16 @@ async def cortex_restart(ctx: Ctx, reason: str = "") -> str:
     )
 
 
-@tool(risk="high", admin=True, needs=("Upkeep",))
+def _must_lead_somewhere(found: Upgrade, action: str) -> None:
+    if action == "roll_back" and not found.rollback_to:
+        raise ToolFailed(f"There is no earlier version to go back to; {found.current} is running.")
+
+
+async def _can_update(ctx: Ctx, action: str) -> None:
+    _must_lead_somewhere(await ctx.use(Upkeep).preview(), action)
+
+
+@tool(risk="high", admin=True, needs=("Upkeep",), check=_can_update)
 async def cortex_update(ctx: Ctx, action: Literal["preview", "install", "roll_back"] = "preview") -> str:
     """Update the Cortex server, preview an update, or roll it back.
 
@@ -91,9 +113,8 @@ async def cortex_update(ctx: Ctx, action: Literal["preview", "install", "roll_ba
     """
     upkeep = ctx.use(Upkeep)
     found = await upkeep.preview()
+    _must_lead_somewhere(found, action)
     if action == "roll_back":
-        if not found.rollback_to:
-            raise ToolFailed(f"There is no earlier version to go back to; {found.current} is running.")
         return await upkeep.roll_back(found.rollback_to)
     if not found.version:
         return f"Cortex {found.current} is the newest version."

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from cortex.base.errors import ToolFailed
 from cortex.integrations.search import WebSearch
-from cortex.integrations.web import Web
+from cortex.integrations.web import Web, outside_url
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
@@ -18,7 +18,16 @@ PREFIXES = ("web_search", "web_read", "http_fetch")
 QUERY_CHARACTERS = 400
 
 
-@tool(risk="medium", effect="read", reads_untrusted=True, needs=("WebSearch",))
+async def _can_search(ctx: Ctx, query: str, count: int) -> None:
+    if not 0 < len(query.strip()) <= QUERY_CHARACTERS:
+        raise ToolFailed(f"A query has 1 to {QUERY_CHARACTERS} characters.")
+
+
+async def _can_fetch(ctx: Ctx, url: str, offset: int) -> None:
+    outside_url(url)
+
+
+@tool(risk="medium", effect="read", reads_untrusted=True, needs=("WebSearch",), check=_can_search)
 async def web_search(ctx: Ctx, query: str, count: Annotated[int, Field(ge=1, le=10)] = 5) -> str:
     """Search the web for news, facts, prices, weather.
 
@@ -26,14 +35,13 @@ async def web_search(ctx: Ctx, query: str, count: Annotated[int, Field(ge=1, le=
         query: What to look for.
         count: How many results.
     """
-    if not 0 < len(query.strip()) <= QUERY_CHARACTERS:
-        raise ToolFailed(f"A query has 1 to {QUERY_CHARACTERS} characters.")
+    await _can_search(ctx, query, count)
     found = await ctx.use(WebSearch).search(query.strip(), count)
     lines = [f"{number}. {row.title}\n   {row.url}\n   {row.snippet}" for number, row in enumerate(found, 1)]
     return "\n".join(lines) or f"Nothing was found for {query!r}. Try other words."
 
 
-@tool(risk="medium", effect="read", reads_untrusted=True, sends_out=True, needs=("Web",))
+@tool(risk="medium", effect="read", reads_untrusted=True, sends_out=True, needs=("Web",), check=_can_fetch)
 async def web_read(ctx: Ctx, url: str, offset: int = 0) -> str:
     """Read the text of a web page.
 
@@ -46,7 +54,7 @@ async def web_read(ctx: Ctx, url: str, offset: int = 0) -> str:
     return title + stretch(page.text, offset, "web_read")
 
 
-@tool(risk="medium", effect="read", reads_untrusted=True, sends_out=True, needs=("Web",))
+@tool(risk="medium", effect="read", reads_untrusted=True, sends_out=True, needs=("Web",), check=_can_fetch)
 async def http_fetch(ctx: Ctx, url: str, offset: int = 0) -> str:
     """Fetch an address as it is: JSON, an API, page source.
 

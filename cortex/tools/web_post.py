@@ -4,7 +4,7 @@ import json
 from typing import Literal
 
 from cortex.base.errors import ToolFailed
-from cortex.integrations.web import Web
+from cortex.integrations.web import Web, checked_headers, outside_url
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.examples import examples_for
@@ -22,7 +22,17 @@ KINDS = {
 }
 
 
-@tool(risk="high", reads_untrusted=True, sends_out=True)
+async def _can_send(ctx: Ctx, url: str, body: str, kind: str, method: str, headers: dict[str, str] | None) -> None:
+    """Nothing is looked up for it: a name that leads inside is refused where the connection is made."""
+    outside_url(url)
+    checked_headers(headers or {})
+    if len(body) > BODY_CHARACTERS:
+        raise ToolFailed(f"A body has at most {BODY_CHARACTERS} characters.")
+    if kind == "json" and body:
+        _check_json(body)
+
+
+@tool(risk="high", reads_untrusted=True, sends_out=True, check=_can_send)
 async def http_post(
     ctx: Ctx,
     url: str,
@@ -40,10 +50,7 @@ async def http_post(
         method: HTTP method.
         headers: Further headers.
     """
-    if len(body) > BODY_CHARACTERS:
-        raise ToolFailed(f"A body has at most {BODY_CHARACTERS} characters.")
-    if kind == "json" and body:
-        _check_json(body)
+    await _can_send(ctx, url, body, kind, method, headers)
     sent = {**(headers or {}), **({"Content-Type": KINDS[kind]} if body else {})}
     got = await ctx.use(Web).request(url, method=method, headers=sent, content=body.encode() if body else None)
     told = f"Status {got.status}"

@@ -4,6 +4,7 @@ what can be taken back runs unasked.
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import pytest
@@ -14,6 +15,7 @@ from cortex.base.messages import ToolCall
 from cortex.base.turn import Turn
 from cortex.ports.loop import ApprovalRequest, CallRecord, Targets
 from cortex.ports.outgoing import Room, Talk
+from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Tool
 from tests.plain_book import PlainBook, PlainDesk
 from tests.plain_world import TURN
@@ -21,7 +23,12 @@ from tests.tool_world import KeptTargets
 from tests.values_of_tools import PLACE, called
 
 T = TypeVar("T")
-REGISTRY = tools.load()
+SHIPPED = tools.load()
+# What the gate itself asks for; whether the values make sense, the tools' own checks say (`test_checks.py`).
+REGISTRY = Registry(
+    replace(category, tools=tuple(replace(tool, check=None) for tool in category.tools))
+    for category in SHIPPED.categories.values()
+)
 
 
 class Granted(PlainDesk):

@@ -1,3 +1,4 @@
+import asyncio
 import json
 from dataclasses import replace
 from types import ModuleType
@@ -372,3 +373,84 @@ async def test_a_recipe_that_counts_calls_refuses_the_one_too_many(gate: Gate) -
     done = await gate.run("demo_write", text="eggs", wire_id="w2")
     assert "allows no further call" in done.result.text
     assert DONE == ["milk"]
+
+
+async def _must_be_open(ctx: Ctx, shop: str) -> None:
+    LOOKED.append(shop)
+    if shop == "slow":
+        await asyncio.Event().wait()
+    if shop == "broken":
+        raise RuntimeError("boom")
+    if shop in CLOSED:
+        raise ToolFailed(f"{shop} is closed; choose another.")
+
+
+@tool(risk="high", check=_must_be_open)
+async def demo_order(ctx: Ctx, shop: str) -> str:
+    """Order something.
+
+    Args:
+        shop: Where.
+    """
+    DONE.append(shop)
+    return "ordered"
+
+
+LOOKED: list[str] = []
+CLOSED: set[str] = set()
+
+
+@pytest.fixture
+def shop(gate: Gate) -> Gate:
+    LOOKED.clear()
+    CLOSED.clear()
+    CLOSED.add("bakery")
+    module = ModuleType("cortex.tools.demo")
+    vars(module).update(demo_order=replace(demo_order, category="demo"), SUMMARY="Demo tools")
+    gate.registry = Registry([category_of(module)])
+    gate.call_log.now(permitted=frozenset(gate.registry.tools))
+    gate.executor = replace(gate.executor, registry=gate.registry, check_timeout_s=0.05)
+    return gate
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("bakery", "bakery is closed; choose another."),
+        ("broken", "demo_order failed for a reason of its own; the log has the details."),
+        ("slow", "demo_order took longer than 0.05 s and was stopped."),
+    ],
+)
+async def test_a_call_that_its_tool_finds_impossible_goes_back_to_the_model(shop: Gate, name: str, says: str) -> None:
+    done = await shop.run("demo_order", "allowed", shop=name)
+    assert (done.result.text, done.result.is_error) == (says, True)
+    assert not shop.approvals.pleas
+    assert not shop.call_log.intents
+    assert not DONE
+    (ending,) = shop.call_log.endings.values()
+    assert (ending.state, ending.has_looked) == ("refused", True)
+
+
+async def test_what_its_tool_finds_possible_is_asked_as_ever(shop: Gate) -> None:
+    assert (await shop.run("demo_order", "denied", shop="florist")).result.is_error
+    assert not DONE
+    assert (await shop.run("demo_order", "allowed", wire_id="w2", shop="florist")).result.text == "ordered"
+    assert len(shop.approvals.pleas) == 2
+
+
+async def test_a_question_that_stands_is_not_taken_back_by_a_later_look(shop: Gate) -> None:
+    call = ToolCall(id="w1", name="demo_order", arguments='{"shop": "florist"}')
+    first = await shop.executor.decide(TURN, 1, call)
+    CLOSED.add("florist")
+    again = await shop.executor.decide(TURN, 1, call)  # as a step is done again that was cut behind the question
+    assert (again.verdict, again.approval_id) == ("ask", first.approval_id)
+    assert LOOKED == ["florist"]
+
+
+async def test_no_check_runs_for_what_is_refused_anyway(shop: Gate) -> None:
+    arguments = json.dumps({"shop": "florist"}, sort_keys=True, separators=(",", ":"))
+    shop.call_log.now(same_calls={f"demo_order {arguments}": 2})
+    assert "before in this turn" in (await shop.run("demo_order", shop="florist")).result.text
+    shop.call_log.now(permitted=frozenset())
+    assert "no tool named" in (await shop.run("demo_order", wire_id="w2", shop="florist")).result.text
+    assert not LOOKED

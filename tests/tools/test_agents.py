@@ -31,6 +31,10 @@ class MemoryAgents:
         )
         return self.rows.setdefault(id, made)
 
+    async def must_be_possible(self, parent_turn: str, role: str) -> None:
+        if role not in ROLES:
+            raise ToolFailed(f"There is no role {role!r}. Roles: {', '.join(ROLES)}.")
+
     async def list(self, most: int) -> Sequence[AgentRun]:
         return list(reversed(self.rows.values()))[:most]
 

@@ -80,6 +80,11 @@ class AgentsService:
         await self._turns.start(row)  # where this is cut off and not repeated, the queue starts the turn
         return (await self.view(user_id, id)).run
 
+    async def must_be_possible(self, user_id: str, parent_turn: str, role: str) -> None:
+        """ToolFailed where `start` would refuse one of this role now."""
+        parent = await self._runtime.db.repository(TurnsRepository, user_id).get(parent_turn)
+        await self._must_be_possible(user_id, parent, role)
+
     async def list(self, user_id: str, most: int) -> Sequence[AgentRun]:
         """The newest runs."""
         rows = await self._runtime.db.repository(ConversationsRepository, user_id).list(limit=most, source="agent")
@@ -133,6 +138,10 @@ class UserAgents:
     async def start(self, id: str, parent_turn: str, task: str, role: str, is_tainted: bool) -> AgentRun:
         """Start one, once per id."""
         return await self.service.start(self.user_id, id, parent_turn, task, role, is_tainted)
+
+    async def must_be_possible(self, parent_turn: str, role: str) -> None:
+        """Refuse what `start` would refuse."""
+        await self.service.must_be_possible(self.user_id, parent_turn, role)
 
     async def list(self, most: int) -> Sequence[AgentRun]:
         """The newest runs."""

@@ -37,6 +37,10 @@ class ApprovalsService:
     notifier: Notifier = field(default_factory=PageOnlyNotifier)
     is_watched: Callable[[str, str], bool] = lambda user_id, conversation_id: True
 
+    async def is_asked(self, turn: Turn, call: CallRecord) -> bool:
+        """Whether the card of this call is up already."""
+        return await self.runtime.db.repository(ApprovalsRepository, turn.user_id).of_call(call.id) is not None
+
     async def granted(self, turn: Turn, call: CallRecord, request: ApprovalRequest) -> bool:
         """Whether a live grant of this conversation covers this call; the gate asks in an untainted turn only."""
         scope = scope_of(request.destination, request.detail, call.hash)

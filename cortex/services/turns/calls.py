@@ -85,7 +85,8 @@ class CallLog:
     def _reads(self, call: CallRecord, ending: CallEnding) -> Reads:
         """What this call put before the model; a tool that is gone counts as one that reads private data."""
         tool = self.runtime.registry.get(call.tool)
-        is_private = ending.state in ("ok", "err") and (tool is None or tool.reads_private)
+        has_read = ending.state in ("ok", "err") or ending.has_looked
+        is_private = has_read and (tool is None or tool.reads_private)
         return Reads(outside=ending.is_tainted, private=is_private)
 
     async def record(self, turn: Turn, round_number: int, call: CallRecord) -> None:

@@ -1,0 +1,241 @@
+"""Ask only what can run: a call that would fail anyway goes back to the model, and nobody is asked."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from cortex import tools
+from cortex.agent.execute import Executor
+from cortex.base.errors import ToolFailed
+from cortex.base.messages import ToolCall
+from cortex.base.turn import Decision
+from cortex.base.user import User
+from cortex.integrations.web import Web
+from cortex.ports.aether import AetherDatabase
+from cortex.ports.agents import Agents, AllowedFolders, CodingAgent
+from cortex.ports.home_assistant import HomeAssistant
+from cortex.ports.outgoing import Mail, Push, Room, Talk
+from cortex.ports.schedule import Jobs, Reminders, Timings
+from cortex.ports.system import Upgrade, Upkeep
+from cortex.toolkit.spec import Tool
+from tests.plain_book import PlainBook, PlainDesk
+from tests.plain_clients import Folders, Letters, MemoryCoder, Phones
+from tests.plain_world import TURN
+from tests.tool_world import World
+from tests.tools.test_agents import MemoryAgents
+from tests.tools.test_ha import SmallHouse, entity
+from tests.tools.timed import MemoryJobs, MemoryReminders, PlainTimings
+
+SHIPPED = tools.load()
+NOTHING_TO_CHECK = {
+    "cortex_restart": "it takes a reason, which is any text",
+    "nc_talk_history": "to know the room is to read what the question is about",
+    "nc_talk_send": "its aim finds the room, and refuses what names none, ahead of the question",
+    "ae_db_describe": "to know the table is to read what the question is about",
+    "ae_db_show_view": "to know the view is to read what the question is about",
+}
+LONG = "x" * 120_000
+
+
+class KeptFolders(Folders):
+    async def must_be_possible(self, folder: str) -> None:
+        if folder != "/srv/code":
+            raise ToolFailed(f"There is no folder {folder!r} here.")
+
+
+class NoSecondDoor:
+    """What must stay closed until the person has said yes."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"{name} was used ahead of the question")
+
+
+class OldUpkeep(NoSecondDoor):
+    async def preview(self) -> Upgrade:
+        return Upgrade(current="1.0")
+
+
+@dataclass
+class UnsentLetters(Letters):
+    own: str = ""
+
+    async def own_address(self) -> str:
+        return self.own
+
+    async def rooms(self) -> Sequence[Room]:
+        return (Room(token="t1", name="Family", unread=0),)
+
+
+@dataclass
+class Gate:
+    """The gate over every tool that ships, in a turn that has read text from outside: all that can ask, asks."""
+
+    world: World
+    book: PlainBook = field(default_factory=PlainBook)
+    desk: PlainDesk = field(default_factory=PlainDesk)
+
+    def __post_init__(self) -> None:
+        self.executor = Executor(
+            registry=SHIPPED, call_log=self.book, approvals=self.desk, scope=self.world, ticks_s=lambda: 0.0
+        )
+
+    async def decide(self, name: str, arguments: dict[str, Any]) -> Decision:
+        return await self.executor.decide(TURN, 1, ToolCall(id=name, name=name, arguments=json.dumps(arguments)))
+
+
+@pytest.fixture
+def gate(world: World, ann: User) -> Gate:
+    lamp = entity("light.sink", "Sink light", "Kitchen", "on")
+    letters = UnsentLetters()
+    world.wired |= {
+        Timings: PlainTimings(),
+        Mail: letters,
+        Talk: letters,
+        Push: Phones(),
+        CodingAgent: MemoryCoder(),
+        AllowedFolders: KeptFolders(),
+        HomeAssistant: SmallHouse(rows={lamp.id: lamp}),
+        Upkeep: OldUpkeep(),
+        Web: NoSecondDoor(),
+        AetherDatabase: NoSecondDoor(),
+    }
+    agents = MemoryAgents()
+    world.bound |= {
+        Agents: lambda _: agents,
+        Jobs: lambda _: MemoryJobs(),
+        Reminders: lambda _: MemoryReminders(),
+    }
+    made = Gate(world)
+    asks = frozenset({"reminders_add", "web_push"})  # these ask where an admin has them ask
+    made.book.now(user=ann, permitted=frozenset(SHIPPED.tools), is_tainted=True, taint_source="a page", asks_first=asks)
+    return made
+
+
+def can_ask(tool: Tool) -> bool:
+    """Whether the tool asks in some turn, as it ships."""
+    return not tool.free and (tool.confirm or tool.risk != "low" or tool.risk_of is not None)
+
+
+def test_every_tool_that_can_ask_has_a_check_or_a_reason_why_nothing_can_be_checked() -> None:
+    asking = {tool.name: tool for tool in SHIPPED.tools.values() if can_ask(tool)}
+    unchecked = {name for name, tool in asking.items() if tool.check is None}
+    assert unchecked == set(NOTHING_TO_CHECK)
+    assert asking["nc_talk_send"].aim is not None
+
+
+MAIL = {"to": "ben@example.org", "subject": "Hello", "text": "Come over."}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("email_send", {**MAIL, "to": "nobody"}, "'nobody' is no e-mail address"),
+        ("email_send", {**MAIL, "to": "me"}, "no address of their own"),
+        ("email_send", {**MAIL, "subject": " "}, "A subject has 1 to 200"),
+        ("email_send", {**MAIL, "text": ""}, "A mail has 1 to"),
+        ("nc_talk_send", {"to": "Office", "text": "Hi"}, "There is no room 'Office'"),
+        ("web_push", {"text": "  "}, "A message has 1 to"),
+        ("http_post", {"url": "example.org/hook"}, "is not a web address"),
+        ("http_post", {"url": "http://192.168.1.1/hook"}, "stands inside a network"),
+        ("http_post", {"url": "https://nas.local/hook"}, "stands inside a network"),
+        ("http_post", {"url": "https://example.org/", "body": "{"}, "The body is no JSON"),
+        ("http_post", {"url": "https://example.org/", "body": LONG, "kind": "text"}, "at most 100000"),
+        ("http_post", {"url": "https://example.org/", "headers": {"Host": "x"}}, "'Host' cannot be set"),
+        ("web_read", {"url": "ftp://example.org/"}, "is not a web address"),
+        ("http_fetch", {"url": "http://[::1]/"}, "stands inside a network"),
+        ("web_search", {"query": " "}, "A query has 1 to"),
+        ("cron_add", {"prompt": "Look.", "when": "whenever"}, "'whenever' is no time"),
+        ("cron_add", {"prompt": "Look.", "when": "yesterday at 9"}, "never comes"),
+        ("cron_add", {"prompt": "Look.", "when": "every 30 seconds"}, "once a minute at most"),
+        ("cron_add", {"prompt": " ", "when": "every day at 9"}, "A prompt has 1 to"),
+        ("reminders_add", {"text": "Call mum", "when": "some day"}, "'some day' is no time"),
+        ("reminders_add", {"text": "", "when": "tomorrow at 9"}, "A reminder has 1 to"),
+        ("shell_exec", {"command": "  "}, "A command has 1 to"),
+        ("shell_exec", {"command": "ls", "folder": "absent"}, "There is no 'absent'"),
+        ("shell_exec", {"command": "ls", "folder": "../.."}, "not inside your folders"),
+        ("file_write", {"path": "../x.md", "text": "x"}, "not inside your folders"),
+        ("file_write", {"path": "a.md", "text": LONG * 9}, "more than 1 MB"),
+        ("file_write", {"path": "a.md", "text": "x", "replace": "y"}, "There is no 'a.md'"),
+        ("file_write", {"path": "notes.md", "text": "x", "replace": "y"}, "0 times in 'notes.md'"),
+        ("ha_call_service", {"service": "lights", "target": "sink"}, "is no service"),
+        ("ha_call_service", {"service": "light.turn_on"}, "Say in target which devices"),
+        ("ha_call_service", {"service": "light.turn_on", "target": "unicorn"}, "Nothing in the house is surely"),
+        ("ha_call_service", {"service": "shell_command.wipe"}, "are not called from here"),
+        ("ae_db_query", {"sql": " ; "}, "A statement has 1 to"),
+        ("spawn_agent", {"task": "Look.", "role": "wizard"}, "There is no role 'wizard'"),
+        ("spawn_agent", {"task": " "}, "A task has 1 to"),
+        ("agent_cancel", {"agent": "nothing"}, "No agent fits"),
+        ("aider_run", {"repository": "unknown", "message": "Fix it."}, "There is no repository 'unknown'"),
+        ("aider_run", {"repository": "cortex", "message": ""}, "A message has 1 to"),
+        ("aider_run", {"repository": "cortex", "message": "Fix it.", "files": ["/etc/passwd"]}, "no path inside"),
+        ("claude_allow_dir", {"folder": "code"}, "cannot be allowed"),
+        ("claude_allow_dir", {"folder": "/srv/absent"}, "There is no folder '/srv/absent'"),
+        ("cortex_update", {"action": "roll_back"}, "no earlier version"),
+    ],
+)
+async def test_what_cannot_run_is_not_asked(
+    gate: Gate, world: World, ann: User, name: str, arguments: dict[str, Any], says: str
+) -> None:
+    await world.text(ann, "file_write", path="notes.md", text="milk")
+    decision = await gate.decide(name, arguments)
+    assert decision.verdict == "refuse"
+    assert decision.result is not None
+    assert decision.result.is_error
+    assert says in decision.result.text
+    assert not gate.desk.pleas
+    assert not gate.book.intents
+    (ending,) = gate.book.endings.values()
+    assert ending.state == ("err" if name == "nc_talk_send" else "refused")
+    assert not set(world.targets.kept) & set(gate.book.records)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("email_send", MAIL),
+        ("nc_talk_send", {"to": "Family", "text": "Hi"}),
+        ("web_push", {"text": "Tea is ready"}),
+        ("http_post", {"url": "https://example.org/hook", "body": "{}"}),
+        ("web_read", {"url": "https://example.org/"}),
+        ("http_fetch", {"url": "https://example.org/"}),
+        ("web_search", {"query": "weather"}),
+        ("cron_add", {"prompt": "Look.", "when": "every day at 9"}),
+        ("reminders_add", {"text": "Call mum", "when": "tomorrow at 9"}),
+        ("shell_exec", {"command": "ls"}),
+        ("file_write", {"path": "new/a.md", "text": "x"}),
+        ("file_write", {"path": "notes.md", "text": "oats", "replace": "milk"}),
+        ("ha_call_service", {"service": "light.turn_on", "target": "kitchen lights"}),
+        ("ae_db_query", {"sql": "SELECT 1"}),
+        ("ae_db_describe", {}),
+        ("spawn_agent", {"task": "Look.", "role": "coder"}),
+        ("aider_run", {"repository": "cortex", "message": "Fix it."}),
+        ("claude_allow_dir", {"folder": "/srv/code"}),
+        ("cortex_update", {"action": "preview"}),
+        ("cortex_restart", {}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_what_can_run_is_asked_and_nothing_happened_by_then(
+    gate: Gate, world: World, ann: User, name: str, arguments: dict[str, Any]
+) -> None:
+    await world.text(ann, "file_write", path="notes.md", text="milk")
+    assert (await gate.decide(name, arguments)).verdict == "ask"
+    assert len(gate.desk.pleas) == 1
+    assert not gate.book.endings
+    aimed = set(world.targets.kept) & set(gate.book.records)
+    assert bool(aimed) == (name == "nc_talk_send")
+    assert "new" not in await world.text(ann, "file_list")
+    assert "milk" in await world.text(ann, "file_read", path="notes.md")
+
+
+async def test_a_check_that_quotes_words_from_outside_marks_the_turn(gate: Gate) -> None:
+    decision = await gate.decide("ha_call_service", {"service": "light.turn_on", "target": "sink"})
+    assert decision.result is not None
+    assert "Near: Sink light" in decision.result.text
+    assert decision.result.tainted
+    plain = await gate.decide("http_post", {"url": "nowhere"})
+    assert plain.result is not None
+    assert not plain.result.tainted, "nothing was read there"
