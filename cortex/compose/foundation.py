@@ -52,6 +52,7 @@ from cortex.services.notices.preferences import NotificationPreferences
 from cortex.services.notices.push_keys import PushKeys
 from cortex.services.reminders.reminders import RemindersService
 from cortex.services.roles.preferences import PreferencesService
+from cortex.services.roles.role_names import RoleNames
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.timings import LazyReader
@@ -288,8 +289,12 @@ class Foundation:
         return AuditLog(db=self.runtime.db, accounts=self.accounts, notifier=self.notices, clock=self.runtime.clock)
 
     @cached_property
+    def role_names(self) -> RoleNames:
+        return RoleNames(db=self.runtime.db, roles=self.roles, models=self.models, registry=self.runtime.registry)
+
+    @cached_property
     def doctor(self) -> Doctor:
-        files = HomeFiles(roles=self.roles, models=self.models)
+        files = HomeFiles(roles=self.roles, models=self.models, names=self.role_names)
         return Doctor(
             self.settings,
             self.runtime.db,

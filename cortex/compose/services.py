@@ -24,6 +24,7 @@ from cortex.services.workshop.call_trials import CallTrials
 from cortex.services.workshop.learning import LearningService
 from cortex.services.workshop.refits import RefitsService
 from cortex.services.workshop.role_editing import RoleEditing
+from cortex.services.workshop.role_library import RoleLibrary
 from cortex.services.workshop.tool_effects import ToolEffects
 from cortex.services.workshop.tool_trials import ToolTrials
 
@@ -37,6 +38,7 @@ class Services(TurnServices):
             roles=self.roles,
             models=self.models,
             registry=self.runtime.registry,
+            names=self.role_names,
             setting_rounds=self.settings.max_rounds,
         )
 
@@ -49,6 +51,10 @@ class Services(TurnServices):
             tools=self.tools,
             registry=self.runtime.registry,
         )
+
+    @cached_property
+    def role_library(self) -> RoleLibrary:
+        return RoleLibrary(db=self.runtime.db, homes=self.homes, roles=self.roles, models=self.models)
 
     @cached_property
     def skills(self) -> SkillsService:

@@ -139,6 +139,16 @@ class ConversationsRepository(Repository):
         return await self._all(ConversationRow, statement.order_by(ConversationTable.created_at.desc()))
 
     @reading
+    async def in_role(self, role: str) -> Sequence[ConversationRow]:
+        """Those that go on in this role, the newest first; not what background agents and calls by hand left."""
+        statement = self._heads().where(
+            ConversationTable.deleted_at.is_(None),
+            ConversationTable.role == role,
+            ConversationTable.source.not_in(("try", "agent")),
+        )
+        return await self._all(ConversationRow, statement.order_by(ConversationTable.updated_at.desc()))
+
+    @reading
     async def pinned(self) -> Sequence[ConversationRow]:
         """The pinned ones, the newest first."""
         statement = self._heads().where(ConversationTable.deleted_at.is_(None), ConversationTable.is_pinned)
@@ -163,6 +173,11 @@ class ConversationsRepository(Repository):
     async def set_role(self, id: str, role: str) -> None:
         """Give it another role, from the next turn on."""
         await self._set(id, role=role)
+
+    async def move_role(self, ids: Sequence[str], before: str, role: str) -> None:
+        """Give those of these that are in the role `before` another one, from the next turn on."""
+        change = self._change(ConversationTable).where(ConversationTable.id.in_(ids), ConversationTable.role == before)
+        await self.session.execute(change.values(role=role))
 
     async def set_mode(self, id: str, mode: ToolMode) -> None:
         """Give it another tool mode, from the next turn on."""

@@ -144,6 +144,17 @@ class JobsRepository(Repository):
         await self.session.execute(change.values(conversation_id=conversation_id))
         return (await self.get(id)).conversation_id or ""
 
+    @reading
+    async def in_role(self, role: str) -> Sequence[JobRow]:
+        """The jobs that run in this role, by name."""
+        statement = self._standing().where(JobTable.role == role)
+        return await self._all(JobRow, statement.order_by(func.lower(JobTable.name), JobTable.id))
+
+    async def move_role(self, ids: Sequence[str], before: str, role: str) -> None:
+        """Give those of these that are in the role `before` another one, from their next run on."""
+        change = self._change(JobTable).where(JobTable.id.in_(ids), JobTable.role == before)
+        await self.session.execute(change.values(role=role, **self._counted_up()))
+
     async def keep_plan(self, id: str, planned: tuple[str, ...] | None, planned_for: str) -> None:
         """Keep which tools were chosen for it, and for what: no person's change."""
         change = self._change(JobTable).where(JobTable.id == id)

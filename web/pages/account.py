@@ -51,6 +51,7 @@ class AccountContext(Context):
     rounds: str = described("the rounds of a new chat, as typed or as kept")
     role_names: Sequence[tuple[str, str]] = described("roles to choose from: value, words")
     roles: Sequence[RoleSettings] = described("the same roles with what holds for each")
+    removed: Sequence[str] = described("roles that were deleted lately and can be brought back")
     default_persona: str = described("the words in force while the person has none of their own")
     persona: str = described("the person's own persona, empty for the shipped one")
     persona_version: str = described("its tag, given back when saving")
@@ -180,6 +181,7 @@ async def _page(
         rounds=str(chosen.max_rounds or "") if rounds is None else rounds,
         role_names=[(one.name, one.name) for one in roles],
         roles=roles,
+        removed=await services.role_library.removed(view.user),
         default_persona=PERSONA,
         persona=kept.text if persona is None else persona,
         persona_version=kept.version,

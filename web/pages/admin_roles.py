@@ -47,6 +47,7 @@ class RolesContext(Context):
     """The list of roles."""
 
     roles: Sequence[RoleSheet] = described("every role with what is in force")
+    removed: Sequence[str] = described("roles that were deleted lately and can be brought back")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,9 @@ class RoleEditContext(Context):
 async def show(request: Request, services: Services, user: ReauthedAdmin) -> Response:
     """Every role."""
     context = RolesContext(
-        frame=await frame_of(request, services, user, here=HREF), roles=await services.role_editing.all(user)
+        frame=await frame_of(request, services, user, here=HREF),
+        roles=await services.role_editing.all(user),
+        removed=await services.role_library.removed(user),
     )
     return respond(request, "admin_roles.html", context)
 

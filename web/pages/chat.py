@@ -17,6 +17,7 @@ from web.live import LivePages
 from web.render import Frame, Renderer, respond, wants_fragment
 from web.routes import LazyRoute
 from web.sse import LiveStream, TurnViewContext
+from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 
@@ -99,6 +100,13 @@ async def send(
         context = await chat_context(request, services, user, page, role=role, draft=text, error=refused.message)
         return respond(request, "chat.html", context, block="composer", status=refused.status)
     return done(request, f"/c/{cid}", is_new_place=is_new)
+
+
+@router.post("/c/{cid}/role")
+async def choose_role(request: Request, services: Services, user: CurrentUser, cid: str, role: Text = "") -> Response:
+    """Go on in another role, where this conversation's is not there any more."""
+    await services.role_library.give(user, cid, role)
+    return redirect(request, f"/c/{cid}", f"This conversation goes on in the role {role}.")
 
 
 @router.post("/c/{cid}/recipe")

@@ -25,7 +25,9 @@ EXAMPLES_SHOWN = 3
 class Composer:
     """The composer as it stands. `max_rounds_from` says which level set the rounds; `roles` are the user's.
 
-    `payer`: who shares the model and pays for it, "" = the user.
+    `payer`: who shares the model and pays for it, "" = the user. `is_role_missing`: nobody wrote `role`, or it was
+    deleted: a turn in it is refused.
+
     `recipe`: the conversation's own way of choosing tools, "" for the role's (`role_recipe`).
     """
 
@@ -42,6 +44,7 @@ class Composer:
     recipe: str = ""
     role_recipe: str = "cortex"
     recipes: tuple[str, ...] = ()
+    is_role_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +64,12 @@ class ComposerService:
         current = (await self.roles.in_force(user, name, is_shown=True)).role
         entry = (await self.models.shown(user)).first(current)
         own = conversation.max_rounds if conversation else chosen.max_rounds
+        names = await self.roles.names(user)
         rounds, origin = max_rounds(self.runtime.settings.max_rounds, entry, current, own)
         return Composer(
             role=current.name,
-            roles=tuple(await self.roles.names(user)),
+            roles=names,
+            is_role_missing=current.name not in names,
             mode=conversation.mode if conversation else chosen.mode or current.mode,
             max_rounds=rounds,
             max_rounds_from=origin,

@@ -267,9 +267,13 @@ class Doctor:
 
     async def _slips_of(self, user: User) -> list[Finding]:
         mend = f"Correct it in the folder {user.id!r} of CORTEX_HOME; turns that need it fail until then."
-        return [
+        found = [
             Finding(name=f"files of {user.name}", state="bad", text=slip, mend=mend) for slip in await self.slips(user)
         ]
+        mend = "Correct it in the file, or on the role's page."
+        for text in await self._files.names.all(user):
+            found.append(Finding(name=f"roles of {user.name}", state="warn", text=text, mend=mend))
+        return found
 
     async def _models_of(self, user: User) -> Finding:
         registry = await self._files.models.shown(user)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.models.models import Models
+from cortex.services.roles.role_names import RoleNames
 from cortex.services.roles.roles import Roles
 
 
@@ -18,6 +19,7 @@ class HomeFiles:
 
     roles: Roles
     models: Models
+    names: RoleNames
 
     async def slips(self, user: User) -> Sequence[str]:
         """A sentence for each file that cannot be taken as it is: its name and what is wrong; () when all is well."""

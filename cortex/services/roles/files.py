@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 from cortex.base.errors import UserError
 from cortex.base.front_matter import Value, front_matter
-from cortex.base.role import ToolMode
+from cortex.base.role import Role, ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.selection.recipes import RECIPES
 
@@ -31,6 +31,21 @@ def checked(keys: Mapping[str, Value | list[str]], where: str) -> dict[str, Any]
         if value is not None:
             found["is_admin_only" if key == "admin_only" else key] = _field(key, value, where)
     return found
+
+
+def written(role: Role) -> str:
+    """The role as a file that says all of it, so that `fields_of` reads the same role again."""
+    lines = [f"tools: {_list(role.tools)}"]
+    lines += [f"{key}: {_list(words)}" for key in ("admin_tools", "core", "models") if (words := getattr(role, key))]
+    lines += [f"mode: {role.mode}", f"recipe: {role.recipe}"]
+    numbers = ((key, getattr(role, key)) for key in (*NUMBERS, "budget_usd"))
+    lines += [f"{key}: {number}" for key, number in numbers if number is not None]
+    lines += ["admin_only: true"] if role.is_admin_only else []
+    return "\n".join(["---", *lines, "---", role.prompt.strip(), ""])
+
+
+def _list(words: tuple[str, ...]) -> str:
+    return "all" if words == ("all",) else f"[{', '.join(words)}]" if words else "false"
 
 
 def _field(key: str, value: Value | list[str], where: str) -> Any:

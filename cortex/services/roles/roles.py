@@ -59,6 +59,18 @@ class Roles:
         hidden = self._shipped.keys() - set(shipped)
         return tuple(sorted({*shipped, *own} - hidden))
 
+    def ships(self, name: str) -> bool:
+        """Whether a role of this name comes with Cortex."""
+        return name in self._shipped
+
+    async def must_be_there(self, user: User, name: str) -> None:
+        """UserError, with those to choose from, when nobody wrote this role or this user may not take it."""
+        names = await self.names(user)
+        if name not in names:
+            raise UserError(
+                f"There is no role {name[:80]!r} any more. Choose another one: {', '.join(names)}.", field="role"
+            )
+
     async def own(self, user: User) -> tuple[str, ...]:
         """The roles that this user's home says something of, whatever stands there."""
         try:

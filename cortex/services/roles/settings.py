@@ -5,24 +5,32 @@ Read and written by the account's pages. The chain of models lives in the model 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.role import Role, ToolMode
 from cortex.base.user import User
+from cortex.selection.grants import granted
 from cortex.services.models.files import ModelRegistry as ModelRegistry
 from cortex.services.models.models import Models
-from cortex.services.roles.roles import Origin, Roles
+from cortex.services.roles.role_names import RoleNames
+from cortex.services.roles.roles import Origin, RoleInForce, Roles
 from cortex.services.roles.rounds import max_rounds, typed_rounds
 from cortex.toolkit.registry import Registry
 
 OF_REGISTRY = "registry"
 OF_EVERY_ROLE = "default"
+ToolsKind = Literal["list", "none", "all", "shipped"]
 FIELDS = ("models", "mode", "max_rounds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleSettings:
     """A role as its page shows it. `tools`: the categories and tools that it may use here.
+
+    `tools_kind`: whether these are a list of its own, none, everything, or the shipped default, and `tools_from` who
+    says so. `is_own`: the home has a file of it, and `ships`: Cortex brings one of this name. `unknown`: sentences on
+    names in it that name nothing.
 
     `models_from`: registry (set on the page), default (as every role), or the layer of a role file that names them.
     `mode_beneath`, `rounds_beneath`: what would hold if nothing were set in the browser; `rounds_from` in words.
@@ -39,6 +47,11 @@ class RoleSettings:
     rounds_from: Origin
     rounds_beneath: int
     rounds_beneath_from: str
+    tools_kind: ToolsKind = "none"
+    tools_from: Origin = "default"
+    is_own: bool = False
+    ships: bool = True
+    unknown: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +61,7 @@ class RoleDefaults:
     roles: Roles
     models: Models
     registry: Registry
+    names: RoleNames
     setting_rounds: int
 
     async def all(self, user: User) -> Sequence[RoleSettings]:
@@ -65,7 +79,7 @@ class RoleDefaults:
         rounds, rounds_from = max_rounds(self.setting_rounds, entry, beneath, None)
         return RoleSettings(
             name=name,
-            tools=self._here((*beneath.tools, *(beneath.admin_tools if user.is_admin else ()))),
+            tools=self._here((*found.role.tools, *(found.role.admin_tools if user.is_admin else ()))),
             models=registry.chain(found.role),
             models_from=_models_from(registry, found.role, found.origins["models"]),
             mode=found.role.mode,
@@ -75,6 +89,11 @@ class RoleDefaults:
             rounds_from=found.origins["max_rounds"],
             rounds_beneath=rounds,
             rounds_beneath_from=rounds_from,
+            tools_kind=_tools_kind(user, found),
+            tools_from=tools_from(found),
+            is_own=name in await self.roles.own(user),
+            ships=self.roles.ships(name),
+            unknown=await self.names.of_role(user, name),
         )
 
     async def change(self, user: User, name: str, models: Sequence[str] | None, mode: str, rounds: str) -> None:
@@ -101,6 +120,22 @@ class RoleDefaults:
         """Of what a role names, the categories and tools that this server has."""
         there = {"all", *self.registry.categories, *self.registry.tools}
         return tuple(one for one in named if one in there)
+
+
+def tools_from(found: RoleInForce) -> Origin:
+    """The highest layer that says which tools the role has."""
+    origins = (found.origins["tools"], found.origins["admin_tools"])
+    layers: tuple[Origin, ...] = ("browser", "yours", "shipped")
+    return next((each for each in layers if each in origins), "default")
+
+
+def _tools_kind(user: User, found: RoleInForce) -> ToolsKind:
+    words = granted(found.role, is_admin=user.is_admin).words
+    if not words:
+        return "none"
+    if tools_from(found) == "shipped":
+        return "shipped"
+    return "all" if "all" in words else "list"
 
 
 def _models_from(registry: ModelRegistry, role: Role, origin: Origin) -> str:

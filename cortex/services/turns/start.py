@@ -33,6 +33,7 @@ class TurnStart:
             row = await self.runtime.db.repository(TurnsRepository, user_id).get(turn_id)
             if row.state in LOOP_ENDS or row.is_dropped:
                 return None
+            await self.contexts.roles.must_be_there(user, row.role)
             context = await self.contexts.read(user, row)
             latest = None
             if not row.job_id:

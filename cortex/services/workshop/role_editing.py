@@ -16,7 +16,7 @@ from cortex.selection.grants import ToolGrant, granted, permits
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import META
 from cortex.services.roles.roles import Origin, Roles
-from cortex.services.roles.settings import RoleDefaults, RoleSettings
+from cortex.services.roles.settings import RoleDefaults, RoleSettings, tools_from
 from cortex.services.tools.tools import ToolsService
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
@@ -91,13 +91,12 @@ class RoleEditing:
         found = await self.roles.in_force(user, name, is_shown=True)
         beneath = (await self.roles.in_force(user, name, with_browser=False, is_shown=True)).role
         words = self.here(_words(found.role))
-        origins = (found.origins["tools"], found.origins["admin_tools"])
         return RoleSheet(
             settings=settings,
             values={field: _value(field, found.role, found.origins[field], beneath) for field in EDITED},
             words=words,
             words_beneath=self.here(_words(beneath)),
-            words_from=next((each for each in ("browser", "yours", "shipped") if each in origins), "default"),
+            words_from=tools_from(found),
             is_admin_only=found.role.is_admin_only,
             priced=await self.priced(words),
         )

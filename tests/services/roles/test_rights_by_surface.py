@@ -11,7 +11,7 @@ from typing import get_args
 
 import pytest
 
-from cortex.base.errors import CortexError, NotAllowed, NotFound, ToolFailed
+from cortex.base.errors import CortexError, NotAllowed, NotFound, ToolFailed, UserError
 from cortex.base.messages import ToolCall
 from cortex.base.role import Channel, ToolMode
 from cortex.base.turn import Turn, agent_turn
@@ -99,7 +99,15 @@ async def test_a_plan_sends_and_the_composer_offers_what_the_rule_permits(
         assert all(in_chat >= {*wants[words.casefold()]} for words in offered)
 
 
-@pytest.mark.parametrize(("rank", "role"), [("member", "admin"), ("admin", "coder")])
+@pytest.mark.parametrize(("rank", "role"), [("member", "admin"), ("member", "nobody_wrote_it"), ("admin", "gone")])
+async def test_no_turn_begins_in_a_role_that_is_not_there_to_take(house: LivingHouse, rank: str, role: str) -> None:
+    user = getattr(house, rank)
+    with pytest.raises(UserError, match=f"There is no role '{role}' any more. Choose another one: "):
+        await opened(house, user, role)
+    assert await house.cortex.tools.permitted(user, role) == frozenset()
+
+
+@pytest.mark.parametrize(("rank", "role"), [("member", "coder"), ("admin", "coder")])
 async def test_the_gate_knows_what_the_rule_permits_in_whatever_role_the_composer_sends(
     house: LivingHouse, rank: str, role: str
 ) -> None:
