@@ -82,6 +82,7 @@ def furnish(home: Path, admin: Caller) -> Furnished:
     admin.post("/models", **MODEL)
     admin.post("/models/chain", names="offline")
     admin.post("/account/roles/coder", mode="all", max_rounds="9")
+    admin.post("/account/roles", name="poet", source="chat", prompt="Answer in verse.")
     admin.post("/admin/tools/web_read", sending="never")
     admin.post("/admin/tools/in/tasks", phrases="groceries [task_create]", do="save")
     admin.post("/admin/tools/try", text="add milk to my list", expected="task_create", do="keep")
@@ -153,6 +154,9 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/models/remove?name=Local",
         "/account",
         "/account/roles/coder",
+        "/account/roles/new",
+        "/account/roles/poet",
+        "/account/roles/poet/delete",
         "/notifications",
         "/notifications?show=unread",
         "/notifications?kind=approval",
