@@ -161,9 +161,11 @@ class RoleLibrary:
             await repository(AuditRepository).add(user.id, "role.restored", name, {})
 
     async def give(self, user: User, conversation_id: str, role: str) -> None:
-        """Let a conversation go on in another role. UserError when that is not there."""
+        """Let a conversation go on in another role. UserError when that is not there, NotFound for another's."""
+        conversations = self.db.repository(ConversationsRepository, user.id)
+        await conversations.get(conversation_id)  # another's is not there, whatever role is named
         await self.roles.must_be_there(user, role)
-        await self.db.repository(ConversationsRepository, user.id).set_role(conversation_id, role)
+        await conversations.set_role(conversation_id, role)
 
     async def _free_name(self, user: User, typed: str) -> str:
         name = "_".join(typed.strip().casefold().split())
