@@ -80,8 +80,8 @@ def test_a_member_is_never_given_the_shell(tmp_path: Path) -> None:
 
 def test_tools_lists_every_tool_with_its_price(tmp_path: Path) -> None:
     rows = parsed(cortex(tmp_path / "home", "tools", "--json"))
-    keys = {"name", "category", "risk", "admin", "confirm", "tokens_full", "tokens_stub", "configured", "setup"}
-    assert all(row.keys() == keys for row in rows)
+    keys = {"name", "category", "risk", "admin", "confirm", "tokens_full", "tokens_stub", "configured"}
+    assert all(row.keys() == (keys if row["configured"] else keys | {"setup"}) for row in rows)
     shell = next(row for row in rows if row["name"] == "shell_exec")
     assert (shell["risk"], shell["admin"], shell["confirm"]) == ("high", True, True)
 
@@ -92,8 +92,8 @@ def test_tools_says_what_a_category_still_needs(tmp_path: Path) -> None:
     assert (rows["web_search"]["configured"], rows["web_search"]["setup"]) == (False, search)
     later = {"text": "Not available in this version yet.", "page": ""}
     assert (rows["aider_run"]["configured"], rows["aider_run"]["setup"]) == (False, later)
-    assert (rows["cron_add"]["configured"], rows["cron_add"]["setup"]) == (True, None)
-    assert (rows["ae_task_list"]["configured"], rows["ae_task_list"]["setup"]) == (True, None)
+    assert rows["cron_add"]["configured"]
+    assert rows["ae_task_list"]["configured"]
     words = cortex(tmp_path / "home", "tools").stdout
     assert words.splitlines()[0].split()[:5] == ["category", "tool", "risk", "full", "stub"]
     assert search["text"] in words

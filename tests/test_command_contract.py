@@ -49,7 +49,7 @@ OPTIONS = {
     "restore": "file --dry-run --key-file --passphrase-stdin",
     "serve": "",
     "stop-all": "--outward --release --user",
-    "tools": "--assume-configured --json --rank --role",
+    "tools": "--assume-configured --json --markdown --rank --role",
     "train": "--check --out",
     "user add": "name --admin --password-stdin",
     "user list": "--json",
@@ -90,8 +90,7 @@ JSON_KEYS = {
     f"prompt-size '{MESSAGE}'": ": catalog message model_calls notes profile system tools total",
     "tools": """
         []: admin category configured confirm name risk tokens_full tokens_stub
-        [].missing:
-        [].missing[]:
+        [].setup: page text
     """,
     "doctor": "[]: mend name state text",
     "encoder status": ": dimensions failed folder is_there kept key ms",

@@ -261,7 +261,7 @@ def list_tools(
     _say(f"{'category':<14} {'tool':<26} {'risk':<7} {'full':>5} {'stub':>5}  (tokens in full and as a stub)")
     for row in rows:
         marks = [name for name in ("admin", "confirm") if row[name]]
-        marks += [row["setup"]["text"]] if row["setup"] else []
+        marks += [row["setup"]["text"]] if "setup" in row else []
         price = f"{row['tokens_full']:>5} {row['tokens_stub']:>5}"
         _say(f"{row['category']:<14} {row['name']:<26} {row['risk']:<7} {price}  {', '.join(marks)}".rstrip())
 

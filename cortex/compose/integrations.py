@@ -53,7 +53,7 @@ def kinds(settings: Settings, channels: Channels, is_boxed: Callable[[], bool]) 
         ),
         IntegrationKind(
             name="push",
-            title="Push notifications",
+            title="Web push",
             about="Notifies browsers and phones that people add under Devices.",
             ports=("Push",),
             variables=("CORTEX_PUSH_SUBJECT", "CORTEX_PUBLIC_URL"),

@@ -64,11 +64,16 @@ TOOLS = {
     "memory": {"memory_search": LOW, "memory_add": LOW, "memory_forget": LOW},
     "meta": {"tools_discover": LOW, "tool_call": LOW},
 }
-MISSING = {
-    "ha": {"HomeAssistant"},
-    "aether_db": {"AetherDatabase"},
-    "notifications": {"Push", "Mail", "Talk"},
-    "coding": {"CodingAgent", "AllowedFolders"},
+LATER = "Not available in this version yet."
+SETUPS = {
+    "ha": {"Home Assistant is not set up. An admin can do it under Integrations."},
+    "aether_db": {"Aether DB is not set up. An admin can do it under Integrations."},
+    "notifications": {
+        "Web push is not set up. An admin can do it under Integrations.",
+        "E-mail is not set up. An admin can do it under Integrations.",
+        LATER,
+    },
+    "coding": {LATER},
 }
 ADMIN_ONLY = {
     *("shell_exec", "cortex_status", "cortex_logs", "cortex_restart", "cortex_update"),
@@ -169,9 +174,9 @@ async def test_what_is_not_set_up_names_what_it_lacks_and_is_permitted_to_nobody
         permitted = await house.cortex.tools.permitted(house.admin, "admin")
     lacking: dict[str, set[str]] = {}
     for row in rows:
-        lacking.setdefault(row["category"], set()).update(row["missing"])
-    assert {category: lacking[category] for category in MISSING} == MISSING
-    assert not {row["name"] for row in rows if row["category"] in MISSING} & permitted
+        lacking.setdefault(row["category"], set()).update({row["setup"]["text"]} if "setup" in row else ())
+    assert {category: lacking[category] for category in SETUPS} == SETUPS
+    assert not {row["name"] for row in rows if row["category"] in SETUPS} & permitted
     assert {"http_post", "ae_task_list", "cron_add", "reminders_add", "spawn_agent"} <= permitted
-    upkeep = {row["name"] for row in rows if row["missing"] == ["Upkeep"]}
+    upkeep = {row["name"] for row in rows if row["category"] == "system" and "setup" in row}
     assert upkeep == {"cortex_restart", "cortex_update"}

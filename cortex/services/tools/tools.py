@@ -207,7 +207,7 @@ class ToolsService:
                 "tokens_full": costs[tool.name].tokens_full,
                 "tokens_stub": costs[tool.name].tokens_stub,
                 "configured": tool.name not in setups,
-                "setup": setups[tool.name].to_dict() if tool.name in setups else None,
+                **({"setup": setups[tool.name].to_dict()} if tool.name in setups else {}),
             }
             for tool in self._registry.tools.values()
         ]
