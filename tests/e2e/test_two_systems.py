@@ -1,0 +1,95 @@
+"""Home Assistant and MariaDB set up on the page and read for one message, with its trace: all real but the model."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from cortex.integrations.home_assistant.form import HomeAssistantForm
+from cortex.integrations.home_assistant.home_assistant import HomeConnection
+from tests.e2e.browser import axe, overflow_px
+from tests.e2e.caller import Caller
+from tests.e2e.conftest import Opens
+from tests.e2e.daemon import Daemon
+from tests.e2e.person import ask, new_chat, said
+from tests.mariadb import MariaServer
+from tests.real_home_assistant import RealHome, pythons_of_home_assistant, real_home
+from tests.scripted_server import ScriptedServer, Use, rule
+from tests.shop import shop_server
+
+pytestmark = [pytest.mark.browser, pytest.mark.full]
+
+HREF = "/admin/integrations"
+COUNT = Use("ae_db_query", {"sql": "select count(*) as members from members"})
+RULES = (
+    rule("how warm is it outside and how many members", Use("ha_get_state", {"entity": "outside"}), COUNT, "{result}"),
+    rule("is the porch lantern on", Use("ha_get_state", {"entity": "porch lantern"}), "It is: {result}"),
+)
+
+
+@pytest.fixture
+def shop() -> Iterator[MariaServer]:
+    with shop_server() as server:
+        yield server
+
+
+@pytest.fixture(params=pythons_of_home_assistant())
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RealHome]:
+    (tmp_path / "real").mkdir()
+    with real_home(tmp_path / "real", request.param) as found:
+        yield found
+
+
+def fill(page: Page, kind: str, is_new: str, **typed: str) -> None:
+    card = page.locator(f"form[action='{HREF}/{kind}']").last
+    if not card.is_visible():
+        page.locator("section.system", has=card).locator("summary").first.click()
+    for name, value in typed.items():
+        card.locator(f"[name={name}]").fill(value)
+    card.get_by_role("button", name="Test").click()
+    expect(card.locator(".say.ok")).to_contain_text(is_new)
+    card.get_by_role("button", name="Save").click()
+    page.wait_for_url(f"**{HREF}#{kind}")
+
+
+async def rename(home: RealHome, entity_id: str, name: str) -> None:
+    form = HomeAssistantForm.model_validate({"address": home.url, "token": home.token})
+    connection = HomeConnection(form.server())
+    async with connection.index.client.running():
+        socket = await connection.index.client.socket()
+        await socket.command("config/entity_registry/update", entity_id=entity_id, name=name)
+
+
+def test_one_message_reads_the_house_and_the_database(
+    house: Daemon, ada: Caller, opens: Opens, home: RealHome, shop: MariaServer
+) -> None:
+    window = opens(house.origin, ada.token)
+    page = window.page
+    page.goto(HREF)
+    fill(page, "home_assistant", "Home Assistant 20", address=home.url, token=home.token)
+    card = {"name": "shop", "host": "127.0.0.1", "port": str(shop.port), "user": "reader"}
+    fill(page, "aether_db", "MariaDB 10", **card, password="only-reading-ü€", schemas="shop club")
+    assert home.token not in page.content()
+    assert (axe(page), overflow_px(page)) == ([], 0)
+
+    with ScriptedServer(*RULES) as server:
+        form = {"name": "Echo", "provider": "openai", "model": "echo", "streams": "1", "tools": "1"}
+        ada.post("/models", base_url=server.base_url, api_key=server.api_key, **form)
+        ada.post("/models/chain", names="Echo")
+        page = new_chat(window)
+        answer = ask(page, "how warm is it outside and how many members are in the shop database")
+        expect(answer.locator("details.tool.ok .tn")).to_have_text(["ha_get_state", "ae_db_query"])
+        assert re.search(r"members\s*4", said(answer))
+        answer.get_by_role("link", name="Trace of this answer").click()
+        trace = page.locator("main")
+        expect(trace).to_contain_text("ha_get_state")
+        expect(trace).to_contain_text("ae_db_query")
+
+        asyncio.run(rename(home, "light.hall", "Porch lantern"))
+        renamed = ask(new_chat(window), "is the porch lantern on")
+        assert "Porch lantern (light.hall" in said(renamed)
+    window.page.goto(HREF)
+    expect(window.page.locator("#home_assistant")).to_contain_text("Works.")
