@@ -30,7 +30,8 @@ def parent_of(turn_id: str) -> str:
 class Turn:
     """A turn as it was opened: everything the loop may depend on, read once inside a step and then fixed.
 
-    `job_id`: the job that it runs for, "" for none.
+    `job_id`: the job that it runs for, "" for none. `is_order`: its message may be an order that needs no model; a turn
+    that an earlier version opened says nothing of it, and has no such step.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Turn:
     ordinal: int = 0
     summary_id: str = ""
     job_id: str = ""
+    is_order: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -155,7 +155,7 @@ async def test_an_unsent_tool_of_high_risk_asks_as_always(house: LivingHouse, st
     [
         ("task_creat", "There is no tool named 'task_creat' here. Did you mean task_create?"),
         ("launch_rocket", "There is no tool named 'launch_rocket' here."),
-        ("memory_search", "There is no tool named 'memory_search' here."),
+        ("aider_status", "There is no tool named 'aider_status' here."),
     ],
     ids=["one near name", "none that is near", "one that is not permitted"],
 )

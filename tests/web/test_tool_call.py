@@ -163,7 +163,7 @@ async def test_an_error_of_the_tool_is_shown_as_the_model_would_read_it(hand: Br
 
 @pytest.mark.parametrize(
     ("tool", "why"),
-    [("ha_get_state", "waits for HomeAssistant"), ("tools_discover", "Try one of those")],
+    [("ha_get_state", "Home Assistant is not set up."), ("tools_discover", "Try one of those")],
     ids=["not set up", "meta"],
 )
 async def test_what_cannot_run_here_has_no_form_and_says_why(

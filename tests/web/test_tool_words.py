@@ -103,8 +103,8 @@ async def test_a_phrase_that_others_have_is_pointed_out(house: Cortex, ada: Brow
 
 async def test_a_category_that_is_not_set_up_says_so_and_shows_its_effect_all_the_same(ada: Browser) -> None:
     page = (await ada.get("/admin/tools/in/ha")).text
-    assert "Not set up on this server" in page
-    assert "<code>HomeAssistant</code>" in page
+    assert "Home Assistant is not set up." in page
+    assert 'href="/admin/integrations#home_assistant"' in page
     shown = await ada.post("/admin/tools/in/ha", phrases="frobnicate [ha_get_state]", messages=ODD, do="effect")
     assert "+ <code>ha_get_state</code>" in shown.text
 

@@ -25,13 +25,19 @@ from cortex.services.turns.turn_context import TurnContext, TurnContexts
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.messages import MessagesRepository, is_from_outside
 from cortex.storage.plans import PlansRepository
-from cortex.storage.turns import TurnsRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 
 TOOL = "ha_call_service"
 TARGET_CHARACTERS = 4_000  # of the tool's target
 CALLS_MAX = 4
 HOUSE_S = 5.0  # a house that takes longer to say how it stands is the model's
 SAID = "answer"  # of the receipt: what to say once all is done
+
+
+def may_be_order(row: TurnRow, context: TurnContext) -> bool:
+    """Whether the message of a turn that is being opened may be an order for the house: worth asking the house."""
+    is_typed = row.channel == "chat" and not row.job_id and not parent_of(row.id) and not row.is_tainted
+    return is_typed and row.mode != "chat" and TOOL in context.permitted and may_be_command(row.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +50,7 @@ class PlainCommandReader:
 
     async def command(self, turn: Turn) -> PlainCommand | None:
         """The message's certain order. Whether it is looked at depends on the turn alone: a replay finds its steps."""
-        is_typed = turn.channel == "chat" and not turn.job_id and not parent_of(turn.id) and not turn.is_tainted
-        if not is_typed or turn.mode == "chat" or not may_be_command(turn.text):
+        if not turn.is_order:
             return None
         return await self._command(turn)
 
@@ -56,8 +61,6 @@ class PlainCommandReader:
         if kept is not None:
             return kept
         context = await self.contexts.context_of(turn)
-        if TOOL not in context.permitted:
-            return None
         try:
             async with asyncio.timeout(HOUSE_S):
                 found = await self.scope.provide(HouseCommands, turn.user_id).understand(turn.text)

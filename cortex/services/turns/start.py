@@ -11,6 +11,7 @@ from cortex.ports.stored_names import StepName
 from cortex.services.roles.rounds import max_rounds
 from cortex.services.runtime import Runtime
 from cortex.services.turns.history import ConversationHistory
+from cortex.services.turns.plain_commands import may_be_order
 from cortex.services.turns.turn_context import TurnContexts
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.summaries import SummariesRepository
@@ -66,6 +67,7 @@ class TurnStart:
             ordinal=row.ordinal,
             summary_id=context.summary.id if context.summary else "",
             job_id=row.job_id,
+            is_order=may_be_order(row, context),
         )
 
     async def _record_start(

@@ -13,6 +13,7 @@ from cortex.base.turn import Outcome, Turn
 from cortex.base.user import User
 from cortex.ports.loop import ApprovalRequest, CallRecord
 from cortex.services.accounts.accounts import Accounts
+from cortex.services.roles.roles import Roles
 from cortex.services.turns.turn_context import TurnContext
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import NOTHING_READ, TurnRow, TurnsRepository
@@ -135,6 +136,10 @@ class StoppedMeanwhile:
     @property
     def accounts(self) -> Accounts:
         return self.house.cortex.turn_runs.contexts.accounts
+
+    @property
+    def roles(self) -> Roles:
+        return self.house.cortex.roles
 
     async def read(self, user: User, row: TurnRow) -> TurnContext:
         context = await self.house.cortex.turn_runs.contexts.read(user, row)

@@ -92,6 +92,10 @@ ELSEWHERE = {
     **dict.fromkeys(("cortex_restart", "cortex_update", "claude_allow_dir"), "an admin's yes each time, no text kept"),
     "web_push": "written as a notice, which no tool reads",
     "email_send": "leaves the server",
+    **dict.fromkeys(
+        ("memory_add", "memory_search", "memory_forget"),
+        "a fact of a marked turn is only proposed, which no tool reads; tests/services/memory has those of people",
+    ),
     "reminders_clear": "names nothing",
     "skill_read": "skills are written by people; tests/tools/test_skills.py has those of tools",
     "tool_call": "is the tool that it calls",

@@ -165,7 +165,7 @@ class KeptSteps:
 
 async def live(made: World, steps: KeptSteps, dies_at: int = 0) -> Outcome:
     """One life of the turn, up to its end or to its death."""
-    turn = replace(made.turn, text=OFF)
+    turn = replace(made.turn, text=OFF, is_order=True)
     steps.at = 0
     token = current.set(steps)
     life = made.life()
