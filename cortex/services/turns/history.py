@@ -130,7 +130,7 @@ class ConversationHistory:
         except UserError as error:  # a slip in its file; a turn that can do without a summary goes on
             return await self._not_distilled(row, error.message)
         chain = context.models.chain(role)
-        script = "\n".join(f"{message.speaker}: {spoken(message)}" for message in told)
+        script = "\n".join(f"{message.speaker}: {spoken(message, is_whole=False)}" for message in told)
         payer, most = replace(row, role=role.name), count(role.prompt) + count(script)
         limits = await budgets.limits(person, payer, role)
         names, why = await budgets.open_models(person, limits, chain)
@@ -175,9 +175,10 @@ async def _unseen_notice(text: str) -> None:
     """Retries of a summary are not the person's matter; its failure is shown."""
 
 
-def spoken(message: Message) -> str:
-    """A message as one line of a script: words, calls, results."""
-    words = [message.text] if message.text else []
+def spoken(message: Message, *, is_whole: bool = True) -> str:
+    """A message as one line of a script: words, calls, results. Not whole: without what Cortex put behind the words."""
+    said = message.text if is_whole else message.said
+    words = [said] if said else []
     for part in message.parts:
         if isinstance(part, ToolCall):
             words.append(f"[calls {part.name} {part.arguments}]")

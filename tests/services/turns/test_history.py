@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from cortex.agent.history import SUMMARY_HEAD
-from cortex.base.messages import ToolCall, ToolResult, assistant, results, user
+from cortex.base.messages import Message, Text, ToolCall, ToolResult, assistant, results, user
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.summaries import SummariesRepository
 from cortex.storage.turns import NOTHING_READ, TurnsRepository
@@ -60,6 +60,23 @@ async def test_the_model_reads_the_summary_and_each_later_turn_once(
     names = [text.splitlines()[0] for text in later]
     assert 1 < made["upto_turn"] < 5
     assert names == [*(f"hello {number}" for number in range(made["upto_turn"], 5)), "hello at last"]
+
+
+async def test_what_was_recalled_behind_a_message_is_no_part_of_the_summary(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    scripted.rules = [rule("boiler man", "He comes on Tuesday."), rule("", "Hello.")]
+    cid = await filled(house, 5)
+    messages = house.cortex.runtime.db.repository(MessagesRepository, house.admin.id)
+    (first, *_) = await house.events(cid, "turn.start")
+    recalled = Message(speaker="user", parts=(Text(text="what to cook"), Text(text="The user is vegetarian.")))
+    await messages.add(first.payload["turn"], 92, recalled, False)
+    form = {"name": "m", "provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+    await house.cortex.models.save(house.admin, {**form, "context_tokens": 20_000})
+    await house.say(cid, "hello at last", mode="chat")
+    script = scripted.log[0].body["messages"][-1]["content"]
+    assert "user: what to cook\n" in script
+    assert "vegetarian" not in script
 
 
 async def test_a_message_that_was_taken_in_before_a_kill_is_read_by_the_run_that_goes_on(house: LivingHouse) -> None:
