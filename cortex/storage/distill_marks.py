@@ -62,10 +62,10 @@ class DistillMarksRepository(Repository):
         taken = change.values(claimed_until=until, tries=DistillMarkTable.tries + 1)
         return bool(await self._touched(taken, DistillMarkTable.conversation_id))
 
-    async def let_go(self, conversation_id: str) -> None:
-        """Leave what is new for later: nothing was asked."""
+    async def let_go(self, conversation_id: str, until: datetime | None) -> None:
+        """Leave what is new for later, not before `until` where one is given: nothing was asked."""
         change = self._change(DistillMarkTable).where(DistillMarkTable.conversation_id == conversation_id)
-        await self.session.execute(change.values(claimed_until=None, tries=0))
+        await self.session.execute(change.values(claimed_until=until, tries=0))
 
     async def move(self, conversation_id: str, upto_ordinal: int, outcome: str) -> bool:
         """All up to this turn was looked at; False where it stands there or beyond already."""

@@ -135,8 +135,11 @@ async def test_tries_that_died_are_counted_until_one_ends(db: Database, ann: str
         assert await marks.claim(cid, clock() + timedelta(minutes=5))
         assert (await marks.get(cid)).tries == tries
         clock.forward(minutes=6)
-    await marks.let_go(cid)
+    await marks.let_go(cid, clock() + timedelta(minutes=60))
     assert (await marks.get(cid)).tries == 0
+    assert not await marks.claim(cid, clock() + timedelta(minutes=5))
+    clock.forward(minutes=61)
+    assert await marks.claim(cid, clock() + timedelta(minutes=5))
 
 
 async def test_another_users_marks_are_out_of_reach(db: Database, ann: str, ben: str, clock: StillClock) -> None:

@@ -44,6 +44,7 @@ ROLE, BY = "distill", "distill"
 ROUND = -1  # of the last turn that is read: its own are counted from 1, the summary ahead of them is 0
 TRIES_MAX = 2
 CLAIM = timedelta(minutes=15)
+USED_UP = timedelta(hours=1)  # till the next look where a budget or the day's share let no model be asked
 CALL_S, HALT_LOOK_S = 60.0, 0.5
 ANSWER_TOKENS = 700
 KNOWN_MAX = 20
@@ -101,12 +102,13 @@ class Distiller:
         if reading is None:
             await marks.move(row.conversation_id, row.upto_ordinal, "")
             return ""
-        if not await self._may_ask(reading) or not await marks.claim(row.conversation_id, self.runtime.clock() + CLAIM):
+        if not await marks.claim(row.conversation_id, self.runtime.clock() + CLAIM):
             return ""
-        reply = await self._asked(reading)
+        reply = await self._asked(reading) if await self._may_ask(reading) else None
         if reply is None:
             await self.runtime.db.repository(RoundsRepository, row.owner_id).release(reading.payer.id)
-            await marks.let_go(row.conversation_id)
+            until = None if await self._is_halted(row.owner_id) else self.runtime.clock() + USED_UP
+            await marks.let_go(row.conversation_id, until)
             return ""
         if reply.message is None:  # tried once more when the claim is over
             rounds = self.runtime.db.repository(RoundsRepository, row.owner_id)

@@ -254,6 +254,8 @@ async def test_a_day_has_a_share(tmp_path: Path, scripted: ScriptedServer, clock
         await house.say(await house.conversation(), NUTS)
         await quiet(house, clock)
         assert looks(scripted) == []
+        assert await waiting(house, clock) == [], "it is not looked at each minute meanwhile"
+        clock.forward(minutes=60)
     async with living_house(tmp_path / "home", clock=clock, memory_learns=False) as house:
         await quiet(house, clock)
     async with living_house(tmp_path / "home", clock=clock) as house:
@@ -268,6 +270,7 @@ async def test_a_budget_of_an_admin_holds(house: LivingHouse, scripted: Scripted
         await house.say(await house.conversation(), NUTS)
         await quiet(house, clock)
     assert len(looks(scripted)) == 1, "the call that reached it was the last"
+    assert await waiting(house, clock) == [], "it is not looked at each minute meanwhile"
     clock.forward(days=1)
     await quiet(house, clock)
     assert len(looks(scripted)) == 2
