@@ -104,17 +104,18 @@ class Distiller:
             return ""
         if not await marks.claim(row.conversation_id, self.runtime.clock() + CLAIM):
             return ""
-        reply = await self._asked(reading) if await self._may_ask(reading) else None
-        if reply is None:
+        asked = await self._asked(reading) if await self._may_ask(reading) else None
+        if asked is None:
             await self.runtime.db.repository(RoundsRepository, row.owner_id).release(reading.payer.id)
             until = None if await self._is_halted(row.owner_id) else self.runtime.clock() + USED_UP
             await marks.let_go(row.conversation_id, until)
             return ""
+        reply, paid_by = asked
         if reply.message is None:  # tried once more when the claim is over
             rounds = self.runtime.db.repository(RoundsRepository, row.owner_id)
             await rounds.failed(reading.payer.id, ROUND, reply.model, 0)
             return reply.failure
-        return await self._written(reading, reply)
+        return await self._written(reading, reply, paid_by)
 
     async def _reading(self, row: QuietRow, upto: int) -> _Reading | None:
         """What there is to ask; None where nothing new is worth a call, or the person or this server wants none."""
@@ -165,8 +166,8 @@ class Distiller:
         spent = await self.runtime.db.repository(RoundsRepository, reading.person.id).spent(since, role=ROLE)
         return spent.tokens + _most(reading) <= self.runtime.settings.memory_daily_tokens
 
-    async def _asked(self, reading: _Reading) -> Reply | None:
-        """The model's answer; None where a budget or a stop did not let it be asked, or broke it off."""
+    async def _asked(self, reading: _Reading) -> tuple[Reply, str] | None:
+        """The model's answer and whose key paid for it ("" = the person's own); None where a budget or a stop did not let it be asked, or broke it off."""
         payer, person, budgets = reading.payer, reading.person, self.budgets
         role = await self.roles.role(person, ROLE)
         limits = await budgets.limits(person, payer, role)
@@ -177,7 +178,10 @@ class Distiller:
         admission = await budgets.admit(person, payer, limits, ROUND, entry, _most(reading))
         if admission.action == "stop":
             return None
-        names = (admission.model,) if admission.model else names
+        if admission.model:
+            names, _ = await budgets.open_models(person, limits, (admission.model,))
+            if not names:
+                return None
         request = Request(
             system=PROMPT, messages=(user(reading.prompt),), max_output_tokens=ANSWER_TOKENS, purpose="summary"
         )
@@ -190,12 +194,15 @@ class Distiller:
                 calling.add_done_callback(lambda _: watching.cancel())
                 watching.add_done_callback(lambda _: calling.cancel())
         except TimeoutError:
-            return Reply(model=entry.name, failure="The model took too long.", failure_kind="connection")
+            return Reply(model=entry.name, failure="The model took too long.", failure_kind="connection"), ""
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None  # whoever looks again has words for it, and none for a group
-        return None if calling.cancelled() else calling.result()
+        if calling.cancelled():
+            return None
+        reply = calling.result()
+        return reply, next((link.entry.owner_id for link in chain if link.entry.name == reply.model), "")
 
-    async def _written(self, reading: _Reading, reply: Reply) -> str:
+    async def _written(self, reading: _Reading, reply: Reply, paid_by: str) -> str:
         """One transaction: the price, the facts, the mark."""
         said = [turn.text for turn in reading.turns]
         text = reply.message.text if reply.message else ""
@@ -205,7 +212,6 @@ class Distiller:
             found, outcome = [], str(error)
         usage = reply.usage if reply.message else Usage()
         cost = await self.models.cost(reading.person, reply.model, usage)
-        paid_by = next((entry.owner_id for entry in reading.entries if entry.name == reply.model), "")
 
         async def stored() -> str:
             async with self.runtime.db.transaction(reading.person.id) as repository:

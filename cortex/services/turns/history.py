@@ -138,8 +138,10 @@ class ConversationHistory:
             return await self._not_distilled(row, why)
         admission = await budgets.admit(person, payer, limits, SUMMARY_ROUND, context.model(names[0]), most)
         failure = admission.text
-        if admission.action != "stop":
-            links = await self.contexts.models.open_chain(person, (admission.model,) if admission.model else names)
+        if admission.model:
+            names, failure = await budgets.open_models(person, limits, (admission.model,))
+        if admission.action != "stop" and names:
+            links = await self.contexts.models.open_chain(person, names)
             request = Request(system=role.prompt, messages=(user(script),), purpose="summary")
             reply = await ask(links, request, on_delta=_unseen_delta, on_notice=_unseen_notice)
             await self._book(person, payer, reply, links)

@@ -17,6 +17,7 @@ from cortex.services.memory.answers import AnswerUnreadable, proved
 from cortex.services.memory.evidence import has_evidence
 from cortex.services.memory.facts import MemoryView
 from cortex.services.memory.quiet import IDLE
+from cortex.services.models.sharing import ShareForm
 from cortex.storage.db import Database
 from cortex.storage.distill_marks import AllDistillMarksRepository, QuietRow
 from cortex.storage.facts import FactRow, FactsRepository
@@ -274,6 +275,25 @@ async def test_a_budget_of_an_admin_holds(house: LivingHouse, scripted: Scripted
     clock.forward(days=1)
     await quiet(house, clock)
     assert len(looks(scripted)) == 2
+
+
+async def test_the_model_that_takes_over_is_asked_within_its_share_and_its_payer_stands_there(
+    house: LivingHouse, scripted: ScriptedServer, clock: StillClock
+) -> None:
+    form = {"provider": "openai", "model": "s", "base_url": scripted.base_url, "api_key": "test-key"}
+    for name, limit in (("Big", ""), ("Small", "100")):
+        wanted = ShareForm(audience="everybody", limit_tokens=limit)
+        await house.cortex.model_sharing.save(house.admin, {**form, "name": name}, "", wanted)
+    await house.cortex.models.set_chain(house.member, ["Big (from ada)"])
+    budget = {"kind": "role", "subject": "distill", "limit_tokens": "1", "limit_usd": "", "at_limit": "model"}
+    await house.cortex.budget_admin.put(house.admin, {**budget, "model": "Small (from ada)"})
+    rounds, seen = house.cortex.runtime.db.repository(RoundsRepository, house.member.id), []
+    for _ in range(3):
+        turn = await house.say(await house.conversation(house.member), NUTS, user=house.member)
+        await quiet(house, clock)
+        seen.append([(row.model, row.paid_by) for row in await rounds.of_turn(turn) if row.state == "answered"][:-1])
+    asked = [[("Big (from ada)", house.admin.id)], [("Small (from ada)", house.admin.id)], []]
+    assert seen == asked
 
 
 async def test_a_stop_lets_nothing_be_read_until_it_is_lifted(
