@@ -44,11 +44,6 @@ class HomeClient:
         self.attempts = 0
 
     @property
-    def trouble(self) -> str:
-        """Why it cannot be used now, in a sentence; "" while it can, or was not wanted yet."""
-        return self._trouble.message if self._socket is None and self._trouble is not None else ""
-
-    @property
     def is_connected(self) -> bool:
         """Whether it can be used at this moment."""
         return self._socket is not None

@@ -6,7 +6,7 @@ what stood there before. Made by compose, which enters `running` of its client.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -216,11 +216,6 @@ class HouseIndex:
     def _tell(self) -> None:
         self._moved.set()
         self._moved = asyncio.Event()
-
-
-def are(ids: Collection[str], states: Collection[str], entities: Mapping[str, HouseEntity]) -> bool:
-    """Whether all of these stand in one of the states; those that are gone count as there."""
-    return all(entities[id].state in states for id in ids if id in entities)
 
 
 def _class(one: HouseEntity) -> object:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any
 
 from cortex.base.clock import Clock
 from cortex.base.errors import NotAllowed, UserError
@@ -23,7 +23,6 @@ from cortex.storage.round_rows import Borrowed
 from cortex.storage.rounds import AllRoundsRepository
 from cortex.storage.shared_models import AllSharesRepository, ShareRow, SharesRepository
 
-Audience = Literal["", "everybody", "people"]
 OFFERED_USD = "1.00"  # what the form offers for each person's day; nobody has it before the admin saves
 DAYS = 28
 

@@ -9,7 +9,6 @@ from cortex.ports.home_assistant import HouseOrder
 
 STEP_PERCENT = 20
 DARK_PERCENT = 30  # what is as dim as this is not made dimmer here: the next step would put it out
-DEAD = ("unavailable", "unknown")
 SWITCHED = frozenset({"light", "switch", "input_boolean", "fan", "media_player", "climate"})
 
 
