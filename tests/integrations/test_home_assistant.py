@@ -14,6 +14,7 @@ from cortex.integrations.home_assistant import client, index
 from cortex.integrations.home_assistant import socket as home_socket
 from cortex.integrations.home_assistant.allowed import AllowList, allow_list
 from cortex.integrations.home_assistant.form import HomeAssistantForm
+from cortex.integrations.home_assistant.history import read_changes
 from cortex.integrations.home_assistant.home_assistant import HomeConnection, PersonsHome
 from cortex.integrations.home_assistant.registries import plain
 from cortex.integrations.home_assistant.server import server_at
@@ -187,6 +188,13 @@ async def test_history_is_read_by_http(double: HomeDouble, homes: Homes) -> None
         ("4", datetime(2026, 11, 20, 10, tzinfo=UTC)),
         ("5 and more", datetime(2026, 11, 20, 11, tzinfo=UTC)),
     ]
+
+
+async def test_others_get_their_turn_while_history_is_read() -> None:
+    reading = asyncio.ensure_future(read_changes(b'[[{"state": "on", "last_changed": "2026-11-20T10:00:00+00:00"}]]'))
+    await asyncio.sleep(0)
+    assert not reading.done()
+    assert [one.state for one in await reading] == ["on"]
 
 
 async def test_a_refused_token_is_said_and_not_tried_again(double: HomeDouble, homes: Homes) -> None:

@@ -3,6 +3,7 @@
 Used by `home_assistant.py`; the words of the answer are made by `toolkit/state_history.py`.
 """
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -36,9 +37,14 @@ async def state_history(server: HomeServer, id: str, since: datetime, until: dat
     if got.is_cut:
         raise ToolFailed("That is too much history for one answer. Ask for fewer hours.")
     try:
-        return changes_of(parsed(got.body))
+        return await read_changes(got.body)
     except ValueError as error:
         raise ToolFailed("Home Assistant's history could not be read.") from error
+
+
+async def read_changes(body: bytes) -> list[StateChange]:
+    """The changes that this answer tells of; read in a thread, since there may be megabytes. ValueError for no JSON."""
+    return await asyncio.to_thread(lambda: changes_of(parsed(body)))
 
 
 def changes_of(value: Any) -> list[StateChange]:
