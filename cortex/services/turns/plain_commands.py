@@ -6,12 +6,13 @@ the tool; what is not certain is left to the model.
 
 import asyncio
 import json
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from cortex.agent.plain import DONE_NOTE, ROUND, WITHOUT_MODEL
-from cortex.base.errors import ToolFailed
+from cortex.base.errors import CortexError, DatabaseUnavailable
 from cortex.base.ids import derived_id
 from cortex.base.messages import ToolCall, assistant, user
 from cortex.base.turn import PlainCommand, Turn, parent_of
@@ -26,6 +27,8 @@ from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.messages import MessagesRepository, is_from_outside
 from cortex.storage.plans import PlansRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
+
+log = logging.getLogger(__name__)
 
 TOOL = "ha_call_service"
 TARGET_CHARACTERS = 4_000  # of the tool's target
@@ -64,7 +67,10 @@ class PlainCommandReader:
         try:
             async with asyncio.timeout(HOUSE_S):
                 found = await self.scope.provide(HouseCommands, turn.user_id).understand(turn.text)
-        except (ToolFailed, TimeoutError):  # not set up, or it does not answer: the model finds out, and says so
+        except DatabaseUnavailable:  # the same step may be tried again
+            raise
+        except (CortexError, TimeoutError) as error:  # not set up, or it does not answer: the model says so
+            log.info("no order is read from turn %s: %s", turn.id, str(error) or "the house took too long")
             return None
         calls = _calls(turn, found) if found else ()
         if found is None or len(calls) > CALLS_MAX:

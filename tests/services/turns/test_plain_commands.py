@@ -11,10 +11,12 @@ import pytest
 
 from cortex.agent.plain import CUT, DONE_NOTE, NOT_DONE_NOTE, TOLD, WITHOUT_MODEL
 from cortex.agent.react import run_turn
+from cortex.base.errors import ConfigError, CortexError, DatabaseUnavailable
 from cortex.base.messages import ToolResult
 from cortex.base.turn import Outcome
-from cortex.ports.home_assistant import HomeAssistant, HouseCommands
+from cortex.ports.home_assistant import HomeAssistant, HouseCommand, HouseCommands
 from cortex.ports.steps import current
+from cortex.services.integrations.forms import FormErrors
 from cortex.storage.messages import MessagesRepository
 from tests.integrations.home_assistant_houses import ENGLISH, entity, house_of, rooms
 from tests.plain_home_assistant import Opened, PlainHomeAssistant, opened
@@ -137,6 +139,38 @@ async def test_a_house_that_is_away_is_said_in_one_sentence_and_no_model_tries_a
     assert await answers(house, cid) == ["Not done: Home Assistant did not answer within 10 seconds."]
     assert [event.payload["text"] for event in await house.events(cid, "notice")] == [NOT_DONE_NOTE]
     assert scripted.log == []
+
+
+@dataclass
+class BrokenHome(PlainHomeAssistant):
+    """It reads no order, for this reason."""
+
+    why: CortexError = field(default_factory=lambda: ConfigError("The vault is locked."))
+
+    async def understand(self, text: str) -> HouseCommand | None:
+        raise self.why
+
+
+@pytest.mark.parametrize(
+    "why", [ConfigError("The vault is locked."), FormErrors({"allowed": "It cannot be read."})], ids=str
+)
+async def test_an_order_that_cannot_be_read_is_left_to_the_model(
+    tmp_path: Path, scripted: ScriptedServer, why: CortexError
+) -> None:
+    scripted.rules = [rule("", "A model said this.")]
+    async with opened(tmp_path / "home", BrokenHome(ENGLISH, why=why)) as house:
+        await house.cortex.models.save(house.admin, form_of(scripted))
+        cid = await house.conversation()
+        await house.say(cid, OFF)
+        assert await answers(house, cid) == ["A model said this."]
+
+
+async def test_a_database_that_is_away_is_not_left_to_the_model(tmp_path: Path) -> None:
+    async with dark_house(tmp_path / "home") as (made, _):
+        broken = BrokenHome(ENGLISH, why=DatabaseUnavailable("The database is away."))
+        made.clients = {**made.clients, HouseCommands: broken}
+        with pytest.raises(DatabaseUnavailable):
+            await live(made, KeptSteps())
 
 
 async def test_lights_and_switches_of_one_order_are_two_calls(house: Opened) -> None:
