@@ -30,11 +30,11 @@ MOVES = {"turn_on": "on", "turn_off": "off", "open_cover": "opening", "close_cov
 
 @dataclass
 class PlainHomeAssistant:
-    """Implements `HomeAssistant` and `HouseCommands`. `is_away`: it does not answer; `is_off`: no plain commands."""
+    """Implements `HomeAssistant` and `HouseCommands`. `failure`: why calls fail; `is_off`: no plain commands."""
 
     house: House
     allowed: Callable[[HouseEntity], bool] = lambda _: True
-    is_away: bool = False
+    failure: str = ""
     is_off: bool = False
     calls: list[tuple[str, tuple[str, ...], dict[str, object]]] = field(default_factory=list)
     commands: Commands = field(default_factory=Commands, repr=False)
@@ -57,8 +57,8 @@ class PlainHomeAssistant:
         return [self._entity(self.house.entities[id]) for id in ids if id in self.house.entities]
 
     async def call(self, service: str, ids: Sequence[str], data: Mapping[str, object]) -> Sequence[Entity]:
-        if self.is_away:
-            raise ToolFailed("Home Assistant did not answer within 10 seconds.")
+        if self.failure:
+            raise ToolFailed(self.failure)
         self.calls.append((service, tuple(ids), dict(data)))
         state = MOVES.get(service.partition(".")[2])
         moved = {id: replace(one, state=state or one.state) for id in ids for one in [self.house.entities[id]]}

@@ -1,5 +1,7 @@
 """An order that needs no model: the same gate, question and effect as a model's calls, then one sentence. Pure."""
 
+import re
+
 from cortex.agent.execute import UNKNOWN
 from cortex.base.messages import ToolResult, assistant, results, user
 from cortex.base.turn import Answer, Outcome, PlainCommand, Turn
@@ -10,7 +12,9 @@ WITHOUT_MODEL = "without a model"  # the label of the receipt of such a turn
 DONE_NOTE = "Done without a model: 0 tokens."
 NOT_DONE_NOTE = "No model was asked: 0 tokens."
 TOLD = "Done."
-CUT = "Cortex was interrupted: it may or may not have happened. Look before you say it again."
+LOOK = "Look before you say it again."
+CUT = f"Cortex was interrupted: it may or may not have happened. {LOOK}"
+MAYBE = "it may have happened"  # in a tool's message: sent, and nobody said that it is done
 _SAID_NO: dict[Answer | None, str] = {
     "denied": "Not done: you said no.",
     "expired": "Not done: nobody answered in time.",
@@ -49,4 +53,15 @@ def _why_not(result: ToolResult, answer: Answer | None) -> str:
         return ""
     if result.text == UNKNOWN:
         return CUT
-    return _SAID_NO.get(answer, f"Not done: {result.text}")
+    if answer in _SAID_NO:
+        return _SAID_NO[answer]
+    words = _without_tools(result)
+    return f"{words} {LOOK}" if MAYBE in words else f"Not done: {words}"
+
+
+def _without_tools(result: ToolResult) -> str:
+    """The message of a failed call without the sentences for the model: those that name this tool or its kin."""
+    family = re.escape(result.name.partition("_")[0])
+    names = re.compile(rf"(?<![\w.]){family}_\w+")
+    sentences = re.split(r"(?<=[.!?])\s+", result.text)
+    return " ".join(each for each in sentences if not names.search(each)) or f"It did not end well: {MAYBE}."

@@ -133,7 +133,7 @@ async def test_a_lock_is_asked_about_before_it_opens(
 async def test_a_house_that_is_away_is_said_in_one_sentence_and_no_model_tries_again(
     house: Opened, scripted: ScriptedServer
 ) -> None:
-    house.devices.is_away = True
+    house.devices.failure = "Home Assistant did not answer within 10 seconds."
     cid = await house.conversation()
     await house.say(cid, OFF)
     assert await answers(house, cid) == ["Not done: Home Assistant did not answer within 10 seconds."]
@@ -171,6 +171,28 @@ async def test_a_database_that_is_away_is_not_left_to_the_model(tmp_path: Path) 
         made.clients = {**made.clients, HouseCommands: broken}
         with pytest.raises(DatabaseUnavailable):
             await live(made, KeptSteps())
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        (
+            "'light.ha_lamp' is not in this house. Look with ha_get_states.",
+            "Not done: 'light.ha_lamp' is not in this house.",
+        ),
+        ("Ask ha_get_state.", "It did not end well: it may have happened. Look before you say it again."),
+        (
+            "light.turn_off was sent, and no answer came: it may have happened. Look with ha_get_state.",
+            "light.turn_off was sent, and no answer came: it may have happened. Look before you say it again.",
+        ),
+    ],
+    ids=["more", "nothing else", "unknown"],
+)
+async def test_a_person_reads_no_name_of_a_tool(house: Opened, failure: str, said: str) -> None:
+    house.devices.failure = failure
+    cid = await house.conversation()
+    await house.say(cid, OFF)
+    assert await answers(house, cid) == [said]
 
 
 async def test_lights_and_switches_of_one_order_are_two_calls(house: Opened) -> None:
