@@ -174,6 +174,13 @@ async def test_what_is_not_allowed_is_not_there(double: HomeDouble, homes: Homes
     assert double.calls == []
 
 
+@pytest.mark.parametrize("taken", ["-Lock", "-LOCK.Front", "--lock", "- Lock.front", "-Area:hall"])
+async def test_what_is_taken_away_is_taken_in_any_spelling(double: HomeDouble, homes: Homes, taken: str) -> None:
+    home = await homes.person(double, taken)
+    assert await home.read(["lock.front"]) == []
+    assert len(await home.read(["light.sink"])) == 1
+
+
 async def test_history_is_read_by_http(double: HomeDouble, homes: Homes) -> None:
     double.past = [
         [
@@ -349,6 +356,7 @@ async def test_the_test_says_what_is_wrong(double: HomeDouble, given: dict[str, 
         ({"token": "two words"}, "token", "Enter a long-lived access token"),
         ({"allowed": "Kitchen table"}, "allowed", "is no domain and no entity id"),
         ({"allowed": "room:Kitchen"}, "allowed", "is none of"),
+        ({"allowed": "-lock."}, "allowed", "is no domain and no entity id"),
         ({"allowed_for": "light"}, "allowed_for", "names no person"),
         ({"allowed_for": "bob: two words"}, "allowed_for", "is no domain and no entity id"),
     ],

@@ -4,12 +4,15 @@ A list is a text as an admin writes it: `light`, `area:Kitchen`, `label:Guests`,
 By person: `bob: light, area:Kids; eve: -lock`, which only ever takes from what is allowed to all.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cortex.base.errors import UserError
 from cortex.integrations.home_assistant.house import House, HouseEntity
 from cortex.integrations.home_assistant.words import normal
+
+ENTITY_OR_DOMAIN = re.compile(r"\w+(\.\w+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,17 +44,18 @@ class AllowList:
 
 def allow_list(text: str) -> AllowList:
     """The list that a text says, entries by commas or lines; UserError names the entry that is none."""
-    entries = [entry.strip() for line in text.splitlines() for entry in line.split(",")]
-    for entry in filter(None, entries):
-        kind, colon, rest = entry.lstrip("-").strip().partition(":")
+    written = [entry.strip() for line in text.splitlines() for entry in line.split(",")]
+    given: list[str] = []
+    taken: list[str] = []
+    for entry in filter(None, written):
+        kind, colon, rest = entry.lstrip("- ").partition(":")
+        kind = kind.strip().casefold()  # Home Assistant's ids and domains have small letters
         if colon and (kind not in ("area", "floor", "label") or not rest.strip()):
             raise UserError(f"{entry!r} is none of: light, area:Kitchen, floor:Upstairs, label:Guests, lock.front.")
-        if not colon and not kind.replace("_", "a").replace(".", "a", 1).isalnum():
+        if not colon and not ENTITY_OR_DOMAIN.fullmatch(kind):
             raise UserError(f"{entry!r} is no domain and no entity id. Write a room as area:{entry.strip('-')}.")
-    return AllowList(
-        given=tuple(entry for entry in entries if entry and not entry.startswith("-")),
-        taken=tuple(entry[1:].strip() for entry in entries if entry.startswith("-")),
-    )
+        (taken if entry.startswith("-") else given).append(f"{kind}{colon}{rest}")
+    return AllowList(given=tuple(given), taken=tuple(taken))
 
 
 def allow_lists(text: str) -> Mapping[str, AllowList]:
