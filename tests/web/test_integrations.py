@@ -63,6 +63,15 @@ async def test_a_slip_stands_beside_its_field(ada: Browser) -> None:
     assert 'id="i-lamps--level-e">Level: should be less than or equal to 100.' in refused.text
 
 
+async def test_a_long_entry_is_kept_whole_and_a_far_too_long_one_refused(ada: Browser) -> None:
+    rooms = [f"room-{number}" for number in range(1_000)]
+    await ada.post(f"{HREF}/lamps", **{**TYPED, "rooms": " ".join(rooms)}, is_new="1")
+    assert "room-999" in (await ada.get(HREF)).text
+    refused = await ada.post(f"{HREF}/lamps", **{**TYPED, "rooms": "r" * 100_001})
+    assert refused.status_code == 422
+    assert "At most 100,000 characters fit into a field." in refused.text
+
+
 async def test_it_is_given_to_some_switched_off_and_removed(ada: Browser) -> None:
     await ada.post(f"{HREF}/lamps", **TYPED, is_new="1")
     await ada.http.post(f"{HREF}/lamps/share", data={"roles": ["admin"], "people": [ada.user.id]})

@@ -21,7 +21,7 @@ from web.toast import redirect
 
 router = APIRouter(route_class=LazyRoute)
 NAV = NavEntry(title="Integrations", href=PAGE, icon="bolt", order=83, is_admin_only=True)
-VALUE_CHARACTERS = 4_000
+VALUE_CHARACTERS = 100_000  # the forms have limits of their own, far below
 
 Text = Annotated[str, Form()]
 Names = Annotated[list[str] | None, Form()]
@@ -145,8 +145,11 @@ async def remove(request: Request, services: Services, user: ReauthedAdmin, kind
 
 
 async def _typed(request: Request) -> dict[str, str]:
-    """The fields as they were typed; which they are is the kind's matter."""
-    return {key: str(value)[:VALUE_CHARACTERS] for key, value in (await request.form()).items()}
+    """The fields as they were typed, whole: which they are is the kind's matter. UserError for a huge one."""
+    typed = {key: str(value) for key, value in (await request.form()).items()}
+    if any(len(value) > VALUE_CHARACTERS for value in typed.values()):
+        raise UserError(f"At most {VALUE_CHARACTERS:,} characters fit into a field. Nothing was changed.")
+    return typed
 
 
 async def _refused(
