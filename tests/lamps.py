@@ -84,4 +84,10 @@ class LampCortex(Cortex):
         several = lamp_kind(server, name="many", title="Lamp servers", ports=("Journals",), has_many=True)
         later = lamp_kind(server, name="later", title="Later", ports=("Talk",), is_available=False)
         kinds = (lamp_kind(server), several, later)
-        return Integrations(db=self.runtime.db, vault=self.vault, clock=self.runtime.clock, kinds=kinds)
+        return Integrations(
+            db=self.runtime.db,
+            vault=self.vault,
+            clock=self.runtime.clock,
+            kinds=kinds,
+            member_roles=self.roles.for_members,
+        )

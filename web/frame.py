@@ -27,7 +27,7 @@ async def frame_of(
     chosen = await services.preferences.get(user)
     warnings = (getattr(request.app.state, "warning", ""), *await services.doctor.slips(user))
     unread = await services.notices.unread(user.id)
-    ports = (await services.tool_settings.in_force()).access.ports(user.id)
+    ports = (await services.tool_settings.in_force()).access.ports(user)
     return Frame(
         user=user,
         theme=chosen.theme,

@@ -180,6 +180,7 @@ class Foundation:
             vault=self.vault,
             clock=self.runtime.clock,
             kinds=integrations.kinds(self.settings, self.channels, lambda: self._is_boxed),
+            member_roles=self.roles.for_members,
         )
 
     @cached_property

@@ -95,6 +95,19 @@ async def test_it_is_there_only_for_whom_it_is_open_to(shop: MariaServer, ada: B
     assert (await ada.get(f"{HREF}?db=shop")).status_code == 200
 
 
+async def test_it_is_there_only_for_who_may_take_its_role(shop: MariaServer, ada: Browser, bob: Browser) -> None:
+    await ada.post(CARD, **typed(shop))
+    await ada.post(f"{CARD}/share", name="shop", roles="admin")
+    assert f'href="{HREF}"' not in (await bob.get("/tasks")).text
+    assert "No database is open to you." in (await bob.get(HREF)).text
+    for path in ("query", "query.csv"):
+        assert "Dörte" not in (await bob.post(f"{HREF}/{path}", sql="select * from members")).text
+    assert f'href="{HREF}"' in (await ada.get("/tasks")).text
+    assert (await ada.get(f"{HREF}?db=shop")).status_code == 200
+    await ada.post(f"{CARD}/share", name="shop", roles="research")
+    assert (await bob.get(f"{HREF}?db=shop")).status_code == 200
+
+
 async def test_hostile_words_in_rows_stay_text(shop: MariaServer, ada: Browser) -> None:
     await ada.post(CARD, **typed(shop))
     sql = "select '<script>alert(1)</script>' as `<b>x</b>`, 'a\\u202eb' as bidi"

@@ -66,7 +66,7 @@ class IntegrationClients:
         if row is None or not row.is_on:
             await self._let_go(kind_name, name)
             raise ToolFailed(kind.setup(is_off=row is not None).text)
-        if not PortRule(roles=row.roles, people=row.people).lets(user_id, ""):
+        if not PortRule(people=row.people).has(user_id):
             raise ToolFailed(f"{kind.title} is not open to this account.")
         async with self._opening:
             known = self._opened.get((kind_name, name))

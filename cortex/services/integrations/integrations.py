@@ -17,6 +17,7 @@ from cortex.base.user import User
 from cortex.services.integrations.forms import FormField, checked, fields_of, plain, secrets_of
 from cortex.services.integrations.kinds import IntegrationKind, PortAccess, PortRule, Setup
 from cortex.services.integrations.sealed_forms import SealedForms
+from cortex.storage.accounts import AccountsRepository
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
 from cortex.storage.integrations import IntegrationRow, IntegrationsRepository
@@ -83,12 +84,16 @@ class IntegrationCard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Integrations:
-    """What is set up here. `kinds`: what can be, in the order of the page."""
+    """What is set up here. `kinds`: what can be, in the order of the page.
+
+    member_roles: the roles that come with Cortex and that a member may take.
+    """
 
     db: Database
     vault: Vault
     clock: Clock
     kinds: Sequence[IntegrationKind]
+    member_roles: frozenset[str]
 
     @property
     def secrets(self) -> SealedForms:
@@ -120,7 +125,7 @@ class Integrations:
         rows = await self.db.repository(IntegrationsRepository).list()
         for kind in self.kinds:
             own = [row for row in rows if row.kind == kind.name]
-            given = tuple(PortRule(roles=row.roles, people=row.people) for row in own if row.is_on)
+            given = tuple(self._rule(row) for row in own if row.is_on)
             if kind.has_form and kind.is_available and given:
                 rules |= {port: (*rules.get(port, ()), *given) for port in kind.ports}
             elif kind.has_form or not kind.is_available or (kind.lacks and kind.lacks()):
@@ -204,10 +209,20 @@ class Integrations:
             raise UserError(f"The search took longer than {TEST_S:.0f} seconds. Enter the address by hand.") from error
 
     async def names(self, kind_name: str, user_id: str, role: str = "") -> Sequence[str]:
-        """Names of the systems of a kind that are on and that this account may use."""
+        """Names of the systems of a kind that are on and that this account may use in this role.
+
+        `role` "": in one of those that it may take.
+        """
         rows = await self.db.repository(IntegrationsRepository).list()
         mine = [row for row in rows if row.kind == kind_name and row.is_on]
-        return [row.name for row in mine if PortRule(roles=row.roles, people=row.people).lets(user_id, role)]
+        if not mine:
+            return []
+        is_admin = (await self.db.repository(AccountsRepository).get(user_id)).rank == "admin"
+        return [row.name for row in mine if self._rule(row).lets(user_id, role, is_admin=is_admin)]
+
+    def _rule(self, row: IntegrationRow) -> PortRule:
+        members = tuple(role for role in row.roles if role in self.member_roles)
+        return PortRule(roles=row.roles, people=row.people, member_roles=members)
 
     async def _change(self, user: User, kind_name: str, name: str, action: str, **values: Any) -> None:
         kind = self._changeable(user, kind_name)

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from cortex.base.errors import UserError
+from cortex.base.user import User
 from cortex.ports.integrations import IntegrationClient
 
 PAGE = "/admin/integrations"
@@ -91,14 +92,26 @@ class IntegrationKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortRule:
-    """Who may use what one configured system gives: role names and account ids; () = every role, everybody."""
+    """Who may use what one configured system gives: role names and account ids; () = every role, everybody.
+
+    member_roles: those of `roles` that come with Cortex and that a member may take.
+    """
 
     roles: tuple[str, ...] = ()
     people: tuple[str, ...] = ()
+    member_roles: tuple[str, ...] = ()
 
-    def lets(self, user_id: str, role: str) -> bool:
-        """Whether this account may in this role. `role` "": in any."""
-        return (not self.people or user_id in self.people) and (not role or not self.roles or role in self.roles)
+    def has(self, user_id: str) -> bool:
+        """Whether this account may in some role."""
+        return not self.people or user_id in self.people
+
+    def lets(self, user_id: str, role: str, *, is_admin: bool) -> bool:
+        """Whether this account may in this role. `role` "": in one of those that it may take."""
+        if not self.has(user_id) or not self.roles:
+            return self.has(user_id)
+        if role:
+            return role in self.roles
+        return is_admin or bool(self.member_roles)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +121,13 @@ class PortAccess:
     rules: Mapping[str, tuple[PortRule, ...]]
     setups: Mapping[str, Setup]
 
-    def ports(self, user_id: str, role: str = "") -> frozenset[str]:
-        """The ports that this account may use in this role ("" = in any)."""
-        return frozenset(port for port, rules in self.rules.items() if any(one.lets(user_id, role) for one in rules))
+    def ports(self, user: User, role: str = "") -> frozenset[str]:
+        """The ports that this account may use in this role ("" = in one of those that it may take)."""
+        return frozenset(
+            port
+            for port, rules in self.rules.items()
+            if any(one.lets(user.id, role, is_admin=user.is_admin) for one in rules)
+        )
 
     @property
     def configured(self) -> frozenset[str]:

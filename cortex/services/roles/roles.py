@@ -55,9 +55,14 @@ class Roles:
     async def names(self, user: User) -> tuple[str, ...]:
         """The roles that this user may take: shipped ones and their own, sorted; admin-only ones for admins."""
         own = await self.own(user)
-        shipped = [name for name, found in self._shipped.items() if user.is_admin or not found.get("is_admin_only")]
-        hidden = self._shipped.keys() - set(shipped)
+        shipped = self._shipped.keys() if user.is_admin else self.for_members
+        hidden = self._shipped.keys() - shipped
         return tuple(sorted({*shipped, *own} - hidden))
+
+    @property
+    def for_members(self) -> frozenset[str]:
+        """The roles that come with Cortex for everybody, not for admins alone."""
+        return frozenset(name for name, found in self._shipped.items() if not found.get("is_admin_only"))
 
     def ships(self, name: str) -> bool:
         """Whether a role of this name comes with Cortex."""

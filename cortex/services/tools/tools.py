@@ -128,7 +128,7 @@ class ToolsService:
     def _ready_for(self, ground: PlanGround, user: User, role: str = "") -> tuple[str, ...]:
         """What is ready for this account in this role ("" = in any): an integration may be open to some alone."""
         access = ground.settings.access
-        ports = access.ports(user.id, role)
+        ports = access.ports(user, role)
         if ports == access.configured:
             return ground.ready
         return tuple(name for name in ground.ready if not self._lacks(name, ports))

@@ -196,6 +196,16 @@ async def test_tools_follow_what_is_set_up_and_for_whom(systems: Integrations, h
     assert setups["ha_get_state"].text == "Lamp server is switched off. An admin can do it under Integrations."
 
 
+async def test_a_system_for_a_role_is_closed_to_whoever_may_not_take_it(
+    systems: Integrations, house: LivingHouse
+) -> None:
+    await set_up(systems, house)
+    for roles, seen in (("admin",), []), (("admin", "research"), [""]):
+        await systems.share(house.admin, LAMPS, "", roles, ())
+        assert await systems.names(LAMPS, house.member.id) == seen
+        assert await systems.names(LAMPS, house.admin.id) == [""]
+
+
 async def test_another_account_is_refused_by_the_client_too(
     systems: Integrations, house: LivingHouse, clients: IntegrationClients
 ) -> None:
