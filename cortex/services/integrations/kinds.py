@@ -109,9 +109,8 @@ class PortRule:
         """Whether this account may in this role. `role` "": in one of those that it may take."""
         if not self.has(user_id) or not self.roles:
             return self.has(user_id)
-        if role:
-            return role in self.roles
-        return is_admin or bool(self.member_roles)
+        mine = self.roles if is_admin else self.member_roles  # a member can give a role of their own any name
+        return role in mine if role else is_admin or bool(mine)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

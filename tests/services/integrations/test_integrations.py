@@ -206,6 +206,21 @@ async def test_a_system_for_a_role_is_closed_to_whoever_may_not_take_it(
         assert await systems.names(LAMPS, house.admin.id) == [""]
 
 
+async def test_a_members_own_role_opens_no_system_by_its_name(systems: Integrations, house: LivingHouse) -> None:
+    cortex = house.cortex
+    await set_up(systems, house)
+    for user in (house.member, house.admin):
+        await cortex.homes.home_of(user.id).write("roles/butler.md", "---\ntools: [all]\n---\nServe.\n")
+    assert "ha_get_state" in await cortex.tools.permitted(house.member, "butler")
+    await systems.share(house.admin, LAMPS, "", ("butler",), ())
+    assert "ha_get_state" not in await cortex.tools.permitted(house.member, "butler")
+    assert await systems.names(LAMPS, house.member.id, "butler") == []
+    assert "ha_get_state" in await cortex.tools.permitted(house.admin, "butler")
+    assert await systems.names(LAMPS, house.admin.id, "butler") == [""]
+    await systems.share(house.admin, LAMPS, "", ("admin",), ())
+    assert await systems.names(LAMPS, house.member.id, "admin") == []
+
+
 async def test_another_account_is_refused_by_the_client_too(
     systems: Integrations, house: LivingHouse, clients: IntegrationClients
 ) -> None:
