@@ -69,8 +69,15 @@ async def test_what_is_refused_is_said_and_the_statement_stays(shop: MariaServer
 async def test_a_result_is_downloaded(shop: MariaServer, ada: Browser) -> None:
     await ada.post(CARD, **typed(shop))
     file = await ada.post(f"{HREF}/query.csv", sql="select id, '=cmd()' as word from members order by id", db="shop")
-    assert file.headers["content-disposition"] == 'attachment; filename="shop.csv"'
+    assert file.headers["content-disposition"] == "attachment; filename*=UTF-8''shop.csv"
     assert file.text.splitlines() == ["id,word", *(f"{number},'=cmd()" for number in (1, 2, 3, 4))]
+
+
+async def test_a_name_in_any_alphabet_names_the_file(shop: MariaServer, ada: Browser) -> None:
+    await ada.post(CARD, **typed(shop, name="склад"))
+    file = await ada.post(f"{HREF}/query.csv", sql="select id from members", db="склад")
+    named = "attachment; filename*=UTF-8''%D1%81%D0%BA%D0%BB%D0%B0%D0%B4.csv"
+    assert (file.status_code, file.headers["content-disposition"]) == (200, named)
 
 
 async def test_a_result_of_a_tool_is_downloaded_by_its_owner_alone(house: Cortex, ada: Browser, bob: Browser) -> None:

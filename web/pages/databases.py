@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
@@ -129,5 +130,6 @@ async def _opened(services: Services, user: User, wanted: str) -> tuple[UserData
 
 
 def _file(name: str, text: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
+    disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
+    headers = {"Content-Disposition": disposition, "X-Content-Type-Options": "nosniff"}
     return Response(text, media_type=CSV, headers=headers)
