@@ -115,6 +115,20 @@ async def test_it_is_there_only_for_who_may_take_its_role(shop: MariaServer, ada
     assert (await bob.get(f"{HREF}?db=shop")).status_code == 200
 
 
+async def test_a_statement_is_audited_and_minds_the_stop(
+    house: Cortex, shop: MariaServer, ada: Browser, bob: Browser
+) -> None:
+    await ada.post(CARD, **typed(shop))
+    await bob.post(f"{HREF}/query", sql="select name from members", db="shop")
+    log = await ada.get("/admin/audit?kind=database.asked")
+    assert "select name from members" in log.text
+    await house.stop_all.stop(bob.user, bob.user)
+    for path in ("query", "query.csv"):
+        stopped = await bob.post(f"{HREF}/{path}", sql="select name from members", db="shop")
+        assert (stopped.status_code, "Dörte" in stopped.text) == (422, False)
+        assert "Everything is stopped" in stopped.text
+
+
 async def test_hostile_words_in_rows_stay_text(shop: MariaServer, ada: Browser) -> None:
     await ada.post(CARD, **typed(shop))
     sql = "select '<script>alert(1)</script>' as `<b>x</b>`, 'a\\u202eb' as bidi"

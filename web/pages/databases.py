@@ -88,7 +88,7 @@ async def query(request: Request, services: Services, user: CurrentUser, sql: Sq
     databases, names, name = await _opened(services, user, db)
     rows, error = None, ""
     try:
-        rows = await databases.query(sql, ROWS_SHOWN, database=name)
+        rows = await databases.ask(sql, ROWS_SHOWN, database=name)
     except ToolFailed as failed:
         error = failed.message
     context = DatabasesContext(
@@ -107,7 +107,7 @@ async def download(request: Request, services: Services, user: CurrentUser, sql:
     """The same as a file, up to the limit of the database's card."""
     databases, _, name = await _opened(services, user, db)
     try:
-        rows = await databases.query(sql, ROWS_SHOWN * ROWS_SHOWN, database=name)
+        rows = await databases.ask(sql, ROWS_SHOWN * ROWS_SHOWN, database=name)
     except ToolFailed:
         return await query(request, services, user, sql, db)  # which says why
     return _file(f"{name}.csv", csv_text(rows.columns, rows.rows))

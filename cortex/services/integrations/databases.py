@@ -9,9 +9,13 @@ from typing import Protocol
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.ports.aether import Rows, TableFacts
 from cortex.services.integrations.clients import IntegrationClients
+from cortex.storage.audit import AuditRepository
+from cortex.storage.halts import HaltsRepository
 from cortex.storage.home import Home
 
 KIND = "aether_db"
+SQL_AUDITED = 1_000
+STOPPED = "Everything is stopped for you: statements run again once that is lifted."
 RESULT = re.compile(r"[0-9a-f]{12}\.csv")
 
 
@@ -61,6 +65,16 @@ class UserDatabases:
         """The rows of one reading statement."""
         async with self._named(database, role) as one:
             return await one.query(sql, most)
+
+    async def ask(self, sql: str, most: int, *, database: str) -> Rows:
+        """The same for a statement that this person typed: audited; ToolFailed while their work is stopped."""
+        if database in await self.names():
+            async with self.clients.integrations.db.transaction() as repository:
+                if await repository(HaltsRepository).of(self.user_id):
+                    raise ToolFailed(STOPPED)
+                detail = {"sql": sql[:SQL_AUDITED]}
+                await repository(AuditRepository).add(self.user_id, "database.asked", database, detail)
+        return await self.query(sql, most, database=database)
 
     async def tables(self, words: str, *, database: str = "", role: str = "") -> Sequence[TableFacts]:
         """Open tables and views whose names or comments hold the words."""
