@@ -90,7 +90,9 @@ class Cortex(Services):
                     # Nothing else asks the database all the time here: by this look pages learn that it is away.
                     relay.newest = lambda ids: cortex.runtime.outages.wait_out(lambda: seqs(ids))
                     relay.on(ACCESS_ENDED, cortex.streams.end_streams)
-                    async with background_tasks(cortex.accounts.keep_logins(), cortex.stop_all.watch()):
+                    async with background_tasks(
+                        cortex.accounts.keep_logins(), cortex.stop_all.watch(), cortex.integration_clients.sweep()
+                    ):
                         yield cortex
             finally:
                 await remote.close()

@@ -22,6 +22,7 @@ class IntegrationRow:
     roles: tuple[str, ...] = ()
     people: tuple[str, ...] = ()
     version: int = 1
+    changed_at: datetime | None = None
     worked_at: datetime | None = None
     failed_at: datetime | None = None
     failure: str = ""

@@ -5,25 +5,32 @@ say.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from cortex.base.errors import CortexError, ServiceDown, ToolFailed
+from sqlalchemy.exc import SQLAlchemyError
+
+from cortex.base.errors import DatabaseUnavailable, ServiceDown, ToolFailed
 from cortex.ports.integrations import IntegrationClient
 from cortex.services.integrations.forms import checked
 from cortex.services.integrations.integrations import Integrations
 from cortex.services.integrations.kinds import PortRule
 from cortex.storage.integrations import IntegrationRow, IntegrationsRepository
 
+SWEPT_EVERY_S = 30.0
 NOTED_EVERY = timedelta(minutes=5)  # successes in a row are kept no more often: each is a commit
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Opened:
     version: int
+    set_at: datetime | None
     client: IntegrationClient
     worked_at: datetime | None
     failure: str
@@ -41,7 +48,7 @@ class IntegrationClients:
     async def using(self, kind_name: str, name: str = "", *, user_id: str) -> AsyncIterator[Any]:  # Any: its client
         """The client of this system. ToolFailed where it is not set up, switched off, or not open to this account.
 
-        A `ServiceDown` that leaves the block is kept as its last failure; however else the block ends, it answered.
+        A `ServiceDown` that leaves the block is kept as its last failure, a block that ends well as a success.
         """
         opened = await self._open(kind_name, name, user_id)
         try:
@@ -49,10 +56,20 @@ class IntegrationClients:
         except ServiceDown as error:
             await self._note(kind_name, name, opened, error.message)
             raise
-        except CortexError:
-            await self._note(kind_name, name, opened, "")
-            raise
         await self._note(kind_name, name, opened, "")
+
+    async def sweep(self) -> None:
+        """Until cancelled: close the clients of what was switched off or removed, here or in another process."""
+        while True:
+            await asyncio.sleep(SWEPT_EVERY_S)
+            for kind_name, name in list(self._opened):
+                try:
+                    row = await self._rows.get(kind_name, name)
+                except (DatabaseUnavailable, SQLAlchemyError) as error:
+                    log.warning("integrations: database error, looking again: %s", error)
+                    break
+                if row is None or not row.is_on:
+                    await self._let_go(kind_name, name)
 
     async def close(self) -> None:
         """Close every client."""
@@ -70,7 +87,7 @@ class IntegrationClients:
             raise ToolFailed(f"{kind.title} is not open to this account.")
         async with self._opening:
             known = self._opened.get((kind_name, name))
-            if known is None or known.version != row.version:
+            if known is None or (known.version, known.set_at) != (row.version, row.changed_at):
                 self._opened[kind_name, name] = await self._made(row)
                 if known is not None:
                     await known.client.close()
@@ -79,7 +96,13 @@ class IntegrationClients:
     async def _made(self, row: IntegrationRow) -> _Opened:
         kind = self.integrations.kind(row.kind)
         form = checked(kind.form, row.settings, await self.integrations.secrets.kept(kind, row.name))
-        return _Opened(version=row.version, client=kind.client(form), worked_at=row.worked_at, failure=row.failure)
+        return _Opened(
+            version=row.version,
+            set_at=row.changed_at,
+            client=kind.client(form),
+            worked_at=row.worked_at,
+            failure=row.failure,
+        )
 
     async def _note(self, kind_name: str, name: str, opened: _Opened, failure: str) -> None:
         """Keep how a call went, unless that is known already."""

@@ -141,10 +141,18 @@ class Integrations:
         before = await self.db.repository(IntegrationsRepository).get(kind.name, name)
         await self._check_place(kind, name, before, is_new=is_new)
         form = await self._form(kind, name, typed, before)
-        row = replace(before, settings=plain(form), worked_at=None, failed_at=None, failure="") if before else None
-        row = row or IntegrationRow(kind=kind.name, name=name, settings=plain(form))
         given = await self.secrets.sealed(kind, name, form)
         async with self.db.transaction() as repository:
+            now = await repository(IntegrationsRepository).get(
+                kind.name, name
+            )  # somebody may have switched it off since
+            row = replace(
+                now or IntegrationRow(kind=kind.name, name=name, settings={}),
+                settings=plain(form),
+                worked_at=None,
+                failed_at=None,
+                failure="",
+            )
             secrets = repository(ServerSecretsRepository)
             await secrets.remove(self.secrets.names(kind, name))
             for key, ciphertext in given.items():

@@ -85,8 +85,8 @@ class IntegrationKind:
         """What is said where it is not set up, or switched off."""
         if not self.is_available:
             return Setup(title=self.title, text=NOT_HERE, page="")
-        state = "is switched off" if is_off else "is not set up"
-        text = f"{self.title} {state}. An admin can do it under Integrations."
+        state = "switched off. An admin can switch it on" if is_off else "not set up. An admin can do it"
+        text = f"{self.title} is {state} under Integrations."
         return Setup(title=self.title, text=text, page=self.page)
 
 

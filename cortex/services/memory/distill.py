@@ -167,7 +167,10 @@ class Distiller:
         return spent.tokens + _most(reading) <= self.runtime.settings.memory_daily_tokens
 
     async def _asked(self, reading: _Reading) -> tuple[Reply, str] | None:
-        """The model's answer and whose key paid for it ("" = the person's own); None where a budget or a stop did not let it be asked, or broke it off."""
+        """The model's answer, and whose key paid for it ("" = the person's own).
+
+        None where a budget or a stop did not let it be asked, or broke it off.
+        """
         payer, person, budgets = reading.payer, reading.person, self.budgets
         role = await self.roles.role(person, ROLE)
         limits = await budgets.limits(person, payer, role)

@@ -168,6 +168,29 @@ async def test_a_change_opens_another_client_and_closes_the_former(
     assert second.is_closed
 
 
+async def test_what_is_removed_and_set_up_again_gets_a_client_of_its_own(
+    systems: Integrations, house: LivingHouse, clients: IntegrationClients
+) -> None:
+    await set_up(systems, house)
+    async with clients.using(LAMPS, user_id=house.member.id) as first:
+        pass
+    await systems.remove(house.admin, LAMPS, "")
+    await set_up(systems, house, address="http://other.lan")
+    async with clients.using(LAMPS, user_id=house.member.id) as second:
+        assert second.form.address == "http://other.lan"
+    assert (first.is_closed, second.is_closed) == (True, False)
+
+
+async def test_a_call_that_was_refused_proves_nothing(
+    systems: Integrations, house: LivingHouse, clients: IntegrationClients
+) -> None:
+    await set_up(systems, house)
+    with pytest.raises(ToolFailed):
+        async with clients.using(LAMPS, user_id=house.member.id):
+            raise ToolFailed("That is refused here, and nobody was asked.")
+    assert (await card(systems)).state == "Set up. Not used yet."
+
+
 async def test_tools_follow_what_is_set_up_and_for_whom(systems: Integrations, house: LivingHouse) -> None:
     tools = house.cortex.tools
 
@@ -193,7 +216,7 @@ async def test_tools_follow_what_is_set_up_and_for_whom(systems: Integrations, h
     await systems.switch(house.admin, LAMPS, "", is_on=False)
     assert not await has("admin")
     setups = await tools.setups()
-    assert setups["ha_get_state"].text == "Lamp server is switched off. An admin can do it under Integrations."
+    assert setups["ha_get_state"].text == "Lamp server is switched off. An admin can switch it on under Integrations."
 
 
 async def test_a_system_for_a_role_is_closed_to_whoever_may_not_take_it(
