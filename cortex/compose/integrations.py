@@ -100,6 +100,7 @@ def _home_assistant() -> IntegrationKind:
         open=lambda form: scan.load("cortex.integrations.home_assistant.system").HomeAssistantSystem(form),
         place=("address", "verify_certificate"),
         search=_homes_in_network,
+        people=HomeAssistantForm.people,
     )
 
 

@@ -1,6 +1,6 @@
 """What the card of Home Assistant asks. Opens nothing; `system.py` connects with it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
@@ -72,6 +72,10 @@ class HomeAssistantForm(BaseModel):
     def server(self) -> HomeServer:
         """Where to connect."""
         return server_at(self.address, self.token.get_secret_value(), is_checked=self.verify_certificate)
+
+    def people(self) -> Collection[str]:
+        """The account names, in small letters, that have a list of their own."""
+        return allow_lists(self.allowed_for).keys()
 
     def allow_list(self, person: str) -> AllowList:
         """What this person, by account name, may see and move."""

@@ -203,7 +203,7 @@ class Integrations:
             await self.db.repository(IntegrationsRepository).note(kind.name, name, before.version, failure=failure)
         if failure:
             raise UserError(failure)
-        return text
+        return " ".join(filter(None, (text, await self._unknown_people(kind, form))))
 
     async def search(self, user: User, kind_name: str) -> str:
         """What of this kind answers in the network, in a sentence; UserError where that can't be searched."""
@@ -231,6 +231,14 @@ class Integrations:
     def _rule(self, row: IntegrationRow) -> PortRule:
         members = tuple(role for role in row.roles if role in self.member_roles)
         return PortRule(roles=row.roles, people=row.people, member_roles=members)
+
+    async def _unknown_people(self, kind: IntegrationKind, form: Any) -> str:  # Any: a value of the kind's form
+        """A sentence on the account names in the form that nobody has; "" for none."""
+        if kind.people is None:
+            return ""
+        known = {account.name.casefold() for account in await self.db.repository(AccountsRepository).list()}
+        unknown = ", ".join(name for name in kind.people(form) if name not in known)
+        return f"No account here has this name, so its list limits nobody: {unknown}." if unknown else ""
 
     async def _change(self, user: User, kind_name: str, name: str, action: str, **values: Any) -> None:
         kind = self._changeable(user, kind_name)

@@ -3,7 +3,7 @@
 The list of those that this version has is made in `compose/integrations.py`; nothing here knows any of them.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,8 @@ class IntegrationKind:
     ports: class names of what tools open by it (`ctx.use`). form: its settings; a `SecretStr` in it is sealed and never
     shown again. open: the client for a filled-in form. place: fields that say where the secrets travel to: who changes
     one enters them again. has_many: several may be set up, each with a name. note: what the card says besides. search:
-    looks for such systems in the network when an admin asks, and says in a sentence what it found.
+    looks for such systems in the network when an admin asks, and says in a sentence what it found. people: the account
+    names, in small letters, of which a filled-in form says something.
 
     A kind without `open` is set up by the server's settings: `variables` names them, `lacks` says what is missing
     ("" = nothing). One that is not `is_available` belongs to a later version.
@@ -61,6 +62,7 @@ class IntegrationKind:
     has_many: bool = False
     note: str = ""
     search: Callable[[], Awaitable[str]] | None = None
+    people: Callable[[Any], Collection[str]] | None = None  # Any: a value of `form`
     variables: tuple[str, ...] = ()
     lacks: Callable[[], str] | None = None
     is_available: bool = True

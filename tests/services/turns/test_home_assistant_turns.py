@@ -68,6 +68,14 @@ async def test_the_kitchen_is_switched_off_by_a_model(
     assert card.state == "Works."
 
 
+async def test_a_test_names_the_people_who_have_no_account(house: LivingHouse, double: HomeDouble) -> None:
+    typed = {"address": double.url, "token": TOKEN, "allowed_for": f"{house.member.name}: light; eve: -lock"}
+    said = await house.cortex.integrations.test(house.admin, "home_assistant", "", typed)
+    assert said.endswith("areas. No account here has this name, so its list limits nobody: eve.")
+    typed["allowed_for"] = f"{house.member.name.upper()}: light"
+    assert (await house.cortex.integrations.test(house.admin, "home_assistant", "", typed)).endswith("areas.")
+
+
 async def test_three_thousand_entities_enter_no_request(
     house: LivingHouse, scripted: ScriptedServer, double: HomeDouble
 ) -> None:
