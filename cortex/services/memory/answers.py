@@ -87,7 +87,8 @@ def proved(answer: str, messages: Sequence[str], n_known: int) -> list[FoundFact
     for one in found.facts[:FACTS_MAX]:
         text, quote = " ".join(one.text.split()), fact_key(one.quote)
         places = [at for at, message in enumerate(said) if f" {quote} " in message]
-        is_good = 0 < len(text) <= FACT_CHARS_MAX and len(quote) >= _QUOTE_CHARS and not _SECRET.search(text)
+        is_secret = _SECRET.search(text) or _SECRET.search(one.quote)
+        is_good = 0 < len(text) <= FACT_CHARS_MAX and len(quote) >= _QUOTE_CHARS and not is_secret
         if is_good and places:
             replaces = _number(one.replaces, n_known)
             made.append(

@@ -197,6 +197,8 @@ def test_only_what_the_person_typed_proves_a_fact() -> None:
     made_up = {**GRAZ, "quote": "I live in Vienna"}
     short = {**GRAZ, "quote": "I"}
     secret = {**GRAZ, "text": "The user's wifi password is tulip.", "quote": "I live in Graz"}
+    quoted = {**GRAZ, "text": "The user uses tulip.", "quote": "my wifi password is tulip"}
+    assert proved(facts(quoted), ["By the way, my wifi password is tulip."], 0) == []
     long = {**GRAZ, "text": "x" * 501}
     again = {**GRAZ, "quote": "i LIVE in graz!", "replaces": "k9"}
     fenced = "```json\n" + facts(made_up, short, secret, long, again) + "\n```"
