@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tests.e2e.browser import axe, overflow_px
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
-from tests.e2e.person import ask, new_chat, said
+from tests.e2e.person import ask, new_chat, said, send, wait_for_end
 from tests.mariadb import MariaServer
 from tests.real_home_assistant import RealHome, pythons_of_home_assistant, real_home
 from tests.scripted_server import ScriptedServer, Use, rule
@@ -23,10 +24,11 @@ from tests.shop import shop_server
 pytestmark = [pytest.mark.browser, pytest.mark.full]
 
 HREF = "/admin/integrations"
+OUTSIDE = Use("ha_get_state", {"entity": "outside"})
 COUNT = Use("ae_db_query", {"sql": "select count(*) as members from members"})
 RULES = (
-    rule("how warm is it outside and how many members", Use("ha_get_state", {"entity": "outside"}), COUNT, "{result}"),
-    rule("is the porch lantern on", Use("ha_get_state", {"entity": "porch lantern"}), "It is: {result}"),
+    rule("how warm is it outside and how many members", OUTSIDE, COUNT, "Here it is."),
+    rule("is the porch lantern on", Use("ha_get_state", {"entity": "porch lantern"}), "Here it is."),
 )
 
 
@@ -80,16 +82,22 @@ def test_one_message_reads_the_house_and_the_database(
         ada.post("/models", base_url=server.base_url, api_key=server.api_key, **form)
         ada.post("/models/chain", names="Echo")
         page = new_chat(window)
-        answer = ask(page, "how warm is it outside and how many members are in the shop database")
+        answer = send(page, "how warm is it outside and how many members are in the shop database")
+        page.get_by_role("button", name="Allow once").click()  # names and states of the house are words from outside
+        wait_for_end(page)
         expect(answer.locator("details.tool.ok .tn")).to_have_text(["ha_get_state", "ae_db_query"])
-        assert re.search(r"members\s*4", said(answer))
+        assert "Here it is." in said(answer)
+        answer.locator("details.tool summary").last.click()
+        expect(answer.locator("details.tool").last).to_contain_text(re.compile(r"members\s*4"))
         answer.get_by_role("link", name="Trace of this answer").click()
         trace = page.locator("main")
         expect(trace).to_contain_text("ha_get_state")
         expect(trace).to_contain_text("ae_db_query")
 
-        asyncio.run(rename(home, "light.hall", "Porch lantern"))
+        with ThreadPoolExecutor(1) as beside:  # the browser's own loop runs in this thread
+            beside.submit(asyncio.run, rename(home, "light.hall", "Porch lantern")).result()
         renamed = ask(new_chat(window), "is the porch lantern on")
-        assert "Porch lantern (light.hall" in said(renamed)
+        renamed.locator("details.tool summary").click()
+        expect(renamed.locator("details.tool.ok")).to_contain_text("Porch lantern (light.hall")
     window.page.goto(HREF)
     expect(window.page.locator("#home_assistant")).to_contain_text("Works.")
