@@ -5,6 +5,7 @@ the user's own may not go there once a turn has read both private data and words
 """
 
 import re
+from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Any
 
@@ -47,13 +48,14 @@ async def task_list(
         done: Finished ones instead of open ones.
     """
     tasks = ctx.use(TasksRepository)
-    name = await _known_list(tasks, list_name) if list_name else None
+    lists = await tasks.lists()
+    name = _known_list(lists, list_name) if list_name else None
     rows = list(await tasks.list(list_name=name, is_done=done, query=query))
-    shared = [one for one in await tasks.lists() if one.with_whom and (name is None or one.label == name)]
+    shared = [one for one in lists if one.with_whom and (name is None or one.label == name)]
     if due_by is not None:
         rows = [row for row in rows if row.due is not None and row.due <= due_by]
     if not rows:
-        return await _nothing(tasks, name, done, is_narrowed=bool(query or due_by))
+        return _nothing(lists, name, done, is_narrowed=bool(query or due_by))
     lines = [_line(ctx, row, show_list=name is None) for row in rows[:SHOWN]]
     if len(rows) > SHOWN:
         lines.append(f"... and {len(rows) - SHOWN} more: narrow it by list_name, query or due_by.")
@@ -76,8 +78,9 @@ async def task_create(
         notes: More words.
     """
     tasks = ctx.use(TasksRepository)
-    known = await _known_list(tasks, list_name.strip() or INBOX)
-    await _refuse_others_words(ctx, known, f"{title} {notes}")
+    lists = await tasks.lists()
+    known = _known_list(lists, list_name.strip() or INBOX)
+    await _refuse_others_words(ctx, lists, known, f"{title} {notes}")
     row = await tasks.create(
         derived_id(ctx.call_id, "task"),
         title=_title(title),
@@ -89,7 +92,7 @@ async def task_create(
     )
     ctx.leave_undo(target=row.id, before=None, expected=str(row.version), label="Remove the task again")
     await ctx.use(ListBell).ring(_place(row))
-    return f"Added: {await _fact(ctx, row)}"
+    return f"Added: {_fact(ctx, row, lists)}"
 
 
 @tool(idempotent=True, reads_private=True)
@@ -121,8 +124,9 @@ async def task_update(
         "priority": priority,
         "notes": notes,
     }
+    lists = await tasks.lists()
     if list_name:
-        wanted["list_name"] = await _known_list(tasks, list_name)
+        wanted["list_name"] = _known_list(lists, list_name)
 
     async def find() -> dict[str, Any]:
         row = await _find(tasks, task)
@@ -136,15 +140,15 @@ async def task_update(
     target = await ctx.target(find)
     row, changes = await tasks.get(target["id"]), _typed(target["changes"])
     if not changes:
-        return Output(text=f"Nothing to change: {await _fact(ctx, row)}", is_tainted=row.is_tainted)
+        return Output(text=f"Nothing to change: {_fact(ctx, row, lists)}", is_tainted=row.is_tainted)
     if not _is_made(row, target["version"], changes):
-        await _refuse_others_words(ctx, *_said_by(row, changes))
+        await _refuse_others_words(ctx, lists, *_said_by(row, changes))
         marked = {**changes, "is_tainted": True} if ctx.is_tainted else changes
         was, row = row, await tasks.update(row.id, expected_version=target["version"], **marked)
         await ctx.use(ListBell).ring(_place(was), _place(row))
     undone_by = {"target": row.id, "before": target["before"], "expected": str(row.version)}
     ctx.leave_undo(**undone_by, label="Put the task back as it was")
-    return Output(text=f"Changed: {await _fact(ctx, row)}", is_tainted=row.is_tainted)
+    return Output(text=f"Changed: {_fact(ctx, row, lists)}", is_tainted=row.is_tainted)
 
 
 @tool(idempotent=True, reads_private=True)
@@ -189,12 +193,11 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
     return f"{row.title!r} is open again." if fields == {"is_done": False} else f"{row.title!r} is as it was."
 
 
-async def _known_list(tasks: TasksRepository, wanted: str) -> str:
+def _known_list(lists: Sequence[TaskListRow], wanted: str) -> str:
     """The list as the user's lists have it: "Shopping list" and "shopping" mean the list that is there.
 
     The user's own first, unless only a shared one has the name, or they say that they mean a shared one.
     """
-    lists = await tasks.lists()
     is_shared_meant = bool(_SHARED.match(wanted))
     short = _LIST.sub("", _SHARED.sub("", wanted)).strip()
     theirs = _THEIRS.sub(r"\2 (\1)", short)  # "Ada's shopping" is "shopping (Ada)"
@@ -213,11 +216,11 @@ async def _known_list(tasks: TasksRepository, wanted: str) -> str:
     return short.casefold() or INBOX
 
 
-async def _refuse_others_words(ctx: Ctx, label: str, words: str) -> None:
+async def _refuse_others_words(ctx: Ctx, lists: Sequence[TaskListRow], label: str, words: str) -> None:
     """ToolFailed when a turn on which strangers had a say would show others what the user did not write."""
     if not (words and ctx.is_tainted and ctx.has_read_private):
         return
-    shared = next((one for one in await ctx.use(TasksRepository).lists() if one.label == label and one.with_whom), None)
+    shared = next((one for one in lists if one.label == label and one.with_whom), None)
     if shared is None:
         return
     turns = await ctx.use(TurnsRepository).list(ctx.conversation_id)
@@ -287,9 +290,8 @@ async def _find(tasks: TasksRepository, wanted: str) -> TaskRow:
         raise ToolFailed(f"No open task fits {wanted!r}. Look with task_list.") from None
 
 
-async def _nothing(tasks: TasksRepository, name: str | None, done: bool, *, is_narrowed: bool) -> Output:
+def _nothing(lists: Sequence[TaskListRow], name: str | None, done: bool, *, is_narrowed: bool) -> Output:
     """What to say when there is nothing to show, with the lists that do exist."""
-    lists = await tasks.lists()
     others = [other.label for other in lists if other.label != name]
     where = f" on the list {name!r}" if name else ""
     what = "finished task" if done else "open task"
@@ -314,9 +316,8 @@ def _line(ctx: Ctx, row: TaskRow, *, show_list: bool) -> str:
     return f"- [{'x' if row.is_done else ' '}] {row.title} ({', '.join(facts)}){notes}"
 
 
-async def _fact(ctx: Ctx, row: TaskRow) -> str:
+def _fact(ctx: Ctx, row: TaskRow, lists: Sequence[TaskListRow]) -> str:
     """One task for the result of a change, with whom its list is shared."""
-    lists = await ctx.use(TasksRepository).lists()
     shared = [f"; {_shared(one)}" for one in lists if one.label == row.list_label and one.with_whom]
     return _line(ctx, row, show_list=True)[len("- [ ] ") :] + "".join(shared)
 

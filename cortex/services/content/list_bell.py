@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from cortex.ports.engine import Hub
 from cortex.storage.db import Database
 from cortex.storage.shared_lists import SharedListsRepository
+from cortex.storage.tasks import INBOX
 
 
 def lists_of(user_id: str) -> str:
@@ -31,5 +32,6 @@ class UserListBell:
     async def ring(self, *places: tuple[str, str]) -> None:
         """Tell all who see these lists, the user's own other pages too."""
         lists = self.db.repository(SharedListsRepository, self.user_id)
-        readers = await asyncio.gather(*(lists.readers(*place) for place in set(places)))
-        tell(self.hub, {id for ids in readers for id in ids})
+        may_be_shared = {place for place in places if place[1] != INBOX}  # nobody shares an inbox
+        readers = await asyncio.gather(*(lists.readers(*place) for place in may_be_shared))
+        tell(self.hub, {self.user_id, *(id for ids in readers for id in ids)})

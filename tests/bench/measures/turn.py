@@ -29,8 +29,8 @@ from web.app import create_app
 MESSAGES = {"hello": "hello", "one_tool": "add milk to my shopping list"}
 GOALS = {
     "hello": {"commits": 12},
-    "one_tool": {"commits": 32, "file_reads": 3},
-}  # with what is remembered, and who shares a list
+    "one_tool": {"commits": 30, "file_reads": 3},
+}
 WORDS = {"commits": "transactions ended", "statements": "statements", "file_reads": "files of HOME opened"}
 SETTLED_S = 0.5
 TRIES = 3  # the least counts: looks of the daemon after jobs and turns fall into some of them
