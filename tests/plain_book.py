@@ -31,6 +31,7 @@ class PlainBook:
     intents: dict[str, str] = field(default_factory=dict)
     endings: dict[str, CallEnding] = field(default_factory=dict)
     spilled: dict[str, str] = field(default_factory=dict)
+    has_noted_private: bool = False
 
     def now(self, **facts: Any) -> None:
         self.standing_now = replace(self.standing_now, **facts)
@@ -53,6 +54,9 @@ class PlainBook:
 
     async def end(self, turn: Turn, call: CallRecord, ending: CallEnding) -> CallEnding:
         return self.endings.setdefault(call.id, ending)
+
+    async def note_private(self, turn: Turn) -> None:
+        self.has_noted_private = True
 
     async def spill(self, turn: Turn, call_id: str, text: str) -> str:
         self.spilled[call_id] = text

@@ -89,7 +89,9 @@ class Executor:
         if request is not None and checked.tool.aim is not None:
             # Before the person is asked, and kept: a name may mean another place by the time of the answer.
             aiming = replace(checked.tool, function=checked.tool.aim)
-            aimed, state = await run_tool(aiming, self._ctx(turn, record, checked.tool, facts), checked.arguments)
+            aimed, state = await self._run(
+                turn, aiming, self._ctx(turn, record, checked.tool, facts), checked.arguments
+            )
             if state != "ok":
                 ending = CallEnding(text=aimed.text, state="err", is_tainted=aimed.is_tainted)
                 return await self._close(turn, call, record, checked.tool, ending)
@@ -126,10 +128,19 @@ class Executor:
         # What is wrong with the arguments is in words of our own; a check marks what it quotes from outside.
         checking = replace(tool, function=checks, reads_untrusted=False)
         ctx = self._ctx(turn, record, tool, facts)
-        said, state = await run_tool(checking, ctx, checked.arguments, timeout_s=self.check_timeout_s)
+        said, state = await self._run(turn, checking, ctx, checked.arguments, timeout_s=self.check_timeout_s)
         if state == "ok":
             return None
         return CallEnding(text=said.text, state="refused", is_tainted=said.is_tainted, has_looked=True)
+
+    async def _run(
+        self, turn: Turn, tool: Tool, ctx: Ctx, arguments: BaseModel, *, timeout_s: float = CALL_TIMEOUT_S
+    ) -> tuple[Output, str]:
+        """Run a tool; where it looked at private data, the turn is marked before anybody learns what came of it."""
+        ran = await run_tool(tool, ctx, arguments, timeout_s=timeout_s)
+        if ctx.private_looks:
+            await self.call_log.note_private(turn)
+        return ran
 
     @step(StepName.PERFORM)
     async def perform(
@@ -183,7 +194,7 @@ class Executor:
         tool = checked.tool
         ctx = self._ctx(turn, record, tool, facts, is_again=is_again)
         started_s = self.ticks_s()
-        output, state = await run_tool(tool, ctx, checked.arguments)
+        output, state = await self._run(turn, tool, ctx, checked.arguments)
         ending = await self._ending(turn, record, tool, ctx, output, state, self.ticks_s() - started_s)
         stored = await self.call_log.end(turn, record, ending)
         log.debug("call %s: %s ended %s after %d ms", record.id, tool.name, stored.state, stored.ms)

@@ -229,6 +229,10 @@ class CallLogPort(Protocol):
         """Store the result once; a repeat gives the stored one back."""
         ...
 
+    async def note_private(self, turn: Turn) -> None:
+        """Mark the turn as one that has read private data; a repeat is a no-op."""
+        ...
+
     async def spill(self, turn: Turn, call_id: str, text: str) -> str:
         """Put a long result into a file; its name for file_read."""
         ...

@@ -29,7 +29,7 @@ class Ctx:
     `has_read_private`: the turn has read words from outside, or private data; what is written then is marked so.
     `undo_notes` collects what `leave_undo` was given; the executor stores it with the result. `is_again`: an earlier
     try of this call was killed, ahead of its act or behind it. `is_aimed`: the gate found what it acts on ahead of its
-    question, or finds it now.
+    question, or finds it now. `private_looks` collects what `note_private` was told; the executor marks the turn.
     """
 
     user: User
@@ -44,6 +44,7 @@ class Ctx:
     is_again: bool = False
     is_aimed: bool = False
     undo_notes: list[UndoNote] = field(default_factory=list)
+    private_looks: list[str] = field(default_factory=list)
 
     def use(self, kind: type[T]) -> T:
         """A repository or client of this kind, bound to this user."""
@@ -58,6 +59,13 @@ class Ctx:
         if (self.is_again or self.is_aimed) and (kept := await targets.target(self.call_id)) is not None:
             return kept
         return await targets.keep_target(self.call_id, await find())
+
+    def note_private(self, what: str) -> None:
+        """Count this call as one that read private data, whatever comes of it; for a tool that mostly reads none.
+
+        what: such as "the file's text", for whoever reads a test.
+        """
+        self.private_looks.append(what)
 
     def leave_undo(self, *, target: str, before: dict[str, Any] | None, expected: str, label: str) -> None:
         """Offer to take this call back for 24 hours; `label` is the button's words ("Delete the task again")."""

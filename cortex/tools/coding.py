@@ -29,7 +29,12 @@ async def _checked_task(ctx: Ctx, repository: str, message: str, files: list[str
     words = message.strip()
     if not 0 < len(words) <= MESSAGE_CHARACTERS:
         raise ToolFailed(f"A message has 1 to {MESSAGE_CHARACTERS} characters.")
-    alias = _alias(tuple(await ctx.use(CodingAgent).repositories()), repository)
+    known = tuple(await ctx.use(CodingAgent).repositories())
+    try:
+        alias = _alias(known, repository)
+    except ToolFailed:
+        ctx.note_private("the names of the repositories")
+        raise
     return CodingTask(repository=alias, message=words, files=_paths(files or []), is_told=notify)
 
 
@@ -95,7 +100,9 @@ def _folder(folder: str) -> str:
 
 
 async def _can_allow(ctx: Ctx, folder: str) -> None:
-    await ctx.use(AllowedFolders).must_be_possible(_folder(folder))
+    path = _folder(folder)
+    ctx.note_private("which folders the server has")
+    await ctx.use(AllowedFolders).must_be_possible(path)
 
 
 @tool(risk="high", admin=True, idempotent=True, needs=("AllowedFolders",), check=_can_allow)

@@ -61,7 +61,7 @@ async def _can_write(ctx: Ctx, path: str, text: str, replace: str) -> None:
     root, _ = await files.place(path)
     if not root.is_writable:
         raise ToolFailed(f"The folder {root.name!r} is for reading only.")
-    old = await (_raw(files, path) if not replace else files.read(path, limit_bytes=WRITE_BYTES))
+    old = await _old(ctx, path, replace)
     content = _replaced(decoded(old, path), replace, text, path) if replace and old is not None else text
     if len(content.encode()) > WRITE_BYTES:
         raise ToolFailed(f"That is more than {WRITE_BYTES // 1_000_000} MB; write it in parts.")
@@ -79,7 +79,7 @@ async def file_write(ctx: Ctx, path: str, text: str, replace: str = "") -> str:
     files = ctx.use(Files)
 
     async def find() -> dict[str, Any]:
-        old = await (_raw(files, path) if not replace else files.read(path, limit_bytes=WRITE_BYTES))
+        old = await _old(ctx, path, replace)
         return {"before": None if old is None else old.hex()}
 
     target = await ctx.target(find)
@@ -87,6 +87,7 @@ async def file_write(ctx: Ctx, path: str, text: str, replace: str = "") -> str:
     content = _replaced(decoded(old, path), replace, text, path) if replace and old is not None else text
     new = content.encode()
     if new == old:
+        ctx.note_private("the file's text")
         return f"{path} has that content already."
     if not ctx.is_again or await _raw(files, path) != new:  # else an earlier try has written it
         await files.write(path, new, expected="" if old is None else version_of(old))
@@ -175,6 +176,19 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
         return f"{target} is removed again."
     await files.write(target, bytes.fromhex(before["hex"]), expected=expected)
     return f"{target} is as it was."
+
+
+async def _old(ctx: Ctx, path: str, replace: str) -> bytes | None:
+    """What a write would change, None for nothing. Whether a passage is in it, or it is no file, counts as read."""
+    files = ctx.use(Files)
+    if replace:
+        ctx.note_private("the file's text")
+        return await files.read(path, limit_bytes=WRITE_BYTES)
+    try:
+        return await _raw(files, path)
+    except ToolFailed:
+        ctx.note_private("what stands there")
+        raise
 
 
 async def _raw(files: Files, path: str) -> bytes | None:

@@ -133,6 +133,7 @@ async def _meant(ctx: Ctx, service: str, target: str, data: Mapping[str, Any]) -
         return name, domain, NamedEntities()
     meant = await ctx.use(HomeAssistant).resolve(target, (domain,))
     if not meant.entities:
+        ctx.note_private("the names of the house")
         raise _unsure(target, meant)
     return name, domain, meant
 

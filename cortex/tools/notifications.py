@@ -56,7 +56,7 @@ async def web_push(ctx: Ctx, text: str, title: str = "Cortex") -> str:
 
 async def _letter(ctx: Ctx, to: str, subject: str, text: str) -> tuple[list[str], str, str]:
     """The addresses, the subject and the text as they are sent; ToolFailed for what no mail server would take."""
-    addresses = await _addresses(ctx.use(Mail), to)
+    addresses = await _addresses(ctx, to)
     head = " ".join(subject.split())
     if not 0 < len(head) <= SUBJECT_CHARACTERS:
         raise ToolFailed(f"A subject has 1 to {SUBJECT_CHARACTERS} characters; nothing was sent.")
@@ -149,13 +149,14 @@ def _bounded(text: str, most: int, what: str) -> str:
     return words
 
 
-async def _addresses(mail: Mail, to: str) -> list[str]:
+async def _addresses(ctx: Ctx, to: str) -> list[str]:
     """The recipients, each once; ToolFailed for what is no address, and for "me" when the user has none."""
     found: list[str] = []
     for word in re.split(r"[,;]", to):
         name = word.strip()
         if name.casefold() in OWN:
-            name = await mail.own_address()
+            name = await ctx.use(Mail).own_address()
+            ctx.note_private("the user's address")
             if not name:
                 raise ToolFailed("The user has no address of their own set; ask for it.")
         if name:

@@ -231,6 +231,45 @@ async def test_what_can_run_is_asked_and_nothing_happened_by_then(
     assert "milk" in await world.text(ann, "file_read", path="notes.md")
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "verdict"),
+    [
+        ("file_write", {"path": "notes.md", "text": "x", "replace": "y"}, "refuse"),
+        ("file_write", {"path": "notes.md", "text": "x", "replace": "milk"}, "ask"),
+        ("file_write", {"path": "absent.md", "text": "x", "replace": "y"}, "refuse"),
+        ("file_write", {"path": "folder", "text": "x"}, "refuse"),
+        ("ha_call_service", {"service": "light.turn_on", "target": "sink"}, "refuse"),
+        ("email_send", {**MAIL, "to": "me"}, "refuse"),
+        ("aider_run", {"repository": "unknown", "message": "Fix it."}, "refuse"),
+        ("claude_allow_dir", {"folder": "/srv/code"}, "ask"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_a_check_that_looks_at_private_data_marks_the_turn_whatever_it_says(
+    gate: Gate, world: World, ann: User, name: str, arguments: dict[str, Any], verdict: str
+) -> None:
+    await world.text(ann, "file_write", path="notes.md", text="milk")
+    await world.text(ann, "file_write", path="folder/a.md", text="milk")
+    assert (await gate.decide(name, arguments)).verdict == verdict
+    assert gate.book.has_noted_private
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("file_write", {"path": "new.md", "text": "x"}),
+        ("file_write", {"path": "../x.md", "text": "x", "replace": "y"}),
+        ("ha_call_service", {"service": "light.turn_on", "target": "kitchen lights"}),
+        ("http_post", {"url": "nowhere"}),
+        ("cron_add", {"prompt": "Look.", "when": "whenever"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_a_check_of_the_words_alone_marks_nothing(gate: Gate, name: str, arguments: dict[str, Any]) -> None:
+    await gate.decide(name, arguments)
+    assert not gate.book.has_noted_private
+
+
 async def test_a_check_that_quotes_words_from_outside_marks_the_turn(gate: Gate) -> None:
     decision = await gate.decide("ha_call_service", {"service": "light.turn_on", "target": "sink"})
     assert decision.result is not None

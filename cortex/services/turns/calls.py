@@ -190,6 +190,11 @@ class CallLog:
         )
         return row.id
 
+    async def note_private(self, turn: Turn) -> None:
+        """Mark the turn as one that has read private data; a repeat is a no-op."""
+        async with self.runtime.db.transaction(turn.user_id) as repository:
+            await repository(TurnsRepository).add_reads(turn.id, Reads(private=True))
+
     async def spill(self, turn: Turn, call_id: str, text: str) -> str:
         """Put a long result under the user's files; its path for file_read."""
         path = f"{SPILL_FOLDER}/{derived_id(call_id)[:12]}.txt"

