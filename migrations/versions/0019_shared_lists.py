@@ -1,6 +1,7 @@
 """Task lists are shared with people of the household; a task says who added it, ticked it and wrote its words.
 
-Reversible: `downgrade` ends all sharing and forgets who did what; each task stays with the owner of its list.
+Reversible: `downgrade` ends all sharing and forgets who did what; each task stays with the owner of its list. One whose
+words are not all that owner's is marked as holding words from outside: an older version knows no other people's.
 """
 
 import sqlalchemy as sa
@@ -43,7 +44,12 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """End all sharing."""
+    """End all sharing; the mark of words by others stays."""
+    op.execute(
+        sa.text("UPDATE tasks SET is_tainted = :yes WHERE worded_by IS NULL OR worded_by <> owner_id").bindparams(
+            yes=True
+        )
+    )
     op.drop_table("task_list_members")
     op.drop_table("task_lists")
     for name in ("worded_by", "done_by", "added_by"):

@@ -40,6 +40,26 @@ async def milk(db: Database, ann: str, ben: str) -> TaskRow:
     return task
 
 
+async def test_moving_down_ends_sharing_and_keeps_the_mark_of_words_by_others(
+    db: Database, ann: str, ben: str, milk: TaskRow
+) -> None:
+    await of(db, ben).create("eggs", "Eggs", THEIRS, is_tainted=False)
+    await of(db, ann).create("oats", "Oats", "shopping", is_tainted=False)
+    await of(db, ann).create("page", "Page", "shopping", is_tainted=True)
+    mine = await of(db, ben).create("rye", "Rye", THEIRS, is_tainted=False)
+    await of(db, ann).update(mine.id, notes="two")  # its words are of two people
+    await db.move_to("0018")
+    await db.migrate()
+    assert {task.id: task.is_from_outside for task in await of(db, ann).list("shopping")} == {
+        "milk": False,
+        "eggs": True,
+        "oats": False,
+        "page": True,
+        "rye": True,
+    }
+    assert await of(db, ben).lists() == []
+
+
 async def gone(db: Database, account_id: str) -> None:
     async with db.session_scope() as session:
         await session.execute(delete(AccountTable).where(AccountTable.id == account_id))
