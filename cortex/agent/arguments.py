@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ValidationError
 
+from cortex.base.form_words import what_is_wrong
 from cortex.base.hidden import show_hidden
 from cortex.base.json_text import parsed
 from cortex.base.messages import ToolCall
@@ -69,7 +70,7 @@ def check(registry: Registry, permitted: frozenset[str], call: ToolCall) -> Chec
         arguments = tool.arguments.model_validate(values)
     except ValidationError as error:
         faults = "; ".join(
-            f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}" for item in error.errors()
+            f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {what_is_wrong(item)}" for item in error.errors()
         )
         return f"Wrong arguments, nothing ran: {faults}. Expected: {tool.line} {json.dumps(tool.full.parameters)}"
     text = json.dumps(arguments.model_dump(mode="json"), sort_keys=True, ensure_ascii=False, separators=(",", ":"))

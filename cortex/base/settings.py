@@ -20,6 +20,7 @@ from pydantic_settings import SettingsConfigDict
 
 from cortex.base import disk_faults, key_file
 from cortex.base.errors import ConfigError
+from cortex.base.form_words import what_is_wrong
 from cortex.base.notification_settings import NotificationSettings, Words, is_this_machine
 
 PREFIX = "CORTEX_"
@@ -322,7 +323,7 @@ def env_example() -> str:
 def _one_line(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=True)[0]
     name = str(first["loc"][0]) if first["loc"] else "?"
-    message = str(first["msg"]).removeprefix("Value error, ")
+    message = what_is_wrong(first)
     given = "" if name in HIDDEN else f" (it is {first.get('input')!r})"
     return f"{PREFIX}{name.upper()}: {message}{given}"
 

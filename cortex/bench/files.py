@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from cortex.base.errors import UserError
+from cortex.base.form_words import what_is_wrong
 from cortex.bench.ground import Tell
 from cortex.bench.rows import OfferedTool, Query, Utterance, _Row
 
@@ -144,7 +145,8 @@ def _checked(kind: type[R], path: Path, lines: Sequence[tuple[int, Any]]) -> Ite
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"])
-            raise UserError(f"{path.name}, line {number}: {place + ': ' if place else ''}{first['msg']}.") from error
+            said = f"{place}: {what_is_wrong(first)}" if place else what_is_wrong(first)
+            raise UserError(f"{path.name}, line {number}: {said}.") from error
 
 
 def _sorted(found: Found, report: Tell) -> Data:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cortex.base import tokens
 from cortex.base.errors import UserError
+from cortex.base.form_words import what_is_wrong
 
 FOLDER = Path(__file__).parent / "talks"
 _WORDS = """
@@ -73,7 +74,7 @@ def read(path: Path) -> tuple[Talk, ...]:
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"])
-            raise UserError(f"{path.name}, line {number}: {place}: {first['msg']}.") from error
+            raise UserError(f"{path.name}, line {number}: {place}: {what_is_wrong(first)}.") from error
         rounds = tuple(tuple(_call(call) for call in each) for each in row.rounds)
         talks.setdefault(row.conversation, []).append(TalkTurn(text=row.text, rounds=rounds, answer=row.answer))
     return tuple(tuple(turns) for turns in talks.values())

@@ -15,15 +15,15 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("PORT", "99999", "CORTEX_PORT: Input should be less than or equal to 65535 (it is '99999')"),
+        ("PORT", "99999", "CORTEX_PORT: must be at most 65535 (it is '99999')"),
         ("TIME_ZONE", "Mars", "CORTEX_TIME_ZONE: is no time zone"),
         ("PUBLIC_URL", "example.org", "CORTEX_PUBLIC_URL: must be an address such as"),
         ("TRUSTED_PROXIES", "proxy", "CORTEX_TRUSTED_PROXIES: 'proxy' does not appear"),
-        ("MAX_ROUNDS", "26", "CORTEX_MAX_ROUNDS: Input should be less than or equal to 25"),
+        ("MAX_ROUNDS", "26", "CORTEX_MAX_ROUNDS: must be at most 25"),
         ("MODEL_HOSTS", "box.lan", "CORTEX_MODEL_HOSTS: write host:port"),
         ("ALLOWED_FOLDERS", "code=here", "CORTEX_ALLOWED_FOLDERS: write name=/absolute/path"),
         ("DATABASE_URL", "mysql://x", "CORTEX_DATABASE_URL: must begin with sqlite: or postgresql:"),
-        ("ALLOW_PLAIN_HTTP", "yes", "CORTEX_ALLOW_PLAIN_HTTP: Input should be '' or 'lan'"),
+        ("ALLOW_PLAIN_HTTP", "yes", "CORTEX_ALLOW_PLAIN_HTTP: must be '' or 'lan'"),
         ("NOTIFY_HOSTS", "box.lan", "CORTEX_NOTIFY_HOSTS: write host:port"),
         ("PUSH_SUBJECT", "mailto:me@localhost", "CORTEX_PUSH_SUBJECT: must be a real contact"),
         ("SMTP_HOST", "https://mail.lan", "CORTEX_SMTP_HOST: write the name of a host"),

@@ -145,7 +145,7 @@ def test_long_talks_hold_each_chat_equally_often() -> None:
 def test_a_slip_in_a_script_is_told_with_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "chats.jsonl"
     path.write_text('\n{"conversation": "a", "turn": 0, "text": "hi"}\n', encoding="utf-8")
-    with pytest.raises(UserError, match=r"chats\.jsonl, line 2: answer: Field required"):
+    with pytest.raises(UserError, match=r"chats\.jsonl, line 2: answer: is needed"):
         talks.read(path)
 
 

@@ -75,8 +75,8 @@ def test_a_history_comes_in_several_shapes(history: list[object], write: Write) 
     ("line", "words"),
     [
         ("{oops", "rows.jsonl, line 2: not JSON"),
-        ('{"text": "hello"}', "rows.jsonl, line 2: kind: Field required"),
-        ('{"text": "hello", "kind": "gossip"}', "rows.jsonl, line 2: kind: Input should be"),
+        ('{"text": "hello"}', "rows.jsonl, line 2: kind: is needed"),
+        ('{"text": "hello", "kind": "gossip"}', "rows.jsonl, line 2: kind: must be"),
         ('{"text": "x", "kind": "tool", "need_tools": [[3]]}', "rows.jsonl, line 2: need_tools.0.0: "),
         ('{"text": "x", "kind": "chat", "history": [{"robot": "hm"}]}', "rows.jsonl, line 2: history: "),
         ('["no", "object"]', "rows.jsonl, line 2: "),

@@ -60,7 +60,7 @@ async def test_a_test_that_fails_says_why_and_what_was_typed_stays(ada: Browser)
 async def test_a_slip_stands_beside_its_field(ada: Browser) -> None:
     refused = await ada.post(f"{HREF}/lamps", **{**TYPED, "level": "900"}, is_new="1")
     assert refused.status_code == 422
-    assert 'id="i-lamps--level-e">Level: should be less than or equal to 100.' in refused.text
+    assert 'id="i-lamps--level-e">Level: must be at most 100.' in refused.text
 
 
 async def test_a_long_entry_is_kept_whole_and_a_far_too_long_one_refused(ada: Browser) -> None:

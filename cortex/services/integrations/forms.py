@@ -11,6 +11,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from cortex.base.errors import UserError
+from cortex.base.form_words import what_is_wrong
 
 Input = Literal["text", "lines", "number", "switch", "choice", "secret"]
 
@@ -133,8 +134,7 @@ def _slips(form: type[BaseModel], error: ValidationError) -> dict[str, str]:
         name = str(one["loc"][0]) if one["loc"] else ""
         field = form.model_fields.get(name)
         label = (field.title if field else "") or name
-        said = str(one["msg"]).removeprefix("Value error, ").removeprefix("Input ")
-        words = "is needed" if one["type"] == "missing" else said
+        words = what_is_wrong(one)
         sentence = f"{label}: {words}." if label else f"{words[:1].upper()}{words[1:]}."
         found.setdefault(name, sentence.replace("..", "."))
     return found

@@ -5,7 +5,6 @@ Pure: reading and writing the file, secrets and connections are the business of 
 
 import ipaddress
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from cortex.base.errors import UserError
+from cortex.base.form_words import what_is_wrong
 from cortex.base.model import OFFLINE, ModelEntry, Price, Profile
 from cortex.base.role import Role
 from cortex.base.settings import MAX_ROUNDS_CAP
@@ -25,7 +25,7 @@ FILE = "model_registry.json"
 Kind = Literal["openai", "anthropic"]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,59}$")]
 ChainName = Annotated[str, Field(min_length=1, max_length=160)]  # also of a model that somebody else shares
-_WORDS = {  # where pydantic speaks to programmers
+_WORDS = {  # where more can be said than of any form
     "missing": "it is needed",
     "string_pattern_mismatch": "use letters, digits, spaces and . _ : / -, and begin with a letter or digit",
 }
@@ -179,7 +179,7 @@ def placed_slips(error: ValidationError) -> list[tuple[str, str]]:
     """What is wrong: the field's dotted place ("" for the whole), and why."""
     told = []
     for each in error.errors(include_input=False, include_url=False):
-        said = _WORDS.get(each["type"]) or re.sub(r"^(Value error, |Input )", "", each["msg"])
+        said = _WORDS.get(each["type"]) or what_is_wrong(each)
         told.append((".".join(str(step) for step in each["loc"]), said[:1].lower() + said[1:]))
     return told
 

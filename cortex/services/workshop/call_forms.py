@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from cortex.base.form_words import what_is_wrong
 from cortex.base.json_text import parsed
 from cortex.toolkit.spec import Tool
 
@@ -153,7 +154,8 @@ def _checked(tool: Tool, values: Mapping[str, Any], *, is_whole: bool) -> dict[s
         faults: dict[str, str] = {}
         for item in error.errors():
             name = str(item["loc"][0]) if item["loc"] else WHOLE
-            words = f"{name}: {item['msg']}." if is_whole else f"{item['msg']}."
+            said = what_is_wrong(item)
+            words = f"{name}: {said}." if is_whole else f"{said[:1].upper()}{said[1:]}."
             faults.setdefault(WHOLE if is_whole else name, words)
         return faults
     return {}

@@ -88,9 +88,9 @@ async def test_what_is_set_up_is_kept_and_its_secret_is_sealed(systems: Integrat
     [
         ({"address": ""}, {"address": "Address: is needed."}),
         ({"address": "lamps"}, {"address": "Address: must begin with http."}),
-        ({"level": "many"}, {"level": "Level: should be a valid integer"}),
-        ({"level": "101"}, {"level": "Level: should be less than or equal to 100."}),
-        ({"mode": "wild"}, {"mode": "Mode: should be 'calm' or 'bright'."}),
+        ({"level": "many"}, {"level": "Level: must be a whole number."}),
+        ({"level": "101"}, {"level": "Level: must be at most 100."}),
+        ({"mode": "wild"}, {"mode": "Mode: must be 'calm' or 'bright'."}),
         ({"token": ""}, {"token": "Token: is needed."}),
     ],
     ids=["nothing", "no address", "no number", "too much", "no choice", "no secret"],
