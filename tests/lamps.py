@@ -71,7 +71,10 @@ def lamp_kind(server: LampServer, **other: Any) -> IntegrationKind:
 
 
 class LampCortex(Cortex):
-    """A Cortex that can be set up with lamp servers of three kinds: one, several, and one of a later version."""
+    """A Cortex that can be set up with lamp servers of four kinds.
+
+    One, several, one that is given to people alone, and one of a later version.
+    """
 
     @cached_property
     def lamp_server(self) -> LampServer:
@@ -83,11 +86,13 @@ class LampCortex(Cortex):
         server = self.lamp_server
         several = lamp_kind(server, name="many", title="Lamp servers", ports=("Journals",), has_many=True)
         later = lamp_kind(server, name="later", title="Later", ports=("Talk",), is_available=False)
-        kinds = (lamp_kind(server), several, later)
+        personal = lamp_kind(server, name="personal", title="Night lamps", ports=(), has_roles=False)
+        kinds = (lamp_kind(server), several, personal, later)
         return Integrations(
             db=self.runtime.db,
             vault=self.vault,
             clock=self.runtime.clock,
             kinds=kinds,
             member_roles=self.roles.for_members,
+            all_roles=lambda: self.role_names.of_admins(),
         )

@@ -181,6 +181,7 @@ class Foundation:
             clock=self.runtime.clock,
             kinds=integrations.kinds(self.settings, self.channels, lambda: self._is_boxed),
             member_roles=self.roles.for_members,
+            all_roles=lambda: self.role_names.of_admins(),
         )
 
     @cached_property

@@ -22,9 +22,10 @@ _AETHER = IntegrationKind(
     form=AetherForm,
     open=AetherServer,
     place=("address",),
+    has_roles=False,
     note="The contract is Cortex's own: docs/aether.md says what such a server must do. What was written here "
-    "before stays here, and is shown again when the server is switched off. Limit it by people: roles make no "
-    "difference, because a person's journals are in one place.",
+    "before stays here, and is shown again when the server is switched off. It is given to people, not to roles: a "
+    "person's journals are in one place.",
 )
 
 

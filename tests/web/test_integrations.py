@@ -84,6 +84,30 @@ async def test_it_is_given_to_some_switched_off_and_removed(ada: Browser) -> Non
     assert "Not set up." in (await ada.get(HREF)).text
 
 
+async def test_a_role_that_is_gone_is_named_until_the_next_save(ada: Browser, house: Cortex) -> None:
+    home = house.homes.home_of(ada.user.id)
+    await home.write("roles/butler.md", "---\ntools: [all]\n---\nServe.\n")
+    await ada.post(f"{HREF}/lamps", **TYPED, is_new="1")
+    await ada.http.post(f"{HREF}/lamps/share", data={"roles": ["admin", "butler"]})
+    await home.remove("roles/butler.md")
+    page = " ".join((await ada.get(HREF)).text.split())
+    assert "Who may use it: admin, butler (gone); everybody" in page
+    assert "butler (gone: saving drops it)" in page
+    refused = await ada.http.post(f"{HREF}/lamps/share", data={"roles": ["butler"]})
+    assert refused.status_code == 422
+    assert "Choose others, or none for every role." in refused.text
+    await ada.http.post(f"{HREF}/lamps/share", data={"roles": ["admin", "butler"]})
+    assert "butler" not in (await ada.get(HREF)).text
+
+
+async def test_one_that_is_given_to_people_offers_no_roles(ada: Browser) -> None:
+    await ada.post(f"{HREF}/personal", **TYPED, is_new="1")
+    section = (await ada.get(HREF)).text.split('id="personal"')[1].split("</section>")[0]
+    assert "Who may use it: everybody" in " ".join(section.split())
+    assert 'name="people"' in section
+    assert 'name="roles"' not in section
+
+
 async def test_a_member_sees_none_of_it(bob: Browser) -> None:
     assert (await bob.get(HREF)).status_code == 403
     assert (await bob.post(f"{HREF}/lamps", **TYPED)).status_code == 403

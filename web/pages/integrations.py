@@ -117,7 +117,11 @@ async def share(
     people: Names = None,
 ) -> Response:
     """Say who may use it."""
-    await services.integrations.share(user, kind, name, roles or (), people or ())
+    try:
+        await services.integrations.share(user, kind, name, roles or (), people or ())
+    except UserError as refused:
+        report = CardReport(kind=kind, name=name, text=refused.message, is_ok=False)
+        return await _page(request, services, user, report=report, status=422)
     return redirect(request, f"{PAGE}#{kind}", "Saved.")
 
 
@@ -191,7 +195,7 @@ async def _page(
         frame=await frame_of(request, services, user, here=PAGE),
         cards=cards,
         people=[(one.id, one.name) for one in await services.accounts.users()],
-        roles=await services.roles.names(user),
+        roles=sorted(await services.integrations.all_roles()),
         report=report,
     )
     return respond(request, "integrations.html", context, block=block, status=status)

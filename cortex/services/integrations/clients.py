@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import DatabaseUnavailable, ServiceDown, ToolFailed
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 class _Opened:
     version: int
     set_at: datetime | None
+    form: BaseModel
     client: IntegrationClient
     worked_at: datetime | None
     failure: str
@@ -88,18 +90,20 @@ class IntegrationClients:
         async with self._opening:
             known = self._opened.get((kind_name, name))
             if known is None or (known.version, known.set_at) != (row.version, row.changed_at):
-                self._opened[kind_name, name] = await self._made(row)
-                if known is not None:
+                self._opened[kind_name, name] = made = await self._made(row, known)
+                if known is not None and known.client is not made.client:
                     await known.client.close()
             return self._opened[kind_name, name]
 
-    async def _made(self, row: IntegrationRow) -> _Opened:
+    async def _made(self, row: IntegrationRow, known: _Opened | None) -> _Opened:
+        """The system as it is set now; with the client that is open, where all that one needs is as it was."""
         kind = self.integrations.kind(row.kind)
         form = checked(kind.form, row.settings, await self.integrations.secrets.kept(kind, row.name))
         return _Opened(
             version=row.version,
             set_at=row.changed_at,
-            client=kind.client(form),
+            form=form,
+            client=known.client if known is not None and known.form == form else kind.client(form),
             worked_at=row.worked_at,
             failure=row.failure,
         )

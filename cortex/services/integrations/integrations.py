@@ -6,7 +6,7 @@ message on, in every process.
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -86,7 +86,7 @@ class IntegrationCard:
 class Integrations:
     """What is set up here. `kinds`: what can be, in the order of the page.
 
-    member_roles: the roles that come with Cortex and that a member may take.
+    member_roles: the roles that come with Cortex and that a member may take. all_roles: every role that can be chosen.
     """
 
     db: Database
@@ -94,6 +94,7 @@ class Integrations:
     clock: Clock
     kinds: Sequence[IntegrationKind]
     member_roles: frozenset[str]
+    all_roles: Callable[[], Awaitable[frozenset[str]]]
 
     @property
     def secrets(self) -> SealedForms:
@@ -163,8 +164,12 @@ class Integrations:
             await repository(AuditRepository).add(user.id, "integration.saved", _subject(kind, name), detail)
 
     async def share(self, user: User, kind_name: str, name: str, roles: Sequence[str], people: Sequence[str]) -> None:
-        """Let only these roles and people use it; none = every role, everybody."""
-        chosen = {"roles": tuple(dict.fromkeys(roles)), "people": tuple(dict.fromkeys(people))}
+        """Let only these roles and people use it; none = every role, everybody.
+
+        A role that is gone is dropped; UserError where that would leave none, and so open it to every role.
+        """
+        kept = await self._kept_roles(self._changeable(user, kind_name), roles)
+        chosen = {"roles": kept, "people": tuple(dict.fromkeys(people))}
         await self._change(user, kind_name, name, "integration.shared", **chosen)
 
     async def switch(self, user: User, kind_name: str, name: str, *, is_on: bool) -> None:
@@ -231,6 +236,16 @@ class Integrations:
     def _rule(self, row: IntegrationRow) -> PortRule:
         members = tuple(role for role in row.roles if role in self.member_roles)
         return PortRule(roles=row.roles, people=row.people, member_roles=members)
+
+    async def _kept_roles(self, kind: IntegrationKind, chosen: Sequence[str]) -> tuple[str, ...]:
+        known = await self.all_roles() if chosen and kind.has_roles else frozenset()
+        kept = tuple(role for role in dict.fromkeys(chosen) if role in known)
+        if chosen and not kept and kind.has_roles:
+            gone = ", ".join(repr(role) for role in chosen)
+            raise UserError(
+                f"Of the chosen roles none is left ({gone} is gone). Choose others, or none for every role."
+            )
+        return kept
 
     async def _unknown_people(self, kind: IntegrationKind, form: Any) -> str:  # Any: a value of the kind's form
         """A sentence on the account names in the form that nobody has; "" for none."""

@@ -46,7 +46,7 @@ class IntegrationKind:
     shown again. open: the client for a filled-in form. place: fields that say where the secrets travel to: who changes
     one enters them again. has_many: several may be set up, each with a name. note: what the card says besides. search:
     looks for such systems in the network when an admin asks, and says in a sentence what it found. people: the account
-    names, in small letters, of which a filled-in form says something.
+    names, in small letters, of which a filled-in form says something. has_roles: it can be given to some roles alone.
 
     A kind without `open` is set up by the server's settings: `variables` names them, `lacks` says what is missing
     ("" = nothing). One that is not `is_available` belongs to a later version.
@@ -60,6 +60,7 @@ class IntegrationKind:
     open: Callable[[Any], IntegrationClient] | None = None  # Any: a value of `form`
     place: tuple[str, ...] = ()
     has_many: bool = False
+    has_roles: bool = True
     note: str = ""
     search: Callable[[], Awaitable[str]] | None = None
     people: Callable[[Any], Collection[str]] | None = None  # Any: a value of `form`

@@ -10,8 +10,10 @@ from difflib import get_close_matches
 from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.selection.grants import unknown
+from cortex.services.accounts.people import as_user
 from cortex.services.models.models import Models
 from cortex.services.roles.roles import Roles
+from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Database
 from cortex.storage.jobs import JobsRepository
 from cortex.storage.preferences import PreferencesRepository
@@ -63,6 +65,12 @@ class RoleNames:
                     f"There is no role {role!r} any more. It is named by {', '.join(users)}: choose another one."
                 )
         return tuple(said)
+
+    async def of_admins(self) -> frozenset[str]:
+        """Every role that an outside system can be given to: those that come with Cortex, and the admins' own."""
+        accounts = await self.db.repository(AccountsRepository).list()
+        admins = [as_user(account) for account in accounts if account.rank == "admin"]
+        return frozenset({name for admin in admins for name in await self.roles.names(admin)})
 
     async def _named(self, user: User) -> Mapping[str, list[str]]:
         """Every role that is named somewhere, with where."""

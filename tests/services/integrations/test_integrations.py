@@ -168,6 +168,54 @@ async def test_a_change_opens_another_client_and_closes_the_former(
     assert second.is_closed
 
 
+async def test_another_choice_of_who_may_use_it_keeps_the_client(
+    systems: Integrations, house: LivingHouse, clients: IntegrationClients, server: LampServer
+) -> None:
+    await set_up(systems, house)
+    async with clients.using(LAMPS, user_id=house.admin.id) as first:
+        pass
+    await systems.share(house.admin, LAMPS, "", ("admin",), (house.admin.id,))
+    async with clients.using(LAMPS, user_id=house.admin.id) as again:
+        await again.count()
+    assert again is first
+    assert not first.is_closed
+    assert (await card(systems)).state == "Works."
+    with pytest.raises(ToolFailed, match="not open to this account"):
+        async with clients.using(LAMPS, user_id=house.member.id):
+            pass
+    server.token = "another-token"
+    await systems.save(house.admin, LAMPS, "", {**TYPED, "token": "another-token"}, is_new=False)
+    async with clients.using(LAMPS, user_id=house.admin.id) as third:
+        await third.count()
+    assert (first.is_closed, third.is_closed) == (True, False)
+
+
+async def test_a_role_that_is_gone_is_dropped_and_never_opens_it_to_all(
+    systems: Integrations, house: LivingHouse
+) -> None:
+    cortex = house.cortex
+    home = cortex.homes.home_of(house.admin.id)
+    await home.write("roles/butler.md", "---\ntools: [all]\n---\nServe.\n")
+    await set_up(systems, house)
+    await systems.share(house.admin, LAMPS, "", ("butler", "admin"), ())
+    await home.remove("roles/butler.md")
+    await systems.share(house.admin, LAMPS, "", ("butler", "admin"), (house.admin.id,))
+    row = (await card(systems)).row
+    assert row
+    assert row.roles == ("admin",)
+    with pytest.raises(UserError, match="none is left \\('butler' is gone\\)"):
+        await systems.share(house.admin, LAMPS, "", ("butler",), ())
+    assert (await card(systems)).row == row
+
+
+async def test_one_that_is_given_to_people_takes_no_roles(systems: Integrations, house: LivingHouse) -> None:
+    await systems.save(house.admin, "personal", "", TYPED, is_new=True)
+    await systems.share(house.admin, "personal", "", ("admin",), (house.admin.id,))
+    row = (await card(systems, "personal")).row
+    assert row
+    assert (row.roles, row.people) == ((), (house.admin.id,))
+
+
 async def test_what_is_removed_and_set_up_again_gets_a_client_of_its_own(
     systems: Integrations, house: LivingHouse, clients: IntegrationClients
 ) -> None:
