@@ -90,9 +90,10 @@ class ModelSharing:
         return entry
 
     async def remove(self, by: User, name: str) -> None:
-        """Forget a model and give it to nobody any more; NotFound when there is none."""
-        await self.models.remove(by, name)
+        """Give a model to nobody any more and forget it; NotFound when there is none."""
+        # The share first: cut off between the two, nobody is left with a share of what is gone.
         await self._put(by, name, name, ())
+        await self.models.remove(by, name)
 
     async def unguarded(self, by: User, model: str) -> str:
         """A sentence where a limit in dollars holds nothing back, for nobody knows what the model costs, else ""."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from cortex.base.errors import NotAllowed, NotFound, UserError
 from cortex.base.user import User
+from cortex.services.models.models import Models
 from cortex.services.models.sharing import PersonShare, ShareForm
 from cortex.storage.audit import AuditRepository
 from cortex.storage.round_rows import RoundRow
@@ -70,6 +72,28 @@ async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not holds():  # noqa: ASYNC110 - the server tells nobody of its requests
             await asyncio.sleep(0.01)
+
+
+class CutOff(Models):
+    """The registry in a process that ends before a model is taken out of it."""
+
+    def __init__(self, models: Models) -> None:
+        self.__dict__ = vars(models)
+
+    async def remove(self, user: User, name: str) -> None:
+        raise SystemExit
+
+
+async def test_a_removal_that_is_cut_off_leaves_no_share_behind(house: LivingHouse, scripted: ScriptedServer) -> None:
+    await share(house, scripted)
+    sharing = house.cortex.model_sharing
+    with pytest.raises(SystemExit):
+        await replace(sharing, models=CutOff(sharing.models)).remove(house.admin, "Big")
+    assert await sharing.words(house.admin) == {}
+    assert GIVEN not in await names(house, house.member)
+    assert "Big" in await names(house, house.admin)
+    await sharing.remove(house.admin, "Big")
+    assert "Big" not in await names(house, house.admin)
 
 
 async def test_a_member_chats_with_it_at_once_and_sees_neither_key_nor_address(
